@@ -1,0 +1,69 @@
+"""The executable specification: the paper and the certified policy in plain NumPy, slow and obvious.
+
+It is the oracle of the tests and imports nothing of the engine. Read it beside the paper, in this order:
+`arithmetic` (how numbers round), `maxsim` (cells and scores), `quantiser` (codes and what they lose), `certified` (the
+default policy), `bounds` and `bandit` (the paper's sections 3 and 4, appendices A, C and D.1).
+"""
+
+from maxsieve.spec.arithmetic import fma32, lane_sum, log, norm_up, normalise, permutation, up32
+from maxsieve.spec.bandit import (
+    BanditAnswer,
+    RevealModel,
+    Round,
+    bandit,
+    reveal_exact,
+    reveal_proxies,
+    sieve,
+)
+from maxsieve.spec.bounds import KAPPA, hard_bounds, hybrid_interval, paper_factor, rho_n, serfling_factors
+from maxsieve.spec.certified import CertifiedAnswer, certified, epsilon, error_terms, proxies_and_errors, proxy
+from maxsieve.spec.maxsim import cells, score_of_cells, scores, scores_float64, similarities, top_k
+from maxsieve.spec.quantiser import (
+    DocumentCodes,
+    QueryCodes,
+    codes_of,
+    integer_maxima,
+    quantise_document,
+    quantise_query,
+)
+
+__all__ = [
+    "KAPPA",
+    "BanditAnswer",
+    "CertifiedAnswer",
+    "DocumentCodes",
+    "QueryCodes",
+    "RevealModel",
+    "Round",
+    "bandit",
+    "cells",
+    "certified",
+    "codes_of",
+    "epsilon",
+    "error_terms",
+    "fma32",
+    "hard_bounds",
+    "hybrid_interval",
+    "integer_maxima",
+    "lane_sum",
+    "log",
+    "norm_up",
+    "normalise",
+    "paper_factor",
+    "permutation",
+    "proxies_and_errors",
+    "proxy",
+    "quantise_document",
+    "quantise_query",
+    "reveal_exact",
+    "reveal_proxies",
+    "rho_n",
+    "score_of_cells",
+    "scores",
+    "scores_float64",
+    "serfling_factors",
+    "sieve",
+    "similarities",
+    "top_k",
+    "up32",
+]
