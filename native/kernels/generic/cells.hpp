@@ -1,0 +1,63 @@
+// Canonical cells, once for all ISAs. Lanes are query tokens: e_j[k] is broadcast and multiplied into the accumulators of a
+// few vectors of query tokens, so that every <q_t, e_j> is its own chain of fused multiply-adds over k = 0..d-1, whatever
+// the number of lanes. `Vector` is the ISA's: kLanes, zero, load, store, broadcast, fma, max.
+//
+// Registers: Rows x Vectors accumulators. The fma of one accumulator must wait for the one before (4-5 cycles, two per
+// cycle), so at least ten chains are wanted at once, and no more than the register file holds.
+#pragma once
+
+#include "kernels/kernel.hpp"
+
+namespace maxsieve {
+namespace {
+
+template <class Vector, int Vectors, int Rows>
+void cells_block(const float* const (&panel)[Vectors], int64_t d, const float* rows, float* const (&best)[Vectors]) {
+    typename Vector::Register chain[Rows][Vectors];
+    for (int r = 0; r < Rows; ++r) {
+        for (int v = 0; v < Vectors; ++v) chain[r][v] = Vector::zero();
+    }
+    for (int64_t k = 0; k < d; ++k) {
+        typename Vector::Register query[Vectors];
+        for (int v = 0; v < Vectors; ++v) query[v] = Vector::load(panel[v] + k * kPanel);
+        for (int r = 0; r < Rows; ++r) {
+            const auto token = Vector::broadcast(rows + r * d + k);
+            for (int v = 0; v < Vectors; ++v) chain[r][v] = Vector::fma(token, query[v], chain[r][v]);
+        }
+    }
+    for (int v = 0; v < Vectors; ++v) {
+        auto largest = Vector::load(best[v]);
+        for (int r = 0; r < Rows; ++r) largest = Vector::max(largest, chain[r][v]);
+        Vector::store(best[v], largest);
+    }
+}
+
+template <class Vector, int Vectors, int Rows>
+void cells_vectors(const float* panels, int64_t first, int64_t d, const float* rows, int64_t count, float* best_all) {
+    const float* panel[Vectors];
+    float* best[Vectors];
+    for (int v = 0; v < Vectors; ++v) {
+        const int64_t token = (first + v) * Vector::kLanes;
+        panel[v] = panels + token / kPanel * (kPanel * d) + token % kPanel;
+        best[v] = best_all + token;
+    }
+    int64_t j = 0;
+    for (; j + Rows <= count; j += Rows) cells_block<Vector, Vectors, Rows>(panel, d, rows + j * d, best);
+    for (; j < count; ++j) cells_block<Vector, Vectors, 1>(panel, d, rows + j * d, best);
+}
+
+template <class Vector>
+void generic_cells(const float* panels, int64_t tokens, int64_t d, const float* rows, int64_t count, float* best) {
+    const int64_t vectors = (tokens + Vector::kLanes - 1) / Vector::kLanes;
+    int64_t v = 0;
+    for (; v + 4 <= vectors; v += 4) cells_vectors<Vector, 4, 3>(panels, v, d, rows, count, best);
+    switch (vectors - v) {
+        case 3: cells_vectors<Vector, 3, 4>(panels, v, d, rows, count, best); break;
+        case 2: cells_vectors<Vector, 2, 6>(panels, v, d, rows, count, best); break;
+        case 1: cells_vectors<Vector, 1, 12>(panels, v, d, rows, count, best); break;
+        default: break;
+    }
+}
+
+}  // namespace
+}  // namespace maxsieve

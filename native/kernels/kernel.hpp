@@ -1,0 +1,55 @@
+// What an ISA provides: one table of functions, filled in by one translation unit. Everything above it is written once.
+// All tables give the same bits: integers are exact, float chains run in the one canonical order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace maxsieve {
+
+// Query tokens of a float panel; panels are [d][16], so that a vector of 4, 8 or 16 lanes reads consecutive tokens of one k.
+constexpr int64_t kPanel = 16;
+
+// Rows of codes are padded with zeros to a multiple of this many bytes: a zero code adds nothing to a dot product.
+constexpr int64_t kCodeAlign = 32;
+
+constexpr int64_t code_stride(int64_t d) { return (d + kCodeAlign - 1) / kCodeAlign * kCodeAlign; }
+
+// Some consecutive tokens of one document.
+struct CodeSpan {
+    const int8_t* codes;
+    int64_t rows;
+};
+
+// One document's scale and the largest lane sum of squares of any row: of what its codes lost, and of its numbers.
+struct DocumentSquares {
+    float scale;
+    double residual, norm;
+};
+
+struct Kernel {
+    const char* name;
+
+    // best[t] = max(best[t], canonical <q_t, e_j>) over `count` float32 rows e_j; best has room for whole panels.
+    void (*cells)(const float* panels, int64_t tokens, int64_t d, const float* rows, int64_t count, float* best);
+
+    // The layout in which `maxima` wants the codes [tokens][stride] of some query tokens, and its size.
+    size_t (*packed_bytes)(int64_t tokens, int64_t stride);
+    void (*pack)(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed);
+
+    // best[s * tokens + t] = max(best[s * tokens + t], <y_t, c_j>) over the rows c_j of each span s.
+    void (*maxima)(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best);
+
+    // Codes [count][stride] of one document's rows [count][d]; false if a value is not finite or is over 2^50.
+    bool (*quantise)(const float* rows, int64_t count, int64_t d, int64_t stride, int8_t* codes, DocumentSquares* squares);
+
+    // float16 bits to float32, exact.
+    void (*widen)(const uint16_t* halves, int64_t count, float* floats);
+};
+
+extern const Kernel kScalar;
+#if defined(__x86_64__)
+extern const Kernel kAvx2;
+#endif
+
+}  // namespace maxsieve

@@ -1,0 +1,73 @@
+// Plain C++ for any CPU. std::fma is the hardware's where the C library finds one and correct software elsewhere.
+//
+// Overflow: |<y, c>| <= 127^2 * 4096 < 2^27, far inside int32.
+
+#include <cmath>
+
+#include "kernels/generic/cells.hpp"
+#include "kernels/generic/quantise.hpp"
+#include "kernels/kernel.hpp"
+
+namespace maxsieve {
+namespace {
+
+struct Scalar {
+    using Register = float;
+    static constexpr int kLanes = 1;
+    static float zero() { return 0.0F; }
+    static float load(const float* from) { return *from; }
+    static void store(float* to, float x) { *to = x; }
+    static float broadcast(const float* from) { return *from; }
+    static float fma(float a, float b, float c) { return std::fma(a, b, c); }
+    static float max(float a, float b) { return a < b ? b : a; }
+};
+
+size_t packed_bytes(int64_t tokens, int64_t stride) { return static_cast<size_t>(tokens * stride); }
+
+void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
+    std::memcpy(packed, codes, packed_bytes(tokens, stride));
+}
+
+void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best) {
+    for (int64_t s = 0; s < count; ++s, best += tokens) {
+        for (int64_t j = 0; j < spans[s].rows; ++j) {
+            const int8_t* token = spans[s].codes + j * stride;
+            for (int64_t t = 0; t < tokens; ++t) {
+                const int8_t* query = packed + t * stride;
+                int32_t dot = 0;
+                for (int64_t k = 0; k < stride; ++k) dot += static_cast<int32_t>(query[k]) * token[k];
+                best[t] = dot > best[t] ? dot : best[t];
+            }
+        }
+    }
+}
+
+// A half is sign, 5 bits of exponent (bias 15), 10 of fraction. Shifted into a float's places its exponent is 112 too
+// small, which one exact multiplication mends, denormals included; infinity and NaN need their exponent set.
+void widen(const uint16_t* halves, int64_t count, float* floats) {
+    for (int64_t i = 0; i < count; ++i) {
+        const uint32_t magnitude = static_cast<uint32_t>(halves[i] & 0x7FFF) << 13;
+        float x;
+        std::memcpy(&x, &magnitude, sizeof x);
+        x *= 0x1p112F;
+        uint32_t bits;
+        std::memcpy(&bits, &x, sizeof bits);
+        if (magnitude >= 0x0F800000) bits |= 0x7F800000;
+        bits |= static_cast<uint32_t>(halves[i] & 0x8000) << 16;
+        std::memcpy(floats + i, &bits, sizeof bits);
+    }
+}
+
+}  // namespace
+
+const Kernel kScalar{
+    .name = "scalar",
+    .cells = generic_cells<Scalar>,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .maxima = maxima,
+    .quantise = generic_quantise,
+    .widen = widen,
+};
+
+}  // namespace maxsieve

@@ -1,0 +1,78 @@
+#include "kernels/table.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <stdexcept>
+
+namespace maxsieve {
+namespace {
+
+struct Entry {
+    const Kernel* kernel;
+    // Asked here, in code that any CPU runs, of CPUID and of what the operating system saves at a thread switch.
+    bool (*available)();
+};
+
+constexpr Entry kBestFirst[] = {
+#if defined(__x86_64__)
+    {&kAvx2,
+     [] {
+         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+     }},
+#endif
+    {&kScalar, [] { return true; }},
+};
+// Names of other architectures or of kernels to come are "known": asking for one is a wish that can't be met, not a typo.
+constexpr std::array kKnown{"amx", "avx512vnni", "avx2", "neon", "scalar"};
+
+std::atomic<const Kernel*> chosen{nullptr};
+
+std::string listed(const std::vector<const Kernel*>& kernels) {
+    std::string names;
+    for (const Kernel* kernel : kernels) names += (names.empty() ? "" : ", ") + std::string(kernel->name);
+    return names;
+}
+
+const Kernel& by_name(const std::string& name, const std::string& asked_by) {
+    const auto kernels = available_kernels();
+    for (const Kernel* kernel : kernels) {
+        if (name == kernel->name) return *kernel;
+    }
+    bool known = false;
+    for (const char* candidate : kKnown) known = known || name == candidate;
+    throw std::invalid_argument(asked_by + " asks for the ISA '" + name + "', which " +
+                                (known ? "this machine or build can't run" : "maxsieve does not know") +
+                                "; available here: " + listed(kernels));
+}
+
+const Kernel& at_start() {
+    const char* forced = std::getenv("MAXSIEVE_ISA");
+    if (forced != nullptr && *forced != '\0') return by_name(forced, "MAXSIEVE_ISA");
+    return *available_kernels().front();
+}
+
+}  // namespace
+
+std::vector<const Kernel*> available_kernels() {
+    std::vector<const Kernel*> kernels;
+    for (const Entry& entry : kBestFirst) {
+        if (entry.available()) kernels.push_back(entry.kernel);
+    }
+    return kernels;
+}
+
+const Kernel& current_kernel() {
+    const Kernel* kernel = chosen.load(std::memory_order_acquire);
+    if (kernel == nullptr) {
+        kernel = &at_start();
+        chosen.store(kernel, std::memory_order_release);
+    }
+    return *kernel;
+}
+
+void use_kernel(const std::string& name) {
+    chosen.store(name.empty() ? nullptr : &by_name(name, "use_isa"), std::memory_order_release);
+}
+
+}  // namespace maxsieve

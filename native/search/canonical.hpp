@@ -1,0 +1,33 @@
+// The canonical score of a document: float32 chains, max over its tokens, float64 sum, rounded to float32.
+#pragma once
+
+#include <vector>
+
+#include "index/corpus.hpp"
+#include "kernels/kernel.hpp"
+#include "search/query.hpp"
+#include "threads/interrupt.hpp"
+
+namespace maxsieve {
+
+// One for each worker: it keeps scratch memory.
+class CanonicalScorer {
+  public:
+    CanonicalScorer(const Kernel& kernel, const Panels& panels, Interrupt& interrupt);
+
+    float score(const Document& document);  // -infinity for an empty document
+
+    // For each query token its best document token (the first, where several are equal) and their similarity.
+    void explain(const Document& document, int64_t* tokens, float* similarities);
+
+  private:
+    const float* float_rows(const Document& document, int64_t first, int64_t count);
+
+    const Kernel& kernel_;
+    const Panels& panels_;
+    Interrupt& interrupt_;
+    int64_t piece_;
+    std::vector<float> best_, widened_;
+};
+
+}  // namespace maxsieve

@@ -1,0 +1,61 @@
+#include "search/query.hpp"
+
+#include <cstring>
+
+#include "kernels/generic/quantise.hpp"
+#include "numeric/rounding.hpp"
+
+namespace maxsieve {
+
+Panels::Panels(const float* query, int64_t tokens, int64_t d)
+    : tokens_(tokens), d_(d), data_(static_cast<size_t>(padded_tokens() * d)) {
+    for (int64_t t = 0; t < tokens; ++t) {
+        float* lane = data_.data() + t / kPanel * (kPanel * d) + t % kPanel;
+        for (int64_t k = 0; k < d; ++k) lane[k * kPanel] = query[t * d + k];
+    }
+}
+
+QueryCodes::QueryCodes(const float* query, int64_t tokens_in, int64_t d_in)
+    : tokens(tokens_in), d(d_in), stride(code_stride(d_in)), codes(static_cast<size_t>(tokens_in * stride)) {
+    for (int64_t t = 0; t < tokens; ++t) {
+        const float* row = query + t * d;
+        int8_t* row_codes = codes.data() + t * stride;
+        DocumentSquares squares{};
+        generic_quantise(row, 1, d, stride, row_codes, &squares);
+        F64x8 lanes = {};
+        for (int64_t k = 0; k < d; k += kLanes) {
+            I8x8 code;
+            std::memcpy(&code, row_codes + k, sizeof code);
+            const F64x8 coded = __builtin_convertvector(code, F64x8) * static_cast<double>(squares.scale);
+            lanes += coded * coded;
+        }
+        scale.push_back(squares.scale);
+        norm.push_back(norm_up(squares.norm, d));
+        code_norm.push_back(norm_up(fold(lanes), d));
+        eta.push_back(norm_up(squares.residual, d));
+    }
+}
+
+PackedCodes::PackedCodes(const Kernel& kernel, const QueryCodes& query, const std::vector<int64_t>& order, int64_t first,
+                         int64_t count)
+    : tokens_(count), data_(kernel.packed_bytes(count, query.stride)) {
+    std::vector<int8_t> chosen(static_cast<size_t>(count * query.stride));
+    for (int64_t n = 0; n < count; ++n) {
+        const int64_t t = order[static_cast<size_t>(first + n)];
+        std::memcpy(chosen.data() + n * query.stride, query.codes.data() + t * query.stride,
+                    static_cast<size_t>(query.stride));
+    }
+    kernel.pack(chosen.data(), count, query.stride, data_.data());
+}
+
+ErrorTerms::ErrorTerms(const QueryCodes& query) {
+    const double code_norms = lane_sum(query.code_norm.data(), query.tokens);
+    const double norms = lane_sum(query.norm.data(), query.tokens);
+    const double etas = lane_sum(query.eta.data(), query.tokens);
+    const double evaluation = static_cast<double>(query.tokens + 8) * 0x1p-52;
+    on_rho = code_norms * (1.0 + evaluation);
+    on_nu = etas + static_cast<double>(query.d + 6) * 0x1p-24 * norms + evaluation * code_norms;
+    constant = static_cast<double>(query.tokens * (query.d + 1)) * 0x1p-149;
+}
+
+}  // namespace maxsieve

@@ -1,0 +1,60 @@
+// A query in the two forms the engine reads: float panels for canonical cells, int8 codes for proxies.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/kernel.hpp"
+
+namespace maxsieve {
+
+// Transposed into panels [d][16] of 16 tokens, zeros behind the last.
+class Panels {
+  public:
+    Panels(const float* query, int64_t tokens, int64_t d);
+
+    int64_t tokens() const { return tokens_; }
+    int64_t d() const { return d_; }
+    int64_t padded_tokens() const { return (tokens_ + kPanel - 1) / kPanel * kPanel; }
+    const float* data() const { return data_.data(); }
+
+  private:
+    int64_t tokens_, d_;
+    std::vector<float> data_;
+};
+
+// Codes y_t, scales s_t, and upper bounds of |q_t|, |s_t y_t| and eta_t = |q_t - s_t y_t|.
+struct QueryCodes {
+    QueryCodes(const float* query, int64_t tokens, int64_t d);
+
+    int64_t tokens, d, stride;
+    std::vector<int8_t> codes;  // [tokens][stride]
+    std::vector<float> scale;
+    std::vector<double> norm, code_norm, eta;
+};
+
+// The codes of some tokens of a query, in a kernel's own layout.
+class PackedCodes {
+  public:
+    // Tokens order[first], ..., order[first + count - 1].
+    PackedCodes(const Kernel& kernel, const QueryCodes& query, const std::vector<int64_t>& order, int64_t first,
+                int64_t count);
+
+    int64_t tokens() const { return tokens_; }
+    const int8_t* data() const { return data_.data(); }
+
+  private:
+    int64_t tokens_;
+    std::vector<int8_t> data_;
+};
+
+// The query's share of eps_i = (rho_i * on_rho + nu_i * on_nu + constant) * (1 + 2^-38); docs/theory.md derives it.
+struct ErrorTerms {
+    explicit ErrorTerms(const QueryCodes& query);
+    double epsilon(float rho, float nu) const {
+        return (static_cast<double>(rho) * on_rho + static_cast<double>(nu) * on_nu + constant) * (1.0 + 0x1p-38);
+    }
+    double on_rho, on_nu, constant;
+};
+
+}  // namespace maxsieve

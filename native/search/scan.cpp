@@ -1,0 +1,69 @@
+#include "search/scan.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace maxsieve {
+namespace {
+
+constexpr int64_t kGrain = 64;  // documents a task
+
+struct Scratch {
+    std::vector<Document> documents;
+    std::vector<CodeSpan> spans;
+    std::vector<int32_t> best;
+};
+
+// Tokens of one document handled between two looks at the interrupt: some 16 million multiply-adds.
+int64_t piece_rows(int64_t tokens, int64_t stride) { return std::max<int64_t>(1, (int64_t{1} << 24) / (tokens * stride)); }
+
+}  // namespace
+
+void scan(const Corpus& corpus, std::span<const int64_t> positions, const Kernel& kernel, const PackedCodes& query,
+          Crew& crew, Interrupt& interrupt,
+          const std::function<void(int64_t, const Document&, const int32_t*)>& consume) {
+    const auto count = static_cast<int64_t>(positions.size());
+    const int64_t tokens = query.tokens(), stride = corpus.stride(), piece = piece_rows(tokens, stride);
+    std::vector<Scratch> scratches(static_cast<size_t>(crew.size()));
+    crew.run((count + kGrain - 1) / kGrain, [&](int64_t task, int worker) {
+        Scratch& scratch = scratches[static_cast<size_t>(worker)];
+        const int64_t first = task * kGrain, last = std::min(first + kGrain, count);
+        scratch.documents.clear();
+        scratch.spans.clear();
+        scratch.best.assign(static_cast<size_t>((last - first) * tokens), std::numeric_limits<int32_t>::min());
+        size_t hint = 0;
+        for (int64_t i = first; i < last; ++i) {
+            scratch.documents.push_back(corpus.at(positions[static_cast<size_t>(i)], hint));
+        }
+        // Consecutive documents go to the kernel together while they make up no more than a piece; a longer one alone, in pieces.
+        for (int64_t i = 0; i < last - first;) {
+            int64_t end = i, rows = 0;
+            for (; end < last - first; ++end) {
+                const Document& document = scratch.documents[static_cast<size_t>(end)];
+                if (rows + document.length > piece) break;
+                rows += document.length;
+                scratch.spans.push_back({document.codes, document.length});
+            }
+            if (end > i) {
+                kernel.maxima(query.data(), tokens, stride, scratch.spans.data(), end - i, scratch.best.data() + i * tokens);
+                scratch.spans.clear();
+                i = end;
+            } else {
+                const Document& document = scratch.documents[static_cast<size_t>(i)];
+                for (int64_t j = 0; j < document.length; j += piece) {
+                    const CodeSpan span{document.codes + j * stride, std::min(piece, document.length - j)};
+                    kernel.maxima(query.data(), tokens, stride, &span, 1, scratch.best.data() + i * tokens);
+                    interrupt.check();
+                }
+                ++i;
+            }
+            interrupt.check();
+        }
+        for (int64_t i = first; i < last; ++i) {
+            consume(i, scratch.documents[static_cast<size_t>(i - first)], scratch.best.data() + (i - first) * tokens);
+        }
+    });
+}
+
+}  // namespace maxsieve

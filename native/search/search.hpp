@@ -1,0 +1,83 @@
+// One search: what goes in, what comes out, and the three policies.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "index/corpus.hpp"
+#include "kernels/kernel.hpp"
+#include "search/top_k.hpp"
+#include "threads/crew.hpp"
+#include "threads/interrupt.hpp"
+
+namespace maxsieve {
+
+enum class PolicyKind { certified, bandit, exhaustive };
+enum class Radius { paper, serfling };
+enum class Guarantee { exact, pac, none };
+
+struct Policy {
+    PolicyKind kind = PolicyKind::certified;
+    double alpha = 0.2, delta = 0.01;
+    int64_t margin = 5, block = 4;
+    uint64_t seed = 0;
+    Radius radius = Radius::paper;
+};
+
+struct Query {
+    const float* rows;  // [tokens][d]
+    int64_t tokens;
+    std::span<const int64_t> candidates;  // positions of non-empty documents, ascending
+};
+
+struct Round {
+    int64_t active, revealed;
+    double threshold;
+};
+
+struct Answer {
+    std::vector<Scored> hits;
+    Guarantee guarantee = Guarantee::exact;
+    double coverage = 1.0;
+    int64_t rescored = 0;
+    std::vector<Round> rounds;
+    std::vector<std::pair<std::string, double>> stages;  // seconds of each
+    double seconds = 0.0;
+    std::vector<int32_t> dropped;  // for each candidate the round (from 1) that dropped it, 0 for none; on request
+};
+
+// What a policy works with, for one query.
+struct Task {
+    const Corpus& corpus;
+    const Query& query;
+    int64_t k;
+    const Policy& policy;
+    const Kernel& kernel;
+    Crew& crew;
+    Interrupt& interrupt;
+    bool trace;
+};
+
+Answer search_certified(const Task& task);
+Answer search_bandit(const Task& task);
+Answer search_exhaustive(const Task& task);
+
+// All queries: side by side when there are as many as threads, one after the other with threads inside each when fewer.
+std::vector<Answer> search(const Corpus& corpus, const std::vector<Query>& queries, int64_t k, const Policy& policy,
+                           int threads, bool trace, const std::function<bool()>& poll);
+
+// Seconds since the last lap.
+class Stopwatch {
+  public:
+    Stopwatch();
+    double lap();
+
+  private:
+    int64_t last_;
+};
+
+}  // namespace maxsieve

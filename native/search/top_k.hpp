@@ -1,0 +1,39 @@
+// Choosing the best.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace maxsieve {
+
+struct Scored {
+    int64_t position;
+    float score;
+};
+
+// Better: a higher score, or the same and a lower position.
+inline bool better(const Scored& a, const Scored& b) {
+    return a.score != b.score ? a.score > b.score : a.position < b.position;
+}
+
+// The k best, best first.
+std::vector<Scored> top_k(std::vector<Scored> all, int64_t k);
+
+// Keeps the k largest numbers seen.
+class KLargest {
+  public:
+    explicit KLargest(int64_t k) : k_(k) {}
+    void push(double x);
+    // The k-th largest, or -infinity while fewer have been seen.
+    double kth() const;
+
+  private:
+    int64_t k_;
+    std::vector<double> heap_;  // smallest on top
+};
+
+// The k-th largest of `x`, or -infinity if there are fewer.
+double kth_largest(std::span<const double> x, int64_t k);
+
+}  // namespace maxsieve

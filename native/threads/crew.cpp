@@ -1,0 +1,94 @@
+#include "threads/crew.hpp"
+
+#include <system_error>
+
+#include "numeric/floating_point.hpp"
+
+namespace maxsieve {
+
+Crew::Crew(int threads, Interrupt& interrupt) : interrupt_(interrupt) {
+    for (int worker = 1; worker < threads; ++worker) {
+        try {
+            threads_.emplace_back([this, worker] { serve(worker); });
+        } catch (const std::system_error&) {
+            break;  // the system grants no more threads: the ones there are do the work, with the same result
+        }
+    }
+}
+
+Crew::~Crew() {
+    {
+        const std::lock_guard lock(mutex_);
+        leaving_ = true;
+    }
+    start_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+}
+
+void Crew::run(int64_t tasks, const std::function<void(int64_t, int)>& work) {
+    work_ = &work;
+    tasks_ = tasks;
+    failure_ = nullptr;
+    next_.store(0, std::memory_order_relaxed);
+    const bool alone = threads_.empty() || tasks < 2;
+    if (!alone) {
+        {
+            const std::lock_guard lock(mutex_);
+            busy_ = static_cast<int>(threads_.size());
+            ++generation_;
+        }
+        start_.notify_all();
+    }
+    take_tasks(0);
+    if (!alone) {
+        std::unique_lock lock(mutex_);
+        while (!done_.wait_for(lock, std::chrono::milliseconds(50), [this] { return busy_ == 0; })) {
+            lock.unlock();
+            guard([this] { interrupt_.check(); });
+            lock.lock();
+        }
+    }
+    if (failure_) std::rethrow_exception(failure_);
+}
+
+void Crew::serve(int worker) {
+    const DefaultFloatingPoint state;
+    uint64_t seen = 0;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        start_.wait(lock, [&] { return leaving_ || generation_ != seen; });
+        if (leaving_) return;
+        seen = generation_;
+        lock.unlock();
+        take_tasks(worker);
+        lock.lock();
+        if (--busy_ == 0) done_.notify_one();
+    }
+}
+
+void Crew::take_tasks(int worker) {
+    guard([this, worker] {
+        for (;;) {
+            const int64_t task = next_.fetch_add(1, std::memory_order_relaxed);
+            if (task >= tasks_) return;
+            interrupt_.check();
+            (*work_)(task, worker);
+        }
+    });
+}
+
+template <class Action>
+void Crew::guard(const Action& action) noexcept {
+    try {
+        action();
+    } catch (...) {
+        // The failure is noted before the others are stopped: their Interrupted must not take its place.
+        {
+            const std::lock_guard lock(mutex_);
+            if (!failure_) failure_ = std::current_exception();
+        }
+        interrupt_.stop();
+    }
+}
+
+}  // namespace maxsieve

@@ -1,0 +1,26 @@
+"""Small arguments: one way to check a whole number."""
+
+from __future__ import annotations
+
+import operator
+
+LARGEST_COUNT = 2**62
+
+
+def as_count(value: object, name: str, *, at_least: int, at_most: int = LARGEST_COUNT) -> int:
+    """A whole number (NumPy integers count, bool and float do not) within limits, or a sentence that says what is wrong.
+
+    >>> as_count(3, "k", at_least=1)
+    3
+    """
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise TypeError(f"{name} must be a whole number, not {value!r}")
+    if number < at_least:
+        raise ValueError(f"{name} must be at least {at_least}, not {number}")
+    if number > at_most:
+        raise ValueError(f"{name} must be at most {at_most}, not {number}")
+    return number

@@ -1,0 +1,197 @@
+"""Whatever holds token vectors becomes float32 rows: NumPy, torch, anything with ``__array__`` or DLPack, nested lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve import _core
+
+MAX_DIM = 4096
+MAX_QUERY_TOKENS = 4096
+LARGEST = 2.0**50
+
+FloatArray = NDArray[Any]
+
+
+class Batch(NamedTuple):
+    """Rows of some consecutive documents [tokens, d], of any float type, and the length of each."""
+
+    rows: FloatArray
+    lengths: NDArray[np.int64]
+
+
+class Documents(NamedTuple):
+    """Documents to be read once, and how many there are, where that is known."""
+
+    batches: Iterator[Batch]
+    count: int | None
+
+
+def is_array(x: object) -> bool:
+    """True for one array (of whatever kind), False for a list or generator of them."""
+    return hasattr(x, "shape") and hasattr(x, "dtype")
+
+
+def to_numpy(x: Any, what: str) -> FloatArray:
+    """A NumPy array of float16, bfloat16 (ml_dtypes), float32 or float64; torch's bfloat16 comes back as float32.
+
+    >>> to_numpy([[1, 2]], "query").dtype
+    dtype('float64')
+    """
+    if isinstance(x, np.ndarray):
+        array = x
+    elif hasattr(x, "detach") and hasattr(x, "cpu"):
+        tensor = x.detach().cpu()
+        array = (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+    elif hasattr(x, "__array__"):
+        array = np.asarray(x)
+    elif hasattr(x, "__dlpack__"):
+        array = np.from_dlpack(x)
+    elif isinstance(x, (list, tuple)):
+        try:
+            array = np.array(x, np.float64)
+        except (TypeError, ValueError) as problem:
+            raise ValueError(f"{what} is no rectangular array of numbers: {problem}") from None
+    else:
+        raise TypeError(f"{what} must be an array of token vectors, not {type(x).__name__}")
+    if array.dtype.kind != "f" and array.dtype.name != "bfloat16" or array.dtype.itemsize > 8:
+        raise TypeError(f"{what} has dtype {array.dtype}; float16, bfloat16, float32 and float64 are accepted")
+    return array
+
+
+def to_matrix(x: Any, what: str, dim: int | None = None) -> FloatArray:
+    """A NumPy array [tokens, d], with ``d`` as asked for; an empty list is a document without tokens.
+
+    >>> to_matrix([[1.0, 2.0]], "query", 2).shape
+    (1, 2)
+    """
+    array = to_numpy(x, what)
+    if array.ndim == 1 and array.size == 0 and dim is not None:
+        array = array.reshape(0, dim)
+    if array.ndim != 2:
+        raise ValueError(f"{what} must have two dimensions [tokens, d], not shape {array.shape}")
+    check_dim(array.shape[1], what, dim)
+    return array
+
+
+def check_dim(d: int, what: str, dim: int | None) -> None:
+    """Refuses vectors of another dimension, or of one beyond the supported range."""
+    if dim is not None and d != dim:
+        raise ValueError(f"{what} has vectors of {d} dimensions; {dim} are expected")
+    if not 1 <= d <= MAX_DIM:
+        raise ValueError(f"{what} has vectors of {d} dimensions; 1 to {MAX_DIM} are supported")
+
+
+def to_float32(array: FloatArray) -> NDArray[np.float32]:
+    """C-contiguous float32; what is too large for it becomes infinite, and is refused by whoever looks at the values."""
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(array, np.float32)
+
+
+def to_query(x: Any, what: str, dim: int, *, cosine: bool) -> NDArray[np.float32]:
+    """A query as the engine takes it: float32 [T, d], finite, normalised for cosine similarity."""
+    array = to_matrix(x, what)
+    if not 1 <= len(array) <= MAX_QUERY_TOKENS:
+        raise ValueError(f"{what} has {len(array)} tokens; 1 to {MAX_QUERY_TOKENS} are supported")
+    check_dim(array.shape[1], what, dim)
+    rows = to_float32(array)
+    if (row := _core.first_invalid_row(rows)) >= 0:
+        raise ValueError(describe_invalid(rows[row], f"{what}, row {row}"))
+    if cosine:
+        rows = rows.copy()
+        _core.normalise(rows)
+    return rows
+
+
+def describe_invalid(row: NDArray[np.float32], where: str) -> str:
+    """Which number of a refused row is at fault."""
+    column = int(np.flatnonzero(~(np.abs(row) <= LARGEST))[0])
+    return f"{where}, dimension {column}: {row[column]} is not a finite number of magnitude at most 2**50"
+
+
+def read_documents(docs: Any, lengths: Any, mask: Any, dim: int | None, name: Callable[[int], str]) -> Documents:
+    """Documents from any of the accepted forms. ``name(i)`` says in errors which document is meant.
+
+    Forms: an iterable of [L, d]; a padded [N, L, d] with ``lengths`` or ``mask`` (or neither: all full); a flat [tokens, d] with
+    ``lengths``.
+    """
+    if lengths is not None and mask is not None:
+        raise ValueError("give lengths or mask, not both")
+    if not is_array(docs):
+        if lengths is not None or mask is not None:
+            raise ValueError("lengths and mask go with one padded or flat array, not with a list of documents")
+        if isinstance(docs, (str, bytes, dict)) or not isinstance(docs, Iterable):
+            raise TypeError(f"docs must be arrays of token vectors, not {type(docs).__name__}")
+        return Documents(_one_by_one(docs, dim, name), len(docs) if hasattr(docs, "__len__") else None)
+    array = to_numpy(docs, "docs")
+    if array.ndim == 3:
+        check_dim(array.shape[2], "docs", dim)
+        if mask is not None:
+            return Documents(_masked(array, _to_mask(mask, array.shape[:2])), len(array))
+        if lengths is None:
+            checked = np.full(len(array), array.shape[1], np.int64)
+        else:
+            checked = _to_lengths(lengths, len(array))
+            if len(checked) and checked.max() > array.shape[1]:
+                raise ValueError(f"lengths has {checked.max()}, but docs is padded to {array.shape[1]} tokens")
+        return Documents(_padded(array, checked), len(array))
+    if array.ndim != 2:
+        raise ValueError(f"docs must be [N, L, d] or flat [tokens, d], not shape {array.shape}")
+    if mask is not None or lengths is None:
+        raise ValueError("a flat [tokens, d] array needs lengths=; put a single document into a list")
+    check_dim(array.shape[1], "docs", dim)
+    checked = _to_lengths(lengths, None)
+    if checked.sum() != len(array):
+        raise ValueError(f"lengths add up to {checked.sum()}, but docs has {len(array)} rows")
+    return Documents(_flat(array, checked), len(checked))
+
+
+def _one_by_one(docs: Iterable[Any], dim: int | None, name: Callable[[int], str]) -> Iterator[Batch]:
+    for i, doc in enumerate(docs):
+        rows = to_matrix(doc, name(i), dim)
+        dim = rows.shape[1]
+        yield Batch(rows, np.array([len(rows)], np.int64))
+
+
+def _padded(array: FloatArray, lengths: NDArray[np.int64]) -> Iterator[Batch]:
+    for i, length in enumerate(lengths):
+        yield Batch(array[i, :length], lengths[i : i + 1])
+
+
+def _masked(array: FloatArray, mask: NDArray[np.bool_]) -> Iterator[Batch]:
+    for i, kept in enumerate(mask):
+        rows = array[i][kept]
+        yield Batch(rows, np.array([len(rows)], np.int64))
+
+
+def _flat(array: FloatArray, lengths: NDArray[np.int64], documents: int = 256) -> Iterator[Batch]:
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    for first in range(0, len(lengths), documents):
+        some = lengths[first : first + documents]
+        yield Batch(array[ends[first] : ends[first + len(some)]], some)
+
+
+def _to_lengths(lengths: Any, count: int | None) -> NDArray[np.int64]:
+    array = np.asarray(lengths.detach().cpu().numpy() if hasattr(lengths, "detach") else lengths)
+    if array.size == 0:
+        array = array.astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise TypeError(f"lengths must be whole numbers, one a document, not {array.dtype} of shape {array.shape}")
+    if count is not None and len(array) != count:
+        raise ValueError(f"lengths has {len(array)} entries for {count} documents")
+    if len(array) and array.min() < 0:
+        raise ValueError(f"lengths[{int(array.argmin())}] is negative")
+    return array.astype(np.int64)
+
+
+def _to_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    array = np.asarray(mask.detach().cpu().numpy() if hasattr(mask, "detach") else mask)
+    if array.shape != shape:
+        raise ValueError(f"mask has shape {array.shape}; {shape} is expected")
+    if array.dtype != np.bool_ and not np.isin(array, (0, 1)).all():
+        raise ValueError("mask must hold only true and false, or 1 and 0")
+    return array.astype(np.bool_)

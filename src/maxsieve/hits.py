@@ -1,0 +1,108 @@
+"""What a search returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve import _core
+from maxsieve._checks import as_count
+from maxsieve.ids import Id
+
+
+class Round(NamedTuple):
+    """One round of a sieve: documents active in it, query tokens revealed after it, the threshold they had to reach."""
+
+    active: int
+    revealed: int
+    threshold: float
+
+
+class Match(NamedTuple):
+    """A query token, the document token most similar to it, and how similar."""
+
+    query_token: int
+    document_token: int
+    similarity: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """How an answer was found and what it guarantees.
+
+    guarantee
+        ``"exact"``: the answer is the exhaustive one; ``"pac"``: it is, with probability at least 1 - delta; ``"none"``.
+    coverage
+        cells revealed as proxies over all cells.
+    rescored
+        documents scored canonically.
+    rounds
+        the sieve's rounds, in order.
+    isa
+        the kernel that ran.
+    seconds, stages
+        how long the search took, and each part of it.
+    """
+
+    guarantee: Literal["exact", "pac", "none"]
+    coverage: float
+    rescored: int
+    rounds: list[Round]
+    isa: str
+    seconds: float
+    stages: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hits:
+    """The best documents, best first; iterates as ``(id, score)``.
+
+    >>> import numpy as np, maxsieve as ms
+    >>> index = ms.Index.build([np.eye(2), -np.eye(2)], ["yes", "no"])
+    >>> hits = index.search(np.eye(2), k=1)
+    >>> list(hits)
+    [('yes', 2.0)]
+    """
+
+    ids: list[Id]
+    scores: NDArray[np.float32]
+    report: Report
+    _corpus: _core.Corpus
+    _query: NDArray[np.float32]
+    _positions: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[tuple[Id, float]]:
+        return zip(self.ids, self.scores.tolist(), strict=True)
+
+    def __repr__(self) -> str:
+        return f"Hits({list(self)!r}, guarantee={self.report.guarantee!r})"
+
+    def explain(self, rank: int) -> list[Match]:
+        """Why the hit at ``rank`` (from 0) scored as it did: each query token's best document token and their similarity.
+
+        The similarities add up to the hit's score. Of equally similar document tokens the first is named.
+
+        >>> import numpy as np, maxsieve as ms
+        >>> ms.rerank(np.eye(2), [2 * np.eye(2)]).explain(0)
+        [Match(query_token=0, document_token=0, similarity=2.0), Match(query_token=1, document_token=1, similarity=2.0)]
+        """
+        rank = as_count(rank, "rank", at_least=0)
+        if rank >= len(self):
+            raise IndexError(f"rank {rank} of {len(self)} hits")
+        tokens, similarities = _core.explain(self._corpus, self._query, int(self._positions[rank]))
+        pairs = zip(tokens.tolist(), similarities.tolist(), strict=True)
+        return [Match(t, j, similarity) for t, (j, similarity) in enumerate(pairs)]
+
+
+def to_hits(answer: tuple[Any, ...], ids: list[Id], corpus: _core.Corpus, query: NDArray[np.float32]) -> Hits:
+    """The core's tuple as `Hits`."""
+    positions, scores, guarantee, coverage, rescored, rounds, stages, seconds, _ = answer
+    report = Report(guarantee, coverage, rescored, [Round(*one) for one in rounds], _core.isa(), seconds, stages)
+    return Hits([ids[i] for i in positions.tolist()], scores, report, corpus, query, positions)

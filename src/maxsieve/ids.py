@@ -1,0 +1,55 @@
+"""Document ids: all str or all int, unique, kept as given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Id: TypeAlias = str | int
+
+
+def to_ids(ids: Any, what: str) -> list[Id]:
+    """A list of ids: NumPy integers become int, ``np.str_`` becomes str; bool and everything else is refused.
+
+    >>> to_ids(np.array([3, 1]), "ids")
+    [3, 1]
+    """
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        raise TypeError(f"{what} must be a list of ids, not {ids!r}")
+    checked = [to_id(one, what) for one in (ids.tolist() if isinstance(ids, np.ndarray) else ids)]
+    if len({type(one) for one in checked}) > 1:
+        raise TypeError(f"{what} must be all str or all int, not a mixture")
+    return checked
+
+
+def to_id(one: Any, what: str) -> Id:
+    """One id, as str or int."""
+    if isinstance(one, str):
+        return str(one)
+    if isinstance(one, (int, np.integer)) and not isinstance(one, bool):
+        if not -(2**63) <= int(one) < 2**63:
+            raise ValueError(f"{what}: {one} does not fit into 64 bits")
+        return int(one)
+    raise TypeError(f"{what}: an id is a str or an int, not {one!r}")
+
+
+def find_duplicate(ids: list[Id]) -> Id | None:
+    """The first id that occurs a second time."""
+    seen: set[Id] = set()
+    for one in ids:
+        if one in seen:
+            return one
+        seen.add(one)
+    return None
+
+
+def positions_of(ids: list[Id], positions: Mapping[Id, int], what: str) -> NDArray[np.int64]:
+    """Where the ids stand, ascending, repeats ignored; `KeyError` for one that is not there."""
+    try:
+        found = np.fromiter((positions[one] for one in ids), np.int64, len(ids))
+    except KeyError as unknown:
+        raise KeyError(f"{what}: no document has the id {unknown.args[0]!r}") from None
+    return np.unique(found)

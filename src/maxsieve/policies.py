@@ -1,0 +1,78 @@
+"""Which sieve to run, with its knobs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from maxsieve._checks import as_count
+
+Radius: TypeAlias = Literal["paper", "serfling"]
+
+
+@dataclass(frozen=True)
+class Certified:
+    """The default: the exhaustive answer, proven, from a quantised scan and canonical scores of few documents.
+
+    >>> Certified()
+    Certified()
+    """
+
+
+@dataclass(frozen=True)
+class Exhaustive:
+    """Every document scored canonically: what the others are measured against.
+
+    >>> Exhaustive()
+    Exhaustive()
+    """
+
+
+@dataclass(frozen=True)
+class Bandit:
+    """The paper's policy: reveal query tokens in blocks and drop documents whose interval falls below the K-th best.
+
+    alpha
+        scales the radius, in (0, 1]: smaller drops sooner and misses more.
+    delta
+        the radius's confidence, in (0, 1).
+    margin
+        stop revealing when at most ``k + margin`` documents are left; all of those are rescored.
+    block
+        query tokens revealed in a round.
+    seed
+        of the reveal order, 0 to 2^64 - 1.
+    radius
+        ``"paper"``: as published, no proven bound; ``"serfling"``: the full inequality, wider; at ``alpha=1`` the answer is the
+        exhaustive one with probability at least ``1 - delta`` (docs/theory.md).
+
+    >>> Bandit(alpha=0.3)
+    Bandit(alpha=0.3, delta=0.01, margin=5, block=4, seed=0, radius='paper')
+    """
+
+    alpha: float = 0.2
+    delta: float = 0.01
+    margin: int = 5
+    block: int = 4
+    seed: int = 0
+    radius: Radius = "paper"
+
+    def __post_init__(self) -> None:
+        for name in ("alpha", "delta"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise TypeError(f"{name} must be a number, not {value!r}")
+            object.__setattr__(self, name, float(value))
+        if not 0 < self.alpha <= 1:
+            raise ValueError(f"alpha must lie in (0, 1], not {self.alpha}")
+        if not 0 < self.delta < 1 or math.isnan(self.delta):
+            raise ValueError(f"delta must lie in (0, 1), not {self.delta}")
+        object.__setattr__(self, "margin", as_count(self.margin, "margin", at_least=0))
+        object.__setattr__(self, "block", as_count(self.block, "block", at_least=1))
+        object.__setattr__(self, "seed", as_count(self.seed, "seed", at_least=0, at_most=2**64 - 1))
+        if self.radius not in get_args(Radius):
+            raise ValueError(f"radius must be 'paper' or 'serfling', not {self.radius!r}")
+
+
+Policy: TypeAlias = Certified | Bandit | Exhaustive

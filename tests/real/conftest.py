@@ -1,0 +1,38 @@
+"""Real vectors for the tests of this folder, which skip where `MAXSIEVE_CORPORA` is unset."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import maxsieve as ms
+from maxsieve import _core
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+
+@pytest.fixture(scope="session")
+def corpora() -> Path:
+    folder = os.environ.get("MAXSIEVE_CORPORA")
+    if not folder:
+        pytest.skip("MAXSIEVE_CORPORA is not set: no real vectors to test with")
+    return Path(folder)
+
+
+@pytest.fixture
+def use_isa() -> Iterator[Callable[[str], None]]:
+    """A function that chooses the kernel until the test is over."""
+    before = ms.isa()
+    yield _core.use_isa
+    _core.use_isa(before)
+
+
+@pytest.fixture(params=ms.isas())
+def isa(request: pytest.FixtureRequest, use_isa: Callable[[str], None]) -> str:
+    """Each kernel that this machine can run, in use during the test."""
+    use_isa(request.param)
+    return request.param

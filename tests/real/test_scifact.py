@@ -1,0 +1,68 @@
+"""SciFact with real token vectors: the certified answer is the exhaustive one, under every kernel of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import maxsieve as ms
+from real_vectors import RealVectors, load
+
+DOCUMENTS, QUERIES, DEPTHS = 400, 25, (5, 10, 100)
+
+
+@pytest.fixture(scope="module")
+def vectors(corpora: Path) -> RealVectors:
+    return load(corpora / "scifact", documents=DOCUMENTS, queries=QUERIES)
+
+
+@pytest.fixture(scope="module")
+def index(vectors: RealVectors) -> ms.Index:
+    return ms.Index.build(vectors.doc_rows, vectors.doc_ids, lengths=vectors.doc_lengths)
+
+
+def test_the_vectors_are_what_they_should_be(vectors: RealVectors) -> None:
+    assert len(vectors.doc_ids) == len(vectors.doc_lengths) == DOCUMENTS
+    assert len(vectors.query_ids) == len(vectors.queries) == QUERIES
+    assert vectors.doc_rows.shape == (vectors.doc_lengths.sum(), 128)
+    for rows in (vectors.doc_rows, *vectors.queries):
+        np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+
+
+def test_relevant_documents_are_found(vectors: RealVectors, index: ms.Index, corpora: Path) -> None:
+    judgements = [line.split("\t") for line in (corpora / "scifact" / "qrels.tsv").read_text().splitlines()[1:]]
+    relevant = {(query, document) for query, document, score in judgements if float(score) > 0}
+    found = 0
+    for query_id, query in zip(vectors.query_ids, vectors.queries, strict=True):
+        found += any((query_id, document) in relevant for document in index.search(query, 10).ids)
+    assert found > 0.8 * QUERIES
+
+
+def test_certified_is_exhaustive(vectors: RealVectors, index: ms.Index, isa: str) -> None:
+    rescored = {k: [] for k in DEPTHS}
+    for query_id, query in zip(vectors.query_ids, vectors.queries, strict=True):
+        for k in DEPTHS:
+            truth = index.search(query, k, policy=ms.Exhaustive())
+            hits = index.search(query, k, policy=ms.Certified())
+            assert hits.report.isa == truth.report.isa == isa
+            assert hits.ids == truth.ids, f"query {query_id}, K = {k}"
+            assert hits.scores.tobytes() == truth.scores.tobytes(), f"query {query_id}, K = {k}"
+            assert hits.report.guarantee == truth.report.guarantee == "exact"
+            assert len(hits.ids) == k <= hits.report.rescored <= DOCUMENTS
+            rescored[k].append(hits.report.rescored)
+    assert np.mean(rescored[5]) < DOCUMENTS / 10
+    assert np.mean(rescored[5]) <= np.mean(rescored[10]) <= np.mean(rescored[100])
+
+
+def test_every_kernel_gives_the_same_answers(
+    vectors: RealVectors, index: ms.Index, use_isa: Callable[[str], None]
+) -> None:
+    answers = {}
+    for isa in ms.isas():
+        use_isa(isa)
+        many = index.search_many(vectors.queries, 10)
+        answers[isa] = [(hits.ids, hits.scores.tobytes(), hits.report.rescored, hits.report.coverage) for hits in many]
+    assert all(answer == answers[ms.isas()[0]] for answer in answers.values())

@@ -1,0 +1,15 @@
+"""The examples in the sources of the benchmarks' vectors."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["structured", "real_vectors"])
+def test_examples_run(name: str) -> None:
+    outcome = doctest.testmod(importlib.import_module(name))
+    assert outcome.attempted > 0
+    assert outcome.failed == 0

@@ -1,0 +1,1 @@
+"""Tests of the executable specification, one file per file of `maxsieve.spec`."""
