@@ -1,5 +1,5 @@
-// The Python side of the core: arrays in, arrays out, signals polled, the GIL released. Shapes and types are checked here again,
-// whatever the Python layer has promised, so that no call can read out of bounds.
+// The Python side of the core: arrays in, arrays out, signals polled, the GIL released. Shapes and types are checked
+// here again, whatever the Python layer has promised, so that no call can read out of bounds.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 
 #include "index/corpus.hpp"
@@ -55,9 +56,8 @@ template <class T>
 nb::object to_numpy(std::vector<T> values, std::initializer_list<size_t> shape) {
     auto owned = std::make_unique<std::vector<T>>(std::move(values));
     T* data = owned->data();
-    const nb::capsule owner(owned.release(), [](void* p) noexcept {
-        std::unique_ptr<std::vector<T>>(static_cast<std::vector<T>*>(p));
-    });
+    const nb::capsule owner(owned.release(),
+                            [](void* p) noexcept { std::unique_ptr<std::vector<T>>(static_cast<std::vector<T>*>(p)); });
     return nb::cast(nb::ndarray<nb::numpy, T>(data, shape, owner));
 }
 
@@ -84,7 +84,8 @@ class HeldSegment {
         require(codes_.shape(0) == rows_.shape(0) && static_cast<int64_t>(codes_.shape(1)) == code_stride(d()),
                 "codes must be [tokens, padded d]");
         for (const auto* bound : {&scale_, &rho_, &nu_}) {
-            require(static_cast<int64_t>(bound->shape(0)) == view_.documents, "one scale, rho and nu for each document");
+            require(static_cast<int64_t>(bound->shape(0)) == view_.documents,
+                    "one scale, rho and nu for each document");
         }
         view_.codes = codes_.data(), view_.scale = scale_.data(), view_.rho = rho_.data(), view_.nu = nu_.data();
     }
@@ -138,7 +139,8 @@ Policy policy_from(const std::string& name, double alpha, double delta, int64_t 
                    const std::string& radius) {
     require(name == "certified" || name == "bandit" || name == "exhaustive", "unknown policy");
     require(radius == "paper" || radius == "serfling", "unknown radius");
-    require(alpha > 0.0 && alpha <= 1.0 && delta > 0.0 && delta < 1.0 && margin >= 0 && block >= 1, "knob out of range");
+    require(alpha > 0.0 && alpha <= 1.0 && delta > 0.0 && delta < 1.0 && margin >= 0 && block >= 1,
+            "knob out of range");
     return {.kind = name == "certified" ? PolicyKind::certified
                     : name == "bandit"  ? PolicyKind::bandit
                                         : PolicyKind::exhaustive,
@@ -152,9 +154,12 @@ Policy policy_from(const std::string& name, double alpha, double delta, int64_t 
 
 const char* name_of(Guarantee guarantee) {
     switch (guarantee) {
-        case Guarantee::exact: return "exact";
-        case Guarantee::pac: return "pac";
-        default: return "none";
+        case Guarantee::exact:
+            return "exact";
+        case Guarantee::pac:
+            return "pac";
+        default:
+            return "none";
     }
 }
 
@@ -166,7 +171,8 @@ nb::tuple to_python(const Answer& answer, bool trace) {
         scores.push_back(hit.score);
     }
     nb::list rounds;
-    for (const Round& round : answer.rounds) rounds.append(nb::make_tuple(round.active, round.revealed, round.threshold));
+    for (const Round& round : answer.rounds)
+        rounds.append(nb::make_tuple(round.active, round.revealed, round.threshold));
     nb::dict stages;
     for (const auto& [stage, seconds] : answer.stages) stages[stage.c_str()] = seconds;
     const size_t hits = answer.hits.size();
@@ -176,9 +182,9 @@ nb::tuple to_python(const Answer& answer, bool trace) {
 }
 
 nb::list search_all(const HeldCorpus& held, const std::vector<Matrix<const float>>& rows,
-                    const std::vector<Flat<const int64_t>>& candidates, int64_t k, const std::string& name, double alpha,
-                    double delta, int64_t margin, int64_t block, uint64_t seed, const std::string& radius, int threads,
-                    bool trace) {
+                    const std::vector<Flat<const int64_t>>& candidates, int64_t k, const std::string& name,
+                    double alpha, double delta, int64_t margin, int64_t block, uint64_t seed, const std::string& radius,
+                    int threads, bool trace) {
     const Corpus& corpus = held.get();
     const Policy policy = policy_from(name, alpha, delta, margin, block, seed, radius);
     require(held.coded() || policy.kind == PolicyKind::exhaustive, "this policy needs codes");
@@ -199,6 +205,23 @@ nb::list search_all(const HeldCorpus& held, const std::vector<Matrix<const float
     nb::list result;
     for (const Answer& answer : answers) result.append(to_python(answer, trace));
     return result;
+}
+
+// P - eps and P + eps of every document, which must not be empty.
+nb::tuple bounds_of_all(const HeldCorpus& held, const Matrix<const float>& rows, int threads) {
+    const Corpus& corpus = held.get();
+    require_query(rows, corpus);
+    require(held.coded() && threads >= 1, "bounds need codes and a thread");
+    std::vector<int64_t> positions(static_cast<size_t>(corpus.documents()));
+    std::iota(positions.begin(), positions.end(), 0);
+    CertifiedBounds bounds = interruptible([&](const std::function<bool()>& poll) {
+        Interrupt interrupt(poll);
+        Crew crew(threads, interrupt);
+        const Query query{rows.data(), static_cast<int64_t>(rows.shape(0)), positions};
+        return certified_bounds({corpus, query, 1, Policy{}, current_kernel(), crew, interrupt, false});
+    });
+    const size_t count = positions.size();
+    return nb::make_tuple(to_numpy(std::move(bounds.lower), {count}), to_numpy(std::move(bounds.upper), {count}));
 }
 
 // Canonical scores [queries, documents] of everything against everything.
@@ -241,7 +264,8 @@ nb::tuple explain(const HeldCorpus& held, const Matrix<const float>& query, int6
         Interrupt interrupt(poll);
         const Panels panels(query.data(), static_cast<int64_t>(tokens), corpus.d());
         size_t hint = 0;
-        CanonicalScorer(current_kernel(), panels, interrupt).explain(corpus.at(position, hint), best.data(), similarities.data());
+        CanonicalScorer(current_kernel(), panels, interrupt)
+            .explain(corpus.at(position, hint), best.data(), similarities.data());
         return 0;
     });
     return nb::make_tuple(to_numpy(std::move(best), {tokens}), to_numpy(std::move(similarities), {tokens}));
@@ -251,8 +275,9 @@ nb::tuple explain(const HeldCorpus& held, const Matrix<const float>& query, int6
 int64_t quantise_into(const Matrix<const float>& rows, const Flat<const int64_t>& offsets, const Matrix<int8_t>& codes,
                       const Flat<float>& scale, const Flat<float>& rho, const Flat<float>& nu, int threads) {
     // A segment of the same arrays makes all their checks.
-    const HeldSegment checked{AnyMatrix(rows), offsets, Matrix<const int8_t>(codes), Flat<const float>(scale),
-                              Flat<const float>(rho), Flat<const float>(nu)};
+    const HeldSegment checked{
+        AnyMatrix(rows),      offsets, Matrix<const int8_t>(codes), Flat<const float>(scale), Flat<const float>(rho),
+        Flat<const float>(nu)};
     require(threads >= 1, "threads must be at least 1");
     const QuantisedDocuments out{codes.data(), scale.data(), rho.data(), nu.data()};
     return interruptible([&](const std::function<bool()>& poll) {
@@ -292,6 +317,7 @@ NB_MODULE(_core, m) {
     nb::class_<HeldCorpus>(m, "Corpus").def(nb::init<int64_t, nb::tuple>(), "dim"_a, "segments"_a);
     m.def("search", &search_all, "corpus"_a, "queries"_a, "candidates"_a, "k"_a, "policy"_a, "alpha"_a, "delta"_a,
           "margin"_a, "block"_a, "seed"_a, "radius"_a, "threads"_a, "trace"_a);
+    m.def("bounds", &bounds_of_all, "corpus"_a, "query"_a, "threads"_a);
     m.def("score", &score_all, "corpus"_a, "queries"_a, "threads"_a);
     m.def("explain", &explain, "corpus"_a, "query"_a, "position"_a);
     m.def("quantise", &quantise_into, "rows"_a, "offsets"_a, "codes"_a.noconvert(), "scale"_a.noconvert(),

@@ -1,5 +1,5 @@
-// The documents a search sees: segments laid end to end. A position counts documents through all of them. Nothing here owns the
-// arrays, and nothing knows about ids or files.
+// The documents a search sees: segments laid end to end. A position counts documents through all of them. Nothing here
+// owns the arrays, and nothing knows about ids or files.
 #pragma once
 
 #include <cstddef>

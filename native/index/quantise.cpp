@@ -18,7 +18,8 @@ int64_t quantise(const float* rows, const int64_t* offsets, int64_t documents, i
         for (int64_t i = task * kGrain; i < std::min((task + 1) * kGrain, documents); ++i) {
             DocumentSquares squares{};
             const int64_t first = offsets[i];
-            if (!kernel.quantise(rows + first * d, offsets[i + 1] - first, d, stride, out.codes + first * stride, &squares)) {
+            if (!kernel.quantise(rows + first * d, offsets[i + 1] - first, d, stride, out.codes + first * stride,
+                                 &squares)) {
                 int64_t known = first_bad.load();
                 while (i < known && !first_bad.compare_exchange_weak(known, i)) {
                 }

@@ -1,16 +1,17 @@
-// AVX2 with FMA and F16C. Only this file is compiled for them: it must instantiate no inline function with external linkage
-// (nothing of the standard library but memcpy), or the linker might hand its AVX2 code to an older CPU.
+// AVX2 with FMA and F16C. Only this file is compiled for them: it must instantiate no inline function with external
+// linkage (nothing of the standard library but memcpy), or the linker might hand its AVX2 code to an older CPU.
 //
-// Packed query codes: a 32-byte vector holds `width` tokens side by side, 32 / width bytes of each, so that broadcasting
-// 32 / width bytes of a document token meets all of them at once. Tokens are packed eight to a vector (4 bytes each); the
-// last T % 8 of them four, two or one to a vector, so that a bandit's round of four tokens wastes no lane.
+// Packed query codes: a 32-byte vector holds `width` tokens side by side, 32 / width bytes of each, so that
+// broadcasting 32 / width bytes of a document token meets all of them at once. Tokens are packed eight to a vector (4
+// bytes each); the last T % 8 of them four, two or one to a vector, so that a bandit's round of four tokens wastes no
+// lane.
 //
 //   width 8: [k/4 ] t0 k..k+3 | t1 k..k+3 | ... | t7 k..k+3
 //   width 4: [k/8 ] t0 k..k+7 | t1 k..k+7 | t2 k..k+7 | t3 k..k+7        and so on for 2 and 1
 //
-// A product is maddubs(|c|, sign(y, c)): unsigned times signed bytes, added in pairs to int16. Codes are within +-127, so a
-// pair is at most 2 * 127^2 = 32,258 < 2^15: the instruction's saturation never happens. madd with ones widens to int32,
-// where |sum| <= 127^2 * 4096 < 2^27.
+// A product is maddubs(|c|, sign(y, c)): unsigned times signed bytes, added in pairs to int16. Codes are within +-127,
+// so a pair is at most 2 * 127^2 = 32,258 < 2^15: the instruction's saturation never happens. madd with ones widens to
+// int32, where |sum| <= 127^2 * 4096 < 2^27.
 
 #include <immintrin.h>
 
@@ -35,7 +36,9 @@ struct Avx2 {
 constexpr int64_t kVector = 32;
 
 // The width for the next group of tokens, when `left` remain.
-inline int64_t next_width(int64_t left) { return left >= 5 ? 8 : left >= 3 ? 4 : left; }
+inline int64_t next_width(int64_t left) {
+    return left >= 5 ? 8 : left >= 3 ? 4 : left;
+}
 
 size_t packed_bytes(int64_t tokens, int64_t stride) {
     size_t bytes = 0;
@@ -154,10 +157,18 @@ void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan
                     const int64_t vectors = (left + 3) / 8 < 4 ? (left + 3) / 8 : 4;
                     taken = left < 8 * vectors ? left : 8 * vectors;
                     switch (vectors) {
-                        case 4: dots_over<8, 4, 2>(group, stride, spans[s], taken, best + t); break;
-                        case 3: dots_over<8, 3, 2>(group, stride, spans[s], taken, best + t); break;
-                        case 2: dots_over<8, 2, 4>(group, stride, spans[s], taken, best + t); break;
-                        default: dots_over<8, 1, 8>(group, stride, spans[s], taken, best + t); break;
+                        case 4:
+                            dots_over<8, 4, 2>(group, stride, spans[s], taken, best + t);
+                            break;
+                        case 3:
+                            dots_over<8, 3, 2>(group, stride, spans[s], taken, best + t);
+                            break;
+                        case 2:
+                            dots_over<8, 2, 4>(group, stride, spans[s], taken, best + t);
+                            break;
+                        default:
+                            dots_over<8, 1, 8>(group, stride, spans[s], taken, best + t);
+                            break;
                     }
                     group += 8 * vectors * stride;
                     break;

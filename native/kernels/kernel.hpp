@@ -7,13 +7,16 @@
 
 namespace maxsieve {
 
-// Query tokens of a float panel; panels are [d][16], so that a vector of 4, 8 or 16 lanes reads consecutive tokens of one k.
+// Query tokens of a float panel; panels are [d][16], so that a vector of 4, 8 or 16 lanes reads consecutive tokens of
+// one k.
 constexpr int64_t kPanel = 16;
 
 // Rows of codes are padded with zeros to a multiple of this many bytes: a zero code adds nothing to a dot product.
 constexpr int64_t kCodeAlign = 32;
 
-constexpr int64_t code_stride(int64_t d) { return (d + kCodeAlign - 1) / kCodeAlign * kCodeAlign; }
+constexpr int64_t code_stride(int64_t d) {
+    return (d + kCodeAlign - 1) / kCodeAlign * kCodeAlign;
+}
 
 // Some consecutive tokens of one document.
 struct CodeSpan {
@@ -38,10 +41,12 @@ struct Kernel {
     void (*pack)(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed);
 
     // best[s * tokens + t] = max(best[s * tokens + t], <y_t, c_j>) over the rows c_j of each span s.
-    void (*maxima)(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best);
+    void (*maxima)(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count,
+                   int32_t* best);
 
     // Codes [count][stride] of one document's rows [count][d]; false if a value is not finite or is over 2^50.
-    bool (*quantise)(const float* rows, int64_t count, int64_t d, int64_t stride, int8_t* codes, DocumentSquares* squares);
+    bool (*quantise)(const float* rows, int64_t count, int64_t d, int64_t stride, int8_t* codes,
+                     DocumentSquares* squares);
 
     // float16 bits to float32, exact.
     void (*widen)(const uint16_t* halves, int64_t count, float* floats);

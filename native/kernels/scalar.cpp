@@ -22,7 +22,9 @@ struct Scalar {
     static float max(float a, float b) { return a < b ? b : a; }
 };
 
-size_t packed_bytes(int64_t tokens, int64_t stride) { return static_cast<size_t>(tokens * stride); }
+size_t packed_bytes(int64_t tokens, int64_t stride) {
+    return static_cast<size_t>(tokens * stride);
+}
 
 void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
     std::memcpy(packed, codes, packed_bytes(tokens, stride));

@@ -17,13 +17,12 @@ struct Entry {
 constexpr Entry kBestFirst[] = {
 #if defined(__x86_64__)
     {&kAvx2,
-     [] {
-         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-     }},
+     [] { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"); }},
 #endif
     {&kScalar, [] { return true; }},
 };
-// Names of other architectures or of kernels to come are "known": asking for one is a wish that can't be met, not a typo.
+// Names of other architectures or of kernels to come are "known": asking for one is a wish that can't be met, not a
+// typo.
 constexpr std::array kKnown{"amx", "avx512vnni", "avx2", "neon", "scalar"};
 
 std::atomic<const Kernel*> chosen{nullptr};

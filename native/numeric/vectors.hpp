@@ -1,5 +1,5 @@
-// Eight-lane vectors in the compiler's own vector extension: the same source becomes SSE2, AVX2, AVX-512 or NEON by the flags
-// of the file that includes it. Everything here has internal linkage, because two files with different flags may
+// Eight-lane vectors in the compiler's own vector extension: the same source becomes SSE2, AVX2, AVX-512 or NEON by the
+// flags of the file that includes it. Everything here has internal linkage, because two files with different flags may
 // include it and the linker must not take one's code for the other.
 #pragma once
 

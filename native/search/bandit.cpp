@@ -16,8 +16,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What is known of one candidate. Revealed values are scale * x; sums run in reveal order, those for sigma shifted by the
-// first value, so that D2 - D^2/n loses at most a factor n in relative precision.
+// What is known of one candidate. Revealed values are scale * x; sums run in reveal order, those for sigma shifted by
+// the first value, so that D2 - D^2/n loses at most a factor n in relative precision.
 struct Row {
     int64_t candidate;  // its index among the candidates
     double total = 0.0, first = 0.0, shifted = 0.0, shifted_squares = 0.0;
@@ -75,8 +75,9 @@ class Sieve {
             eliminate(n, answer);
             sieve_seconds += watch.lap();
         }
-        answer.coverage =
-            candidates > 0 ? static_cast<double>(revealed_cells) / (candidates * static_cast<double>(codes_.tokens)) : 0.0;
+        answer.coverage = candidates > 0
+                              ? static_cast<double>(revealed_cells) / (candidates * static_cast<double>(codes_.tokens))
+                              : 0.0;
         const bool pac = task_.policy.radius == Radius::serfling && task_.policy.alpha == 1.0;
         answer.guarantee = certain_ ? Guarantee::exact : pac ? Guarantee::pac : Guarantee::none;
         answer.hits = rescore();
@@ -122,8 +123,8 @@ class Sieve {
             const double squares = std::max(row.shifted_squares - row.shifted * row.shifted / size, 0.0);
             radius = factors.on_sigma * (scale * std::sqrt(squares / static_cast<double>(factors.degrees)));
             if (!paper) {
-                const double cell_error =
-                    static_cast<double>(document.rho) * largest_code_norm_ + static_cast<double>(document.nu) * largest_eta_;
+                const double cell_error = static_cast<double>(document.rho) * largest_code_norm_ +
+                                          static_cast<double>(document.nu) * largest_eta_;
                 radius = radius + factors.on_range * (2.0 * (largest_b_ + cell_error)) + epsilon;
             }
         }
@@ -153,7 +154,7 @@ class Sieve {
         std::erase_if(active_, [&](const Row& row) { return !stays(row); });
     }
 
-    double kth_of(double Row::*bound) const {
+    double kth_of(double Row::* bound) const {
         std::vector<double> bounds;
         bounds.reserve(active_.size());
         for (const Row& row : active_) bounds.push_back(row.*bound);
@@ -187,6 +188,8 @@ class Sieve {
 
 }  // namespace
 
-Answer search_bandit(const Task& task) { return Sieve(task).run(); }
+Answer search_bandit(const Task& task) {
+    return Sieve(task).run();
+}
 
 }  // namespace maxsieve

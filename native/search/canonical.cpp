@@ -8,8 +8,8 @@ namespace {
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
-// Rows at a time: at most 128 KiB of floats, so that they stay in L2 while the query's panels pass over them, and at most four
-// million multiply-adds, so that even software FMA comes up for breath within a tenth of a second.
+// Rows at a time: at most 128 KiB of floats, so that they stay in L2 while the query's panels pass over them, and at
+// most four million multiply-adds, so that even software FMA comes up for breath within a tenth of a second.
 int64_t piece_rows(int64_t tokens, int64_t d) {
     return std::max<int64_t>(1, std::min<int64_t>(32768 / d, (int64_t{1} << 22) / (tokens * d)));
 }
@@ -28,7 +28,8 @@ float CanonicalScorer::score(const Document& document) {
     for (int64_t j = 0; j < document.length; j += piece_) {
         if (j > 0) interrupt_.check();
         const int64_t count = std::min(piece_, document.length - j);
-        kernel_.cells(panels_.data(), panels_.tokens(), panels_.d(), float_rows(document, j, count), count, best_.data());
+        kernel_.cells(panels_.data(), panels_.tokens(), panels_.d(), float_rows(document, j, count), count,
+                      best_.data());
     }
     double total = 0.0;
     for (int64_t t = 0; t < panels_.tokens(); ++t) total += static_cast<double>(best_[static_cast<size_t>(t)]);

@@ -1,5 +1,5 @@
-// The certified policy: scan the proxies P_i of all candidates, then rescore best-first by P_i + eps_i until the next one
-// can't reach the K-th best canonical score, not even as a tie. docs/theory.md has the proof.
+// The certified policy: scan the proxies P_i of all candidates, then rescore best-first by P_i + eps_i until the next
+// one can't reach the K-th best canonical score, not even as a tie. docs/theory.md has the proof.
 
 #include <algorithm>
 #include <numeric>
@@ -13,31 +13,10 @@
 namespace maxsieve {
 namespace {
 
-struct Bounds {
-    std::vector<double> lower, upper;
-};
-
-Bounds scan_bounds(const Task& task, const QueryCodes& codes) {
-    const ErrorTerms terms(codes);
-    std::vector<int64_t> order(static_cast<size_t>(codes.tokens));
-    std::iota(order.begin(), order.end(), 0);
-    const PackedCodes packed(task.kernel, codes, order, 0, codes.tokens);
-    const std::vector<double> scale(codes.scale.begin(), codes.scale.end());
-    const auto candidates = task.query.candidates;
-    Bounds bounds{std::vector<double>(candidates.size()), std::vector<double>(candidates.size())};
-    scan(task.corpus, candidates, task.kernel, packed, task.crew, task.interrupt,
-         [&](int64_t i, const Document& document, const int32_t* maxima) {
-             const double proxy = static_cast<double>(document.scale) * lane_dot(scale.data(), maxima, codes.tokens);
-             const double epsilon = terms.epsilon(document.rho, document.nu);
-             bounds.lower[static_cast<size_t>(i)] = proxy - epsilon;
-             bounds.upper[static_cast<size_t>(i)] = proxy + epsilon;
-         });
-    return bounds;
-}
-
-// Those that best-first rescoring can come to, in its order. K documents have lower bounds of at least `floor`, so their
-// canonical scores are too, and they stand before any document whose upper bound is below it: that one is never reached.
-std::vector<int64_t> best_first(const Bounds& bounds, double floor) {
+// Those that best-first rescoring can come to, in its order. K documents have lower bounds of at least `floor`, so
+// their canonical scores are too, and they stand before any document whose upper bound is below it: that one is never
+// reached.
+std::vector<int64_t> best_first(const CertifiedBounds& bounds, double floor) {
     std::vector<int64_t> order;
     for (size_t i = 0; i < bounds.upper.size(); ++i) {
         if (bounds.upper[i] >= floor) order.push_back(static_cast<int64_t>(i));
@@ -51,12 +30,30 @@ std::vector<int64_t> best_first(const Bounds& bounds, double floor) {
 
 }  // namespace
 
+CertifiedBounds certified_bounds(const Task& task) {
+    const QueryCodes codes(task.query.rows, task.query.tokens, task.corpus.d());
+    const ErrorTerms terms(codes);
+    std::vector<int64_t> order(static_cast<size_t>(codes.tokens));
+    std::iota(order.begin(), order.end(), 0);
+    const PackedCodes packed(task.kernel, codes, order, 0, codes.tokens);
+    const std::vector<double> scale(codes.scale.begin(), codes.scale.end());
+    const auto candidates = task.query.candidates;
+    CertifiedBounds bounds{std::vector<double>(candidates.size()), std::vector<double>(candidates.size())};
+    scan(task.corpus, candidates, task.kernel, packed, task.crew, task.interrupt,
+         [&](int64_t i, const Document& document, const int32_t* maxima) {
+             const double proxy = static_cast<double>(document.scale) * lane_dot(scale.data(), maxima, codes.tokens);
+             const double epsilon = terms.epsilon(document.rho, document.nu);
+             bounds.lower[static_cast<size_t>(i)] = proxy - epsilon;
+             bounds.upper[static_cast<size_t>(i)] = proxy + epsilon;
+         });
+    return bounds;
+}
+
 Answer search_certified(const Task& task) {
     Stopwatch watch;
     Answer answer;
     const auto candidates = task.query.candidates;
-    const QueryCodes codes(task.query.rows, task.query.tokens, task.corpus.d());
-    const Bounds bounds = scan_bounds(task, codes);
+    const CertifiedBounds bounds = certified_bounds(task);
     answer.stages.emplace_back("scan", watch.lap());
 
     const std::vector<int64_t> order = best_first(bounds, kth_largest(bounds.lower, task.k));
@@ -68,7 +65,8 @@ Answer search_certified(const Task& task) {
     std::vector<Scored> scored;
     const int64_t threads = task.crew.size();
     const auto total = static_cast<int64_t>(order.size());
-    for (int64_t first = 0; first < total && bounds.upper[static_cast<size_t>(order[static_cast<size_t>(first)])] >= best.kth();) {
+    for (int64_t first = 0;
+         first < total && bounds.upper[static_cast<size_t>(order[static_cast<size_t>(first)])] >= best.kth();) {
         const int64_t wanted = std::max(task.k - first, threads == 1 ? int64_t{1} : 4 * threads);
         const int64_t last = std::min(total, first + wanted);
         std::vector<int64_t> batch;
@@ -85,7 +83,7 @@ Answer search_certified(const Task& task) {
         first = last;
     }
     answer.rescored = static_cast<int64_t>(scored.size());
-    answer.rounds = {{static_cast<int64_t>(candidates.size()), codes.tokens, best.kth()}};
+    answer.rounds = {{static_cast<int64_t>(candidates.size()), task.query.tokens, best.kth()}};
     answer.hits = top_k(std::move(scored), task.k);
     answer.stages.emplace_back("rescore", watch.lap());
     return answer;

@@ -36,8 +36,8 @@ QueryCodes::QueryCodes(const float* query, int64_t tokens_in, int64_t d_in)
     }
 }
 
-PackedCodes::PackedCodes(const Kernel& kernel, const QueryCodes& query, const std::vector<int64_t>& order, int64_t first,
-                         int64_t count)
+PackedCodes::PackedCodes(const Kernel& kernel, const QueryCodes& query, const std::vector<int64_t>& order,
+                         int64_t first, int64_t count)
     : tokens_(count), data_(kernel.packed_bytes(count, query.stride)) {
     std::vector<int8_t> chosen(static_cast<size_t>(count * query.stride));
     for (int64_t n = 0; n < count; ++n) {

@@ -1,4 +1,5 @@
-// What multiplies sigma_i, the range of a row's values and eps_i in the bandit's radius; spec/bounds.py is the definition.
+// What multiplies sigma_i, the range of a row's values and eps_i in the bandit's radius; spec/bounds.py is the
+// definition.
 #pragma once
 
 #include <cstdint>

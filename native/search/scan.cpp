@@ -16,7 +16,9 @@ struct Scratch {
 };
 
 // Tokens of one document handled between two looks at the interrupt: some 16 million multiply-adds.
-int64_t piece_rows(int64_t tokens, int64_t stride) { return std::max<int64_t>(1, (int64_t{1} << 24) / (tokens * stride)); }
+int64_t piece_rows(int64_t tokens, int64_t stride) {
+    return std::max<int64_t>(1, (int64_t{1} << 24) / (tokens * stride));
+}
 
 }  // namespace
 
@@ -36,7 +38,8 @@ void scan(const Corpus& corpus, std::span<const int64_t> positions, const Kernel
         for (int64_t i = first; i < last; ++i) {
             scratch.documents.push_back(corpus.at(positions[static_cast<size_t>(i)], hint));
         }
-        // Consecutive documents go to the kernel together while they make up no more than a piece; a longer one alone, in pieces.
+        // Consecutive documents go to the kernel together while they make up no more than a piece; a longer one alone,
+        // in pieces.
         for (int64_t i = 0; i < last - first;) {
             int64_t end = i, rows = 0;
             for (; end < last - first; ++end) {
@@ -46,7 +49,8 @@ void scan(const Corpus& corpus, std::span<const int64_t> positions, const Kernel
                 scratch.spans.push_back({document.codes, document.length});
             }
             if (end > i) {
-                kernel.maxima(query.data(), tokens, stride, scratch.spans.data(), end - i, scratch.best.data() + i * tokens);
+                kernel.maxima(query.data(), tokens, stride, scratch.spans.data(), end - i,
+                              scratch.best.data() + i * tokens);
                 scratch.spans.clear();
                 i = end;
             } else {

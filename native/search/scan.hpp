@@ -13,8 +13,8 @@
 
 namespace maxsieve {
 
-// `consume` gets the document's index in `positions`, the document and its maxima, one for each packed token. It runs on the
-// crew's threads, for each document once.
+// `consume` gets the document's index in `positions`, the document and its maxima, one for each packed token. It runs
+// on the crew's threads, for each document once.
 void scan(const Corpus& corpus, std::span<const int64_t> positions, const Kernel& kernel, const PackedCodes& query,
           Crew& crew, Interrupt& interrupt,
           const std::function<void(int64_t index, const Document& document, const int32_t* maxima)>& consume);

@@ -9,15 +9,23 @@
 namespace maxsieve {
 namespace {
 
-int64_t now() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+int64_t now() {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
 
 Answer search_one(const Task& task) {
     Stopwatch watch;
     Answer answer;
     switch (task.policy.kind) {
-        case PolicyKind::certified: answer = search_certified(task); break;
-        case PolicyKind::bandit: answer = search_bandit(task); break;
-        case PolicyKind::exhaustive: answer = search_exhaustive(task); break;
+        case PolicyKind::certified:
+            answer = search_certified(task);
+            break;
+        case PolicyKind::bandit:
+            answer = search_bandit(task);
+            break;
+        case PolicyKind::exhaustive:
+            answer = search_exhaustive(task);
+            break;
     }
     answer.seconds = watch.lap();
     return answer;
@@ -29,7 +37,8 @@ int useful_threads(const Corpus& corpus, const std::vector<Query>& queries, int 
         static_cast<double>(corpus.tokens()) / static_cast<double>(std::max<int64_t>(1, corpus.documents()));
     double work = 0.0;
     for (const Query& query : queries) {
-        work += mean_length * static_cast<double>(query.candidates.size()) * static_cast<double>(query.tokens * corpus.d());
+        work +=
+            mean_length * static_cast<double>(query.candidates.size()) * static_cast<double>(query.tokens * corpus.d());
     }
     return static_cast<int>(std::clamp(work / 1e6, 1.0, static_cast<double>(threads)));
 }

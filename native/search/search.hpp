@@ -62,6 +62,12 @@ struct Task {
     bool trace;
 };
 
+// P_i - eps_i and P_i + eps_i of every candidate: the canonical score lies between them, always.
+struct CertifiedBounds {
+    std::vector<double> lower, upper;
+};
+CertifiedBounds certified_bounds(const Task& task);
+
 Answer search_certified(const Task& task);
 Answer search_bandit(const Task& task);
 Answer search_exhaustive(const Task& task);

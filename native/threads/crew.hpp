@@ -25,8 +25,8 @@ class Crew {
 
     int size() const { return static_cast<int>(threads_.size()) + 1; }
 
-    // Runs work(task, worker) for task = 0..tasks-1, each once, in any order, workers numbered 0..size()-1. Returns when all are
-    // done; rethrows the first exception after everybody has stopped.
+    // Runs work(task, worker) for task = 0..tasks-1, each once, in any order, workers numbered 0..size()-1. Returns
+    // when all are done; rethrows the first exception after everybody has stopped.
     void run(int64_t tasks, const std::function<void(int64_t task, int worker)>& work);
 
   private:

@@ -1,5 +1,5 @@
-// Stops a long call from outside. The thread that made the call polls (for Python: pending signals), at most every 50 ms;
-// the others see the flag. Work is cut into pieces of a few milliseconds with a check between them.
+// Stops a long call from outside. The thread that made the call polls (for Python: pending signals), at most every 50
+// ms; the others see the flag. Work is cut into pieces of a few milliseconds with a check between them.
 #pragma once
 
 #include <atomic>

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import operator
 
-LARGEST_COUNT = 2**62
 
-
-def as_count(value: object, name: str, *, at_least: int, at_most: int = LARGEST_COUNT) -> int:
+def as_count(value: object, name: str, *, at_least: int, at_most: int | None = None) -> int:
     """A whole number (NumPy integers count, bool and float do not) within limits, or a sentence that says what is wrong.
 
     >>> as_count(3, "k", at_least=1)
@@ -21,6 +19,6 @@ def as_count(value: object, name: str, *, at_least: int, at_most: int = LARGEST_
         raise TypeError(f"{name} must be a whole number, not {value!r}")
     if number < at_least:
         raise ValueError(f"{name} must be at least {at_least}, not {number}")
-    if number > at_most:
+    if at_most is not None and number > at_most:
         raise ValueError(f"{name} must be at most {at_most}, not {number}")
     return number

@@ -32,6 +32,9 @@ def search(
     threads: int,
     trace: bool,
 ) -> list[tuple[Any, ...]]: ...
+def bounds(
+    corpus: Corpus, query: NDArray[np.float32], threads: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def score(corpus: Corpus, queries: list[NDArray[np.float32]], threads: int) -> NDArray[np.float32]: ...
 def explain(
     corpus: Corpus, query: NDArray[np.float32], position: int

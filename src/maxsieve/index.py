@@ -26,6 +26,10 @@ from maxsieve.segments import Segment, SegmentBuilder, Similarity, Store, merge_
 from maxsieve.threads import thread_count
 
 
+MANY = 2**40
+"""More documents or tokens than there ever are: the core counts in 64 bits, Python without end."""
+
+
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """One state of an index, never changed: a search that holds it sees nothing of later adds and deletes.
@@ -353,7 +357,7 @@ class Index:
                 select(state.searchable, state.live, state.lengths, self._positions, wanted, unwanted)
                 for wanted, unwanted in zip(candidates, exclude, strict=True)
             ]
-        answers = _core.search(state.corpus, rows, chosen, min(k, max(1, len(state.alive))), *knobs, threads, False)
+        answers = _core.search(state.corpus, rows, chosen, min(k, MANY), *knobs, threads, False)
         return [to_hits(answer, state.ids, state.corpus, row) for answer, row in zip(answers, rows, strict=True)]
 
     def _add(self, documents: Documents, ids: list[Id] | None, replace: bool, threads: int, progress: bool) -> None:
@@ -438,5 +442,5 @@ def _knobs(policy: object) -> tuple[str, float, float, int, int, int, str]:
     names = {Certified: "certified", Bandit: "bandit", Exhaustive: "exhaustive"}
     if type(policy) not in names:
         raise TypeError(f"policy must be Certified(), Bandit() or Exhaustive(), not {policy!r}")
-    margin, block = min(bandit.margin, 2**31), min(bandit.block, 4096)
+    margin, block = min(bandit.margin, MANY), min(bandit.block, MANY)
     return names[type(policy)], bandit.alpha, bandit.delta, margin, block, bandit.seed, bandit.radius

@@ -1,6 +1,6 @@
-// Canonical cells, once for all ISAs. Lanes are query tokens: e_j[k] is broadcast and multiplied into the accumulators of a
-// few vectors of query tokens, so that every <q_t, e_j> is its own chain of fused multiply-adds over k = 0..d-1, whatever
-// the number of lanes. `Vector` is the ISA's: kLanes, zero, load, store, broadcast, fma, max.
+// Canonical cells, once for all ISAs. Lanes are query tokens: e_j[k] is broadcast and multiplied into the accumulators
+// of a few vectors of query tokens, so that every <q_t, e_j> is its own chain of fused multiply-adds over k = 0..d-1,
+// whatever the number of lanes. `Vector` is the ISA's: kLanes, zero, load, store, broadcast, fma, max.
 //
 // Registers: Rows x Vectors accumulators. The fma of one accumulator must wait for the one before (4-5 cycles, two per
 // cycle), so at least ten chains are wanted at once, and no more than the register file holds.
@@ -52,10 +52,17 @@ void generic_cells(const float* panels, int64_t tokens, int64_t d, const float* 
     int64_t v = 0;
     for (; v + 4 <= vectors; v += 4) cells_vectors<Vector, 4, 3>(panels, v, d, rows, count, best);
     switch (vectors - v) {
-        case 3: cells_vectors<Vector, 3, 4>(panels, v, d, rows, count, best); break;
-        case 2: cells_vectors<Vector, 2, 6>(panels, v, d, rows, count, best); break;
-        case 1: cells_vectors<Vector, 1, 12>(panels, v, d, rows, count, best); break;
-        default: break;
+        case 3:
+            cells_vectors<Vector, 3, 4>(panels, v, d, rows, count, best);
+            break;
+        case 2:
+            cells_vectors<Vector, 2, 6>(panels, v, d, rows, count, best);
+            break;
+        case 1:
+            cells_vectors<Vector, 1, 12>(panels, v, d, rows, count, best);
+            break;
+        default:
+            break;
     }
 }
 

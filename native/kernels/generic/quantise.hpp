@@ -27,8 +27,9 @@ struct RowSquares {
     double residual, norm;
 };
 
-// Codes of one row, and the lane sums of its squared residuals and numbers. Adding and subtracting 1.5 * 2^23 rounds to an
-// integer, halves to even; |x * inverse| <= 127 (1 + 2^-22), so that no code leaves [-127, 127]. The residual is exact.
+// Codes of one row, and the lane sums of its squared residuals and numbers. Adding and subtracting 1.5 * 2^23 rounds to
+// an integer, halves to even; |x * inverse| <= 127 (1 + 2^-22), so that no code leaves [-127, 127]. The residual is
+// exact.
 inline RowSquares quantise_row(const float* row, int64_t d, float inverse, float scale, int8_t* codes) {
     constexpr float kRounder = 12582912.0F;
     F64x8 residual_lanes = {}, norm_lanes = {};
