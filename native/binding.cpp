@@ -309,6 +309,14 @@ std::vector<std::string> isa_names() {
 
 NB_MODULE(_core, m) {
     using namespace maxsieve;
+    nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const DamagedData& damage) {
+            const nb::object type = nb::module_::import_("maxsieve.errors").attr("DamagedIndexError");
+            PyErr_SetString(type.ptr(), damage.what());
+        }
+    });
     nb::class_<HeldSegment>(m, "Segment")
         .def(nb::init<AnyMatrix, Flat<const int64_t>>(), "rows"_a, "offsets"_a)
         .def(nb::init<AnyMatrix, Flat<const int64_t>, Matrix<const int8_t>, Flat<const float>, Flat<const float>,

@@ -131,6 +131,8 @@ class Sieve {
         const double estimate = revealed * (static_cast<double>(codes_.tokens) / size);
         row.lower = std::max(paper ? hard_lower : row.certain_lower, estimate - radius);
         row.upper = std::min(paper ? hard_upper : row.certain_upper, estimate + radius);
+        require_finite(estimate);
+        require_finite(row.certain_lower);
     }
 
     void eliminate(int64_t n, Answer& answer) {

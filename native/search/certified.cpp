@@ -43,6 +43,8 @@ CertifiedBounds certified_bounds(const Task& task) {
          [&](int64_t i, const Document& document, const int32_t* maxima) {
              const double proxy = static_cast<double>(document.scale) * lane_dot(scale.data(), maxima, codes.tokens);
              const double epsilon = terms.epsilon(document.rho, document.nu);
+             require_finite(proxy - epsilon);
+             require_finite(proxy + epsilon);
              bounds.lower[static_cast<size_t>(i)] = proxy - epsilon;
              bounds.upper[static_cast<size_t>(i)] = proxy + epsilon;
          });

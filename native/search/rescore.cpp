@@ -20,6 +20,7 @@ std::vector<float> Rescorer::scores(std::span<const int64_t> positions) {
         for (int64_t i = piece * kGrain; i < std::min((piece + 1) * kGrain, count); ++i) {
             task_.interrupt.check();
             scores[static_cast<size_t>(i)] = scorer->score(task_.corpus.at(positions[static_cast<size_t>(i)], hint));
+            require_finite(static_cast<double>(scores[static_cast<size_t>(i)]));
         }
     });
     return scores;

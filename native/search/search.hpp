@@ -1,9 +1,11 @@
 // One search: what goes in, what comes out, and the three policies.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +21,17 @@ namespace maxsieve {
 enum class PolicyKind { certified, bandit, exhaustive };
 enum class Radius { paper, serfling };
 enum class Guarantee { exact, pac, none };
+
+// A number that can't come from vectors that were checked on their way in: the index has been damaged since. Thrown
+// before a NaN could upset an ordering.
+class DamagedData : public std::runtime_error {
+  public:
+    DamagedData() : std::runtime_error("the index holds numbers that no document has: it is damaged; see verify()") {}
+};
+
+inline void require_finite(double x) {
+    if (!std::isfinite(x)) throw DamagedData();
+}
 
 struct Policy {
     PolicyKind kind = PolicyKind::certified;

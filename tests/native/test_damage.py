@@ -1,0 +1,41 @@
+"""Numbers that no checked vector gives rise to end in an error, never in a crash or in an answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import maxsieve as ms
+from maxsieve import _core
+from maxsieve.errors import DamagedIndexError
+
+
+def damaged_corpus(block: str, value: float) -> tuple[_core.Corpus, np.ndarray]:
+    """300 documents, of which every third has a bad number in one array."""
+    rng = np.random.default_rng(0)
+    (segment,) = ms.Index.build(rng.standard_normal((900, 16)), lengths=[3] * 300)._snapshot.segments
+    arrays = {name: getattr(segment, name).copy() for name in ("rows", "offsets", "codes", "scale", "rho", "nu")}
+    arrays[block].reshape(300, -1)[::3, 0] = value
+    return _core.Corpus(16, (_core.Segment(*arrays.values()),)), rng.standard_normal((8, 16)).astype(np.float32)
+
+
+@pytest.mark.parametrize("policy", ["certified", "bandit", "exhaustive"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("block", ["rows", "scale", "rho", "nu"])
+def test_bad_numbers(block: str, value: float, policy: str, isa: str) -> None:
+    corpus, query = damaged_corpus(block, value)
+    everything = np.arange(300)
+    try:
+        (answer,) = _core.search(corpus, [query], [everything], 200, policy, 0.2, 0.01, 0, 4, 0, "serfling", 2, False)
+    except DamagedIndexError as error:
+        assert "verify()" in str(error)
+    else:
+        assert np.isfinite(answer[1]).all()
+        assert (np.diff(answer[1]) <= 0).all()
+
+
+def test_nan_is_reported_by_every_policy(isa: str) -> None:
+    for policy, block in (("certified", "scale"), ("certified", "rho"), ("bandit", "scale"), ("bandit", "nu")):
+        corpus, query = damaged_corpus(block, np.nan)
+        with pytest.raises(DamagedIndexError, match="damaged"):
+            _core.search(corpus, [query], [np.arange(300)], 300, policy, 0.2, 0.01, 0, 4, 0, "paper", 1, False)
