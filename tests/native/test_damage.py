@@ -38,4 +38,4 @@ def test_nan_is_reported_by_every_policy(isa: str) -> None:
     for policy, block in (("certified", "scale"), ("certified", "rho"), ("bandit", "scale"), ("bandit", "nu")):
         corpus, query = damaged_corpus(block, np.nan)
         with pytest.raises(DamagedIndexError, match="damaged"):
-            _core.search(corpus, [query], [np.arange(300)], 300, policy, 0.2, 0.01, 0, 4, 0, "paper", 1, False)
+            _core.search(corpus, [query], [np.arange(300)], 10, policy, 0.2, 0.01, 0, 4, 0, "paper", 1, False)

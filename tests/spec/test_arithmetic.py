@@ -174,6 +174,21 @@ def test_log_of_known_numbers() -> None:
     assert worst < 1e-15
 
 
+@pytest.mark.parametrize(
+    ("x", "bits"),
+    [
+        (3.0, "0x1.193ea7aad030ap+0"),
+        (0.01, "-0x1.26bb1bbb55515p+2"),
+        (1.41, "0x1.5fd5fabe64083p-2"),
+        (16000.0, "0x1.35c560c868e4cp+3"),
+        (4e12, "0x1.d046ec97fa33fp+4"),
+    ],
+)
+def test_log_is_frozen(x: float, bits: str) -> None:
+    """To the last bit: thresholds of the native sieve are compared with these."""
+    assert log(x).hex() == bits
+
+
 # The generator is frozen: the engine's answers depend on it.
 GOLDEN = {
     (1, 0): "0",

@@ -61,7 +61,7 @@ def test_algorithm_1_by_hand() -> None:
 
 
 def test_one_revealed_cell_has_an_infinite_radius() -> None:
-    """block 1: after one cell only the hard bounds speak. 0.9 + 3 against 0.1 - 3: nobody can be dropped."""
+    """Blocks of 1: after one cell only the hard bounds speak. 0.9 + 3 against 0.1 - 3: nobody can be dropped."""
     x = in_reveal_order([[0.9, 0.9, 0.9, 0.9], [0.1, 0.1, 0.1, 0.1]])
     for radius in ("paper", "serfling"):
         _, rounds, _, _ = sieve(model_of(x), 1, margin=0, block=1, radius=radius)
