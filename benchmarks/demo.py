@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 import maxsieve as ms
+from maxsieve.policies import Policy
 from structured import Structured
 
 K = 10
 SHOWN = 3
-POLICIES = {"Exhaustive": ms.Exhaustive(), "Certified": ms.Certified(), "Bandit": ms.Bandit()}
+POLICIES: dict[str, Policy] = {"Exhaustive": ms.Exhaustive(), "Certified": ms.Certified(), "Bandit": ms.Bandit()}
 
 
 def main() -> int:
@@ -26,13 +27,13 @@ def main() -> int:
 
     corpus = Structured(options.documents)
     started = perf_counter()
-    index = ms.Index.build(corpus.documents(), progress=True)
+    index = ms.Index.build(corpus.documents(), range(corpus.size), progress=True)
     console.print(
         f"Built an index of {len(index):,} documents with {index.tokens:,} tokens, d = {index.dim}, in "
         f"{perf_counter() - started:.1f} s; kernel {ms.isa()}."
     )
 
-    table = empty_table(console, options.queries)
+    table = empty_table(options.queries)
     answers: dict[str, list[ms.Hits]] = {name: [] for name in POLICIES}
     for number, query in enumerate(corpus.queries(options.queries)):
         for name, policy in POLICIES.items():
@@ -60,16 +61,18 @@ def main() -> int:
     return 0
 
 
-def empty_table(console: Console, queries: int) -> Table:
+def empty_table(queries: int) -> Table:
     table = Table(
-        title=f"The {K} best documents for {queries} queries of 32 tokens, the first {SHOWN} shown",
-        box=box.SIMPLE_HEAD if console.is_terminal else box.ASCII,
+        title=f"The {K} best documents for each of {queries} queries of 32 tokens; ids and scores of the first {SHOWN}",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
     for heading in ("policy", "ids", "scores", "guarantee"):
-        table.add_column(heading, no_wrap=True)
+        table.add_column(heading)
     for heading in ("coverage", "rescored", "ms"):
-        table.add_column(heading, no_wrap=True, justify="right")
-    table.add_column("agreement", no_wrap=True)
+        table.add_column(heading, justify="right")
+    table.add_column("agreement")
     return table
 
 
@@ -77,13 +80,17 @@ def row(name: str, hits: ms.Hits, milliseconds: float, truth: ms.Hits) -> list[s
     return [
         name,
         " ".join(f"{key:>4}" for key in hits.ids[:SHOWN]),
-        " ".join(f"{score:.3f}" for score in hits.scores[:SHOWN]),
+        " ".join(f"{score:.2f}" for score in hits.scores[:SHOWN]),
         hits.report.guarantee,
         f"{hits.report.coverage:.0%}",
         f"{hits.report.rescored:,}",
         f"{milliseconds:.1f}",
-        "bit for bit" if same(hits, truth) else f"{common(hits, truth)} of {len(truth)} ids",
+        "(reference)" if hits is truth else agreement(hits, truth),
     ]
+
+
+def agreement(hits: ms.Hits, truth: ms.Hits) -> str:
+    return "bit for bit" if same(hits, truth) else f"{common(hits, truth)} of {len(truth)} ids"
 
 
 def same(hits: ms.Hits, truth: ms.Hits) -> bool:

@@ -15,7 +15,8 @@ from rich.progress import track
 
 import maxsieve as ms
 import real_vectors
-from real_vectors import F32
+from maxsieve.policies import Policy
+from minilm import F32
 
 EXAMPLE = """\
 example:
@@ -61,7 +62,7 @@ def main() -> int:
     return 0
 
 
-def timed(index: ms.Index, query: F32, k: int, policy: ms.Certified | ms.Exhaustive) -> tuple[ms.Hits, float]:
+def timed(index: ms.Index, query: F32, k: int, policy: Policy) -> tuple[ms.Hits, float]:
     started = perf_counter()
     hits = index.search(query, k, policy=policy)
     return hits, perf_counter() - started
@@ -83,7 +84,7 @@ def print_table(
     for row, k in enumerate(depths):
         mean, median, most = rescored[row].mean(), np.median(rescored[row]), rescored[row].max()
         print(
-            f"{k:>5} | {mean:>8.1f} {median:>8.0f} {most:>7} {mean / documents:>10.2%} | "
+            f"{k:>5} | {mean:>8.1f} {median:>8g} {most:>7} {mean / documents:>10.2%} | "
             f"{milliseconds[row].mean():>9.1f}  {milliseconds[-1].mean():>10.1f}"
         )
 

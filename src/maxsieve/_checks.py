@@ -6,7 +6,7 @@ import operator
 
 
 def as_count(value: object, name: str, *, at_least: int, at_most: int | None = None) -> int:
-    """A whole number (NumPy integers count, bool and float do not) within limits, or a sentence that says what is wrong.
+    """A whole number (NumPy integers count, bool and float do not) within limits, or an error that says what is wrong.
 
     >>> as_count(3, "k", at_least=1)
     3

@@ -1,8 +1,8 @@
-"""Whatever holds token vectors becomes float32 rows: NumPy, torch, anything with ``__array__`` or DLPack, nested lists."""
+"""Whatever holds token vectors becomes float32 rows: NumPy, torch, what has ``__array__`` or DLPack, nested lists."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,15 +25,24 @@ class Batch(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """Documents to be read once, and how many there are, where that is known."""
+    """Documents to be read once, how many there are and of which dimension, where that is known."""
 
     batches: Iterator[Batch]
-    count: int | None
+    total: int | None
+    dim: int | None
 
 
-def is_array(x: object) -> bool:
-    """True for one array (of whatever kind), False for a list or generator of them."""
-    return hasattr(x, "shape") and hasattr(x, "dtype")
+def is_array(x: Any) -> bool:
+    """True for one array (of whatever kind), False for a list, a generator or a NumPy array of objects."""
+    return (hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and getattr(x, "dtype", None) != np.dtype(object)
+
+
+def plain(x: Any, what: str) -> NDArray[Any]:
+    """Anything array-like as NumPy sees it, of whatever type; torch tensors from any device."""
+    try:
+        return np.asarray(x.detach().cpu().numpy() if hasattr(x, "detach") else x)
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"{what} is no rectangular array: {problem}") from None
 
 
 def to_numpy(x: Any, what: str) -> FloatArray:
@@ -42,6 +51,8 @@ def to_numpy(x: Any, what: str) -> FloatArray:
     >>> to_numpy([[1, 2]], "query").dtype
     dtype('float64')
     """
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError(f"{what} is a masked array: pass what its mask leaves, or the array and mask=")
     if isinstance(x, np.ndarray):
         array = x
     elif hasattr(x, "detach") and hasattr(x, "cpu"):
@@ -53,12 +64,14 @@ def to_numpy(x: Any, what: str) -> FloatArray:
         array = np.from_dlpack(x)
     elif isinstance(x, (list, tuple)):
         try:
-            array = np.array(x, np.float64)
+            array = np.array(x)
         except (TypeError, ValueError) as problem:
             raise ValueError(f"{what} is no rectangular array of numbers: {problem}") from None
+        if array.dtype.kind in "iu":
+            array = array.astype(np.float64)
     else:
         raise TypeError(f"{what} must be an array of token vectors, not {type(x).__name__}")
-    if array.dtype.kind != "f" and array.dtype.name != "bfloat16" or array.dtype.itemsize > 8:
+    if (array.dtype.kind != "f" and array.dtype.name != "bfloat16") or array.dtype.itemsize > 8:
         raise TypeError(f"{what} has dtype {array.dtype}; float16, bfloat16, float32 and float64 are accepted")
     return array
 
@@ -87,22 +100,21 @@ def check_dim(d: int, what: str, dim: int | None) -> None:
 
 
 def to_float32(array: FloatArray) -> NDArray[np.float32]:
-    """C-contiguous float32; what is too large for it becomes infinite, and is refused by whoever looks at the values."""
-    with np.errstate(over="ignore"):
+    """C-contiguous float32; what is too large for it becomes infinite, and is refused by whoever checks the values."""
+    with np.errstate(all="ignore"):
         return np.ascontiguousarray(array, np.float32)
 
 
 def to_query(x: Any, what: str, dim: int, *, cosine: bool) -> NDArray[np.float32]:
-    """A query as the engine takes it: float32 [T, d], finite, normalised for cosine similarity."""
+    """A copy of a query as the engine takes it: float32 [T, d], finite, normalised for cosine similarity."""
     array = to_matrix(x, what)
     if not 1 <= len(array) <= MAX_QUERY_TOKENS:
         raise ValueError(f"{what} has {len(array)} tokens; 1 to {MAX_QUERY_TOKENS} are supported")
     check_dim(array.shape[1], what, dim)
-    rows = to_float32(array)
+    rows: NDArray[np.float32] = to_float32(array).copy()
     if (row := _core.first_invalid_row(rows)) >= 0:
         raise ValueError(describe_invalid(rows[row], f"{what}, row {row}"))
     if cosine:
-        rows = rows.copy()
         _core.normalise(rows)
     return rows
 
@@ -110,14 +122,14 @@ def to_query(x: Any, what: str, dim: int, *, cosine: bool) -> NDArray[np.float32
 def describe_invalid(row: NDArray[np.float32], where: str) -> str:
     """Which number of a refused row is at fault."""
     column = int(np.flatnonzero(~(np.abs(row) <= LARGEST))[0])
-    return f"{where}, dimension {column}: {row[column]} is not a finite number of magnitude at most 2**50"
+    return f"{where}, dimension {column}: {row[column]} is not a finite float32 of magnitude at most 2**50"
 
 
 def read_documents(docs: Any, lengths: Any, mask: Any, dim: int | None, name: Callable[[int], str]) -> Documents:
     """Documents from any of the accepted forms. ``name(i)`` says in errors which document is meant.
 
-    Forms: an iterable of [L, d]; a padded [N, L, d] with ``lengths`` or ``mask`` (or neither: all full); a flat [tokens, d] with
-    ``lengths``.
+    Forms: an iterable of [L, d]; a padded [N, L, d] with ``lengths`` or ``mask`` (or neither: all full); a flat
+    [tokens, d] with ``lengths``.
     """
     if lengths is not None and mask is not None:
         raise ValueError("give lengths or mask, not both")
@@ -126,35 +138,39 @@ def read_documents(docs: Any, lengths: Any, mask: Any, dim: int | None, name: Ca
             raise ValueError("lengths and mask go with one padded or flat array, not with a list of documents")
         if isinstance(docs, (str, bytes, dict)) or not isinstance(docs, Iterable):
             raise TypeError(f"docs must be arrays of token vectors, not {type(docs).__name__}")
-        return Documents(_one_by_one(docs, dim, name), len(docs) if hasattr(docs, "__len__") else None)
+        return Documents(_one_by_one(docs, dim, name), len(docs) if isinstance(docs, Sized) else None, dim)
     array = to_numpy(docs, "docs")
     if array.ndim == 3:
         check_dim(array.shape[2], "docs", dim)
         if mask is not None:
-            return Documents(_masked(array, _to_mask(mask, array.shape[:2])), len(array))
-        if lengths is None:
-            checked = np.full(len(array), array.shape[1], np.int64)
-        else:
-            checked = _to_lengths(lengths, len(array))
-            if len(checked) and checked.max() > array.shape[1]:
-                raise ValueError(f"lengths has {checked.max()}, but docs is padded to {array.shape[1]} tokens")
-        return Documents(_padded(array, checked), len(array))
+            return Documents(_masked(array, _to_mask(mask, array.shape[:2])), len(array), array.shape[2])
+        full = np.full(len(array), array.shape[1], np.int64)
+        checked = full if lengths is None else _to_lengths(lengths, len(array), array.shape[1])
+        return Documents(_padded(array, checked), len(array), array.shape[2])
     if array.ndim != 2:
         raise ValueError(f"docs must be [N, L, d] or flat [tokens, d], not shape {array.shape}")
     if mask is not None or lengths is None:
         raise ValueError("a flat [tokens, d] array needs lengths=; put a single document into a list")
     check_dim(array.shape[1], "docs", dim)
-    checked = _to_lengths(lengths, None)
+    checked = _to_lengths(lengths, None, len(array))
     if checked.sum() != len(array):
         raise ValueError(f"lengths add up to {checked.sum()}, but docs has {len(array)} rows")
-    return Documents(_flat(array, checked), len(checked))
+    return Documents(_flat(array, checked), len(checked), array.shape[1])
 
 
 def _one_by_one(docs: Iterable[Any], dim: int | None, name: Callable[[int], str]) -> Iterator[Batch]:
+    waiting = 0  # empty lists at the beginning: their dimension is that of the first document with a token
     for i, doc in enumerate(docs):
+        if dim is None and isinstance(doc, (list, tuple)) and not doc:
+            waiting += 1
+            continue
         rows = to_matrix(doc, name(i), dim)
-        dim = rows.shape[1]
+        if waiting:
+            yield Batch(rows[:0], np.zeros(waiting, np.int64))
+        dim, waiting = rows.shape[1], 0
         yield Batch(rows, np.array([len(rows)], np.int64))
+    if waiting:
+        raise ValueError(f"{name(0)} and all others are empty lists, hence there is no dimension: give arrays [0, d]")
 
 
 def _padded(array: FloatArray, lengths: NDArray[np.int64]) -> Iterator[Batch]:
@@ -175,8 +191,8 @@ def _flat(array: FloatArray, lengths: NDArray[np.int64], documents: int = 256) -
         yield Batch(array[ends[first] : ends[first + len(some)]], some)
 
 
-def _to_lengths(lengths: Any, count: int | None) -> NDArray[np.int64]:
-    array = np.asarray(lengths.detach().cpu().numpy() if hasattr(lengths, "detach") else lengths)
+def _to_lengths(lengths: Any, count: int | None, longest: int) -> NDArray[np.int64]:
+    array = plain(lengths, "lengths")
     if array.size == 0:
         array = array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -185,11 +201,13 @@ def _to_lengths(lengths: Any, count: int | None) -> NDArray[np.int64]:
         raise ValueError(f"lengths has {len(array)} entries for {count} documents")
     if len(array) and array.min() < 0:
         raise ValueError(f"lengths[{int(array.argmin())}] is negative")
+    if len(array) and array.max() > longest:
+        raise ValueError(f"lengths[{int(array.argmax())}] is {array.max()}, but docs has {longest} tokens to take from")
     return array.astype(np.int64)
 
 
 def _to_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    array = np.asarray(mask.detach().cpu().numpy() if hasattr(mask, "detach") else mask)
+    array = plain(mask, "mask")
     if array.shape != shape:
         raise ValueError(f"mask has shape {array.shape}; {shape} is expected")
     if array.dtype != np.bool_ and not np.isin(array, (0, 1)).all():

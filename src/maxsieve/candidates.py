@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.arrays import is_array, plain
 from maxsieve.ids import Id, positions_of, to_ids
+
+T = TypeVar("T")
+Candidates: TypeAlias = list[Id] | NDArray[np.bool_] | None
+
+
+def read_candidates(entries: list[Any]) -> list[Candidates]:
+    """What each query may find, as ids, a mask, or None for everything. Generators are read here: hold no lock."""
+    return _each_once(_read_candidates, entries)
+
+
+def read_exclude(entries: list[Any]) -> list[list[Id] | None]:
+    """What each query must not find. Generators are read here: hold no lock."""
+    return _each_once(lambda entry: None if entry is None else to_ids(entry, "exclude"), entries)
 
 
 def select(
@@ -16,22 +30,21 @@ def select(
     live: NDArray[np.int64],
     lengths: NDArray[np.int64],
     positions: Mapping[Id, int],
-    candidates: Any,
-    exclude: Any,
+    candidates: Candidates,
+    exclude: list[Id] | None,
 ) -> NDArray[np.int64]:
     """Positions of the non-empty documents to be searched, ascending."""
     chosen = searchable
     if candidates is not None:
-        mask = _as_mask(candidates)
-        if mask is None:
-            chosen = positions_of(to_ids(candidates, "candidates"), positions, "candidates")
-        elif mask.shape != live.shape:
-            raise ValueError(f"candidates is a mask of shape {mask.shape} for {len(live)} documents")
+        if isinstance(candidates, list):
+            chosen = positions_of(candidates, positions, "candidates")
+        elif candidates.shape != live.shape:
+            raise ValueError(f"candidates is a mask of shape {candidates.shape} for {len(live)} documents")
         else:
-            chosen = live[mask]
+            chosen = live[candidates]
         chosen = chosen[lengths[chosen] > 0]
     if exclude is not None:
-        unwanted = positions_of(to_ids(exclude, "exclude"), positions, "exclude")
+        unwanted = positions_of(exclude, positions, "exclude")
         chosen = np.setdiff1d(chosen, unwanted, assume_unique=True)
     return chosen
 
@@ -39,17 +52,19 @@ def select(
 def per_query(ids: Any, queries: int, what: str) -> list[Any]:
     """One entry for each query: from one set for all, or from a list with an entry (ids or None) for each.
 
-    A list is taken for the latter when its elements are not ids themselves.
+    A list is taken for the latter when its elements are not ids themselves; so is an array of two dimensions.
 
     >>> per_query([1, 2], 2, "candidates")
     [[1, 2], [1, 2]]
     >>> per_query([[1], None], 2, "candidates")
     [[1], None]
     """
-    if isinstance(ids, Iterable) and not isinstance(ids, (str, bytes, np.ndarray, list, tuple)):
+    if is_array(ids):
+        ids = list(array) if (array := plain(ids, what)).ndim == 2 else array
+    elif isinstance(ids, Iterable) and not isinstance(ids, (str, bytes)):
         ids = list(ids)
     entry_each = isinstance(ids, (list, tuple)) and any(
-        one is None or (isinstance(one, Iterable) and not isinstance(one, str)) for one in ids
+        one is None or (isinstance(one, Iterable) and not isinstance(one, (str, bytes))) for one in ids
     )
     if not entry_each:
         return [ids] * queries
@@ -58,11 +73,22 @@ def per_query(ids: Any, queries: int, what: str) -> list[Any]:
     return list(ids)
 
 
-def _as_mask(candidates: Any) -> NDArray[np.bool_] | None:
-    if not isinstance(candidates, np.ndarray) and hasattr(candidates, "__array__"):
-        candidates = np.asarray(candidates)
-    if isinstance(candidates, np.ndarray):
-        return candidates if candidates.dtype == np.bool_ else None
-    if isinstance(candidates, (list, tuple)) and candidates and all(isinstance(one, (bool, np.bool_)) for one in candidates):
-        return np.array(candidates, np.bool_)
-    return None
+def _each_once(read: Callable[[Any], T], entries: list[Any]) -> list[T]:
+    """Every entry read, once only where it is the same object: a set for all queries may be large, or a generator."""
+    known: dict[int, T] = {}
+    for entry in entries:
+        if id(entry) not in known:
+            known[id(entry)] = read(entry)
+    return [known[id(entry)] for entry in entries]
+
+
+def _read_candidates(candidates: Any) -> Candidates:
+    if candidates is None:
+        return None
+    if is_array(candidates):
+        candidates = plain(candidates, "candidates")
+        return candidates.copy() if candidates.dtype == np.bool_ else to_ids(candidates, "candidates")
+    listed = candidates if isinstance(candidates, (list, tuple)) else ()
+    if listed and all(isinstance(one, (bool, np.bool_)) for one in listed):
+        return np.array(listed, np.bool_)
+    return to_ids(candidates, "candidates")

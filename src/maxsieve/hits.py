@@ -35,7 +35,7 @@ class Report:
     """How an answer was found and what it guarantees.
 
     guarantee
-        ``"exact"``: the answer is the exhaustive one; ``"pac"``: it is, with probability at least 1 - delta; ``"none"``.
+        ``"exact"``: the answer is the exhaustive one; ``"pac"``: it is with probability at least 1 - delta; ``"none"``.
     coverage
         cells revealed as proxies over all cells.
     rescored
@@ -85,7 +85,7 @@ class Hits:
         return f"Hits({list(self)!r}, guarantee={self.report.guarantee!r})"
 
     def explain(self, rank: int) -> list[Match]:
-        """Why the hit at ``rank`` (from 0) scored as it did: each query token's best document token and their similarity.
+        """Why the hit at ``rank`` (from 0) scored so: each query token's best document token and their similarity.
 
         The similarities add up to the hit's score. Of equally similar document tokens the first is named.
 
@@ -95,7 +95,7 @@ class Hits:
         """
         rank = as_count(rank, "rank", at_least=0)
         if rank >= len(self):
-            raise IndexError(f"rank {rank} of {len(self)} hits")
+            raise ValueError(f"rank must be below the number of hits, {len(self)}, not {rank}")
         tokens, similarities = _core.explain(self._corpus, self._query, int(self._positions[rank]))
         pairs = zip(tokens.tolist(), similarities.tolist(), strict=True)
         return [Match(t, j, similarity) for t, (j, similarity) in enumerate(pairs)]

@@ -17,9 +17,10 @@ def to_ids(ids: Any, what: str) -> list[Id]:
     >>> to_ids(np.array([3, 1]), "ids")
     [3, 1]
     """
-    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+    listed = ids.tolist() if hasattr(ids, "tolist") else ids
+    if isinstance(listed, (str, bytes)) or not isinstance(listed, Iterable):
         raise TypeError(f"{what} must be a list of ids, not {ids!r}")
-    checked = [to_id(one, what) for one in (ids.tolist() if isinstance(ids, np.ndarray) else ids)]
+    checked = [to_id(one, what) for one in listed]
     if len({type(one) for one in checked}) > 1:
         raise TypeError(f"{what} must be all str or all int, not a mixture")
     return checked
@@ -28,7 +29,7 @@ def to_ids(ids: Any, what: str) -> list[Id]:
 def to_id(one: Any, what: str) -> Id:
     """One id, as str or int."""
     if isinstance(one, str):
-        return str(one)
+        return str.__str__(one)  # str() would spell out the name of an enum's member
     if isinstance(one, (int, np.integer)) and not isinstance(one, bool):
         if not -(2**63) <= int(one) < 2**63:
             raise ValueError(f"{what}: {one} does not fit into 64 bits")

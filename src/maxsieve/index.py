@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from types import TracebackType
 from typing import Any, get_args
 
@@ -16,15 +17,14 @@ from numpy.typing import NDArray
 from maxsieve import _core
 from maxsieve._checks import as_count
 from maxsieve.arrays import MAX_DIM, Documents, read_documents, to_query
-from maxsieve.candidates import per_query, select
+from maxsieve.candidates import per_query, read_candidates, read_exclude, select
 from maxsieve.errors import ClosedIndexError
 from maxsieve.hits import Hits, to_hits
-from maxsieve.ids import Id, find_duplicate, positions_of, to_ids
+from maxsieve.ids import Id, find_duplicate, positions_of, to_id, to_ids
 from maxsieve.policies import Bandit, Certified, Exhaustive, Policy
 from maxsieve.progress import progress_bar
 from maxsieve.segments import Segment, SegmentBuilder, Similarity, Store, merge_small
 from maxsieve.threads import thread_count
-
 
 MANY = 2**40
 """More documents or tokens than there ever are: the core counts in 64 bits, Python without end."""
@@ -66,8 +66,8 @@ class Snapshot:
 class Index:
     """Token vectors by document id, with exact top-K search under MaxSim. Think of a dict from id to a [L, d] array.
 
-    Make one with `Index.build` (from documents) or `Index.create` (empty). Any number of threads may search while one adds
-    or deletes: each search sees the index before or after a change, never between.
+    Make one with `Index.build` (from documents) or `Index.create` (empty). Any number of threads may search while
+    others add or delete: each search sees the index before or after a change, never between.
 
     >>> import numpy as np, maxsieve as ms
     >>> index = ms.Index.build([[[1.0, 0.0]], [[0.0, 1.0], [0.6, 0.8]]], ["east", "north"])
@@ -83,6 +83,7 @@ class Index:
         self._writing = threading.Lock()
         self._guard = threading.Lock()
         self._positions: dict[Id, int] = {}
+        self._described: Snapshot | None = None
         self._snapshot: Snapshot | None = Snapshot(dim, (), np.zeros(0, np.bool_), [])
 
     @classmethod
@@ -102,13 +103,13 @@ class Index:
         """An index of documents.
 
         docs
-            an iterable (a generator too) of [L, d] arrays, a padded [N, L, d] array with ``lengths`` or ``mask``, or a flat
-            [tokens, d] array with ``lengths``; NumPy, torch, anything with ``__array__`` or DLPack; float16, bfloat16, float32
-            or float64.
+            an iterable (a generator too) of [L, d] arrays, a padded [N, L, d] array with ``lengths`` or ``mask``, or a
+            flat [tokens, d] array with ``lengths``; NumPy, torch, anything with ``__array__`` or DLPack; float16,
+            bfloat16, float32 or float64.
         ids
             unique, all str or all int; 0, 1, ... by default.
         store
-            the type in which rows are kept: ``"float32"``, or ``"float16"``, which rounds them and takes half the memory.
+            the type in which rows are kept: ``"float32"``, or ``"float16"``, which rounds them and takes half the room.
         similarity
             ``"dot"`` takes vectors as given, ``"cosine"`` normalises documents and queries (a zero vector stays zero).
 
@@ -118,8 +119,7 @@ class Index:
         """
         _in_memory_only(path)
         known = None if ids is None else to_ids(ids, "ids")
-        documents = read_documents(docs, lengths, mask, None, _namer(known))
-        dim, documents = _peek_dim(docs, documents)
+        dim, documents = _peek_dim(read_documents(docs, lengths, mask, None, _namer(known)))
         index = cls(dim, store=store, similarity=similarity)
         index._add(documents, known, False, thread_count(threads), progress)
         return index
@@ -144,8 +144,7 @@ class Index:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Index:
         """An index from disk: not in this version."""
-        _in_memory_only(path)
-        raise AssertionError
+        raise NotImplementedError("this version keeps indexes in memory only: there is none to open")
 
     def add(
         self,
@@ -157,7 +156,7 @@ class Index:
         replace: bool = False,
         progress: bool = False,
     ) -> None:
-        """Adds documents, all of them or, if anything is wrong, none. An id that exists is an error unless ``replace=True``.
+        """Adds documents, all of them or, if anything is wrong, none. A known id is an error unless ``replace=True``.
 
         A replaced document counts as new: it takes the last place in insertion order.
 
@@ -184,12 +183,13 @@ class Index:
         gone = to_ids([ids] if isinstance(ids, (str, int, np.integer)) else ids, "delete")
         with self._writing, self._guard:
             state = self._state()
-            positions = positions_of(gone, self._positions, "delete")
+            known = self._known(state)
             alive = state.alive.copy()
-            alive[positions] = False
+            alive[positions_of(gone, known, "delete")] = False
+            self._described = None
             for one in set(gone):
-                del self._positions[one]
-            self._snapshot = Snapshot(self._dim, state.segments, alive, state.ids)
+                del known[one]
+            self._snapshot = self._described = Snapshot(self._dim, state.segments, alive, state.ids)
 
     def compact(self) -> None:
         """Gives back the memory of deleted and replaced documents. Answers stay the same."""
@@ -205,7 +205,6 @@ class Index:
                     segments.append(segment.keep(alive))
             ids = [state.ids[i] for i in state.live.tolist()]
             with self._guard:
-                self._positions = {one: i for i, one in enumerate(ids)}
                 self._snapshot = Snapshot(self._dim, tuple(segments), np.ones(len(ids), np.bool_), ids)
 
     def refresh(self) -> None:
@@ -219,14 +218,16 @@ class Index:
     def close(self) -> None:
         """Lets go of everything; later calls raise `ClosedIndexError`. Searches under way finish."""
         with self._writing, self._guard:
-            self._snapshot = None
+            self._snapshot = self._described = None
             self._positions = {}
 
     def __enter__(self) -> Index:
         self._state()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def __len__(self) -> int:
@@ -234,17 +235,23 @@ class Index:
 
     def __contains__(self, one: object) -> bool:
         self._state()
-        return isinstance(one, (str, int, np.integer)) and not isinstance(one, bool) and one in self._positions
+        try:
+            wanted = to_id(one, "id")
+        except (TypeError, ValueError):
+            return False
+        with self._guard:
+            return wanted in self._known(self._state())
 
     def __repr__(self) -> str:
-        if self._snapshot is None:
+        try:
+            return f"<maxsieve.Index: {len(self)} documents, {self.tokens} tokens, dim {self._dim}>"
+        except ClosedIndexError:
             return "<closed maxsieve.Index>"
-        return f"<maxsieve.Index: {len(self)} documents, {self.tokens} tokens, dim {self._dim}>"
 
     @property
     def dim(self) -> int:
         """Numbers in a vector."""
-        return self._dim
+        return self._state().dim
 
     @property
     def tokens(self) -> int:
@@ -271,10 +278,12 @@ class Index:
         """
         with self._guard:
             state = self._state()
-            position = int(positions_of(to_ids([one], "vectors"), self._positions, "vectors")[0])
+            position = int(positions_of(to_ids([one], "vectors"), self._known(state), "vectors")[0])
         for segment in state.segments:
             if position < segment.documents:
-                return segment.rows[segment.offsets[position] : segment.offsets[position + 1]].copy()
+                first, last = segment.offsets[position : position + 2]
+                rows: NDArray[np.float32] | NDArray[np.float16] = segment.rows[first:last].copy()
+                return rows
             position -= segment.documents
         raise AssertionError("a position lies in some segment")
 
@@ -351,56 +360,77 @@ class Index:
         self._state()
         cosine = self._similarity == "cosine"
         rows = [to_query(query, name, self._dim, cosine=cosine) for query, name in zip(queries, names, strict=True)]
+        choices = list(zip(read_candidates(candidates), read_exclude(exclude), strict=True))
+        chosen: dict[tuple[int, int], NDArray[np.int64]] = {}
         with self._guard:
             state = self._state()
-            chosen = [
-                select(state.searchable, state.live, state.lengths, self._positions, wanted, unwanted)
-                for wanted, unwanted in zip(candidates, exclude, strict=True)
-            ]
-        answers = _core.search(state.corpus, rows, chosen, min(k, MANY), *knobs, threads, False)
+            for wanted, unwanted in choices:
+                if (choice := (id(wanted), id(unwanted))) not in chosen:
+                    views = state.searchable, state.live, state.lengths
+                    chosen[choice] = select(*views, self._known(state), wanted, unwanted)
+        positions = [chosen[id(wanted), id(unwanted)] for wanted, unwanted in choices]
+        answers = _core.search(state.corpus, rows, positions, min(k, MANY), *knobs, threads, False)
         return [to_hits(answer, state.ids, state.corpus, row) for answer, row in zip(answers, rows, strict=True)]
 
     def _add(self, documents: Documents, ids: list[Id] | None, replace: bool, threads: int, progress: bool) -> None:
+        if ids is not None:
+            self._check_new(ids, replace)
+        builder = SegmentBuilder(self._dim, self._store, self._similarity, threads, _namer(ids))
+        count = 0
+        total = len(ids) if documents.total is None and ids is not None else documents.total
+        with progress_bar("indexing", total, shown=progress) as advance:
+            for batch in documents.batches:
+                count += len(batch.lengths)
+                if ids is not None and count > len(ids):
+                    raise ValueError(f"there are more documents than the {len(ids)} ids")
+                builder.add(batch)
+                advance(len(batch.lengths))
+        if ids is None:
+            ids = list(range(count))
+        if count != len(ids):
+            raise ValueError(f"there are {count} documents but {len(ids)} ids")
+        segments = builder.finish()
+        # No lock was held so far: the caller's generator may use this index, and others may have changed it.
         with self._writing:
-            state = self._state()
-            if ids is not None:
-                self._check_new(ids, state, replace)
-            builder = SegmentBuilder(self._dim, self._store, self._similarity, threads, _namer(ids))
-            count = 0
-            total = documents.count if documents.count is not None else None if ids is None else len(ids)
-            with progress_bar("indexing", total, shown=progress) as advance:
-                for batch in documents.batches:
-                    count += len(batch.lengths)
-                    if ids is not None and count > len(ids):
-                        raise ValueError(f"there are more documents than the {len(ids)} ids")
-                    builder.add(batch)
-                    advance(len(batch.lengths))
-            if ids is None:
-                ids = list(range(count))
-            if count != len(ids):
-                raise ValueError(f"there are {count} documents but {len(ids)} ids")
-            self._commit(state, builder.finish(), ids)
+            self._commit(self._check_new(ids, replace), segments, ids)
 
-    def _check_new(self, ids: list[Id], state: Snapshot, replace: bool) -> None:
+    def _check_new(self, ids: list[Id], replace: bool) -> Snapshot:
+        """The present state, if these ids can be added to it."""
         if (twice := find_duplicate(ids)) is not None:
             raise ValueError(f"ids: {twice!r} occurs twice")
-        if ids and state.ids and type(ids[0]) is not type(state.ids[0]):
-            raise TypeError(f"ids: this index has {type(state.ids[0]).__name__} ids, not {type(ids[0]).__name__}")
-        if not replace:
-            for one in ids:
-                if one in self._positions:
-                    raise ValueError(f"ids: {one!r} is in the index already; replace=True replaces it")
+        with self._guard:
+            state = self._state()
+            known = self._known(state)
+            present = next(iter(known), None)
+            if ids and present is not None and type(ids[0]) is not type(present):
+                raise TypeError(f"ids: this index has {type(present).__name__} ids, not {type(ids[0]).__name__}")
+            if not replace and (old := next((one for one in ids if one in known), None)) is not None:
+                raise ValueError(f"ids: {old!r} is in the index already; replace=True replaces it")
+        return state
 
     def _commit(self, state: Snapshot, segments: list[Segment], ids: list[Id]) -> None:
         """Makes new documents visible, all at once. Runs under the writing lock."""
         first = len(state.alive)
+        merged = tuple(merge_small([*state.segments, *segments]))
         alive = np.concatenate([state.alive, np.ones(len(ids), np.bool_)])
-        alive[[self._positions[one] for one in ids if one in self._positions]] = False
-        snapshot = Snapshot(self._dim, tuple(merge_small([*state.segments, *segments])), alive, state.ids)
         with self._guard:
-            state.ids.extend(ids)
-            self._positions.update(zip(ids, range(first, first + len(ids)), strict=True))
-            self._snapshot = snapshot
+            known = self._known(state)
+            alive[[known[one] for one in ids if one in known]] = False
+            state.ids[first:] = ids
+            self._described = None
+            known.update(zip(ids, range(first, first + len(ids)), strict=True))
+            self._snapshot = self._described = Snapshot(self._dim, merged, alive, state.ids)
+
+    def _known(self, state: Snapshot) -> dict[Id, int]:
+        """Where each id of the present state stands. Runs under the guard.
+
+        The dict is carried from state to state, and made anew where it describes another: after `compact`, or when a
+        Ctrl-C fell into the midst of a change.
+        """
+        if self._described is not state:
+            self._positions = {state.ids[i]: i for i in state.live.tolist()}
+            self._described = state
+        return self._positions
 
     def _state(self) -> Snapshot:
         if self._snapshot is None:
@@ -422,19 +452,15 @@ def _namer(ids: list[Id] | None) -> Callable[[int], str]:
     return lambda i: f"document {ids[i]!r}" if ids is not None and i < len(ids) else f"document {i}"
 
 
-def _peek_dim(docs: Any, documents: Documents) -> tuple[int, Documents]:
+def _peek_dim(documents: Documents) -> tuple[int, Documents]:
     """The dimension of documents, which may be known only from the first of them; nothing is lost."""
-    if hasattr(docs, "shape"):
-        return int(docs.shape[-1]), documents
+    if documents.dim is not None:
+        return documents.dim, documents
     first = next(documents.batches, None)
     if first is None:
         raise ValueError("no documents, hence no dimension: start with Index.create(dim)")
-
-    def all_of_them() -> Iterator[Any]:
-        yield first
-        yield from documents.batches
-
-    return first.rows.shape[1], Documents(all_of_them(), documents.count)
+    dim = first.rows.shape[1]
+    return dim, Documents(chain([first], documents.batches), documents.total, dim)
 
 
 def _knobs(policy: object) -> tuple[str, float, float, int, int, int, str]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
-from maxsieve.arrays import describe_invalid, is_array, read_documents, to_float32, to_matrix, to_query
+from maxsieve.arrays import describe_invalid, is_array, read_documents, to_float32, to_matrix, to_numpy, to_query
 from maxsieve.hits import Hits
 from maxsieve.index import Index
 from maxsieve.policies import Policy
@@ -66,7 +66,7 @@ def rerank(query: Any, docs: Any, k: int = 10, *, policy: Policy | None = None) 
 
 def _gather(arrays: Any, mask: Any, what: str, dim: int | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """All rows end to end, and their numbers."""
-    if is_array(arrays) and len(arrays.shape) == 2:
+    if is_array(arrays) and (arrays := to_numpy(arrays, what)).ndim == 2:
         if mask is not None:
             raise ValueError(f"{what}_mask goes with a padded array of three dimensions")
         arrays = [arrays]

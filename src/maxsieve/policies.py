@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
+from contextlib import suppress
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, TypeAlias, get_args
 
 from maxsieve._checks import as_count
@@ -44,8 +45,8 @@ class Bandit:
     seed
         of the reveal order, 0 to 2^64 - 1.
     radius
-        ``"paper"``: as published, no proven bound; ``"serfling"``: the full inequality, wider; at ``alpha=1`` the answer is the
-        exhaustive one with probability at least ``1 - delta`` (docs/theory.md).
+        ``"paper"``: as published, no proven bound; ``"serfling"``: the full inequality, wider; at ``alpha=1`` the
+        answer is the exhaustive one with probability at least ``1 - delta`` (docs/theory.md).
 
     >>> Bandit(alpha=0.3)
     Bandit(alpha=0.3, delta=0.01, margin=5, block=4, seed=0, radius='paper')
@@ -61,12 +62,13 @@ class Bandit:
     def __post_init__(self) -> None:
         for name in ("alpha", "delta"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
+            if isinstance(value, bool) or not isinstance(value, Real):
                 raise TypeError(f"{name} must be a number, not {value!r}")
-            object.__setattr__(self, name, float(value))
+            with suppress(OverflowError):  # beyond all floats is out of range, too
+                object.__setattr__(self, name, float(value))
         if not 0 < self.alpha <= 1:
             raise ValueError(f"alpha must lie in (0, 1], not {self.alpha}")
-        if not 0 < self.delta < 1 or math.isnan(self.delta):
+        if not 0 < self.delta < 1:
             raise ValueError(f"delta must lie in (0, 1), not {self.delta}")
         object.__setattr__(self, "margin", as_count(self.margin, "margin", at_least=0))
         object.__setattr__(self, "block", as_count(self.block, "block", at_least=1))

@@ -18,7 +18,14 @@ def progress_bar(description: str, total: int | None, *, shown: bool) -> Iterato
         return
     try:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
     except ImportError as missing:
         raise ImportError("progress=True needs rich: pip install 'maxsieve[progress]'") from missing
     columns = (

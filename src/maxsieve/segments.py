@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,12 @@ Store: TypeAlias = Literal["float32", "float16"]
 Similarity: TypeAlias = Literal["dot", "cosine"]
 
 BLOCK_BYTES = 64 << 20
-"""Float32 rows gathered before they are quantised into a segment: a build holds one such block beside the index itself."""
+"""Float32 rows gathered before they are quantised into a segment: a build holds one such block beside the index."""
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Documents laid end to end: stored rows [tokens, d], offsets, codes [tokens, padded d], and scale, rho, nu for each."""
+    """Documents end to end: stored rows [tokens, d], offsets, codes [tokens, padded d], and scale, rho, nu for each."""
 
     rows: NDArray[np.float32] | NDArray[np.float16]
     offsets: NDArray[np.int64]
@@ -34,7 +34,7 @@ class Segment:
     def __post_init__(self) -> None:
         for array in self.arrays:
             array.flags.writeable = False
-        rows = self.rows.view(np.uint16) if self.rows.dtype == np.float16 else self.rows
+        rows: NDArray[Any] = self.rows.view(np.uint16) if self.rows.dtype == np.float16 else self.rows
         native = _core.Segment(rows, self.offsets, self.codes, self.scale, self.rho, self.nu)
         object.__setattr__(self, "native", native)
 
@@ -89,14 +89,14 @@ def concatenate(segments: Sequence[Segment]) -> Segment:
     rows, _, codes, scale, rho, nu = (
         np.concatenate(arrays) for arrays in zip(*(segment.arrays for segment in segments), strict=True)
     )
-    return Segment(rows, to_offsets(lengths), codes, scale, rho, nu)  # type: ignore[arg-type]
+    return Segment(rows, to_offsets(lengths), codes, scale, rho, nu)
 
 
 def merge_small(segments: Sequence[Segment]) -> list[Segment]:
     """Folds small segments at the end into one, so that adding documents one by one leaves few segments.
 
-    The last two become one while the last is at least half the one before and both fit a block; a document is then copied
-    some log2(documents) times in all.
+    The last two become one while the last is at least half the one before and both fit a block; a document is then
+    copied some log2(documents) times in all.
     """
     merged = list(segments)
     while len(merged) > 1:
@@ -113,7 +113,9 @@ class SegmentBuilder:
     ``name(i)`` says in errors which document is meant, ``i`` counting from the first one added here.
     """
 
-    def __init__(self, dim: int, store: Store, similarity: Similarity, threads: int, name: Callable[[int], str]) -> None:
+    def __init__(
+        self, dim: int, store: Store, similarity: Similarity, threads: int, name: Callable[[int], str]
+    ) -> None:
         self._dim, self._store, self._similarity = dim, store, similarity
         self._threads, self._name = threads, name
         self._capacity = max(1, BLOCK_BYTES // (4 * dim))
@@ -126,7 +128,7 @@ class SegmentBuilder:
         ends = np.cumsum(batch.lengths)
         first, start = 0, 0
         while first < len(ends):
-            room = self._capacity - self._filled
+            room = len(self._block) - self._filled
             last = int(np.searchsorted(ends, start + room, side="right"))
             if last == first and self._filled:
                 self._finish_block(int(ends[first]) - start)
@@ -142,16 +144,15 @@ class SegmentBuilder:
         return self._segments
 
     def _begin(self, at_least: int) -> None:
-        self._capacity = max(self._capacity, at_least)
         # Untouched pages of a fresh array cost nothing, so a small build stays small.
-        self._block = np.empty((self._capacity, self._dim), np.float32)
+        self._block = np.empty((max(self._capacity, at_least), self._dim), np.float32)
         self._filled = 0
         self._lengths: list[NDArray[np.int64]] = []
 
     def _copy(self, rows: NDArray[np.generic], lengths: NDArray[np.int64]) -> None:
-        if len(rows) > self._capacity:
-            self._begin(len(rows))
-        with np.errstate(over="ignore"):
+        if len(rows) > len(self._block):  # one document beyond a block, with at most empty ones before it
+            self._block = np.empty((len(rows), self._dim), np.float32)
+        with np.errstate(all="ignore"):
             self._block[self._filled : self._filled + len(rows)] = rows
         self._filled += len(rows)
         self._lengths.append(lengths)
@@ -172,7 +173,7 @@ class SegmentBuilder:
             _core.normalise(rows)
         stored: NDArray[np.float32] | NDArray[np.float16] = rows
         if self._store == "float16":
-            with np.errstate(over="ignore"):
+            with np.errstate(all="ignore"):
                 stored = rows.astype(np.float16)
         exact = to_float32(stored)
         codes = np.empty((len(rows), _core.code_stride(self._dim)), np.int8)
@@ -181,15 +182,11 @@ class SegmentBuilder:
         if bad >= 0:
             first = int(offsets[bad])
             row = _core.first_invalid_row(exact[first : offsets[bad + 1]])
-            problem = describe_invalid(rows[first + row], self._where(bad, row)) if self._invalid(rows[first + row]) else (
-                f"{self._where(bad, row)} has a magnitude over 65504, the largest float16; use store='float32'"
-            )
-            raise ValueError(problem)
+            where, given = self._where(bad, row), rows[first + row]
+            if _core.first_invalid_row(given[None]) >= 0:
+                raise ValueError(describe_invalid(given, where))
+            raise ValueError(f"{where} has a magnitude over 65504, the largest float16; use store='float32'")
         return Segment(stored, offsets, codes, scale, rho, nu)
-
-    @staticmethod
-    def _invalid(row: NDArray[np.float32]) -> bool:
-        return _core.first_invalid_row(row[None]) >= 0
 
     def _where(self, document: int, row: int) -> str:
         return f"{self._name(self._documents + document)}, row {row}"

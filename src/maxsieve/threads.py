@@ -28,9 +28,8 @@ def _cgroup_quota() -> int:
     root = Path("/sys/fs/cgroup")
     tightest = math.inf
     try:
-        group = next(
-            line.split(":", 2)[2].strip() for line in Path("/proc/self/cgroup").read_text().splitlines() if line[:3] == "0::"
-        )
+        groups = Path("/proc/self/cgroup").read_text().splitlines()
+        group = next(line.split(":", 2)[2].strip() for line in groups if line.startswith("0::"))
         folder = root / group.lstrip("/")
         for place in (folder, *folder.parents):
             tightest = min(tightest, _quota(place / "cpu.max"))

@@ -42,7 +42,7 @@ def rows(rng: np.random.Generator, kind: str, count: int, d: int) -> F32:
 
 
 def make_case(seed: int) -> Case:
-    """One case. Documents of a case are of one kind; its query now and then of another (never so large that both overflow)."""
+    """One case. Its documents are of one kind; its query now and then of another."""
     rng = np.random.default_rng([20_260_101, seed])
     kind = KINDS[seed % len(KINDS)]
     d = int(rng.choice([1, 2, 3, 8, 17, 31, 32, 33, 64, 130]))

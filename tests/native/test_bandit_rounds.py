@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-from conftest import scaled
 
 import maxsieve as ms
+from conftest import scaled
 from maxsieve import _core, spec
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
@@ -80,7 +80,9 @@ def test_every_knob(alpha: float, radius: str, isa: str) -> None:
 def test_random_collections(chunk: int, isa: str) -> None:
     for seed in range(chunk, scaled(40), 4):
         rng = np.random.default_rng(seed)
-        query, documents = collection(seed, int(rng.integers(50, 90)), int(rng.integers(2, 40)), int(rng.integers(1, 50)))
+        query, documents = collection(
+            seed, int(rng.integers(50, 90)), int(rng.integers(2, 40)), int(rng.integers(1, 50))
+        )
         policy = ms.Bandit(
             alpha=float(rng.choice(ALPHAS)),
             delta=float(rng.choice([1e-300, 0.01, 0.5, 0.999])),
@@ -98,7 +100,7 @@ def matrix_collection(H: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 def test_honest_radius_where_it_binds(isa: str) -> None:
-    """T = 2,048 unit vectors in a plane: the radius really drops documents that hard bounds would keep; the truth stays."""
+    """T = 2,048 unit vectors in a plane: the radius drops documents that hard bounds would keep; the truth stays."""
     rng = np.random.default_rng(11)
     missed = 0
     cases = scaled(20)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
-from cases import Case, make_case
-from conftest import scaled
 from hypothesis import given
 from hypothesis import strategies as st
 
 import maxsieve as ms
+from cases import Case, make_case
+from conftest import scaled
 from maxsieve import _core, spec
 
 CHUNKS = 20
@@ -64,14 +64,19 @@ def test_seeded_sweep(chunk: int) -> None:
         check(make_case(seed))
 
 
-finite = st.floats(-(2.0**50), 2.0**50, width=32) | st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0**-149, -(2.0**-126), 0.5])
+finite = st.floats(-(2.0**50), 2.0**50, width=32) | st.sampled_from(
+    [0.0, -0.0, 1.0, -1.0, 2.0**-149, -(2.0**-126), 0.5]
+)
 
 
 @st.composite
 def hostile_cases(draw: st.DrawFn) -> Case:
     """Values that hypothesis chooses and shrinks: zeros of both signs, denormals, the largest allowed, ties."""
     d = draw(st.sampled_from([1, 2, 3, 5, 31, 33]))
-    matrix = lambda least, most: hnp.arrays(np.float32, st.tuples(st.integers(least, most), st.just(d)), elements=finite)  # noqa: E731
+
+    def matrix(least: int, most: int) -> st.SearchStrategy[np.ndarray]:
+        return hnp.arrays(np.float32, st.tuples(st.integers(least, most), st.just(d)), elements=finite)
+
     documents = draw(st.lists(matrix(0, 4), min_size=1, max_size=6))
     if draw(st.booleans()):
         documents = documents + documents[:2]

@@ -27,11 +27,10 @@ def test_bad_numbers(block: str, value: float, policy: str, isa: str) -> None:
     everything = np.arange(300)
     try:
         (answer,) = _core.search(corpus, [query], [everything], 200, policy, 0.2, 0.01, 0, 4, 0, "serfling", 2, False)
-    except DamagedIndexError as error:
-        assert "verify()" in str(error)
-    else:
-        assert np.isfinite(answer[1]).all()
-        assert (np.diff(answer[1]) <= 0).all()
+    except DamagedIndexError:
+        return
+    assert np.isfinite(answer[1]).all()
+    assert (np.diff(answer[1]) <= 0).all()
 
 
 def test_nan_is_reported_by_every_policy(isa: str) -> None:

@@ -1,4 +1,4 @@
-"""Every ISA gives the same bits for every kernel path: all widths of query, all paddings of d, short and long documents."""
+"""Every ISA gives the same bits on every kernel path: all widths of query, all paddings of d, short and long."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def answers(documents: list[np.ndarray], query: np.ndarray) -> list[tuple[object
     for policy in (ms.Certified(), ms.Exhaustive(), ms.Bandit(margin=0), ms.Bandit(block=5, alpha=1, margin=0)):
         hits = index.search(query, 3, policy=policy)
         report = hits.report
-        found.append((hits.ids, hits.scores.tobytes(), report.guarantee, report.coverage, report.rescored, report.rounds))
+        found.append(
+            (hits.ids, hits.scores.tobytes(), report.guarantee, report.coverage, report.rescored, report.rounds)
+        )
     lower, upper = _core.bounds(index._snapshot.corpus, query, 1)
     return [*found, (lower.tobytes(), upper.tobytes())]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import scaled
 
 import maxsieve as ms
+from conftest import scaled
 from maxsieve.threads import thread_count
 
 

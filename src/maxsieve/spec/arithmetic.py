@@ -20,10 +20,11 @@ LANES = 8
 def fma32(a: ArrayLike, b: ArrayLike, c: ArrayLike) -> F32:
     """Fused multiply-add: ``a*b + c`` for float32 operands, rounded once to float32.
 
-    The product of two float32 numbers has at most 48 significant bits and is exact in float64. Adding ``c`` there would
-    round once and the cast to float32 a second time; to make the pair as good as one rounding, the float64 sum is
-    rounded *to odd*: where the sum is inexact (its error comes from the TwoSum algorithm) and its last bit is even, it is
-    moved to the neighbour on the side of the error. 53 bits >= 24 + 2 then make the final cast correct, denormals included.
+    The product of two float32 numbers has at most 48 significant bits and is exact in float64. Adding ``c`` there
+    would round once and the cast to float32 a second time; to make the pair as good as one rounding, the float64 sum
+    is rounded *to odd*: where the sum is inexact (its error comes from the TwoSum algorithm) and its last bit is
+    even, it is moved to the neighbour on the side of the error. 53 bits >= 24 + 2 then make the final cast correct,
+    denormals included.
 
     >>> x = np.float32(1 + 2**-12)
     >>> float(fma32(x, x, np.float32(-1 - 2**-11))) == 2.0**-24
@@ -64,8 +65,8 @@ def lane_sum(x: F64) -> F64:
 def norm_up(x: F64) -> F64:
     """An upper bound of the Euclidean norm over the last axis (length d).
 
-    The lane sum of d squares is off by a factor within ``1 +- (d/8 + 4) 2^-53``; the factor ``1 + (d + 16) 2^-52`` under
-    the square root more than pays for that, for its own product and for the root's rounding.
+    The lane sum of d squares is off by a factor within ``1 +- (d/8 + 4) 2^-53``; the factor ``1 + (d + 16) 2^-52``
+    under the square root more than pays for that, for its own product and for the root's rounding.
 
     >>> bool(norm_up(np.array([3.0, 4.0])) >= 5.0)
     True
@@ -100,8 +101,8 @@ def normalise(rows: F32) -> F32:
 def log(x: float) -> float:
     """Natural logarithm of a positive number, from correctly rounded operations alone.
 
-    ``x = m 2^e`` with m in [1/sqrt 2, sqrt 2); with ``z = (m - 1)/(m + 1)``, ``log m = 2 (z + z^3/3 + z^5/5 + ...)``. As
-    ``z^2 <= 0.0295``, twelve terms leave less than 1e-18. The error is below 1e-14 relative to ``1 + |log x|``.
+    ``x = m 2^e`` with m in [1/sqrt 2, sqrt 2); with ``z = (m - 1)/(m + 1)``, ``log m = 2 (z + z^3/3 + z^5/5 + ...)``.
+    As ``z^2 <= 0.0295``, twelve terms leave less than 1e-18. The error is below 1e-14 relative to ``1 + |log x|``.
 
     >>> abs(log(12345.678) - math.log(12345.678)) < 1e-14
     True
@@ -120,9 +121,9 @@ def log(x: float) -> float:
 def permutation(T: int, seed: int) -> NDArray[np.int64]:
     """The reveal order ``pi`` of Algorithm 1: a uniform permutation of ``0..T-1`` drawn from ``seed``.
 
-    SplitMix64 gives 64-bit words; Fisher and Yates' shuffle walks from the last place down and draws its partner below
-    ``n`` by rejection (words under ``2^64 mod n`` are thrown away), so that all ``T!`` orders are equally likely as far as
-    the generator goes. Written out here so that it can't change with a NumPy release.
+    SplitMix64 gives 64-bit words; Fisher and Yates' shuffle walks from the last place down and draws its partner
+    below ``n`` by rejection (words under ``2^64 mod n`` are thrown away), so that all ``T!`` orders are equally
+    likely as far as the generator goes. Written out here so that it can't change with a NumPy release.
 
     >>> permutation(8, 0).tolist()
     [2, 5, 0, 3, 4, 6, 1, 7]

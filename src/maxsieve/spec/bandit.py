@@ -68,12 +68,13 @@ def sieve(
 ) -> tuple[NDArray[np.int64], list[Round], float, Guarantee]:
     """The elimination loop of Algorithm 1 (lines 1-7): survivors, rounds, coverage and what the drops guarantee.
 
-    Sums run in reveal order. ``sigma`` comes from sums shifted by each row's first revealed value, ``D = sum (x - x_0)`` and
-    ``D2 = sum (x - x_0)^2``: then ``D2 - D^2/n`` loses at most a factor n in relative precision, whatever the mean.
+    Sums run in reveal order. ``sigma`` comes from sums shifted by each row's first revealed value, ``D = sum (x -
+    x_0)`` and ``D2 = sum (x - x_0)^2``: then ``D2 - D^2/n`` loses at most a factor n in relative precision, whatever
+    the mean.
 
-    ``radius="paper"`` decides by the revealed values as they are; ``"serfling"`` widens every bound by ``eps_i``, so that it
-    holds for the canonical score. A document is dropped only if UCB < tau and LCB < tau: rounding, or a proxy just
-    above ``b_t``, can put LCB above UCB, and the K best by LCB must stay.
+    ``radius="paper"`` decides by the revealed values as they are; ``"serfling"`` widens every bound by ``eps_i``, so
+    that it holds for the canonical score. A document is dropped only if UCB < tau and LCB < tau: rounding, or a proxy
+    just above ``b_t``, can put LCB above UCB, and the K best by LCB must stay.
 
     The answer is exact when every drop would also have been made by the hard bounds widened by ``eps_i``.
     """
@@ -115,7 +116,7 @@ def sieve(
         LCB, UCB = hybrid_interval(hard if radius == "paper" else certain_hard, R * (T / n), r)
 
         tau = kth_largest(LCB, K)
-        keep = (UCB >= tau) | (LCB >= tau)
+        keep = (tau <= UCB) | (tau <= LCB)
         if certain and not keep.all():
             certain = bool((certain_hard[1][~keep] < kth_largest(certain_hard[0], K)).all())
         rounds.append(Round(active, n, tau))
@@ -129,7 +130,8 @@ def sieve(
 def reveal_proxies(Q: F32, documents: Sequence[F32]) -> RevealModel:
     """The model the engine runs: int8 proxies ``s_i (s_t max_j <y_t, c_j>)``.
 
-    ``b_t = |q_t| max_i nu_i`` over the candidates, with the factor ``1 + 2^-38`` that pays for adding it up and to ``R``.
+    ``b_t = |q_t| max_i nu_i`` over the candidates, with the factor ``1 + 2^-38`` that pays for adding it up and to
+    ``R``.
     """
     y = quantise_query(Q)
     terms = error_terms(y)

@@ -40,10 +40,10 @@ def paper_factor(n: int, T: int, N: int, alpha: float, delta: float) -> float:
 def serfling_factors(n: int, T: int, N: int, rounds: int, alpha: float, delta: float) -> tuple[float, float]:
     """What multiplies ``sigma_i`` (the theorem's own, with 1/n) and the range ``b - a`` in the honest radius.
 
-    The theorem is one-sided: with probability at least ``1 - d'`` the mean of a sample of n exceeds the population's by
-    no more than ``sigma sqrt(2 rho_n log(5/d') / n) + kappa (b - a) log(5/d') / n``. Both sides of N intervals in each of
-    ``rounds`` rounds make ``d' = delta / (2 N rounds)``, hence ``log(10 N rounds / delta)``. The factor ``1 + 2^-20`` pays for
-    evaluating sigma, whose relative error stays below ``n (n + 5) 2^-52``.
+    The theorem is one-sided: with probability at least ``1 - d'`` the mean of a sample of n exceeds the population's
+    by no more than ``sigma sqrt(2 rho_n log(5/d') / n) + kappa (b - a) log(5/d') / n``. Both sides of N intervals in
+    each of ``rounds`` rounds make ``d' = delta / (2 N rounds)``, hence ``log(10 N rounds / delta)``. The factor ``1 +
+    2^-20`` pays for evaluating sigma, whose relative error stays below ``n (n + 5) 2^-52``.
     """
     if n <= 1:
         return math.inf, math.inf

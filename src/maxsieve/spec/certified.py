@@ -33,7 +33,8 @@ def error_terms(y: QueryCodes) -> ErrorTerms:
     """The query's share of ``eps_i`` (docs/theory.md derives each term).
 
     - ``rho_i sum |s_t y_t| + nu_i sum eta_t``: what quantising loses, by Cauchy and Schwarz;
-    - ``(d + 6) 2^-24 nu_i sum |q_t|``: canonical against real score (d roundings in each chain, the sum, the last rounding);
+    - ``(d + 6) 2^-24 nu_i sum |q_t|``: canonical against real score (d roundings in each chain, the sum, the last
+    rounding);
     - ``(T + 8) 2^-52 (rho_i + nu_i) sum |s_t y_t|``: evaluating ``P_i`` and ``P_i +- eps_i`` in float64;
     - ``T (d + 1) 2^-149``: underflow in the chains.
     The factor ``1 + 2^-38`` pays for adding up at most 4,096 terms and for the operations of ``eps_i`` itself.
@@ -73,8 +74,9 @@ def proxies_and_errors(Q: F32, documents: Sequence[F32]) -> tuple[F64, F64]:
 def certified(Q: F32, documents: Sequence[F32], K: int) -> CertifiedAnswer:
     """The exhaustive top-K, from canonical scores of few documents.
 
-    Documents are rescored best-first by ``P_i + eps_i`` (ties: lower position first). ``tau`` is the K-th best canonical
-    score so far. When the next ``P_i + eps_i < tau``, strictly, no document left can reach the K-th place, not even as a tie.
+    Documents are rescored best-first by ``P_i + eps_i`` (ties: lower position first). ``tau`` is the K-th best
+    canonical score so far. When the next ``P_i + eps_i < tau``, strictly, no document left can reach the K-th place,
+    not even as a tie.
 
     >>> certified(np.eye(2, dtype=np.float32), [np.eye(2, dtype=np.float32) * s for s in (1, 3, 2)], 1).positions
     [1]

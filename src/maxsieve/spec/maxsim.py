@@ -29,7 +29,7 @@ def cells(Q: F32, E: F32) -> F32:
     >>> cells(np.eye(2, dtype=np.float32), np.array([[3, 4], [5, -6]], np.float32)).tolist()
     [5.0, 4.0]
     """
-    return similarities(Q, E).max(axis=1, initial=-np.inf)
+    return np.asarray(similarities(Q, E).max(axis=1, initial=-np.inf))
 
 
 def score_of_cells(row: F32) -> np.float32:
@@ -38,9 +38,9 @@ def score_of_cells(row: F32) -> np.float32:
     >>> float(score_of_cells(np.array([0.5, 0.25], np.float32)))
     0.75
     """
-    total = np.float64(0.0)
+    total = 0.0
     for cell in row:
-        total = total + np.float64(cell)
+        total = total + float(cell)
     return np.float32(total)
 
 

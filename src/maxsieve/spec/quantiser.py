@@ -14,7 +14,7 @@ TINIEST = np.float32(2.0**-100)
 
 
 class DocumentCodes(NamedTuple):
-    """Codes ``c_j`` of one document, its scale ``s_i``, ``rho_i >= max_j |e_j - s_i c_j|`` and ``nu_i >= max_j |e_j|``."""
+    """Codes ``c_j`` of one document, scale ``s_i``, ``rho_i >= max_j |e_j - s_i c_j|`` and ``nu_i >= max_j |e_j|``."""
 
     codes: NDArray[np.int8]
     scale: np.float32
@@ -23,7 +23,7 @@ class DocumentCodes(NamedTuple):
 
 
 class QueryCodes(NamedTuple):
-    """Codes ``y_t``, scales ``s_t``, and upper bounds of ``|q_t|``, ``|s_t y_t|`` and ``eta_t = |q_t - s_t y_t|``, in float64."""
+    """Codes ``y_t``, scales ``s_t``, upper bounds of ``|q_t|``, ``|s_t y_t|`` and ``eta_t = |q_t - s_t y_t|``."""
 
     codes: NDArray[np.int8]
     scale: F32
@@ -50,8 +50,8 @@ def codes_of(x: F32) -> tuple[NDArray[np.int8], np.float32]:
 def quantise_document(E: F32) -> DocumentCodes:
     """Quantise a document's tokens [L, d] with one scale, so that the argmax over ``j`` needs none.
 
-    ``s_i c_j`` is exact in float64 (24 + 7 bits) and so is ``e_j - s_i c_j``: where ``c_j != 0`` both are of like size, and
-    where ``c_j = 0`` it is ``e_j`` itself. Only the norms round, upwards.
+    ``s_i c_j`` is exact in float64 (24 + 7 bits) and so is ``e_j - s_i c_j``: where ``c_j != 0`` both are of like
+    size, and where ``c_j = 0`` it is ``e_j`` itself. Only the norms round, upwards.
     """
     codes, scale = codes_of(E)
     wide = E.astype(np.float64)

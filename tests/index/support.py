@@ -1,0 +1,83 @@
+"""Small corpora, the specification's answer to a search, and what an index answers, in a form that can be compared."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import maxsieve as ms
+from maxsieve import spec
+
+Rows: TypeAlias = NDArray[np.float32]
+POLICIES: tuple[Any, ...] = (ms.Certified(), ms.Exhaustive(), ms.Bandit(alpha=0.1, margin=0, block=1))
+
+
+def eighths(seed: int, count: int, d: int = 5, longest: int = 4) -> list[Rows]:
+    """Ragged documents, some empty, of multiples of 1/8 up to 1: exact in every accepted type, and rich in ties."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, longest + 1, count)
+    return [(rng.integers(-8, 9, (length, d)) / 8).astype(np.float32) for length in lengths]
+
+
+def query_of(seed: int, tokens: int = 3, d: int = 5) -> Rows:
+    return (np.random.default_rng(10_000 + seed).integers(-8, 9, (tokens, d)) / 8).astype(np.float32)
+
+
+def expected(query: Rows, documents: Mapping[Any, Rows], k: int) -> list[tuple[Any, bytes]]:
+    """The specification's hits among documents in insertion order, as (id, bits of the score)."""
+    ids = list(documents)
+    scores = spec.scores(query, list(documents.values()))
+    return [(ids[i], scores[i].tobytes()) for i in spec.top_k(scores, k)]
+
+
+def bits(hits: ms.Hits) -> list[tuple[Any, bytes]]:
+    return [(one, score.tobytes()) for one, score in zip(hits.ids, hits.scores, strict=True)]
+
+
+def answer(hits: ms.Hits) -> tuple[Any, ...]:
+    """All of an answer that must be the same on every machine."""
+    report = hits.report
+    return (bits(hits), report.guarantee, report.coverage, report.rescored, report.rounds)
+
+
+def answers(index: ms.Index, k: int = 4) -> list[tuple[Any, ...]]:
+    """What an index says to a few queries under every policy."""
+    queries = [query_of(seed, tokens, index.dim) for seed, tokens in enumerate((1, 3, 9))]
+    return [answer(index.search(query, k, policy=policy)) for query in queries for policy in POLICIES]
+
+
+def contents(index: ms.Index) -> tuple[Any, ...]:
+    """Everything an index shows of itself."""
+    vectors = [index.vectors(one) for one in index.ids]
+    stored = [(array.dtype, array.shape, array.tobytes()) for array in vectors]
+    return (index.ids, stored, len(index), index.tokens, index.dim, answers(index))
+
+
+@contextmanager
+def refused(index: ms.Index, error: type[Exception] | tuple[type[Exception], ...], *words: str) -> Iterator[None]:
+    """The body raises a sentence with these words, and the index is afterwards as it was."""
+    before = contents(index), index.nbytes
+    with pytest.raises(error) as caught:
+        yield
+    check_sentence(caught.value, *words)
+    assert (contents(index), index.nbytes) == before
+
+
+def check_sentence(error: BaseException, *words: str) -> None:
+    text = str(error.args[0])
+    assert " " in text, f"no sentence: {text!r}"
+    for word in words:
+        assert word in text, f"{word!r} is not in {text!r}"
+
+
+def run_script(script: str, *arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """A script in a Python of its own."""
+    command: Sequence[str] = [sys.executable, "-c", script, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=env, check=False)
