@@ -41,7 +41,8 @@ def score_of_cells(row: F32) -> np.float32:
     total = 0.0
     for cell in row:
         total = total + float(cell)
-    return np.float32(total)
+    rounded: np.float32 = np.float32(total)
+    return rounded
 
 
 def scores(Q: F32, documents: Sequence[F32]) -> F32:
