@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from maxsieve import _core
 from maxsieve._checks import as_count
 from maxsieve.ids import Id
+from maxsieve.snapshot import Snapshot
 
 
 class Round(NamedTuple):
@@ -71,7 +73,7 @@ class Hits:
     ids: list[Id]
     scores: NDArray[np.float32]
     report: Report
-    _corpus: _core.Corpus
+    _state: Snapshot
     _query: NDArray[np.float32]
     _positions: NDArray[np.int64]
 
@@ -83,6 +85,17 @@ class Hits:
 
     def __repr__(self) -> str:
         return f"Hits({list(self)!r}, guarantee={self.report.guarantee!r})"
+
+    @cached_property
+    def metadata(self) -> list[Any]:
+        """The hits' records, None for those without; read when first asked for.
+
+        >>> import maxsieve as ms
+        >>> index = ms.Index.build([[[1.0]], [[2.0]]], metadata=["one", {"two": 2}])
+        >>> index.search([[1.0]]).metadata
+        [{'two': 2}, 'one']
+        """
+        return self._state.records(self._positions.tolist())
 
     def explain(self, rank: int) -> list[Match]:
         """Why the hit at ``rank`` (from 0) scored so: each query token's best document token and their similarity.
@@ -96,13 +109,13 @@ class Hits:
         rank = as_count(rank, "rank", at_least=0)
         if rank >= len(self):
             raise ValueError(f"rank must be below the number of hits, {len(self)}, not {rank}")
-        tokens, similarities = _core.explain(self._corpus, self._query, int(self._positions[rank]))
+        tokens, similarities = _core.explain(self._state.corpus, self._query, int(self._positions[rank]))
         pairs = zip(tokens.tolist(), similarities.tolist(), strict=True)
         return [Match(t, j, similarity) for t, (j, similarity) in enumerate(pairs)]
 
 
-def to_hits(answer: tuple[Any, ...], ids: list[Id], corpus: _core.Corpus, query: NDArray[np.float32]) -> Hits:
+def to_hits(answer: tuple[Any, ...], state: Snapshot, query: NDArray[np.float32]) -> Hits:
     """The core's tuple as `Hits`."""
     positions, scores, guarantee, coverage, rescored, rounds, stages, seconds, _ = answer
     report = Report(guarantee, coverage, rescored, [Round(*one) for one in rounds], _core.isa(), seconds, stages)
-    return Hits([ids[i] for i in positions.tolist()], scores, report, corpus, query, positions)
+    return Hits([state.ids[i] for i in positions.tolist()], scores, report, state, query, positions)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from types import TracebackType
 from typing import Any, get_args
 
@@ -20,53 +18,27 @@ from maxsieve.arrays import MAX_DIM, Documents, read_documents, to_query
 from maxsieve.candidates import per_query, read_candidates, read_exclude, select
 from maxsieve.errors import ClosedIndexError
 from maxsieve.hits import Hits, to_hits
-from maxsieve.ids import Id, find_duplicate, positions_of, to_id, to_ids
+from maxsieve.ids import Id, positions_of, to_id, to_ids
 from maxsieve.policies import Bandit, Certified, Exhaustive, Policy
 from maxsieve.progress import progress_bar
-from maxsieve.segments import Segment, SegmentBuilder, Similarity, Store, merge_small
+from maxsieve.segments import SegmentBuilder, Similarity, Store
+from maxsieve.snapshot import Snapshot
+from maxsieve.storage.directory import Directory
+from maxsieve.storage.disk import DiskStore
+from maxsieve.storage.memory import MemoryStore
+from maxsieve.storage.records import to_json
+from maxsieve.storage.store import IndexStore
 from maxsieve.threads import thread_count
 
 MANY = 2**40
 """More documents or tokens than there ever are: the core counts in 64 bits, Python without end."""
 
 
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """One state of an index, never changed: a search that holds it sees nothing of later adds and deletes.
-
-    ``ids`` may grow behind a snapshot's back; it looks only at the positions it knows.
-    """
-
-    dim: int
-    segments: tuple[Segment, ...]
-    alive: NDArray[np.bool_]
-    ids: list[Id]
-
-    @cached_property
-    def corpus(self) -> _core.Corpus:
-        """The engine's view."""
-        return _core.Corpus(self.dim, tuple(segment.native for segment in self.segments))
-
-    @cached_property
-    def lengths(self) -> NDArray[np.int64]:
-        """Tokens of each document, by position."""
-        return np.concatenate([np.zeros(0, np.int64), *(np.diff(segment.offsets) for segment in self.segments)])
-
-    @cached_property
-    def live(self) -> NDArray[np.int64]:
-        """Positions of documents that were not deleted."""
-        return np.flatnonzero(self.alive)
-
-    @cached_property
-    def searchable(self) -> NDArray[np.int64]:
-        """Positions of documents that can be a hit: live and not empty."""
-        return np.flatnonzero(self.alive & (self.lengths > 0))
-
-
 class Index:
     """Token vectors by document id, with exact top-K search under MaxSim. Think of a dict from id to a [L, d] array.
 
-    Make one with `Index.build` (from documents) or `Index.create` (empty). Any number of threads may search while
+    Make one with `Index.build` (from documents) or `Index.create` (empty), in memory or in a folder; `Index.open` finds
+    the latter again. Any number of threads may search while
     others add or delete: each search sees the index before or after a change, never between.
 
     >>> import numpy as np, maxsieve as ms
@@ -75,16 +47,8 @@ class Index:
     ['north']
     """
 
-    def __init__(self, dim: int, *, store: Store = "float32", similarity: Similarity = "dot") -> None:
-        dim = as_count(dim, "dim", at_least=1, at_most=MAX_DIM)
-        _check_choice(store, "store", get_args(Store))
-        _check_choice(similarity, "similarity", get_args(Similarity))
-        self._dim, self._store, self._similarity = dim, store, similarity
-        self._writing = threading.Lock()
-        self._guard = threading.Lock()
-        self._positions: dict[Id, int] = {}
-        self._described: Snapshot | None = None
-        self._snapshot: Snapshot | None = Snapshot(dim, (), np.zeros(0, np.bool_), [])
+    def __init__(self, storage: IndexStore, store: Store, similarity: Similarity) -> None:
+        self._storage, self._store, self._similarity = storage, store, similarity
 
     @classmethod
     def build(
@@ -94,13 +58,14 @@ class Index:
         *,
         lengths: Any = None,
         mask: Any = None,
+        metadata: Iterable[Any] | None = None,
         path: str | os.PathLike[str] | None = None,
         store: Store = "float32",
         similarity: Similarity = "dot",
         threads: int | None = None,
         progress: bool = False,
     ) -> Index:
-        """An index of documents.
+        """An index of documents, in memory or, with ``path``, in a folder that is new or empty.
 
         docs
             an iterable (a generator too) of [L, d] arrays, a padded [N, L, d] array with ``lengths`` or ``mask``, or a
@@ -108,6 +73,12 @@ class Index:
             bfloat16, float32 or float64.
         ids
             unique, all str or all int; 0, 1, ... by default.
+        metadata
+            a record for each document (None for none): anything JSON can hold. It comes back with hits.
+        path
+            the folder of an index on disk. It is written as documents come, in bounded memory: 64 MiB of vectors, or
+            one document if that is larger, a few times over. If the build is interrupted, what was committed stays
+            there as a valid index, which `add` can go on with; if nothing was, nothing stays.
         store
             the type in which rows are kept: ``"float32"``, or ``"float16"``, which rounds them and takes half the room.
         similarity
@@ -117,11 +88,16 @@ class Index:
         >>> len(Index.build(np.ones((5, 4)), lengths=[2, 0, 3]))
         3
         """
-        _in_memory_only(path)
         known = None if ids is None else to_ids(ids, "ids")
         dim, documents = _peek_dim(read_documents(docs, lengths, mask, None, _namer(known)))
-        index = cls(dim, store=store, similarity=similarity)
-        index._add(documents, known, False, thread_count(threads), progress)
+        records = _to_records(metadata, documents.total if known is None else len(known))
+        threads = thread_count(threads)
+        index = cls.create(dim, path=path, store=store, similarity=similarity)
+        try:
+            index._add(documents, known, records, False, threads, progress, stepwise=True)
+        except BaseException:
+            index._storage.discard_if_empty()
+            raise
         return index
 
     @classmethod
@@ -133,18 +109,27 @@ class Index:
         store: Store = "float32",
         similarity: Similarity = "dot",
     ) -> Index:
-        """An empty index for vectors of ``dim`` numbers.
+        """An empty index for vectors of ``dim`` numbers, in memory or in the folder ``path``, which is new or empty.
 
         >>> Index.create(128).dim
         128
         """
-        _in_memory_only(path)
-        return cls(dim, store=store, similarity=similarity)
+        dim = as_count(dim, "dim", at_least=1, at_most=MAX_DIM)
+        _check_choice(store, "store", get_args(Store))
+        _check_choice(similarity, "similarity", get_args(Similarity))
+        if path is None:
+            return cls(MemoryStore(dim), store, similarity)
+        return cls(DiskStore(Directory.create(Path(path), dim, store, similarity)), store, similarity)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Index:
-        """An index from disk: not in this version."""
-        raise NotImplementedError("this version keeps indexes in memory only: there is none to open")
+        """An index from its folder: mapped, not read, so that this takes milliseconds whatever its size.
+
+        It stays at the version it found until `refresh` or a change of its own. Any number of processes may have it
+        open; one at a time may change it.
+        """
+        directory = Directory.open(Path(path))
+        return cls(DiskStore(directory), directory.manifest.store, directory.manifest.similarity)
 
     def add(
         self,
@@ -153,6 +138,7 @@ class Index:
         *,
         lengths: Any = None,
         mask: Any = None,
+        metadata: Iterable[Any] | None = None,
         replace: bool = False,
         progress: bool = False,
     ) -> None:
@@ -169,8 +155,8 @@ class Index:
         if ids is None:
             raise TypeError("add needs ids, one for each document")
         known = to_ids(ids, "ids")
-        documents = read_documents(docs, lengths, mask, self._dim, _namer(known))
-        self._add(documents, known, replace, thread_count(None), progress)
+        documents = read_documents(docs, lengths, mask, self.dim, _namer(known))
+        self._add(documents, known, _to_records(metadata, len(known)), replace, thread_count(None), progress)
 
     def delete(self, ids: Iterable[Id] | Id) -> None:
         """Deletes documents, all of them or, if an id is unknown, none. Their memory is given back by `compact`.
@@ -180,46 +166,23 @@ class Index:
         >>> index.ids
         ['north']
         """
-        gone = to_ids([ids] if isinstance(ids, (str, int, np.integer)) else ids, "delete")
-        with self._writing, self._guard:
-            state = self._state()
-            known = self._known(state)
-            alive = state.alive.copy()
-            alive[positions_of(gone, known, "delete")] = False
-            self._described = None
-            for one in set(gone):
-                del known[one]
-            self._snapshot = self._described = Snapshot(self._dim, state.segments, alive, state.ids)
+        self._storage.delete(to_ids([ids] if isinstance(ids, (str, int, np.integer)) else ids, "delete"))
 
-    def compact(self) -> None:
-        """Gives back the memory of deleted and replaced documents. Answers stay the same."""
-        with self._writing:
-            state = self._state()
-            segments, start = [], 0
-            for segment in state.segments:
-                alive = state.alive[start : start + segment.documents]
-                start += segment.documents
-                if alive.all():
-                    segments.append(segment)
-                elif alive.any():
-                    segments.append(segment.keep(alive))
-            ids = [state.ids[i] for i in state.live.tolist()]
-            with self._guard:
-                self._snapshot = Snapshot(self._dim, tuple(segments), np.ones(len(ids), np.bool_), ids)
+    def compact(self, *, progress: bool = False) -> None:
+        """Gives back what deleted and replaced documents take, and merges small segments. Answers stay the same."""
+        self._storage.compact(progress)
 
     def refresh(self) -> None:
-        """Sees what other processes have written: nothing to do for an index in memory."""
-        self._state()
+        """Goes to the newest version on disk, as other processes have written it. In memory there is nothing to do."""
+        self._storage.refresh()
 
-    def verify(self) -> None:
-        """Checks the index against damage: nothing can have happened to one in memory."""
-        self._state()
+    def verify(self, *, progress: bool = False) -> None:
+        """Reads everything on disk and compares checksums; `DamagedIndexError` names the file that differs."""
+        self._storage.verify(progress)
 
     def close(self) -> None:
         """Lets go of everything; later calls raise `ClosedIndexError`. Searches under way finish."""
-        with self._writing, self._guard:
-            self._snapshot = self._described = None
-            self._positions = {}
+        self._storage.close()
 
     def __enter__(self) -> Index:
         self._state()
@@ -239,12 +202,12 @@ class Index:
             wanted = to_id(one, "id")
         except (TypeError, ValueError):
             return False
-        with self._guard:
-            return wanted in self._known(self._state())
+        with self._storage.guard:
+            return wanted in self._storage.positions()
 
     def __repr__(self) -> str:
         try:
-            return f"<maxsieve.Index: {len(self)} documents, {self.tokens} tokens, dim {self._dim}>"
+            return f"<maxsieve.Index: {len(self)} documents, {self.tokens} tokens, dim {self.dim}>"
         except ClosedIndexError:
             return "<closed maxsieve.Index>"
 
@@ -276,16 +239,17 @@ class Index:
         >>> Index.build([[[3.0, 4.0]]], similarity="cosine").vectors(0).tolist()
         [[0.6000000238418579, 0.800000011920929]]
         """
-        with self._guard:
-            state = self._state()
-            position = int(positions_of(to_ids([one], "vectors"), self._known(state), "vectors")[0])
-        for segment in state.segments:
-            if position < segment.documents:
-                first, last = segment.offsets[position : position + 2]
-                rows: NDArray[np.float32] | NDArray[np.float16] = segment.rows[first:last].copy()
-                return rows
-            position -= segment.documents
-        raise AssertionError("a position lies in some segment")
+        state, position = self._locate(one, "vectors")
+        return state.vectors(position)
+
+    def metadata(self, one: Id) -> Any:
+        """A document's record, or None.
+
+        >>> Index.build([[[1.0]]], ["a"], metadata=[{"title": "Alpha"}]).metadata("a")
+        {'title': 'Alpha'}
+        """
+        state, position = self._locate(one, "metadata")
+        return state.records([position])[0]
 
     def search(
         self,
@@ -357,95 +321,81 @@ class Index:
         k = as_count(k, "k", at_least=1)
         knobs = _knobs(Certified() if policy is None else policy)
         threads = thread_count(threads)
-        self._state()
-        cosine = self._similarity == "cosine"
-        rows = [to_query(query, name, self._dim, cosine=cosine) for query, name in zip(queries, names, strict=True)]
+        dim, cosine = self.dim, self._similarity == "cosine"
+        rows = [to_query(query, name, dim, cosine=cosine) for query, name in zip(queries, names, strict=True)]
         choices = list(zip(read_candidates(candidates), read_exclude(exclude), strict=True))
         chosen: dict[tuple[int, int], NDArray[np.int64]] = {}
-        with self._guard:
-            state = self._state()
+        with self._storage.guard:
+            state = self._storage.snapshot
             for wanted, unwanted in choices:
                 if (choice := (id(wanted), id(unwanted))) not in chosen:
                     views = state.searchable, state.live, state.lengths
-                    chosen[choice] = select(*views, self._known(state), wanted, unwanted)
+                    chosen[choice] = select(*views, self._storage.positions(), wanted, unwanted)
         positions = [chosen[id(wanted), id(unwanted)] for wanted, unwanted in choices]
         answers = _core.search(state.corpus, rows, positions, min(k, MANY), *knobs, threads, False)
-        return [to_hits(answer, state.ids, state.corpus, row) for answer, row in zip(answers, rows, strict=True)]
+        return [to_hits(answer, state, row) for answer, row in zip(answers, rows, strict=True)]
 
-    def _add(self, documents: Documents, ids: list[Id] | None, replace: bool, threads: int, progress: bool) -> None:
-        if ids is not None:
-            self._check_new(ids, replace)
-        builder = SegmentBuilder(self._dim, self._store, self._similarity, threads, _namer(ids))
-        count = 0
+    def _add(
+        self,
+        documents: Documents,
+        ids: list[Id] | None,
+        records: list[str | None] | None,
+        replace: bool,
+        threads: int,
+        progress: bool,
+        *,
+        stepwise: bool = False,
+    ) -> None:
         total = len(ids) if documents.total is None and ids is not None else documents.total
-        with progress_bar("indexing", total, shown=progress) as advance:
+        with (
+            self._storage.adding(ids, records, replace, stepwise) as addition,
+            progress_bar("indexing", total, shown=progress) as advance,
+        ):
+            builder = SegmentBuilder(self.dim, self._store, self._similarity, threads, _namer(ids), addition.emit)
+            count = 0
             for batch in documents.batches:
                 count += len(batch.lengths)
-                if ids is not None and count > len(ids):
-                    raise ValueError(f"there are more documents than the {len(ids)} ids")
+                _check_count(count, ids, records, complete=False)
                 builder.add(batch)
                 advance(len(batch.lengths))
-        if ids is None:
-            ids = list(range(count))
-        if count != len(ids):
-            raise ValueError(f"there are {count} documents but {len(ids)} ids")
-        segments = builder.finish()
-        # No lock was held so far: the caller's generator may use this index, and others may have changed it.
-        with self._writing:
-            self._commit(self._check_new(ids, replace), segments, ids)
+            _check_count(count, ids, records, complete=True)
+            builder.finish()
 
-    def _check_new(self, ids: list[Id], replace: bool) -> Snapshot:
-        """The present state, if these ids can be added to it."""
-        if (twice := find_duplicate(ids)) is not None:
-            raise ValueError(f"ids: {twice!r} occurs twice")
-        with self._guard:
-            state = self._state()
-            known = self._known(state)
-            present = next(iter(known), None)
-            if ids and present is not None and type(ids[0]) is not type(present):
-                raise TypeError(f"ids: this index has {type(present).__name__} ids, not {type(ids[0]).__name__}")
-            if not replace and (old := next((one for one in ids if one in known), None)) is not None:
-                raise ValueError(f"ids: {old!r} is in the index already; replace=True replaces it")
-        return state
+    def _locate(self, one: Id, what: str) -> tuple[Snapshot, int]:
+        with self._storage.guard:
+            state = self._storage.snapshot
+            return state, int(positions_of(to_ids([one], what), self._storage.positions(), what)[0])
 
-    def _commit(self, state: Snapshot, segments: list[Segment], ids: list[Id]) -> None:
-        """Makes new documents visible, all at once. Runs under the writing lock."""
-        first = len(state.alive)
-        merged = tuple(merge_small([*state.segments, *segments]))
-        alive = np.concatenate([state.alive, np.ones(len(ids), np.bool_)])
-        with self._guard:
-            known = self._known(state)
-            alive[[known[one] for one in ids if one in known]] = False
-            state.ids[first:] = ids
-            self._described = None
-            known.update(zip(ids, range(first, first + len(ids)), strict=True))
-            self._snapshot = self._described = Snapshot(self._dim, merged, alive, state.ids)
-
-    def _known(self, state: Snapshot) -> dict[Id, int]:
-        """Where each id of the present state stands. Runs under the guard.
-
-        The dict is carried from state to state, and made anew where it describes another: after `compact`, or when a
-        Ctrl-C fell into the midst of a change.
-        """
-        if self._described is not state:
-            self._positions = {state.ids[i]: i for i in state.live.tolist()}
-            self._described = state
-        return self._positions
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self._storage.snapshot
 
     def _state(self) -> Snapshot:
-        if self._snapshot is None:
-            raise ClosedIndexError("this index is closed")
-        return self._snapshot
+        return self._storage.snapshot
+
+
+def _check_count(count: int, ids: list[Id] | None, records: list[str | None] | None, *, complete: bool) -> None:
+    for given, what in ((ids, "ids"), (records, "metadata")):
+        if given is not None and count > len(given):
+            raise ValueError(f"there are more documents than the {len(given)} {what}")
+        if given is not None and complete and count < len(given):
+            raise ValueError(f"there are {count} documents but {len(given)} {what}")
+
+
+def _to_records(metadata: Iterable[Any] | None, count: int | None) -> list[str | None] | None:
+    if metadata is None:
+        return None
+    if isinstance(metadata, (str, bytes, dict)):
+        raise TypeError(f"metadata must be a list with a record for each document, not {type(metadata).__name__}")
+    records = [None if one is None else to_json(one) for one in metadata]
+    if count is not None and len(records) != count:
+        raise ValueError(f"metadata has {len(records)} records for {count} documents")
+    return records
 
 
 def _check_choice(value: object, name: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, not {value!r}")
-
-
-def _in_memory_only(path: object) -> None:
-    if path is not None:
-        raise NotImplementedError("this version keeps indexes in memory only: leave out path")
 
 
 def _namer(ids: list[Id] | None) -> Callable[[int], str]:

@@ -60,7 +60,9 @@ def rerank(query: Any, docs: Any, k: int = 10, *, policy: Policy | None = None) 
     """
     dim = to_matrix(query, "query").shape[1]
     index = Index.create(dim)
-    index._add(read_documents(docs, None, None, dim, lambda i: f"document {i}"), None, False, thread_count(None), False)
+    index._add(
+        read_documents(docs, None, None, dim, lambda i: f"document {i}"), None, None, False, thread_count(None), False
+    )
     return index.search(query, k, policy=policy)
 
 

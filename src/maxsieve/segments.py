@@ -108,18 +108,23 @@ def merge_small(segments: Sequence[Segment]) -> list[Segment]:
 
 
 class SegmentBuilder:
-    """Gathers rows into blocks and quantises each full block into a segment.
+    """Gathers rows into blocks, quantises each full block into a segment and hands it to ``emit``.
 
     ``name(i)`` says in errors which document is meant, ``i`` counting from the first one added here.
     """
 
     def __init__(
-        self, dim: int, store: Store, similarity: Similarity, threads: int, name: Callable[[int], str]
+        self,
+        dim: int,
+        store: Store,
+        similarity: Similarity,
+        threads: int,
+        name: Callable[[int], str],
+        emit: Callable[[Segment], None],
     ) -> None:
         self._dim, self._store, self._similarity = dim, store, similarity
-        self._threads, self._name = threads, name
+        self._threads, self._name, self._emit = threads, name, emit
         self._capacity = max(1, BLOCK_BYTES // (4 * dim))
-        self._segments: list[Segment] = []
         self._documents = 0
         self._begin(0)
 
@@ -137,11 +142,10 @@ class SegmentBuilder:
             self._copy(batch.rows[start : int(ends[last - 1])], batch.lengths[first:last])
             first, start = last, int(ends[last - 1])
 
-    def finish(self) -> list[Segment]:
-        """All segments; the builder is done."""
+    def finish(self) -> None:
+        """Makes a segment of what is left."""
         if self._lengths:
             self._finish_block(0)
-        return self._segments
 
     def _begin(self, at_least: int) -> None:
         # Untouched pages of a fresh array cost nothing, so a small build stays small.
@@ -160,7 +164,7 @@ class SegmentBuilder:
     def _finish_block(self, next_rows: int) -> None:
         lengths = np.concatenate(self._lengths)
         rows = self._block if self._filled == len(self._block) else self._block[: self._filled].copy()
-        self._segments.append(self._quantise(rows, lengths))
+        self._emit(self._quantise(rows, lengths))
         self._documents += len(lengths)
         self._begin(next_rows)
 

@@ -1,0 +1,294 @@
+"""An index on disk, as the library sees it: `Directory` keeps the files, this keeps the current snapshot of them."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.ids import Id, positions_of
+from maxsieve.progress import progress_bar
+from maxsieve.segments import Segment
+from maxsieve.snapshot import Snapshot
+from maxsieve.storage.directory import Directory, MappedPart
+from maxsieve.storage.manifest import Part
+from maxsieve.storage.segment_file import Source
+from maxsieve.storage.store import Addition, check_new, closed
+
+SMALL_BYTES = 4 << 20
+"""Segments below this at the end are folded together as more come: adding one by one leaves few files."""
+
+LARGE_BYTES = 1 << 30
+"""`compact` makes no segment larger than this, but for a single document that is."""
+
+LOOKUPS, LOOKUPS_SHARE = 256, 64
+"""So many ids, or one in so many of all, are searched for in the files; for more, all ids are read into a dict."""
+
+
+class DiskStore:
+    """Follows a directory from version to version.
+
+    Threads of this process take turns at writing; other processes meet the directory's lock. So does a generator of
+    documents that writes to the index it is being added to.
+    """
+
+    def __init__(self, directory: Directory) -> None:
+        self.guard = threading.Lock()
+        self._turn = threading.RLock()
+        self._directory = directory
+        self._closed = False
+        self._follow()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The current state."""
+        if self._closed:
+            raise closed()
+        return self._snapshot
+
+    def positions(self) -> Mapping[Id, int]:
+        """Where each id of the current state stands."""
+        return self._positions
+
+    @contextmanager
+    def adding(
+        self, ids: list[Id] | None, records: Sequence[str | None] | None, replace: bool, stepwise: bool
+    ) -> Iterator[Addition]:
+        """Writes each segment as it comes. They become visible at the end or, stepwise, one after the other."""
+        with self._writing():
+            if ids is not None:
+                check_new(ids, self._positions, self._id_type(), replace)
+            addition = DiskAddition(ids, records)
+            addition.write = lambda segment, first: self._write(addition, segment, first, stepwise)
+            yield addition
+            if not stepwise:
+                self._commit_all(addition)
+
+    def delete(self, ids: list[Id]) -> None:
+        """Deletes documents, all or none."""
+        with self._writing():
+            self._commit(self._without(positions_of(ids, self._positions, "delete")))
+
+    def compact(self, progress: bool) -> None:
+        """Merges neighbours and drops deleted documents. Every step commits: it can be interrupted at any point."""
+        with self._writing(), progress_bar("compacting", len(self._directory.parts), shown=progress) as advance:
+            entries = list(self._directory.manifest.parts)
+            for group in _groups(self._directory.parts):
+                if len(group) > 1 or not group[0].alive.all():
+                    merged = [self._merge(group)] if any(part.alive.any() for part in group) else []
+                    place = entries.index(group[0].entry)
+                    entries[place : place + len(group)] = merged
+                    self._commit(entries)
+                    self._directory.remove_strays()
+                advance(len(group))
+
+    def refresh(self) -> None:
+        """Goes to the newest version."""
+        with self._turn:
+            self.snapshot  # noqa: B018
+            if self._directory.refresh():
+                self._follow()
+
+    def verify(self, progress: bool) -> None:
+        """Reads every checksum of the version at hand."""
+        with self._turn:
+            self.snapshot  # noqa: B018
+            with progress_bar("verifying", self._directory.nbytes, shown=progress) as advance:
+                self._directory.verify(advance)
+
+    def discard_if_empty(self) -> None:
+        """Removes the index if nothing was ever committed to it."""
+        if self._directory.manifest.generation == 0:
+            self._directory.discard()
+
+    def close(self) -> None:
+        """Lets go of everything."""
+        with self._turn, self.guard:
+            self._closed = True
+            self._directory.parts = ()
+            self._snapshot, self._positions = _snapshot_of(self._directory), Positions((), self._directory.parts)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._turn:
+            self.snapshot  # noqa: B018
+            with self._directory.writing():
+                self._follow()
+                yield
+
+    def _follow(self) -> None:
+        """Makes the directory's version the current state."""
+        parts = self._directory.parts
+        if not self._closed and getattr(self, "_followed", None) is parts:
+            return
+        snapshot = _snapshot_of(self._directory)
+        positions = Positions(_starts(parts), parts)
+        with self.guard:
+            self._snapshot, self._positions, self._followed = snapshot, positions, parts
+
+    def _write(self, addition: DiskAddition, segment: Segment, first: int, stepwise: bool) -> None:
+        ids = addition.ids_of(first, segment.documents)
+        records = addition.records_of(first, segment.documents)
+        everything = Source(segment, np.ones(segment.documents, np.bool_))
+        addition.entries.append(self._directory.write_part([everything], ids, records.items()))
+        if stepwise:
+            self._commit([*self._directory.manifest.parts, addition.entries[-1]], type(ids[0]))
+
+    def _commit_all(self, addition: DiskAddition) -> None:
+        ids = addition.ids_of(0, addition.documents)
+        replaced = np.array([self._positions[one] for one in ids if one in self._positions], np.int64)
+        parts = [self._directory.load(entry) for entry in (*self._without(replaced), *addition.entries)]
+        while len(parts) > 1 and _worth_folding(*(part.mapped.segment.nbytes for part in parts[-2:])):
+            parts[-2:] = [self._directory.load(self._merge(parts[-2:]))]
+        self._commit([part.entry for part in parts], type(ids[0]) if ids else None)
+
+    def _commit(self, entries: Sequence[Part], id_type: type | None = None) -> None:
+        known = self._id_type() if id_type is None else id_type
+        self._directory.commit(entries, None if known is None else known.__name__)
+        self._follow()
+
+    def _id_type(self) -> type | None:
+        if not len(self._snapshot.live):
+            return None
+        return {"int": int, "str": str}.get(self._directory.manifest.id_type or "")
+
+    def _without(self, gone: NDArray[np.int64]) -> list[Part]:
+        """All parts, with tombstones for the documents at some positions."""
+        entries, start = [], 0
+        for part in self._directory.parts:
+            local = gone[(gone >= start) & (gone < start + part.entry.documents)] - start
+            start += part.entry.documents
+            if len(local):
+                alive = part.alive.copy()
+                alive[local] = False
+                entries.append(self._directory.without(part.entry, alive))
+            else:
+                entries.append(part.entry)
+        return entries
+
+    def _merge(self, parts: Sequence[MappedPart]) -> Part:
+        """One part of the living documents of several, written but not committed."""
+        ids: list[Id] = []
+        for part in parts:
+            ids += [one for one, alive in zip(part.mapped.ids.to_list(), part.alive.tolist(), strict=True) if alive]
+        sources = [Source(part.mapped.segment, part.alive) for part in parts]
+        return self._directory.write_part(sources, ids, _living_records(parts))
+
+
+@dataclass
+class DiskAddition(Addition):
+    """An addition whose segments are on disk as soon as they are full."""
+
+    entries: list[Part] = field(default_factory=list)
+    write: Callable[[Segment, int], None] = field(init=False)
+
+    def emit(self, segment: Segment) -> None:
+        """Writes a segment; it need not stay in memory."""
+        self.write(segment, self.documents)
+        self.documents += segment.documents
+
+
+class Positions(Mapping[Id, int]):
+    """Where ids stand, found in the files one by one, until so many were asked for that reading them all is cheaper."""
+
+    def __init__(self, starts: Sequence[int], parts: Sequence[MappedPart]) -> None:
+        self._starts, self._parts = starts, parts
+        self._patience = max(LOOKUPS, sum(len(part.alive) for part in parts) // LOOKUPS_SHARE)
+        self._all: dict[Id, int] | None = None
+
+    def __getitem__(self, one: Id) -> int:
+        if self._all is None:
+            self._patience -= 1
+            if self._patience >= 0:
+                return self._find(one)
+            self._all = {one: position for position, one in self._items()}
+        return self._all[one]
+
+    def __iter__(self) -> Iterator[Id]:
+        return (one for _, one in self._items())
+
+    def __len__(self) -> int:
+        return sum(int(part.alive.sum()) for part in self._parts)
+
+    def _find(self, one: Id) -> int:
+        for start, part in zip(self._starts, self._parts, strict=True):
+            place = part.mapped.ids.find(one)
+            if place is not None and part.alive[place]:
+                return start + place
+        raise KeyError(one)
+
+    def _items(self) -> Iterator[tuple[int, Id]]:
+        for start, part in zip(self._starts, self._parts, strict=True):
+            for i, one in enumerate(part.mapped.ids.to_list()):
+                if part.alive[i]:
+                    yield start + i, one
+
+
+class JoinedIds:
+    """The ids of several parts, by position."""
+
+    def __init__(self, parts: Sequence[MappedPart]) -> None:
+        self._starts, self._parts = _starts(parts), parts
+
+    def __getitem__(self, position: int) -> Id:
+        part = bisect_right(self._starts, position) - 1
+        return self._parts[part].mapped.ids[position - self._starts[part]]
+
+
+def _starts(parts: Sequence[MappedPart]) -> list[int]:
+    """The position of each part's first document."""
+    return list(accumulate((part.entry.documents for part in parts[:-1]), initial=0)) if parts else []
+
+
+def _snapshot_of(directory: Directory) -> Snapshot:
+    parts = directory.parts
+    starts = _starts(parts)
+
+    def records(positions: list[int]) -> list[Any]:
+        found: dict[int, Any] = {}
+        for start, part in zip(starts, parts, strict=True):
+            local = [i - start for i in positions if 0 <= i - start < part.entry.documents]
+            if part.records is not None and local:
+                found |= {start + i: record for i, record in part.records.get(local).items()}
+        return [found.get(i) for i in positions]
+
+    alive = np.concatenate([np.zeros(0, np.bool_), *(part.alive for part in parts)])
+    segments = tuple(part.mapped.segment for part in parts)
+    return Snapshot(directory.manifest.dim, segments, alive, JoinedIds(parts), records)
+
+
+def _groups(parts: Sequence[MappedPart]) -> Iterator[list[MappedPart]]:
+    """Neighbours that are to become one segment."""
+    group: list[MappedPart] = []
+    size = 0.0
+    for part in parts:
+        living = part.mapped.segment.nbytes * (float(part.alive.mean()) if len(part.alive) else 0.0)
+        if group and size + living > LARGE_BYTES:
+            yield group
+            group, size = [], 0.0
+        group.append(part)
+        size += living
+    if group:
+        yield group
+
+
+def _worth_folding(before: int, last: int) -> bool:
+    return 2 * last >= before and before + last <= SMALL_BYTES
+
+
+def _living_records(parts: Sequence[MappedPart]) -> Iterator[tuple[int, str]]:
+    start = 0
+    for part in parts:
+        new = start + np.cumsum(part.alive) - 1
+        if part.records is not None:
+            for old, text in part.records.items():
+                if part.alive[old]:
+                    yield int(new[old]), text
+        start += int(part.alive.sum())
