@@ -6,8 +6,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,20 @@ def frequent_switches() -> Iterator[None]:
         yield
     finally:
         sys.setswitchinterval(before)
+
+
+@contextmanager
+def meanwhile(*work: Callable[[threading.Event], Any]) -> Iterator[list[Future[Any]]]:
+    """Runs some functions in threads beside the body; they end when the event they are given is set, after the body."""
+    over = threading.Event()
+    with frequent_switches(), ThreadPoolExecutor(len(work)) as pool:
+        running = [pool.submit(one, over) for one in work]
+        try:
+            yield running
+        finally:
+            over.set()
+        for one in running:
+            one.result()
 
 
 def token(value: float) -> Rows:
@@ -74,11 +89,10 @@ def test_every_search_sees_a_state_before_or_after(policy: Any) -> None:
     index = ms.Index.create(2)
     index.add(list(story.first.values()), list(story.first))
     done = 0
-    over = threading.Event()
     problems: list[str] = []
     searches = [0] * 3
 
-    def check(number: int) -> None:
+    def check(number: int, over: threading.Event) -> None:
         while not over.is_set():
             before = done
             seen: Any
@@ -100,8 +114,7 @@ def test_every_search_sees_a_state_before_or_after(policy: Any) -> None:
                 return
             searches[number] += 1
 
-    with frequent_switches(), ThreadPoolExecutor(3) as pool:
-        running = [pool.submit(check, number) for number in range(3)]
+    with meanwhile(*(partial(check, number) for number in range(3))) as running:
         for change in story.changes:
             change(index)
             done += 1
@@ -111,9 +124,6 @@ def test_every_search_sees_a_state_before_or_after(policy: Any) -> None:
                     time.sleep(0.001)
                     if any(one.done() for one in running):
                         break
-        over.set()
-        for one in running:
-            one.result()
     assert not problems, problems[0]
     assert min(searches) >= 10, searches
     assert bits(index.search(story.query, 99)) == story.want[-1]
@@ -126,9 +136,8 @@ def test_candidates_and_masks_while_documents_move() -> None:
     for one, rows in stable.items():
         index.add([rows, token(99)], [one, 100 + one])
     want = expected(token(1), stable, 99)
-    over = threading.Event()
 
-    def check() -> int:
+    def check(over: threading.Event) -> int:
         rounds = 0
         while not over.is_set():
             assert bits(index.search(token(1), 99, candidates=list(stable))) == want
@@ -138,23 +147,20 @@ def test_candidates_and_masks_while_documents_move() -> None:
             rounds += 1
         return rounds
 
-    with frequent_switches(), ThreadPoolExecutor(2) as pool:
-        running = [pool.submit(check) for _ in range(2)]
+    with meanwhile(check, check) as running:
         for step in range(150):
             index.delete(100 + step % 10)
             index.compact()
             index.add([token(99), token(step)], [100 + step % 10, 1000 + step])
-        over.set()
-        assert all(one.result() > 5 for one in running)
+    assert all(one.result() > 5 for one in running)
 
 
 def test_ids_come_and_go_together() -> None:
     index = ms.Index.create(2)
     many = list(range(2000))
     phase = 0  # 1: they come, 3: they go
-    over = threading.Event()
 
-    def check() -> int:
+    def check(over: threading.Event) -> int:
         rounds = 0
         while not over.is_set():
             before = phase
@@ -164,15 +170,13 @@ def test_ids_come_and_go_together() -> None:
                 rounds += 1
         return rounds
 
-    with frequent_switches(), ThreadPoolExecutor(1) as pool:
-        running = pool.submit(check)
+    with meanwhile(check) as running:
         for _ in range(30):
             for change in (lambda: index.add(np.ones((2000, 1, 2)), many), lambda: index.delete(many)):
                 phase += 1
                 change()
                 phase += 1
-        over.set()
-        assert running.result() > 0
+    assert running[0].result() > 0
 
 
 def test_writers_take_turns() -> None:
