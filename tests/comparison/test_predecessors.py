@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -147,19 +146,6 @@ def test_bytes_per_token_are_few() -> None:
     documents = np.random.default_rng(0).standard_normal((50, 100, 128)).astype(np.float32)
     assert ms.Index.build(documents).nbytes <= 5000 * 128 * 5.1
     assert ms.Index.build(documents, store="float16").nbytes <= 5000 * 128 * 3.1
-
-
-def test_building_is_not_slow() -> None:
-    """184,000 tokens a second was theirs, on all cores; this is one thread on whatever machine runs the tests."""
-    documents = np.random.default_rng(0).standard_normal((2000, 50, 128)).astype(np.float32)
-    rates = []
-    for _ in range(10):  # a busy machine gets several chances
-        begin = time.perf_counter()
-        ms.Index.build(documents, threads=1)
-        rates.append(100_000 / (time.perf_counter() - begin))
-        if rates[-1] > 184_000:
-            return
-    pytest.fail(f"at best {max(rates):.0f} tokens a second")
 
 
 @every_policy

@@ -247,7 +247,7 @@ def test_cosine_is_the_normalisation_of_the_specification(isa: str) -> None:
         rng.standard_normal((n, 13)).astype(np.float32) * 2.0**e for n, e in ((3, 0), (2, 47), (4, -60), (0, 0))
     ]
     documents.append(np.full((2, 13), 2.0**-149, np.float32))  # the smallest denormals
-    documents.append(np.array([[0.0] * 13, [2.0**50] * 13], np.float32))
+    documents.append(np.array([[0.0] * 13, [-0.0] * 13, [2.0**50] * 13], np.float32))
     normalised = [spec.normalise(doc) for doc in documents]
     index = ms.Index.build(documents, similarity="cosine")
     plain = ms.Index.build(normalised)

@@ -88,14 +88,14 @@ def up32(x: ArrayLike) -> F32:
 
 
 def normalise(rows: F32) -> F32:
-    """Rows over their Euclidean norm, computed in float64 and rounded to float32; a zero row stays zero.
+    """Rows over their Euclidean norm, computed in float64 and rounded to float32; a zero row stays as it is.
 
     >>> normalise(np.array([[3, 4], [0, 0]], np.float32)).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
     wide = rows.astype(np.float64)
     norm = np.sqrt(lane_sum(wide * wide))[..., None]
-    return np.divide(wide, norm, out=np.zeros_like(wide), where=norm > 0).astype(np.float32)
+    return np.divide(wide, norm, out=wide.copy(), where=norm > 0).astype(np.float32)
 
 
 def log(x: float) -> float:

@@ -1,0 +1,51 @@
+"""Token vectors from and to other programs' files, without copying where the format allows.
+
+>>> import tempfile, numpy as np, maxsieve as ms
+>>> from maxsieve import exchange
+>>> index = ms.Index.build([np.eye(2), np.ones((1, 2))], ids=["eye", "one"])
+>>> with tempfile.TemporaryDirectory() as folder:
+...     exchange.write(index, f"{folder}/corpus.safetensors")
+...     again = exchange.read(f"{folder}/corpus.safetensors").build()
+>>> again.ids, again.tokens
+(['eye', 'one'], 3)
+
+`read` gives `TokenVectors`, all rows in one array, mapped from the file where that is possible. `stream` gives
+`TokenVectorChunks`, read piece by piece in bounded memory. Both have ``build``, which makes an index. `write` takes
+either of them, or an index. The format is chosen by the suffix; each has its own functions too.
+"""
+
+from maxsieve.exchange.arrow import read_arrow, stream_arrow, write_arrow
+from maxsieve.exchange.chunks import TokenVectorChunks
+from maxsieve.exchange.folder import read_folder, stream_folder, write_folder
+from maxsieve.exchange.formats import read, stream, write
+from maxsieve.exchange.npy import read_npy, write_npy
+from maxsieve.exchange.npz import read_npz, write_npz
+from maxsieve.exchange.parquet import iter_parquet, read_parquet, stream_parquet, write_parquet
+from maxsieve.exchange.pt import read_pt
+from maxsieve.exchange.safetensors import read_safetensors, write_safetensors
+from maxsieve.exchange.vectors import TokenVectors
+
+__all__ = [
+    "TokenVectorChunks",
+    "TokenVectors",
+    "iter_parquet",
+    "read",
+    "read_arrow",
+    "read_folder",
+    "read_npy",
+    "read_npz",
+    "read_parquet",
+    "read_pt",
+    "read_safetensors",
+    "stream",
+    "stream_arrow",
+    "stream_folder",
+    "stream_parquet",
+    "write",
+    "write_arrow",
+    "write_folder",
+    "write_npy",
+    "write_npz",
+    "write_parquet",
+    "write_safetensors",
+]

@@ -1,0 +1,143 @@
+"""``.npz``: a zip archive of arrays. One that is not compressed is mapped in place."""
+
+from __future__ import annotations
+
+import lzma
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.exchange.files import PathLike, map_file, naming, replacing
+from maxsieve.exchange.header import Header, map_array, read_header, write_header
+from maxsieve.exchange.names import Names, choose, no_lengths
+from maxsieve.exchange.outgoing import Writable, outgoing
+from maxsieve.exchange.sidecars import ids_for, load_lengths
+from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.ids import Id
+
+DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError, struct.error)
+"""What `zipfile` raises for an archive that is damaged, encrypted or packed in a way it does not know."""
+
+LOCAL_HEADER = struct.Struct("<4s22xHH")
+ALIGNMENT = 64
+ZIP64_EXTRA = 20
+PADDING = 0xD935
+"""The tag of padding in a zip archive's extra field, known from Android's zipalign."""
+
+
+def read_npz(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Names | None = None) -> TokenVectors:
+    """The token vectors of an ``.npz`` file.
+
+    Rows of an archive that is not compressed (`numpy.savez`, `write_npz`) are mapped, if they begin at a multiple of
+    their type's size, as they do in those of `write_npz`; a checksum is not looked at then. Otherwise they are copied.
+
+    lengths, ids
+        instead of those in the file.
+    names
+        of the arrays of rows, lengths and ids; by default the first of ``rows``, ``doc_tokens``, ``embeddings``,
+        ``vectors``, of ``lengths``, ``doclens``, ``doc_lengths`` and of ``ids``, ``doc_ids``.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez_compressed(f"{folder}/it.npz", doc_tokens=np.eye(3), doclens=[1, 2], doc_ids=["a", "b"])
+    ...     read_npz(f"{folder}/it.npz").ids
+    ['a', 'b']
+    """
+    with naming(path, *DAMAGED), open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        rows, lengths_name, ids_name = choose(members, names)
+        if lengths is None and lengths_name is None:
+            raise no_lengths(members)
+        if lengths is None:
+            lengths = _load(archive, file, path, members[str(lengths_name)])
+        elif isinstance(lengths, str):
+            lengths = load_lengths(lengths)
+        if ids is None and ids_name is not None:
+            ids = _load(archive, file, path, members[ids_name])
+        return TokenVectors(_load(archive, file, path, members[rows]), lengths, ids_for("", ids))
+
+
+def write_npz(vectors: Writable, path: PathLike) -> None:
+    """Writes ``rows``, ``lengths`` and ``ids`` uncompressed and aligned, an index document by document.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_npz(TokenVectors(np.eye(3), [1, 2]), f"{folder}/it.npz")
+    ...     sorted(np.load(f"{folder}/it.npz"))
+    ['lengths', 'rows']
+    """
+    source = outgoing(vectors)
+    lengths = np.zeros(0, np.int64)
+
+    def put_rows(write: Callable[[bytes], object]) -> None:
+        nonlocal lengths
+        lengths = source.put(write)
+
+    with naming(path), replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        ids = None if source.ids is None else _id_array(source.ids)
+        _store(archive, file, "rows", source.dtype, (source.tokens, source.dim), put_rows)
+        for name, array in (("lengths", lengths), ("ids", ids)):
+            if array is not None:
+                data = array.astype(array.dtype.newbyteorder("<")).tobytes()
+                _store(archive, file, name, array.dtype.newbyteorder("<"), array.shape, lambda write, x=data: write(x))
+
+
+def _load(archive: zipfile.ZipFile, file: BinaryIO, path: PathLike, info: zipfile.ZipInfo) -> NDArray[Any]:
+    """One array of an archive: mapped if it can be, otherwise read into memory and checked."""
+    try:
+        with archive.open(info) as member:
+            header = read_header(cast(BinaryIO, member))
+            if header.nbytes + header.data_bytes != info.file_size:
+                raise ValueError(f"its header speaks of {header.data_bytes} bytes of numbers; the size is another")
+            if info.compress_type != zipfile.ZIP_STORED:
+                return _unpacked(member, header)
+        file.seek(info.header_offset)
+        mark, name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
+        if mark != b"PK\x03\x04":
+            raise ValueError("the archive is damaged")
+        start = info.header_offset + LOCAL_HEADER.size + name_bytes + extra_bytes
+        return map_array(map_file(path), header, start + header.nbytes)
+    except ValueError as problem:
+        raise ValueError(f"array {info.filename!r}: {problem}") from None
+
+
+def _unpacked(member: Any, header: Header) -> NDArray[Any]:
+    data = bytearray(header.data_bytes)
+    view, filled = memoryview(data), 0
+    while filled < len(data) and (got := member.readinto(view[filled:])):
+        filled += got
+    if filled < len(data) or member.read(1):  # the last read has the checksum compared
+        raise ValueError("the archive is truncated")
+    flat = np.frombuffer(data, header.dtype)
+    return flat.reshape(header.shape, order="F" if header.fortran else "C")
+
+
+def _store(
+    archive: zipfile.ZipFile,
+    file: BinaryIO,
+    name: str,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    put: Callable[[Callable[[bytes], object]], object],
+) -> None:
+    """Writes one array so that its numbers begin at a multiple of 64 bytes, NumPy's header being one itself."""
+    info = zipfile.ZipInfo(f"{name}.npy")
+    before = file.tell() + LOCAL_HEADER.size + len(info.filename) + ZIP64_EXTRA
+    padding = -(before + 4) % ALIGNMENT
+    info.extra = struct.pack("<HH", PADDING, padding) + bytes(padding)
+    with archive.open(info, "w", force_zip64=True) as member:
+        write_header(cast(BinaryIO, member), dtype, shape)
+        put(member.write)
+
+
+def _id_array(ids: list[Id]) -> NDArray[Any]:
+    array = np.array(ids) if ids else np.zeros(0, np.int64)
+    for one, kept in zip(ids, array.tolist(), strict=True):
+        if one != kept:
+            raise ValueError(f"id {one!r} ends in a null character, which an array of str drops: use another format")
+    return array

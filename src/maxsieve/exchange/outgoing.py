@@ -1,0 +1,108 @@
+"""What is to be written: token vectors or an index, document by document, with its totals known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.arrays import FloatArray
+from maxsieve.exchange.chunks import TokenVectorChunks
+from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.ids import Id
+from maxsieve.index import Index
+
+Writable: TypeAlias = TokenVectors | TokenVectorChunks | Index
+
+BLOCK_BYTES = 16 << 20
+"""Rows gathered before they become a record batch or a row group."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outgoing:
+    """Documents to be written: their number, tokens, dimension and (little-endian) type, and how to go through them."""
+
+    count: int
+    tokens: int
+    dim: int
+    dtype: np.dtype[Any]
+    ids: list[Id] | None
+    documents: Callable[[], Iterator[FloatArray]]
+
+    def checked(self) -> Iterator[FloatArray]:
+        """The documents in the type announced; an error if in the end they are not those announced."""
+        count = tokens = 0
+        for rows in self.documents():
+            count, tokens = count + 1, tokens + len(rows)
+            yield rows.astype(self.dtype, copy=False)
+        if (count, tokens) != (self.count, self.tokens):
+            raise ValueError(
+                f"{self.count} documents with {self.tokens} tokens were to be written, but {count} with {tokens} came: "
+                "they were changed meanwhile"
+            )
+
+    def put(self, write: Callable[[bytes], object]) -> NDArray[np.int64]:
+        """Hands the bytes of all rows to ``write``, a document at a time, and returns the lengths."""
+        lengths = np.zeros(self.count, np.int64)
+        for i, rows in enumerate(self.checked()):
+            if i < self.count:
+                lengths[i] = len(rows)
+                write(rows.tobytes())
+        return lengths
+
+    def blocks(self, most_bytes: int = BLOCK_BYTES) -> Iterator[TokenVectors]:
+        """The documents gathered into pieces of about that size; one empty piece if there are no documents."""
+        waiting: list[FloatArray] = []
+        first = size = 0
+        for rows in self.checked():
+            if waiting and size + rows.nbytes > most_bytes:
+                yield self._block(first, waiting)
+                first, size, waiting = first + len(waiting), 0, []
+            waiting.append(rows)
+            size += rows.nbytes
+        if waiting or first == 0:
+            yield self._block(first, waiting)
+
+    def _block(self, first: int, documents: list[FloatArray]) -> TokenVectors:
+        ids = None if self.ids is None else self.ids[first : first + len(documents)]
+        rows = np.concatenate([np.empty((0, self.dim), self.dtype), *documents])
+        return TokenVectors(rows, np.array([len(each) for each in documents], np.int64), ids)
+
+
+def outgoing(vectors: Writable) -> Outgoing:
+    """What a writer needs to know. An index must not be changed until it is written.
+
+    >>> outgoing(TokenVectors(np.eye(2, dtype=">f2"), [2])).dtype
+    dtype('float16')
+    """
+    if isinstance(vectors, TokenVectors):
+        count, tokens, types = len(vectors), len(vectors.rows), [vectors.rows.dtype]
+        return _made(count, tokens, vectors.dim, types, vectors.ids, vectors.documents)
+    if isinstance(vectors, TokenVectorChunks):
+        count = tokens = dim = 0
+        types = []
+        for chunk in vectors.chunks():
+            count, tokens, dim = count + len(chunk), tokens + len(chunk.rows), chunk.dim
+            types.append(chunk.rows.dtype)
+        return _made(count, tokens, dim, types, vectors.ids, vectors.documents)
+    if isinstance(vectors, Index):
+        ids = vectors.ids
+        stored = vectors.vectors(ids[0]).dtype if ids else np.dtype(np.float32)
+        return _made(
+            len(ids), vectors.tokens, vectors.dim, [stored], ids, lambda: (vectors.vectors(one) for one in ids)
+        )
+    raise TypeError(f"TokenVectors, TokenVectorChunks or an Index can be written, not {type(vectors).__name__}")
+
+
+def _made(
+    count: int,
+    tokens: int,
+    dim: int,
+    types: list[np.dtype[Any]],
+    ids: list[Id] | None,
+    documents: Callable[[], Iterator[FloatArray]],
+) -> Outgoing:
+    return Outgoing(count, tokens, dim, np.result_type(*types).newbyteorder("<"), ids, documents)

@@ -1,0 +1,97 @@
+"""Files of `torch.save`: a flat tensor, a list of one tensor for each document, or a dict of tensors."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from typing import Any
+
+import numpy as np
+
+from maxsieve.arrays import FloatArray
+from maxsieve.exchange.bfloat16 import bfloat16_rows
+from maxsieve.exchange.files import PathLike, naming, optional
+from maxsieve.exchange.names import Names, choose
+from maxsieve.exchange.sidecars import IDS, beside, find_lengths, ids_for, lengths_for
+from maxsieve.exchange.vectors import TokenVectors
+
+
+def read_pt(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Names | None = None) -> TokenVectors:
+    """The token vectors of a ``.pt`` file, which may hold tensors only: it is loaded with ``weights_only=True``.
+
+    A flat tensor [tokens, d] is mapped, with lengths as for `read_npy`; a list of tensors is joined, which copies,
+    and each is a document unless lengths say otherwise; a dict is taken as the arrays of `read_npz`, by ``names``.
+    bfloat16 stays so if ml_dtypes is installed, and is otherwise copied to float32. Files of torch before 1.6 are copied.
+
+    >>> import tempfile, torch
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     torch.save([torch.ones(2, 3), torch.zeros(1, 3)], f"{folder}/documents.pt")
+    ...     read_pt(f"{folder}/documents.pt").lengths
+    array([2, 1])
+    """
+    loaded = load(path)
+    known = ids_for(beside(path, IDS), ids)
+    with naming(path):
+        if isinstance(loaded, dict):
+            rows_name, lengths_name, ids_name = choose([key for key in loaded if isinstance(key, str)], names)
+            if lengths is None and lengths_name is not None:
+                lengths = loaded[lengths_name]
+            if known is None and ids_name is not None:
+                known = ids_for("", loaded[ids_name])
+            loaded = loaded[rows_name]
+        if isinstance(loaded, (list, tuple)):
+            pieces = [to_array(each, f"tensor {i}") for i, each in enumerate(loaded)]
+            if lengths is None and find_lengths(path) is None:
+                lengths = [len(each) for each in pieces]
+            rows = _join(pieces)
+        else:
+            rows = to_array(loaded, "what it holds")
+        return TokenVectors(rows, lengths_for(path, lengths), known)
+
+
+def load(path: PathLike) -> Any:
+    """What `torch.save` put into a file: tensors, lists and dicts of them, never code; mapped if the file can be."""
+    torch = optional("torch", "torch")
+    with open(path, "rb") as file:
+        mapped = zipfile.is_zipfile(file)
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
+    except Exception as problem:  # a damaged file may be met anywhere in torch
+        reason = str(problem).partition("\n")[0]
+        raise ValueError(f"{os.fspath(path)} is no file of tensors that torch can load safely: {reason}") from problem
+
+
+def to_array(tensor: Any, what: str) -> FloatArray:
+    """A tensor [tokens, d] as NumPy sees it, without copying."""
+    torch = optional("torch", "torch")
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{what} must be a tensor [tokens, d], not {type(tensor).__name__}")
+    if tensor.ndim != 2:
+        raise ValueError(f"{what} must have two dimensions [tokens, d], not shape {tuple(tensor.shape)}")
+    tensor = tensor.detach()
+    if tensor.dtype == torch.bfloat16:
+        return bfloat16_rows(tensor.view(torch.int16).numpy().view(np.uint16))
+    try:
+        array: FloatArray = tensor.numpy()
+    except (TypeError, RuntimeError) as problem:
+        raise TypeError(f"{what} is not a plain tensor: {problem}") from None
+    return array
+
+
+def to_tensor(rows: FloatArray) -> Any:
+    """Rows that nobody else uses, as a tensor."""
+    torch = optional("torch", "torch")
+    rows = np.ascontiguousarray(rows)
+    rows = rows if rows.flags.writeable else rows.copy()
+    if rows.dtype.name == "bfloat16":
+        return torch.from_numpy(rows.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(rows)
+
+
+def _join(pieces: list[FloatArray]) -> FloatArray:
+    if not pieces:
+        raise ValueError("the list of tensors is empty, hence there is no dimension")
+    for i, piece in enumerate(pieces):
+        if piece.shape[1] != pieces[0].shape[1]:
+            raise ValueError(f"tensor {i} has vectors of {piece.shape[1]} dimensions; {pieces[0].shape[1]} before")
+    return np.concatenate(pieces)

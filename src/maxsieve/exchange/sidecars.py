@@ -1,0 +1,89 @@
+"""Lengths and ids in files of their own, beside a file of rows; or given by the caller, or named by him."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.exchange.files import PathLike, naming
+from maxsieve.exchange.header import load_array
+from maxsieve.ids import Id, to_ids
+
+LENGTHS = ("{}.lengths.npy", "{}.doclens.npy", "{}.doclens.json", "doclens.{}.json", "doclens.{}.npy")
+"""Where the lengths of the rows in NAME.npy or NAME.pt may be, the first that exists: ours, PyLate's, ColBERT's."""
+
+IDS = "{}.ids.json"
+
+
+def beside(path: PathLike, pattern: str) -> Path:
+    """A file's companion.
+
+    >>> beside("dir/a.b.npy", IDS).name
+    'a.b.ids.json'
+    """
+    path = Path(path)
+    return path.with_name(pattern.format(path.stem))
+
+
+def find_lengths(path: PathLike) -> Path | None:
+    """The file beside ``path`` that has its lengths."""
+    return next((each for pattern in LENGTHS if (each := beside(path, pattern)).is_file()), None)
+
+
+def lengths_for(path: PathLike, given: Any) -> Any:
+    """The lengths given, or in the file given, or else in the file beside ``path``."""
+    if given is not None:
+        return load_lengths(given) if isinstance(given, (str, os.PathLike)) else given
+    found = find_lengths(path)
+    if found is None:
+        names = ", ".join(beside(path, pattern).name for pattern in LENGTHS)
+        raise ValueError(
+            f"{os.fspath(path)}: how long each document is, is not known: give lengths=, or beside it one of {names}"
+        )
+    return load_lengths(found)
+
+
+def load_lengths(path: PathLike) -> NDArray[Any]:
+    """Lengths from a ``.npy`` file or a JSON list."""
+    if Path(path).suffix.lower() == ".npy":
+        return load_array(path)
+    numbers = load_list(path)
+    if not all(type(each) is int and 0 <= each < 2**63 for each in numbers):
+        raise ValueError(f"{os.fspath(path)} must hold whole numbers from 0 on, the lengths of documents")
+    return np.array(numbers, np.int64)
+
+
+def ids_for(path: PathLike, given: Any) -> list[Id] | None:
+    """The ids given, or in the file given, or else in ``path``, if that exists."""
+    if given is not None and not isinstance(given, (str, os.PathLike)):
+        return to_ids(given, "ids")
+    file = path if given is None else given
+    if given is None and not Path(file).is_file():
+        return None
+    with naming(file):
+        return to_ids(load_list(file), "ids")
+
+
+def load_list(path: PathLike) -> list[Any]:
+    """A JSON list."""
+    try:
+        loaded = json.loads(Path(path).read_bytes())
+    except (ValueError, RecursionError) as problem:
+        raise ValueError(f"{os.fspath(path)} is no JSON: {problem}") from None
+    if not isinstance(loaded, list):
+        raise ValueError(f"{os.fspath(path)} must hold a JSON list, not {type(loaded).__name__}")
+    return loaded
+
+
+def dump_list(values: list[Any]) -> bytes:
+    """A list as JSON in ASCII, so that any str survives.
+
+    >>> dump_list(["ö"])
+    b'["\\\\u00f6"]'
+    """
+    return json.dumps(values).encode("ascii")

@@ -1,0 +1,103 @@
+"""The token vectors of some documents: rows end to end, the length of each document, and ids if there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.arrays import FloatArray, check_dim, plain, to_numpy
+from maxsieve.ids import Id, to_ids
+from maxsieve.index import Index
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TokenVectors:
+    """Documents end to end, as files hold them: rows [tokens, d], lengths [N], and N ids or None.
+
+    The arrays can't be written to, and often lie in a mapped file: don't change or truncate that file meanwhile.
+    Rows are of float16, bfloat16, float32 or float64, as given.
+
+    >>> vectors = TokenVectors(np.arange(6.0).reshape(3, 2), [1, 0, 2], ["a", "b", "c"])
+    >>> [rows.tolist() for rows in vectors.documents()]
+    [[[0.0, 1.0]], [], [[2.0, 3.0], [4.0, 5.0]]]
+    """
+
+    rows: FloatArray
+    lengths: NDArray[np.int64]
+    ids: list[Id] | None = None
+
+    def __post_init__(self) -> None:
+        rows = to_numpy(self.rows, "rows")
+        if rows.ndim != 2:
+            raise ValueError(f"rows must have two dimensions [tokens, d], not shape {rows.shape}")
+        check_dim(rows.shape[1], "rows", None)
+        lengths = check_lengths(self.lengths, len(rows))
+        if self.ids is not None:
+            ids = to_ids(self.ids, "ids")
+            if len(ids) != len(lengths):
+                raise ValueError(f"there are {len(ids)} ids for {len(lengths)} documents")
+            object.__setattr__(self, "ids", ids)
+        object.__setattr__(self, "rows", _read_only(rows))
+        object.__setattr__(self, "lengths", _read_only(lengths))
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __repr__(self) -> str:
+        what = f"{len(self)} documents, {len(self.rows)} tokens, dim {self.dim}, {self.rows.dtype}"
+        return f"<maxsieve.exchange.TokenVectors: {what}>"
+
+    @property
+    def dim(self) -> int:
+        """Numbers in a vector."""
+        return int(self.rows.shape[1])
+
+    def documents(self) -> Iterator[FloatArray]:
+        """The documents [L, d] in order, as views of the rows."""
+        first = 0
+        for length in self.lengths.tolist():
+            yield self.rows[first : first + length]
+            first += length
+
+    def build(self, **options: Any) -> Index:
+        """An index of them: `Index.build` with these options.
+
+        >>> TokenVectors(np.eye(3), [2, 1]).build(similarity="cosine").ids
+        [0, 1]
+        """
+        return Index.build(self.rows, self.ids, lengths=self.lengths, **options)
+
+
+def check_lengths(lengths: Any, tokens: int) -> NDArray[np.int64]:
+    """Whole numbers from 0 on, one for each document, that add up to the tokens there are.
+
+    >>> check_lengths([2, 0, 1], 3)
+    array([2, 0, 1])
+    """
+    array = plain(lengths, "lengths")
+    if array.size == 0:
+        array = array.astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise TypeError(f"lengths must be whole numbers, one a document, not {array.dtype} of shape {array.shape}")
+    if len(array) and array.min() < 0:
+        raise ValueError(f"lengths[{int(array.argmin())}] is negative")
+    if len(array) and array.max() > tokens:
+        raise ValueError(f"lengths[{int(array.argmax())}] is {array.max()}, but there are only {tokens} rows")
+    checked = array.astype(np.int64, copy=False)
+    ends = np.cumsum(checked)
+    if (ends[1:] < ends[:-1]).any():
+        raise ValueError("lengths add up to more than 64 bits can hold")
+    if (total := int(ends[-1]) if len(ends) else 0) != tokens:
+        raise ValueError(f"lengths add up to {total}, but there are {tokens} rows")
+    return checked
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that can't be written to; a copy only where numbers straddle the addresses their type asks for."""
+    view = array.view() if array.flags.aligned else array.copy()
+    view.flags.writeable = False
+    return view
