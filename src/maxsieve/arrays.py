@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sized
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -156,6 +157,17 @@ def read_documents(docs: Any, lengths: Any, mask: Any, dim: int | None, name: Ca
     if checked.sum() != len(array):
         raise ValueError(f"lengths add up to {checked.sum()}, but docs has {len(array)} rows")
     return Documents(_flat(array, checked), len(checked), array.shape[1])
+
+
+def with_dim(documents: Documents) -> tuple[int, Documents]:
+    """The dimension of documents, which may be known only from the first of them; nothing is lost."""
+    if documents.dim is not None:
+        return documents.dim, documents
+    first = next(documents.batches, None)
+    if first is None:
+        raise ValueError("no documents, hence no dimension: start with Index.create(dim)")
+    dim = first.rows.shape[1]
+    return dim, Documents(chain([first], documents.batches), documents.total, dim)
 
 
 def _one_by_one(docs: Iterable[Any], dim: int | None, name: Callable[[int], str]) -> Iterator[Batch]:

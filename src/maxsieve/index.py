@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, get_args
@@ -14,24 +13,21 @@ from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve._checks import as_count
-from maxsieve.arrays import MAX_DIM, Documents, read_documents, to_query
+from maxsieve.arrays import MAX_DIM, Documents, read_documents, to_query, with_dim
 from maxsieve.candidates import per_query, read_candidates, read_exclude, select
 from maxsieve.errors import ClosedIndexError
 from maxsieve.hits import Hits, to_hits
 from maxsieve.ids import Id, positions_of, to_id, to_ids
-from maxsieve.policies import Bandit, Certified, Exhaustive, Policy
+from maxsieve.policies import MANY, Certified, Policy, to_knobs
 from maxsieve.progress import progress_bar
 from maxsieve.segments import SegmentBuilder, Similarity, Store
 from maxsieve.snapshot import Snapshot
 from maxsieve.storage.directory import Directory
 from maxsieve.storage.disk import DiskStore
 from maxsieve.storage.memory import MemoryStore
-from maxsieve.storage.records import to_json
+from maxsieve.storage.records import to_records
 from maxsieve.storage.store import IndexStore
 from maxsieve.threads import thread_count
-
-MANY = 2**40
-"""More documents or tokens than there ever are: the core counts in 64 bits, Python without end."""
 
 
 class Index:
@@ -89,8 +85,8 @@ class Index:
         3
         """
         known = None if ids is None else to_ids(ids, "ids")
-        dim, documents = _peek_dim(read_documents(docs, lengths, mask, None, _namer(known)))
-        records = _to_records(metadata, documents.total if known is None else len(known))
+        dim, documents = with_dim(read_documents(docs, lengths, mask, None, _namer(known)))
+        records = to_records(metadata, documents.total if known is None else len(known))
         threads = thread_count(threads)
         index = cls.create(dim, path=path, store=store, similarity=similarity)
         try:
@@ -156,7 +152,7 @@ class Index:
             raise TypeError("add needs ids, one for each document")
         known = to_ids(ids, "ids")
         documents = read_documents(docs, lengths, mask, self.dim, _namer(known))
-        self._add(documents, known, _to_records(metadata, len(known)), replace, thread_count(None), progress)
+        self._add(documents, known, to_records(metadata, len(known)), replace, thread_count(None), progress)
 
     def delete(self, ids: Iterable[Id] | Id) -> None:
         """Deletes documents, all of them or, if an id is unknown, none. Their memory is given back by `compact`.
@@ -319,7 +315,7 @@ class Index:
         threads: int | None,
     ) -> list[Hits]:
         k = as_count(k, "k", at_least=1)
-        knobs = _knobs(Certified() if policy is None else policy)
+        knobs = to_knobs(Certified() if policy is None else policy)
         threads = thread_count(threads)
         dim, cosine = self.dim, self._similarity == "cosine"
         rows = [to_query(query, name, dim, cosine=cosine) for query, name in zip(queries, names, strict=True)]
@@ -355,10 +351,10 @@ class Index:
             count = 0
             for batch in documents.batches:
                 count += len(batch.lengths)
-                _check_count(count, ids, records, complete=False)
+                addition.check(count, complete=False)
                 builder.add(batch)
                 advance(len(batch.lengths))
-            _check_count(count, ids, records, complete=True)
+            addition.check(count, complete=True)
             builder.finish()
 
     def _locate(self, one: Id, what: str) -> tuple[Snapshot, int]:
@@ -374,25 +370,6 @@ class Index:
         return self._storage.snapshot
 
 
-def _check_count(count: int, ids: list[Id] | None, records: list[str | None] | None, *, complete: bool) -> None:
-    for given, what in ((ids, "ids"), (records, "metadata")):
-        if given is not None and count > len(given):
-            raise ValueError(f"there are more documents than the {len(given)} {what}")
-        if given is not None and complete and count < len(given):
-            raise ValueError(f"there are {count} documents but {len(given)} {what}")
-
-
-def _to_records(metadata: Iterable[Any] | None, count: int | None) -> list[str | None] | None:
-    if metadata is None:
-        return None
-    if isinstance(metadata, (str, bytes, dict)):
-        raise TypeError(f"metadata must be a list with a record for each document, not {type(metadata).__name__}")
-    records = [None if one is None else to_json(one) for one in metadata]
-    if count is not None and len(records) != count:
-        raise ValueError(f"metadata has {len(records)} records for {count} documents")
-    return records
-
-
 def _check_choice(value: object, name: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, not {value!r}")
@@ -400,23 +377,3 @@ def _check_choice(value: object, name: str, choices: tuple[str, ...]) -> None:
 
 def _namer(ids: list[Id] | None) -> Callable[[int], str]:
     return lambda i: f"document {ids[i]!r}" if ids is not None and i < len(ids) else f"document {i}"
-
-
-def _peek_dim(documents: Documents) -> tuple[int, Documents]:
-    """The dimension of documents, which may be known only from the first of them; nothing is lost."""
-    if documents.dim is not None:
-        return documents.dim, documents
-    first = next(documents.batches, None)
-    if first is None:
-        raise ValueError("no documents, hence no dimension: start with Index.create(dim)")
-    dim = first.rows.shape[1]
-    return dim, Documents(chain([first], documents.batches), documents.total, dim)
-
-
-def _knobs(policy: object) -> tuple[str, float, float, int, int, int, str]:
-    bandit = policy if isinstance(policy, Bandit) else Bandit()
-    names = {Certified: "certified", Bandit: "bandit", Exhaustive: "exhaustive"}
-    if type(policy) not in names:
-        raise TypeError(f"policy must be Certified(), Bandit() or Exhaustive(), not {policy!r}")
-    margin, block = min(bandit.margin, MANY), min(bandit.block, MANY)
-    return names[type(policy)], bandit.alpha, bandit.delta, margin, block, bandit.seed, bandit.radius

@@ -78,3 +78,16 @@ class Bandit:
 
 
 Policy: TypeAlias = Certified | Bandit | Exhaustive
+
+MANY = 2**40
+"""More documents or tokens than there ever are: the core counts in 64 bits, Python without end."""
+
+
+def to_knobs(policy: object) -> tuple[str, float, float, int, int, int, str]:
+    """What the core takes for a policy: its name and the knobs of `Bandit`, which the others ignore."""
+    bandit = policy if isinstance(policy, Bandit) else Bandit()
+    names = {Certified: "certified", Bandit: "bandit", Exhaustive: "exhaustive"}
+    if type(policy) not in names:
+        raise TypeError(f"policy must be Certified(), Bandit() or Exhaustive(), not {policy!r}")
+    margin, block = min(bandit.margin, MANY), min(bandit.block, MANY)
+    return names[type(policy)], bandit.alpha, bandit.delta, margin, block, bandit.seed, bandit.radius

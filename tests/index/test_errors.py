@@ -539,19 +539,6 @@ def test_unknown_choices(how: dict[str, Any]) -> None:
             attempt()
 
 
-def test_files_are_for_later(tmp_path: Any) -> None:
-    for attempt in (
-        lambda: ms.Index.build([GOOD], path=tmp_path / "x"),
-        lambda: ms.Index.create(5, path=str(tmp_path / "x")),
-        lambda: ms.Index.open(tmp_path / "x"),
-        lambda: ms.Index.open(None),  # type: ignore[arg-type]
-    ):
-        with pytest.raises(NotImplementedError, match="memory only") as caught:
-            attempt()
-        check_sentence(caught.value)
-    assert not list(tmp_path.iterdir())
-
-
 # States
 
 
@@ -669,7 +656,7 @@ class InterruptedDict(dict[Any, Any]):
 )
 def test_an_interrupt_in_the_midst_of_a_change_changes_nothing(change: Any, index: ms.Index) -> None:
     before = contents(index)
-    index._positions = InterruptedDict(index._positions)
+    index._storage._positions = InterruptedDict(index._storage._positions)
     with pytest.raises(KeyboardInterrupt):
         change(index)
     assert contents(index) == before

@@ -7,8 +7,9 @@ leaves the old index and some files nobody refers to, which the next writer remo
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.errors import DamagedIndexError
+from maxsieve.errors import DamagedIndexError, IndexLockedError, MaxsieveError
 from maxsieve.ids import Id
 from maxsieve.segments import Similarity, Store
 from maxsieve.storage.blocks import BlockFile, BlockWriter
@@ -44,7 +45,7 @@ class Directory:
     """The folder of one index. `parts` are those of `manifest`; neither changes but through a method called here."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path.absolute()
         self.manifest: Manifest
         self.parts: tuple[MappedPart, ...] = ()
         self._next_file = 1
@@ -53,15 +54,16 @@ class Directory:
     @classmethod
     def create(cls, path: Path, dim: int, store: Store, similarity: Similarity) -> Directory:
         """Makes an empty index in a folder that is new or empty."""
+        directory = cls(path)
+        path = directory.path
         if path.exists() and not path.is_dir():
             raise FileExistsError(f"{path} is a file; an index needs a folder")
-        if path.is_dir() and any(path.iterdir()):
-            raise FileExistsError(f"{path} is not empty; Index.open opens an index that is there")
-        directory = cls(path)
         directory._made = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
+        _check_empty(path)
         with writer_lock(path):
-            directory.manifest = Manifest(dim, store, similarity)
+            _check_empty(path)
+            directory.manifest = Manifest(dim, store, similarity, secrets.token_hex(8))
             write_manifest(path, directory.manifest)
             sync_folder(path.parent)
             directory._opened = True
@@ -82,6 +84,8 @@ class Directory:
         known = {part.entry.segment: part for part in self.parts}
         for attempt in range(ATTEMPTS):
             manifest = read_manifest(self.path)
+            if self._opened and manifest.uid != self.manifest.uid:
+                raise MaxsieveError(f"{self.path} now holds another index; Index.open opens it")
             if self._opened and manifest == self.manifest:
                 return False
             try:
@@ -103,7 +107,8 @@ class Directory:
             try:
                 yield
             finally:
-                self.remove_strays()
+                with suppress(OSError, MaxsieveError):  # the change itself is done, or has failed for its own reasons
+                    self.remove_strays()
 
     def write_part(self, sources: Sequence[Source], ids: Sequence[Id], records: Iterable[tuple[int, str]]) -> Part:
         """Writes a segment and its records, durably; it counts once a manifest with it is committed."""
@@ -139,31 +144,43 @@ class Directory:
         """Makes a new version of these parts, durable and visible to whoever opens or refreshes from now on."""
         sync_folder(self.path)
         manifest = self.manifest.successor(parts=tuple(parts), id_type=id_type, next_file=self._next_file)
-        write_manifest(self.path, manifest)
         known = {part.entry.segment: part for part in self.parts}
-        self.parts = tuple(self._map(entry, manifest, known.get(entry.segment)) for entry in parts)
-        self.manifest = manifest
+        mapped = tuple(self._map(entry, manifest, known.get(entry.segment)) for entry in parts)
+        write_manifest(self.path, manifest)
+        self.manifest, self.parts = manifest, mapped
 
     def verify(self, advance: Callable[[int], None]) -> None:
         """Reads every checksum of the version at hand."""
-        for part in self.parts:
-            part.mapped.file.verify(advance)
-            if part.entry.deleted is not None:
-                BlockFile(self.path / part.entry.deleted).verify(advance)
-            if part.records is not None:
-                part.records.verify()
+        try:
+            for part in self.parts:
+                part.mapped.file.verify(advance)
+                if part.entry.deleted is not None:
+                    BlockFile(self.path / part.entry.deleted).verify(advance)
+                if part.records is not None:
+                    part.records.verify()
+        except FileNotFoundError as missing:
+            if read_manifest(self.path) == self.manifest:
+                raise DamagedIndexError(f"{missing.filename or missing} is missing") from None
+            raise MaxsieveError(f"{self.path} has a newer version, without {missing.filename}: refresh() first") from None
 
-    def discard(self) -> None:
+    def discard_if_empty(self) -> None:
         """Removes an index that nothing was ever committed to."""
-        for name in (MANIFEST_NAME, LOCK_NAME):
-            (self.path / name).unlink(missing_ok=True)
-        if self._made:
-            self.path.rmdir()
+        with suppress(IndexLockedError), writer_lock(self.path):  # whoever holds the lock may be committing
+            if read_manifest(self.path).generation == 0:
+                self.remove_strays()
+                for name in (MANIFEST_NAME, LOCK_NAME):
+                    (self.path / name).unlink(missing_ok=True)
+                if self._made:
+                    self.path.rmdir()
 
     @property
     def nbytes(self) -> int:
         """Bytes of all files of the version at hand."""
-        return sum(os.path.getsize(self.path / name) for name in self.manifest.files)
+        sizes = 0
+        for name in self.manifest.files:
+            with suppress(FileNotFoundError):  # a newer version may have no use for it
+                sizes += os.path.getsize(self.path / name)
+        return sizes
 
     def _map(self, entry: Part, manifest: Manifest, known: MappedPart | None) -> MappedPart:
         if known is not None and known.entry == entry:
@@ -187,9 +204,19 @@ class Directory:
         return self.path / name
 
     def remove_strays(self) -> None:
-        """Removes files that the manifest does not name. Under the lock, so nobody else is writing them."""
-        self._next_file = self.manifest.next_file
-        wanted = self.manifest.files
+        """Removes files that no manifest names. Under the lock, so nobody else is writing them.
+
+        The one on disk may be newer than the one at hand, if a commit failed when it was all but done.
+        """
+        current = read_manifest(self.path)
+        self._next_file = current.next_file
+        wanted = current.files | self.manifest.files
         for path in self.path.iterdir():
             if path.name not in wanted and (path.suffix in SUFFIXES or path.suffix == ".tmp"):
                 path.unlink(missing_ok=True)
+
+
+def _check_empty(path: Path) -> None:
+    """Refuses a folder in which there is more than a build leaves behind that was killed before it began."""
+    if any(one.name not in (LOCK_NAME, MANIFEST_NAME + ".tmp") for one in path.iterdir()):
+        raise FileExistsError(f"{path} is not empty; Index.open opens an index that is there")

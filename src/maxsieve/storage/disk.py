@@ -81,7 +81,7 @@ class DiskStore:
         with self._writing(), progress_bar("compacting", len(self._directory.parts), shown=progress) as advance:
             entries = list(self._directory.manifest.parts)
             for group in _groups(self._directory.parts):
-                if len(group) > 1 or not group[0].alive.all():
+                if len(group) > 1 or not (group[0].alive.all() and group[0].entry.documents):
                     merged = [self._merge(group)] if any(part.alive.any() for part in group) else []
                     place = entries.index(group[0].entry)
                     entries[place : place + len(group)] = merged
@@ -105,8 +105,7 @@ class DiskStore:
 
     def discard_if_empty(self) -> None:
         """Removes the index if nothing was ever committed to it."""
-        if self._directory.manifest.generation == 0:
-            self._directory.discard()
+        self._directory.discard_if_empty()
 
     def close(self) -> None:
         """Lets go of everything."""
@@ -150,6 +149,7 @@ class DiskStore:
         self._commit([part.entry for part in parts], type(ids[0]) if ids else None)
 
     def _commit(self, entries: Sequence[Part], id_type: type | None = None) -> None:
+        self.snapshot  # noqa: B018 - a generator of documents may have closed the index
         known = self._id_type() if id_type is None else id_type
         self._directory.commit(entries, None if known is None else known.__name__)
         self._follow()

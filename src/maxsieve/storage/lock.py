@@ -5,26 +5,48 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from maxsieve.errors import IndexLockedError
 
 NAME = "lock"
+_held: set[int] = set()
 
 
 @contextmanager
 def writer_lock(folder: Path) -> Iterator[None]:
     """Holds the folder's lock, or raises `IndexLockedError` at once if somebody else does."""
-    handle = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    handle = _open(folder)
     try:
+        _held.add(handle)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.pread(handle, 64, 0).decode("ascii", "replace").strip() or "unknown"
-            raise IndexLockedError(f"{folder} is being written to by another process (pid {holder})") from None
+            this = ", which is this one" if holder == str(os.getpid()) else ""
+            raise IndexLockedError(f"{folder} is being written to by process {holder}{this}") from None
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         yield
     finally:
-        os.close(handle)
+        if handle in _held:
+            _held.remove(handle)
+            os.close(handle)
+
+
+def _open(folder: Path) -> int:
+    try:
+        return os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as problem:
+        raise type(problem)(f"{folder} can't be written to: {problem.strerror}") from None
+
+
+def _let_go() -> None:
+    """In the child of a fork: it must not keep its parent's locks alive."""
+    while _held:
+        with suppress(OSError):
+            os.close(_held.pop())
+
+
+os.register_at_fork(after_in_child=_let_go)

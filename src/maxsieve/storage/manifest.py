@@ -35,11 +35,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Manifest:
-    """One version of the index. ``next_file`` numbers files and never goes back, so that no name is used twice."""
+    """One version of the index. ``next_file`` numbers files and never goes back, so that no name is used twice.
+
+    ``uid`` tells the index from another that was made at the same place later.
+    """
 
     dim: int
     store: Literal["float32", "float16"]
     similarity: Literal["dot", "cosine"]
+    uid: str
     id_type: Literal["str", "int"] | None = None
     generation: int = 0
     next_file: int = 1
@@ -64,10 +68,10 @@ def read_manifest(folder: Path) -> Manifest:
         what = "does not exist" if not folder.exists() else f"is no index: it has no {NAME}"
         raise FileNotFoundError(f"{folder} {what}") from None
     except NotADirectoryError:
-        raise NotADirectoryError(f"{folder} is a file; an index is a folder") from None
+        raise NotADirectoryError(f"{folder} is no folder; an index is one") from None
     try:
         content = json.loads(text)
-        if content.get("format") != FORMAT:
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise DamagedIndexError(f"{path} is no manifest of maxsieve")
         if isinstance(content.get("version"), int) and content["version"] > VERSION:
             raise MaxsieveError(f"{path} has format version {content['version']}; this maxsieve reads up to {VERSION}")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from maxsieve.ids import Id, positions_of
-from maxsieve.segments import merge_small
+from maxsieve.segments import Segment, merge_small
 from maxsieve.snapshot import Snapshot
 from maxsieve.storage.store import Addition, check_new, closed
 
@@ -74,7 +74,8 @@ class MemoryStore:
         """Gives back the memory of deleted documents."""
         with self._writing:
             state = self.snapshot
-            segments, start = [], 0
+            segments: list[Segment] = []
+            start = 0
             for segment in state.segments:
                 alive = state.alive[start : start + segment.documents]
                 start += segment.documents
@@ -82,6 +83,7 @@ class MemoryStore:
                     segments.append(segment)
                 elif alive.any():
                     segments.append(segment.keep(alive))
+                segments = merge_small(segments)
             live = state.live.tolist()
             ids = [self._ids[i] for i in live]
             texts = {new: self._texts[old] for new, old in enumerate(live) if old in self._texts}
@@ -120,8 +122,11 @@ class MemoryStore:
             known = self.positions()
             alive[[known[one] for one in ids if one in known]] = False
             self._ids[first:] = ids
-            for i, text in addition.records_of(0, len(ids)).items():
-                self._texts[first + i] = text
+            texts = addition.records_of(0, len(ids))
+            for i in range(len(ids)):  # an interrupted addition may have left texts here
+                self._texts.pop(first + i, None)
+                if i in texts:
+                    self._texts[first + i] = texts[i]
             self._described = None
             known.update(zip(ids, range(first, first + len(ids)), strict=True))
             self._snapshot = self._described = self._make(state.dim, merged, alive, self._ids, self._texts)

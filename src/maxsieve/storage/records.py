@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sqlite3
 import threading
+import weakref
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -45,6 +47,18 @@ def to_json(record: Any) -> str:
         raise TypeError(f"metadata must be what JSON can hold: {problem}") from None
 
 
+def to_records(metadata: Iterable[Any] | None, count: int | None) -> list[str | None] | None:
+    """A JSON text for each document, None where there is no record."""
+    if metadata is None:
+        return None
+    if isinstance(metadata, (str, bytes, dict)):
+        raise TypeError(f"metadata must be a list with a record for each document, not {type(metadata).__name__}")
+    records = [None if one is None else to_json(one) for one in metadata]
+    if count is not None and len(records) != count:
+        raise ValueError(f"metadata has {len(records)} records for {count} documents")
+    return records
+
+
 def file_crc(path: Path) -> int:
     """CRC-32 of a whole file."""
     crc = 0
@@ -59,14 +73,15 @@ class Records:
 
     def __init__(self, path: Path, crc: int) -> None:
         self.path, self._crc = path, crc
-        if not path.exists():
-            raise FileNotFoundError(path)
         self._guard = threading.Lock()
-        uri = f"{path.resolve().as_uri()}?immutable=1"
-        self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         try:
+            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            weakref.finalize(self, self._connection.close)
             self._connection.execute("SELECT 1 FROM records LIMIT 1").fetchall()
         except sqlite3.DatabaseError as problem:
+            if not path.exists():
+                raise FileNotFoundError(errno.ENOENT, "No such file", str(path)) from None
             raise DamagedIndexError(f"{path} can't be read: {problem}") from None
 
     def get(self, positions: Sequence[int]) -> dict[int, Any]:
@@ -86,13 +101,20 @@ class Records:
 
     def items(self) -> Iterator[tuple[int, str]]:
         """All positions and JSON texts, by position."""
-        try:
-            with self._guard:
-                yield from self._connection.execute("SELECT position, record FROM records ORDER BY position")
-        except sqlite3.DatabaseError as problem:
-            raise DamagedIndexError(f"{self.path} can't be read: {problem}") from None
+        last = -1
+        while rows := self._after(last):
+            yield from rows
+            last = rows[-1][0]
 
     def verify(self) -> None:
         """Compares the file's checksum."""
         if file_crc(self.path) != self._crc:
             raise DamagedIndexError(f"{self.path} does not have its checksum")
+
+    def _after(self, position: int) -> list[tuple[int, str]]:
+        command = "SELECT position, record FROM records WHERE position > ? ORDER BY position LIMIT 256"
+        try:
+            with self._guard:
+                return self._connection.execute(command, (position,)).fetchall()
+        except sqlite3.DatabaseError as problem:
+            raise DamagedIndexError(f"{self.path} can't be read: {problem}") from None

@@ -31,6 +31,14 @@ class Addition:
         self.segments.append(segment)
         self.documents += segment.documents
 
+    def check(self, count: int, *, complete: bool) -> None:
+        """Compares the number of documents that have come with the ids and records that are there for them."""
+        for given, what in ((self.ids, "ids"), (self.records, "metadata")):
+            if given is not None and count > len(given):
+                raise ValueError(f"there are more documents than the {len(given)} {what}")
+            if given is not None and complete and count < len(given):
+                raise ValueError(f"there are {count} documents but {len(given)} {what}")
+
     def ids_of(self, first: int, count: int) -> list[Id]:
         """The ids of some of the new documents."""
         return list(range(first, first + count)) if self.ids is None else self.ids[first : first + count]
