@@ -29,22 +29,22 @@ def select(
     searchable: NDArray[np.int64],
     live: NDArray[np.int64],
     lengths: NDArray[np.int64],
-    positions: Mapping[Id, int],
+    positions: Callable[[int], Mapping[Id, int]],
     candidates: Candidates,
     exclude: list[Id] | None,
 ) -> NDArray[np.int64]:
-    """Positions of the non-empty documents to be searched, ascending."""
+    """Positions of the non-empty documents to be searched, ascending; ``positions(n)`` is asked for n ids."""
     chosen = searchable
     if candidates is not None:
         if isinstance(candidates, list):
-            chosen = positions_of(candidates, positions, "candidates")
+            chosen = positions_of(candidates, positions(len(candidates)), "candidates")
         elif candidates.shape != live.shape:
             raise ValueError(f"candidates is a mask of shape {candidates.shape} for {len(live)} documents")
         else:
             chosen = live[candidates]
         chosen = chosen[lengths[chosen] > 0]
     if exclude is not None:
-        unwanted = positions_of(exclude, positions, "exclude")
+        unwanted = positions_of(exclude, positions(len(exclude)), "exclude")
         chosen = np.setdiff1d(chosen, unwanted, assume_unique=True)
     return chosen
 

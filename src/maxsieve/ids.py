@@ -20,8 +20,10 @@ def to_ids(ids: Any, what: str) -> list[Id]:
     listed = ids.tolist() if hasattr(ids, "tolist") else ids
     if isinstance(listed, (str, bytes)) or not isinstance(listed, Iterable):
         raise TypeError(f"{what} must be a list of ids, not {ids!r}")
-    checked = [to_id(one, what) for one in listed]
-    if len({type(one) for one in checked}) > 1:
+    checked = list(listed)
+    if set(map(type, checked)) != {str}:
+        checked = [to_id(one, what) for one in checked]
+    if len(set(map(type, checked))) > 1:
         raise TypeError(f"{what} must be all str or all int, not a mixture")
     return checked
 
@@ -50,7 +52,7 @@ def find_duplicate(ids: list[Id]) -> Id | None:
 def positions_of(ids: list[Id], positions: Mapping[Id, int], what: str) -> NDArray[np.int64]:
     """Where the ids stand, ascending, repeats ignored; `KeyError` for one that is not there."""
     try:
-        found = np.fromiter((positions[one] for one in ids), np.int64, len(ids))
+        found = np.fromiter(map(positions.__getitem__, ids), np.int64, len(ids))
     except KeyError as unknown:
         raise KeyError(f"{what}: no document has the id {unknown.args[0]!r}") from None
     return np.unique(found)

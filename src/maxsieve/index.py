@@ -326,7 +326,7 @@ class Index:
             for wanted, unwanted in choices:
                 if (choice := (id(wanted), id(unwanted))) not in chosen:
                     views = state.searchable, state.live, state.lengths
-                    chosen[choice] = select(*views, self._storage.positions(), wanted, unwanted)
+                    chosen[choice] = select(*views, self._storage.positions, wanted, unwanted)
         positions = [chosen[id(wanted), id(unwanted)] for wanted, unwanted in choices]
         answers = _core.search(state.corpus, rows, positions, min(k, MANY), *knobs, threads, False)
         return [to_hits(answer, state, row) for answer, row in zip(answers, rows, strict=True)]

@@ -164,6 +164,7 @@ class SegmentBuilder:
     def _finish_block(self, next_rows: int) -> None:
         lengths = np.concatenate(self._lengths)
         rows = self._block if self._filled == len(self._block) else self._block[: self._filled].copy()
+        self._block = rows  # lets go of the larger one before more memory is needed
         self._emit(self._quantise(rows, lengths))
         self._documents += len(lengths)
         self._begin(next_rows)

@@ -12,13 +12,17 @@ import os
 import struct
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.errors import DamagedIndexError, MaxsieveError
+from maxsieve.storage.files import naming
 
 MAGIC = b"MAXSIEVE"
 VERSION = 1
@@ -41,40 +45,51 @@ class Block(NamedTuple):
 
 
 class BlockWriter:
-    """Writes a file of blocks under a temporary name; `commit` makes it durable and gives it its name."""
+    """Writes a file of blocks under a temporary name; `commit` makes it durable and gives it its name.
+
+    As a context it removes the unfinished file if something fails.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._temporary = path.with_name(path.name + ".tmp")
-        self._file = open(self._temporary, "xb")  # noqa: SIM115
+        self._file = open(self._temporary, "wb")  # noqa: SIM115
         self._blocks: dict[str, Block] = {}
-        self._file.write(bytes(HEADER_BYTES))
+
+    def __enter__(self) -> BlockWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            with suppress(OSError):
+                self._file.close()  # it may try to write what it could not write before
+            with suppress(OSError):
+                self._temporary.unlink()
 
     def write(self, name: str, dtype: str, columns: int, pieces: Iterable[NDArray[Any]]) -> None:
         """Writes a block, piece by piece, so that no more than a piece need be in memory."""
-        offset = -(-self._file.tell() // ALIGN) * ALIGN
-        self._file.write(bytes(offset - self._file.tell()))
-        crc = 0
-        for piece in pieces:
-            data = np.ascontiguousarray(piece, np.dtype(dtype)).data.cast("B") if piece.size else b""
-            crc = zlib.crc32(data, crc)
-            self._file.write(data)
-        self._blocks[name] = Block(dtype, offset, self._file.tell() - offset, columns, crc)
+        with naming(self._temporary):
+            offset = max(HEADER_BYTES, -(-self._file.tell() // ALIGN) * ALIGN)
+            self._file.write(bytes(offset - self._file.tell()))
+            crc = 0
+            for piece in pieces:
+                data = np.ascontiguousarray(piece, np.dtype(dtype)).data.cast("B") if piece.size else b""
+                crc = zlib.crc32(data, crc)
+                self._file.write(data)
+            self._blocks[name] = Block(dtype, offset, self._file.tell() - offset, columns, crc)
 
     def commit(self) -> None:
         """Writes the header, flushes everything to the disk and renames."""
-        size = self._file.tell()
-        self._file.seek(0)
-        self._file.write(pack_header(self._blocks, size))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        with naming(self._temporary):
+            size = self._file.tell()
+            self._file.seek(0)
+            self._file.write(pack_header(self._blocks, size))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
         os.replace(self._temporary, self._path)
-
-    def abandon(self) -> None:
-        """Removes the unfinished file."""
-        self._file.close()
-        self._temporary.unlink(missing_ok=True)
 
 
 def pack_header(blocks: dict[str, Block], file_bytes: int) -> bytes:
@@ -93,7 +108,7 @@ class BlockFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with open(path, "rb") as file:
+        with naming(path), open(path, "rb") as file:
             self.nbytes = os.fstat(file.fileno()).st_size
             if self.nbytes < HEADER_BYTES:
                 raise self._damaged(f"has {self.nbytes} bytes, fewer than a header")
@@ -148,6 +163,9 @@ class BlockFile:
             if nbytes % (columns * np.dtype(dtype).itemsize):
                 raise self._damaged(f"block {name!r} has a broken row")
             blocks[name] = Block(dtype, offset, nbytes, columns, crc)
+        ordered = sorted(blocks.values(), key=lambda block: (block.offset, block.nbytes))
+        if any(before.offset + before.nbytes > after.offset for before, after in pairwise(ordered)):
+            raise self._damaged("has blocks that overlap")
         return blocks
 
     def _damaged(self, problem: str) -> DamagedIndexError:

@@ -6,7 +6,6 @@ leaves the old index and some files nobody refers to, which the next writer remo
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,18 +16,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.errors import DamagedIndexError, IndexLockedError, MaxsieveError
+from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.ids import Id
 from maxsieve.segments import Similarity, Store
 from maxsieve.storage.blocks import BlockFile, BlockWriter
+from maxsieve.storage.files import sync_folder
 from maxsieve.storage.lock import NAME as LOCK_NAME
 from maxsieve.storage.lock import writer_lock
+from maxsieve.storage.manifest import FILE_NAME, Manifest, Part, read_manifest, write_manifest
 from maxsieve.storage.manifest import NAME as MANIFEST_NAME
-from maxsieve.storage.manifest import Manifest, Part, read_manifest, sync_folder, write_manifest
 from maxsieve.storage.records import Records, write_records
 from maxsieve.storage.segment_file import MappedSegment, Source, map_segment, write_segment
 
-SUFFIXES = (".segment", ".deleted", ".records")
 ATTEMPTS = 20
 
 
@@ -37,23 +36,45 @@ class MappedPart(NamedTuple):
 
     entry: Part
     mapped: MappedSegment
+    deleted: BlockFile | None
     alive: NDArray[np.bool_]
     records: Records | None
 
+    @property
+    def files(self) -> list[BlockFile | Records]:
+        """All its files, which stay readable whatever a writer removes."""
+        return [file for file in (self.mapped.file, self.deleted, self.records) if file is not None]
+
+
+class Version(NamedTuple):
+    """A manifest and its parts: one name, so that nothing can come between the two."""
+
+    manifest: Manifest
+    parts: tuple[MappedPart, ...]
+
 
 class Directory:
-    """The folder of one index. `parts` are those of `manifest`; neither changes but through a method called here."""
+    """The folder of one index. `manifest` and `parts` are those of one version until a method here goes to another."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
-        self.manifest: Manifest
-        self.parts: tuple[MappedPart, ...] = ()
+        self._version: Version | None = None
         self._next_file = 1
-        self._made = self._opened = False
+        self._made = False
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest of the version at hand."""
+        return self._at_hand.manifest
+
+    @property
+    def parts(self) -> tuple[MappedPart, ...]:
+        """The parts of the version at hand."""
+        return self._at_hand.parts
 
     @classmethod
     def create(cls, path: Path, dim: int, store: Store, similarity: Similarity) -> Directory:
-        """Makes an empty index in a folder that is new or empty."""
+        """Makes an empty index in a folder that is new or empty; a failure leaves it so."""
         directory = cls(path)
         path = directory.path
         if path.exists() and not path.is_dir():
@@ -61,12 +82,20 @@ class Directory:
         directory._made = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
         _check_empty(path)
-        with writer_lock(path):
-            _check_empty(path)
-            directory.manifest = Manifest(dim, store, similarity, secrets.token_hex(8))
-            write_manifest(path, directory.manifest)
-            sync_folder(path.parent)
-            directory._opened = True
+        try:
+            with writer_lock(path):
+                _check_empty(path)
+                directory._version = Version(Manifest(dim, store, similarity, secrets.token_hex(8)), ())
+                try:
+                    write_manifest(path, directory.manifest)
+                    sync_folder(path)
+                    sync_folder(path.parent)
+                except BaseException:
+                    directory._remove_all()
+                    raise
+        except BaseException:
+            directory._remove_folder()
+            raise
         return directory
 
     @classmethod
@@ -81,12 +110,12 @@ class Directory:
 
         A writer may remove files between our reading the manifest and mapping them: then there is a newer manifest.
         """
-        known = {part.entry.segment: part for part in self.parts}
+        known = {part.entry.segment: part for part in self.parts} if self._version else {}
         for attempt in range(ATTEMPTS):
             manifest = read_manifest(self.path)
-            if self._opened and manifest.uid != self.manifest.uid:
+            if self._version is not None and manifest.uid != self.manifest.uid:
                 raise MaxsieveError(f"{self.path} now holds another index; Index.open opens it")
-            if self._opened and manifest == self.manifest:
+            if self._version is not None and manifest == self.manifest:
                 return False
             try:
                 parts = tuple(self._map(entry, manifest, known.get(entry.segment)) for entry in manifest.parts)
@@ -94,7 +123,7 @@ class Directory:
                 if attempt + 1 < ATTEMPTS and read_manifest(self.path) != manifest:
                     continue
                 raise DamagedIndexError(f"{missing.filename or missing} is missing") from None
-            self.manifest, self.parts, self._opened = manifest, parts, True
+            self._version = Version(manifest, parts)
             return True
         raise AssertionError("the last attempt returns or raises")
 
@@ -107,7 +136,9 @@ class Directory:
             try:
                 yield
             finally:
-                with suppress(OSError, MaxsieveError):  # the change itself is done, or has failed for its own reasons
+                # Whether or not an error came before the commit, the manifest on disk says which files count.
+                with suppress(OSError, MaxsieveError):
+                    self.refresh()
                     self.remove_strays()
 
     def write_part(self, sources: Sequence[Source], ids: Sequence[Id], records: Iterable[tuple[int, str]]) -> Part:
@@ -131,56 +162,53 @@ class Directory:
     def without(self, part: Part, alive: NDArray[np.bool_]) -> Part:
         """The part with tombstones for all documents that are not alive, written durably."""
         path = self._new_file(".deleted")
-        writer = BlockWriter(path)
-        try:
+        with BlockWriter(path) as writer:
             writer.write("deleted", "<i8", 1, [np.flatnonzero(~alive)])
             writer.commit()
-        except BaseException:
-            writer.abandon()
-            raise
         return replace(part, deleted=path.name)
 
     def commit(self, parts: Sequence[Part], id_type: Any) -> None:
         """Makes a new version of these parts, durable and visible to whoever opens or refreshes from now on."""
-        sync_folder(self.path)
         manifest = self.manifest.successor(parts=tuple(parts), id_type=id_type, next_file=self._next_file)
         known = {part.entry.segment: part for part in self.parts}
         mapped = tuple(self._map(entry, manifest, known.get(entry.segment)) for entry in parts)
+        sync_folder(self.path)
         write_manifest(self.path, manifest)
-        self.manifest, self.parts = manifest, mapped
+        self._version = Version(manifest, mapped)
+        try:
+            sync_folder(self.path)
+        except OSError as problem:
+            doubt = f"the change was made, but may not survive a crash of the machine: {problem.strerror}"
+            raise OSError(problem.errno, doubt, str(self.path)) from problem
 
     def verify(self, advance: Callable[[int], None]) -> None:
         """Reads every checksum of the version at hand."""
-        try:
-            for part in self.parts:
-                part.mapped.file.verify(advance)
-                if part.entry.deleted is not None:
-                    BlockFile(self.path / part.entry.deleted).verify(advance)
-                if part.records is not None:
-                    part.records.verify()
-        except FileNotFoundError as missing:
-            if read_manifest(self.path) == self.manifest:
-                raise DamagedIndexError(f"{missing.filename or missing} is missing") from None
-            raise MaxsieveError(f"{self.path} has a newer version, without {missing.filename}: refresh() first") from None
+        for part in self.parts:
+            for file in part.files:
+                file.verify(advance)
 
     def discard_if_empty(self) -> None:
-        """Removes an index that nothing was ever committed to."""
-        with suppress(IndexLockedError), writer_lock(self.path):  # whoever holds the lock may be committing
-            if read_manifest(self.path).generation == 0:
-                self.remove_strays()
-                for name in (MANIFEST_NAME, LOCK_NAME):
-                    (self.path / name).unlink(missing_ok=True)
-                if self._made:
-                    self.path.rmdir()
+        """Removes an index that nothing was ever committed to, by whomever."""
+        with suppress(OSError, MaxsieveError):
+            with writer_lock(self.path):
+                if read_manifest(self.path).generation:
+                    return
+                self._remove_all()
+            self._remove_folder()
+
+    def release(self) -> None:
+        """Lets go of all files."""
+        self._version = Version(self.manifest, ())
 
     @property
     def nbytes(self) -> int:
         """Bytes of all files of the version at hand."""
-        sizes = 0
-        for name in self.manifest.files:
-            with suppress(FileNotFoundError):  # a newer version may have no use for it
-                sizes += os.path.getsize(self.path / name)
-        return sizes
+        return sum(file.nbytes for part in self.parts for file in part.files)
+
+    @property
+    def _at_hand(self) -> Version:
+        assert self._version is not None, "a directory is opened or created before it is used"
+        return self._version
 
     def _map(self, entry: Part, manifest: Manifest, known: MappedPart | None) -> MappedPart:
         if known is not None and known.entry == entry:
@@ -189,14 +217,19 @@ class Directory:
             mapped, records = known.mapped, known.records
         else:
             mapped = map_segment(self.path / entry.segment, manifest.dim, manifest.store, entry.documents, entry.tokens)
-            records = None if entry.records is None else Records(self.path / entry.records, entry.records_crc)
+            records = None
+            if entry.records is not None:
+                records = Records(self.path / entry.records, entry.records_crc, entry.documents)
         alive = np.ones(entry.documents, np.bool_)
+        deleted = None
         if entry.deleted is not None:
-            deleted = BlockFile(self.path / entry.deleted).array("deleted", "<i8")
-            if len(deleted) and not (deleted.min() >= 0 and deleted.max() < entry.documents):
-                raise DamagedIndexError(f"{self.path / entry.deleted} deletes documents that are not there")
-            alive[deleted] = False
-        return MappedPart(entry, mapped, alive, records)
+            deleted = BlockFile(self.path / entry.deleted)
+            deleted.verify(lambda _: None)  # it is read here anyway, and by nobody later
+            gone = deleted.array("deleted", "<i8")
+            if len(gone) and not (gone.min() >= 0 and gone.max() < entry.documents):
+                raise DamagedIndexError(f"{deleted.path} deletes documents that are not there")
+            alive[gone] = False
+        return MappedPart(entry, mapped, deleted, alive, records)
 
     def _new_file(self, suffix: str) -> Path:
         name = f"{self._next_file:08d}{suffix}"
@@ -204,16 +237,27 @@ class Directory:
         return self.path / name
 
     def remove_strays(self) -> None:
-        """Removes files that no manifest names. Under the lock, so nobody else is writing them.
-
-        The one on disk may be newer than the one at hand, if a commit failed when it was all but done.
-        """
-        current = read_manifest(self.path)
-        self._next_file = current.next_file
-        wanted = current.files | self.manifest.files
+        """Removes files that the manifest does not name, if it can. Under the lock: nobody else is writing them."""
+        self._next_file = self.manifest.next_file
+        wanted = self.manifest.files
         for path in self.path.iterdir():
-            if path.name not in wanted and (path.suffix in SUFFIXES or path.suffix == ".tmp"):
-                path.unlink(missing_ok=True)
+            name = path.name.removesuffix(".tmp")
+            if path.name not in wanted and (FILE_NAME.fullmatch(name) or path.name == MANIFEST_NAME + ".tmp"):
+                with suppress(OSError):
+                    path.unlink()
+
+    def _remove_all(self) -> None:
+        """Removes everything of an index without parts. Under the lock, which goes last."""
+        with suppress(OSError):
+            self.remove_strays()
+        for name in (MANIFEST_NAME, LOCK_NAME):
+            with suppress(OSError):
+                (self.path / name).unlink()
+
+    def _remove_folder(self) -> None:
+        if self._made:
+            with suppress(OSError):
+                self.path.rmdir()
 
 
 def _check_empty(path: Path) -> None:

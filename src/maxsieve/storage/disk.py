@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,18 +44,18 @@ class DiskStore:
         self._turn = threading.RLock()
         self._directory = directory
         self._closed = False
-        self._follow()
+        self._current = _state_of(directory)
 
     @property
     def snapshot(self) -> Snapshot:
         """The current state."""
         if self._closed:
             raise closed()
-        return self._snapshot
+        return self._current.snapshot
 
-    def positions(self) -> Mapping[Id, int]:
-        """Where each id of the current state stands."""
-        return self._positions
+    def positions(self, lookups: int = 1) -> Mapping[Id, int]:
+        """Where each id of the current state stands: a dict where so many are asked for that it pays."""
+        return self._current.positions.table(lookups)
 
     @contextmanager
     def adding(
@@ -64,7 +64,7 @@ class DiskStore:
         """Writes each segment as it comes. They become visible at the end or, stepwise, one after the other."""
         with self._writing():
             if ids is not None:
-                check_new(ids, self._positions, self._id_type(), replace)
+                check_new(ids, self.positions(len(ids)), self._id_type(), replace)
             addition = DiskAddition(ids, records)
             addition.write = lambda segment, first: self._write(addition, segment, first, stepwise)
             yield addition
@@ -74,7 +74,7 @@ class DiskStore:
     def delete(self, ids: list[Id]) -> None:
         """Deletes documents, all or none."""
         with self._writing():
-            self._commit(self._without(positions_of(ids, self._positions, "delete")))
+            self._commit(self._without(positions_of(ids, self.positions(len(ids)), "delete")))
 
     def compact(self, progress: bool) -> None:
         """Merges neighbours and drops deleted documents. Every step commits: it can be interrupted at any point."""
@@ -111,28 +111,29 @@ class DiskStore:
         """Lets go of everything."""
         with self._turn, self.guard:
             self._closed = True
-            self._directory.parts = ()
-            self._snapshot, self._positions = _snapshot_of(self._directory), Positions((), self._directory.parts)
+            self._directory.release()
+            self._current = _state_of(self._directory)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
         with self._turn:
             self.snapshot  # noqa: B018
-            with self._directory.writing():
+            try:
+                with self._directory.writing():
+                    self._follow()
+                    yield
+            finally:
                 self._follow()
-                yield
 
     def _follow(self) -> None:
         """Makes the directory's version the current state."""
-        parts = self._directory.parts
-        if not self._closed and getattr(self, "_followed", None) is parts:
-            return
-        snapshot = _snapshot_of(self._directory)
-        positions = Positions(_starts(parts), parts)
-        with self.guard:
-            self._snapshot, self._positions, self._followed = snapshot, positions, parts
+        if not self._closed and self._current.parts is not self._directory.parts:
+            state = _state_of(self._directory)
+            with self.guard:
+                self._current = state
 
     def _write(self, addition: DiskAddition, segment: Segment, first: int, stepwise: bool) -> None:
+        self.snapshot  # noqa: B018
         ids = addition.ids_of(first, segment.documents)
         records = addition.records_of(first, segment.documents)
         everything = Source(segment, np.ones(segment.documents, np.bool_))
@@ -142,7 +143,8 @@ class DiskStore:
 
     def _commit_all(self, addition: DiskAddition) -> None:
         ids = addition.ids_of(0, addition.documents)
-        replaced = np.array([self._positions[one] for one in ids if one in self._positions], np.int64)
+        known = self.positions(len(ids))
+        replaced = np.array([known[one] for one in ids if one in known], np.int64)
         parts = [self._directory.load(entry) for entry in (*self._without(replaced), *addition.entries)]
         while len(parts) > 1 and _worth_folding(*(part.mapped.segment.nbytes for part in parts[-2:])):
             parts[-2:] = [self._directory.load(self._merge(parts[-2:]))]
@@ -155,7 +157,7 @@ class DiskStore:
         self._follow()
 
     def _id_type(self) -> type | None:
-        if not len(self._snapshot.live):
+        if not len(self._current.snapshot.live):
             return None
         return {"int": int, "str": str}.get(self._directory.manifest.id_type or "")
 
@@ -174,9 +176,11 @@ class DiskStore:
         return entries
 
     def _merge(self, parts: Sequence[MappedPart]) -> Part:
-        """One part of the living documents of several, written but not committed."""
+        """One part of the living documents of several, written but not committed. Damage is not carried over."""
         ids: list[Id] = []
         for part in parts:
+            for file in part.files:
+                file.verify(lambda _: None)
             ids += [one for one, alive in zip(part.mapped.ids.to_list(), part.alive.tolist(), strict=True) if alive]
         sources = [Source(part.mapped.segment, part.alive) for part in parts]
         return self._directory.write_part(sources, ids, _living_records(parts))
@@ -204,12 +208,15 @@ class Positions(Mapping[Id, int]):
         self._all: dict[Id, int] | None = None
 
     def __getitem__(self, one: Id) -> int:
-        if self._all is None:
-            self._patience -= 1
-            if self._patience >= 0:
-                return self._find(one)
+        table = self.table(1)
+        return self._find(one) if table is self else table[one]
+
+    def table(self, lookups: int) -> Mapping[Id, int]:
+        """What to ask for so many ids: the files, or a dict of all once that is cheaper."""
+        self._patience -= lookups
+        if self._all is None and self._patience < 0:
             self._all = {one: position for position, one in self._items()}
-        return self._all[one]
+        return self if self._all is None else self._all
 
     def __iter__(self) -> Iterator[Id]:
         return (one for _, one in self._items())
@@ -226,9 +233,9 @@ class Positions(Mapping[Id, int]):
 
     def _items(self) -> Iterator[tuple[int, Id]]:
         for start, part in zip(self._starts, self._parts, strict=True):
-            for i, one in enumerate(part.mapped.ids.to_list()):
-                if part.alive[i]:
-                    yield start + i, one
+            for i, (one, alive) in enumerate(zip(part.mapped.ids.to_list(), part.alive.tolist(), strict=True), start):
+                if alive:
+                    yield i, one
 
 
 class JoinedIds:
@@ -247,7 +254,15 @@ def _starts(parts: Sequence[MappedPart]) -> list[int]:
     return list(accumulate((part.entry.documents for part in parts[:-1]), initial=0)) if parts else []
 
 
-def _snapshot_of(directory: Directory) -> Snapshot:
+class State(NamedTuple):
+    """What the directory's parts amount to."""
+
+    snapshot: Snapshot
+    positions: Positions
+    parts: tuple[MappedPart, ...]
+
+
+def _state_of(directory: Directory) -> State:
     parts = directory.parts
     starts = _starts(parts)
 
@@ -261,7 +276,8 @@ def _snapshot_of(directory: Directory) -> Snapshot:
 
     alive = np.concatenate([np.zeros(0, np.bool_), *(part.alive for part in parts)])
     segments = tuple(part.mapped.segment for part in parts)
-    return Snapshot(directory.manifest.dim, segments, alive, JoinedIds(parts), records)
+    snapshot = Snapshot(directory.manifest.dim, segments, alive, JoinedIds(parts), records)
+    return State(snapshot, Positions(starts, parts), parts)
 
 
 def _groups(parts: Sequence[MappedPart]) -> Iterator[list[MappedPart]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,20 +56,20 @@ class IntColumn:
 class StrColumn:
     """Str ids over a mapped file."""
 
-    def __init__(self, text: NDArray[np.uint8], ends: NDArray[np.int64], order: NDArray[np.int64]) -> None:
-        self._text, self._ends, self._order = text, ends, order
+    def __init__(self, path: Path, text: NDArray[np.uint8], ends: NDArray[np.int64], order: NDArray[np.int64]) -> None:
+        self._path, self._text, self._ends, self._order = path, text, ends, order
 
     def __len__(self) -> int:
         return len(self._ends)
 
     def __getitem__(self, i: int) -> Id:
-        return self._bytes(i).decode("utf-8", "surrogatepass")
+        return self._decode(self._bytes(i))
 
     def to_list(self) -> list[Id]:
         """All of them."""
         text, start, ids = self._text.tobytes(), 0, []
         for end in self._ends.tolist():
-            ids.append(text[start:end].decode("utf-8", "surrogatepass"))
+            ids.append(self._decode(text[start:end]))
             start = end
         return list(ids)
 
@@ -79,6 +80,12 @@ class StrColumn:
         wanted = one.encode("utf-8", "surrogatepass")
         place = bisect_left(self._order, wanted, key=lambda i: self._bytes(int(i)))
         return int(self._order[place]) if place < len(self) and self._bytes(int(self._order[place])) == wanted else None
+
+    def _decode(self, encoded: bytes) -> str:
+        try:
+            return encoded.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as problem:
+            raise DamagedIndexError(f"{self._path} has an id that is no text: {problem}") from None
 
     def _bytes(self, i: int) -> bytes:
         return self._text[self._ends[i - 1] if i else 0 : self._ends[i]].tobytes()
@@ -98,7 +105,7 @@ def read_ids(file: BlockFile, documents: int) -> IntColumn | StrColumn:
         checks.append((ends, documents))
         if documents and not (ends[0] >= 0 and ends[-1] == len(text) and (np.diff(ends) >= 0).all()):
             raise DamagedIndexError(f"{file.path} has ids that overlap")
-        column = StrColumn(text, ends, order)
+        column = StrColumn(file.path, text, ends, order)
     if any(len(array) != count for array, count in checks):
         raise DamagedIndexError(f"{file.path} does not have one id for each of its {documents} documents")
     if documents and not (order.min() >= 0 and order.max() < documents):

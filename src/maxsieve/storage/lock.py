@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from maxsieve.errors import IndexLockedError
+from maxsieve.storage.files import naming
 
 NAME = "lock"
 _held: set[int] = set()
@@ -20,14 +21,7 @@ def writer_lock(folder: Path) -> Iterator[None]:
     handle = _open(folder)
     try:
         _held.add(handle)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(handle, 64, 0).decode("ascii", "replace").strip() or "unknown"
-            this = ", which is this one" if holder == str(os.getpid()) else ""
-            raise IndexLockedError(f"{folder} is being written to by process {holder}{this}") from None
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        _take(folder, handle)
         yield
     finally:
         if handle in _held:
@@ -39,7 +33,22 @@ def _open(folder: Path) -> int:
     try:
         return os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as problem:
-        raise type(problem)(f"{folder} can't be written to: {problem.strerror}") from None
+        raise OSError(problem.errno, f"can't be written to: {problem.strerror}", os.fspath(folder)) from None
+
+
+def _take(folder: Path, handle: int) -> None:
+    try:
+        with naming(folder / NAME):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(handle, 64, 0).decode("ascii", "replace").strip() or "unknown"
+        this = ", which is this one" if holder == str(os.getpid()) else ""
+        raise IndexLockedError(f"{folder} is being written to by process {holder}{this}") from None
+    if not os.fstat(handle).st_nlink:
+        raise IndexLockedError(f"{folder} is being removed by another process")
+    with suppress(OSError):  # the number is only for the sentence above: a full disk must not matter here
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
 
 
 def _let_go() -> None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zlib
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from maxsieve.arrays import MAX_DIM
 from maxsieve.errors import DamagedIndexError, MaxsieveError
+from maxsieve.segments import Similarity, Store
+from maxsieve.storage.files import naming
 
 NAME = "manifest.json"
 FORMAT = "maxsieve index"
 VERSION = 1
+FILE_NAME = re.compile(r"([0-9]{8,20})\.(segment|deleted|records)")
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,8 @@ class Manifest:
     """
 
     dim: int
-    store: Literal["float32", "float16"]
-    similarity: Literal["dot", "cosine"]
+    store: Store
+    similarity: Similarity
     uid: str
     id_type: Literal["str", "int"] | None = None
     generation: int = 0
@@ -73,42 +78,52 @@ def read_manifest(folder: Path) -> Manifest:
         content = json.loads(text)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise DamagedIndexError(f"{path} is no manifest of maxsieve")
-        if isinstance(content.get("version"), int) and content["version"] > VERSION:
+        if type(content["version"]) is int and content["version"] > VERSION:
             raise MaxsieveError(f"{path} has format version {content['version']}; this maxsieve reads up to {VERSION}")
         if content.pop("checksum") != _checksum(content):
             raise DamagedIndexError(f"{path} does not have its checksum")
         del content["format"], content["version"]
         parts = tuple(Part(**part) for part in content.pop("parts"))
         manifest = Manifest(parts=parts, **content)
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        _check(manifest)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise DamagedIndexError(f"{path} can't be read: {problem!r}") from None
-    for name in manifest.files:
-        if Path(name).name != name:
-            raise DamagedIndexError(f"{path} refers to {name!r}, which is no file name")
     return manifest
 
 
+def _check(manifest: Manifest) -> None:
+    """Raises `ValueError` for what no writer writes, however well it is checksummed."""
+    numbers = [manifest.dim, manifest.generation, manifest.next_file]
+    for part in manifest.parts:
+        numbers += [part.documents, part.tokens, part.records_crc]
+    if not all(type(number) is int and number >= 0 for number in numbers) or not 1 <= manifest.dim <= MAX_DIM:
+        raise ValueError("a number is out of range")
+    if manifest.store not in get_args(Store) or manifest.similarity not in get_args(Similarity):
+        raise ValueError(f"store is {manifest.store!r} and similarity {manifest.similarity!r}")
+    if manifest.id_type not in ("str", "int", None) or type(manifest.uid) is not str:
+        raise ValueError(f"ids are of type {manifest.id_type!r}, the index is {manifest.uid!r}")
+    names: set[str] = set()
+    for part in manifest.parts:
+        for kind, name in (("segment", part.segment), ("deleted", part.deleted), ("records", part.records)):
+            if name is None and kind != "segment":
+                continue
+            match = FILE_NAME.fullmatch(name or "")
+            if match is None or match[2] != kind or int(match[1]) >= manifest.next_file or name in names:
+                raise ValueError(f"{name!r} is no file of {kind}")
+            names.add(match[0])
+
+
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replaces the manifest atomically and durably: after a crash there is the old one or this one."""
+    """Replaces the manifest atomically: after a crash there is the old one or, once the folder is synced, this one."""
     content = {"format": FORMAT, "version": VERSION, **asdict(manifest)}
     content["parts"] = [asdict(part) for part in manifest.parts]
     content["checksum"] = _checksum(content)
     temporary = folder / (NAME + ".tmp")
-    with open(temporary, "wb") as file:
+    with naming(temporary), open(temporary, "wb") as file:
         file.write(json.dumps(content, indent=1).encode())
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, folder / NAME)
-    sync_folder(folder)
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes renames and new names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _checksum(content: dict[str, Any]) -> int:

@@ -33,7 +33,7 @@ class MemoryStore:
             raise closed()
         return self._snapshot
 
-    def positions(self) -> dict[Id, int]:
+    def positions(self, lookups: int = 1) -> dict[Id, int]:
         """Where each id of the current state stands.
 
         The dict is carried from state to state, and made anew where it describes another: after `compact`, or when a

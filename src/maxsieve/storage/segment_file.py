@@ -39,8 +39,7 @@ class MappedSegment(NamedTuple):
 
 def write_segment(path: Path, sources: Sequence[Source], ids: Sequence[Id]) -> None:
     """Writes the living documents of some segments, in order, as one; ``ids`` are theirs. Durable when it returns."""
-    writer = BlockWriter(path)
-    try:
+    with BlockWriter(path) as writer:
         lengths = [np.diff(source.segment.offsets)[source.alive] for source in sources]
         writer.write("offsets", "<i8", 1, [to_offsets(np.concatenate(lengths))])
         for name in ("scale", "rho", "nu"):
@@ -51,9 +50,6 @@ def write_segment(path: Path, sources: Sequence[Source], ids: Sequence[Id]) -> N
         rows = "<f2" if first.rows.dtype == np.float16 else "<f4"
         writer.write("rows", rows, first.rows.shape[1], _pieces(sources, lambda segment: segment.rows))
         writer.commit()
-    except BaseException:
-        writer.abandon()
-        raise
 
 
 def map_segment(path: Path, dim: int, store: Store, documents: int, tokens: int) -> MappedSegment:

@@ -61,8 +61,8 @@ class IndexStore(Protocol):
     def snapshot(self) -> Snapshot:
         """The current state; `ClosedIndexError` after `close`."""
 
-    def positions(self) -> Mapping[Id, int]:
-        """Where each id of the current state stands. Call it under the guard."""
+    def positions(self, lookups: int = 1) -> Mapping[Id, int]:
+        """Where each id of the current state stands, for so many lookups. Call it under the guard."""
 
     def adding(
         self, ids: list[Id] | None, records: Sequence[str | None] | None, replace: bool, stepwise: bool

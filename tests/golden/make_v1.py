@@ -1,0 +1,87 @@
+"""Makes the frozen indexes of format version 1: ``python tests/golden/make_v1.py``, from an installed maxsieve.
+
+Once a release has written this version, its files stay as they are for ever: what is written anew goes elsewhere
+(``make_v1.py FOLDER``). Each index lies in a folder of its own, beside a JSON file with what it must answer.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import maxsieve as ms
+from maxsieve.storage import disk
+
+HERE = Path(__file__).parent / "v1"
+
+
+def documents(seed: int, count: int, dim: int) -> list[NDArray[np.float32]]:
+    """Ragged documents, every fifth empty."""
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal((0 if i % 5 == 4 else 1 + i % 3, dim)).astype(np.float32) for i in range(count)]
+
+
+def make_words(path: Path) -> ms.Index:
+    """Str ids, float32, dot: two segments, both with tombstones, both with records."""
+    docs = documents(1, 12, 5)
+    ids = ["zebra", "", "Füße", "索引", "a", "aa", "\x00", "\udc80", "b\nc", "1", "𝄞", "last"]
+    records: list[Any] = [{"title": "Zebra", "pages": [1, 2]}, None, "Füße", 3.5, True, None]
+    index = ms.Index.build(docs[:7], ids[:7], metadata=[*records, ["x"]], path=path)
+    more = ["second", None, {"n": None}, "", "end", "replaced"]
+    index.add([*docs[7:], docs[0]], [*ids[7:], "aa"], replace=True, metadata=more)
+    index.delete(["a", "b\nc"])
+    return index
+
+
+def make_numbers(path: Path) -> ms.Index:
+    """Int ids, float16, cosine: two segments, tombstones in the first, no records."""
+    docs = documents(2, 9, 70)
+    ids = [7, -1, 2**63 - 1, -(2**63), 0, 100, 3, 2, 1]
+    index = ms.Index.build(docs[:6], ids[:6], path=path, store="float16", similarity="cosine")
+    index.add(docs[6:], ids[6:])
+    index.delete([-1])
+    return index
+
+
+def expectations(index: ms.Index) -> dict[str, Any]:
+    """What the index must show and answer. Numbers are hexadecimal: little-endian bytes of rows and scores."""
+    rng = np.random.default_rng(9)
+    queries = [rng.standard_normal((tokens, index.dim)).astype("<f4") for tokens in (1, 4)]
+    answers = []
+    for query in queries:
+        hits = index.search(query, 6, policy=ms.Exhaustive())
+        scores = hits.scores.astype("<f4").tobytes().hex()
+        answers.append({"query": query.tobytes().hex(), "ids": hits.ids, "scores": scores, "metadata": hits.metadata})
+    vectors = [index.vectors(one) for one in index.ids]
+    return {
+        "dim": index.dim,
+        "ids": index.ids,
+        "vectors": [array.astype(array.dtype.newbyteorder("<")).tobytes().hex() for array in vectors],
+        "metadata": [index.metadata(one) for one in index.ids],
+        "answers": answers,
+    }
+
+
+def main(folder: Path) -> None:
+    """Writes both indexes and their expectations."""
+    disk.SMALL_BYTES = 0  # or else the segments would be folded into one
+    secrets.token_hex = lambda nbytes=None: "0123456789abcdef"  # the same files every time
+    for name, make in (("words", make_words), ("numbers", make_numbers)):
+        path = folder / name
+        shutil.rmtree(path, ignore_errors=True)
+        index = make(path)
+        index.verify()
+        (folder / f"{name}.json").write_text(json.dumps(expectations(index), indent=1) + "\n")
+        index.close()
+        (path / "lock").unlink()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE)

@@ -1,0 +1,281 @@
+"""A disk that is full or fails: a clear error, the old index intact, nothing left about, and it works the next time."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import maxsieve as ms
+from maxsieve import segments
+from maxsieve.storage import disk
+from maxsieve.storage.manifest import read_manifest
+
+from .faults import CALLS, WRITES, FailingDisk
+
+DIM = 4
+State = list[tuple[Any, ...]]
+
+
+class Fault(NamedTuple):
+    calls: frozenset[str]
+    code: int | None
+    lasting: bool
+
+
+FAULTS = {
+    "full": Fault(WRITES, errno.ENOSPC, True),
+    "error": Fault(CALLS, errno.EIO, False),
+    "interrupt": Fault(CALLS, None, False),
+}
+
+
+def _docs(seed: int, count: int) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal((length, DIM)).astype(np.float32) for length in rng.integers(0, 6, count)]
+
+
+def _add(index: ms.Index) -> None:
+    index.add(_docs(2, 9), [f"n{i}" for i in range(9)], metadata=[{"n": i} if i % 2 else None for i in range(9)])
+
+
+def _replace(index: ms.Index) -> None:
+    index.add(_docs(3, 4), ["a1", "a4", "new", "a11"], metadata=["new"] * 4, replace=True)
+
+
+CHANGES: dict[str, Callable[[ms.Index], None]] = {
+    "add": _add,
+    "replace": _replace,
+    "delete": lambda index: index.delete(["a0", "a5", "a11"]),
+    "compact": lambda index: index.compact(),
+}
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "BLOCK_BYTES", 16 * 4 * DIM)
+    monkeypatch.setattr(disk, "SMALL_BYTES", 1 << 11)
+    monkeypatch.setattr(disk, "LARGE_BYTES", 1 << 12)
+
+
+@pytest.fixture
+def original(tmp_path: Path, _small: None) -> Path:
+    path = tmp_path / "original"
+    _fill(path).close()
+    return path
+
+
+def _fill(path: Path) -> ms.Index:
+    index = ms.Index.build(
+        _docs(0, 10), [f"a{i}" for i in range(10)], metadata=[f"text {i}" for i in range(10)], path=path
+    )
+    index.add(_docs(1, 3), ["a10", "a11", "a12"], metadata=[None, 1, None])
+    index.delete(["a2", "a10"])
+    return index
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_failed_change(
+    fault: str, change: str, original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = _state(original), _state_after(original, tmp_path / "after", CHANGES[change])
+    broken = FailingDisk(monkeypatch, *FAULTS[fault])
+    handles, failures = _handles(), 0
+    for nth in _until_it_works(broken):
+        folder = tmp_path / f"index {nth}"
+        shutil.copytree(original, folder)
+        with ms.Index.open(folder) as index:
+            error = _attempt(broken, nth, lambda index=index: CHANGES[change](index))
+            failures += error is not None
+            now = _read(index)
+            assert now == _state(folder)
+            index.verify()
+            if error is None or "was made" in str(error):
+                assert now == after, broken.failed
+            elif now != after or before == after:
+                assert now == before, broken.failed
+                CHANGES[change](index)
+            else:  # an interrupt may come a moment too late
+                assert isinstance(error, KeyboardInterrupt), broken.failed
+            index.add([], [])  # a writer clears up after another, if there is something left
+            assert _read(index) == _state(folder) == after
+            assert not _strays(folder)
+        shutil.rmtree(folder)
+    assert failures > 8
+    assert _handles() == handles
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["new", "empty"])
+@pytest.mark.parametrize("change", ["create", "build"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_failed_beginning(
+    fault: str, change: str, there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs = _docs(0, 10)
+
+    def begin(folder: Path) -> None:
+        if change == "create":
+            ms.Index.create(DIM, path=folder).close()
+        else:
+            ms.Index.build(docs, metadata=[str(i) for i in range(10)], path=folder).close()
+
+    begin(tmp_path / "whole")
+    whole = _state(tmp_path / "whole")
+    broken = FailingDisk(monkeypatch, *FAULTS[fault])
+    handles, left = _handles(), 0
+    for nth in _until_it_works(broken):
+        folder = tmp_path / f"index {nth}"
+        if there:
+            folder.mkdir()
+        error = _attempt(broken, nth, lambda folder=folder: begin(folder))
+        if error is None:
+            assert _state(folder) == whole
+        elif (folder / "manifest.json").exists():  # what was committed stays, and can be gone on with
+            left += 1
+            assert change == "build" or broken.failed == ["unlink"]
+            with ms.Index.open(folder) as index:
+                index.verify()
+                assert _read(index) == whole[: len(index)]
+                rest = range(len(index), 10)
+                index.add([docs[i] for i in rest], rest, metadata=[str(i) for i in rest])
+                assert _read(index) == whole
+            assert not _strays(folder)
+        else:
+            left_over = [path.name for path in folder.iterdir()] if folder.exists() else None
+            assert left_over == ([] if there else None) or broken.failed == ["flock"], left_over
+            begin(folder)
+            assert _state(folder) == whole
+    assert (left > 0) == (change == "build")
+    assert _handles() == handles
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    mounted = tmp_path / "disk"
+    mounted.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "maxsieve-test", os.fspath(mounted)]
+    if os.geteuid() or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("a small file system can be mounted by root only")
+    yield mounted
+    gc.collect()
+    subprocess.run(["umount", "-l", os.fspath(mounted)], check=True)
+
+
+def test_full_disk(small_disk: Path) -> None:
+    folder = small_disk / "index"
+    index = _fill(folder)
+    index.compact()
+    ballast = small_disk / "ballast"
+    failures = 0
+    for room in range(0, 40, 4):  # KiB that stay free: it fails in every file sooner or later
+        before = _read(index)
+        _leave(ballast, room << 10)
+        texts = ["x" * 1000] * 9
+        for change in (
+            lambda texts=texts: index.add(_docs(2, 9), range_ids(9), metadata=texts),
+            lambda: index.delete(["a0", "a5"]),
+            lambda: index.compact(),
+        ):
+            error = None
+            try:
+                change()
+            except OSError as problem:
+                error = problem
+            if error is not None:
+                failures += 1
+                assert error.errno == errno.ENOSPC
+                assert os.fspath(folder) in str(error)
+                assert _read(index) == _state(folder) == before
+                index.verify()
+            before = _read(index)
+        ballast.unlink()
+        assert index.ids
+        index.compact()
+        assert not _strays(folder)
+        index.delete([one for one in index.ids if one in range_ids(9)])
+        if "a0" not in index:
+            index.add(_docs(0, 1), ["a0"])
+        if "a5" not in index:
+            index.add(_docs(0, 1), ["a5"])
+    assert failures > 5
+    with pytest.raises(OSError, match="index2") as full:
+        ms.Index.build((np.ones((100, DIM)) for _ in range(1000)), path=small_disk / "index2")
+    assert full.value.errno == errno.ENOSPC
+    committed = ms.Index.open(small_disk / "index2")
+    committed.verify()
+    assert committed.ids == list(range(len(committed)))
+    assert 0 < len(committed) < 1000
+
+
+def range_ids(count: int) -> list[str]:
+    return [f"n{i}" for i in range(count)]
+
+
+def _leave(ballast: Path, room: int) -> None:
+    """Fills the file system up to some bytes."""
+    free = os.statvfs(ballast.parent)
+    size = max(0, free.f_bavail * free.f_frsize - room)
+    ballast.write_bytes(bytes(size))
+
+
+def _until_it_works(broken: FailingDisk) -> Iterator[int]:
+    """1, 2, ... until so many calls are not made."""
+    for nth in range(1, 1000):
+        yield nth
+        if not broken.failed:
+            return
+    raise AssertionError("it never works")
+
+
+def _attempt(broken: FailingDisk, nth: int, change: Callable[[], None]) -> BaseException | None:
+    """The error that comes of it, which must say what failed and where."""
+    error: BaseException | None = None
+    try:
+        with broken.failing(nth):
+            change()
+    except (KeyboardInterrupt, OSError) as problem:
+        error = problem
+    if isinstance(error, OSError):
+        assert error.errno in (errno.ENOSPC, errno.EIO)
+        assert error.filename is not None, error
+    return error
+
+
+def _handles() -> int:
+    gc.collect()
+    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+
+
+def _strays(folder: Path) -> list[str]:
+    known = {"lock", "manifest.json", *read_manifest(folder).files}
+    return [path.name for path in folder.iterdir() if path.name not in known]
+
+
+def _state(folder: Path) -> State:
+    with ms.Index.open(folder) as index:
+        index.verify()
+        return _read(index)
+
+
+def _state_after(original: Path, folder: Path, change: Callable[[ms.Index], None]) -> State:
+    shutil.copytree(original, folder)
+    with ms.Index.open(folder) as index:
+        change(index)
+        return _read(index)
+
+
+def _read(index: ms.Index) -> State:
+    """Everything in it, and what a search finds."""
+    documents = [(one, index.vectors(one).tobytes(), index.metadata(one)) for one in index.ids]
+    hits = index.search(np.ones((2, DIM)), k=5)
+    assert hits.metadata == [index.metadata(one) for one in hits.ids]
+    return documents

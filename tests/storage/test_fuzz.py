@@ -1,0 +1,30 @@
+"""The loader fuzzed for a while: it must find nothing. ``python tests/storage/fuzz_open.py 3600`` looks for longer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import maxsieve as ms
+from conftest import FULL
+
+from . import fuzz_open
+
+SECONDS = 600 if FULL else 10
+
+
+def test_guided() -> None:
+    source = os.path.dirname(os.path.dirname(ms.__file__))
+    done = subprocess.run(
+        [sys.executable, fuzz_open.__file__, str(SECONDS)],
+        env={**os.environ, "PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+    )
+    assert not done.returncode, f"exit code {done.returncode}: {done.stdout}\n{done.stderr}"
+
+
+def test_unguided(tmp_path: Path) -> None:
+    assert fuzz_open.unguided(fuzz_open.Target(tmp_path), SECONDS / 5) > 50

@@ -1,0 +1,92 @@
+"""A writer killed at any moment leaves the index as it was before or after what it was doing, and no lock."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import maxsieve as ms
+from conftest import scaled
+from maxsieve.storage.manifest import read_manifest
+
+from . import writer
+
+
+def test_killed_writers_lose_and_invent_nothing(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    folder = tmp_path / "index"
+    ms.Index.create(writer.DIM, path=folder).close()
+    model: writer.Model = {}
+    number = within = strays = 0
+    for _ in range(scaled(50)):
+        begun, done = _run_and_kill(folder, number, rng)
+        for finished in range(number, done + 1):
+            model = writer.follow(model, writer.operation(finished, list(model)))
+        with ms.Index.open(folder) as index:
+            index.verify()
+            strays += _strays(folder)
+            if begun > done:
+                within += 1
+                after = writer.follow(model, what := writer.operation(begun, list(model)))
+                assert index.ids in (list(model), list(after)), what
+                if _holds(index, after):
+                    model = after
+            _check(index, model)
+        number = max(number, begun + 1)
+    assert within > 10
+    assert strays  # some died while files lay about that nobody refers to
+    with ms.Index.open(folder) as index:  # and the next writer removes those
+        index.compact()
+        assert not _strays(folder)
+        _check(index, model)
+
+
+def _run_and_kill(folder: Path, number: int, rng: random.Random) -> tuple[int, int]:
+    """The last operations that a new writer began and finished before it was killed."""
+    command = [sys.executable, writer.__file__, os.fspath(folder), str(number)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, env=_environment())
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(rng.randint(1, 12))]
+    time.sleep(rng.uniform(0, 0.02))
+    process.kill()
+    lines += process.stdout.read().splitlines()
+    process.stdout.close()
+    process.wait()
+    assert lines[0], "the writer could not start"
+    reports = [line.split() for line in lines if line]
+    begun = max(int(report[1]) for report in reports if report[0] == b"begin")
+    return begun, max((int(report[1]) for report in reports if report[0] == b"done"), default=number - 1)
+
+
+def _environment() -> dict[str, str]:
+    source = os.path.dirname(os.path.dirname(ms.__file__))
+    return {**os.environ, "PYTHONPATH": source}
+
+
+def _strays(folder: Path) -> int:
+    known = {"lock", "manifest.json", *read_manifest(folder).files}
+    return sum(path.name not in known for path in folder.iterdir())
+
+
+def _holds(index: ms.Index, model: writer.Model) -> bool:
+    return index.ids == list(model) and all(np.array_equal(index.vectors(one), model[one].rows) for one in model)
+
+
+def _check(index: ms.Index, model: writer.Model) -> None:
+    assert index.ids == list(model)
+    for one, doc in model.items():
+        assert index.vectors(one).tobytes() == doc.rows.tobytes()
+        assert index.metadata(one) == doc.record
+    if model:
+        query = np.random.default_rng(len(model)).standard_normal((3, writer.DIM))
+        expected = ms.Index.build([doc.rows for doc in model.values()], list(model)).search(query, k=20)
+        hits = index.search(query, k=20)
+        assert hits.ids == expected.ids
+        assert hits.scores.tobytes() == expected.scores.tobytes()
+        assert hits.metadata == [model[str(one)].record for one in hits.ids]
