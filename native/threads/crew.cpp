@@ -1,17 +1,18 @@
 #include "threads/crew.hpp"
 
-#include <system_error>
+#include <exception>
 
 #include "numeric/floating_point.hpp"
 
 namespace maxsieve {
 
 Crew::Crew(int threads, Interrupt& interrupt) : interrupt_(interrupt) {
+    threads_.reserve(static_cast<size_t>(threads));
     for (int worker = 1; worker < threads; ++worker) {
         try {
             threads_.emplace_back([this, worker] { serve(worker); });
-        } catch (const std::system_error&) {
-            break;  // the system grants no more threads: the ones there are do the work, with the same result
+        } catch (const std::exception&) {
+            break;  // the system grants no more threads or memory: those there are do the work, with the same result
         }
     }
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 
+import numpy as np
+
 
 def as_count(value: object, name: str, *, at_least: int, at_most: int | None = None) -> int:
     """A whole number (NumPy integers count, bool and float do not) within limits, or an error that says what is wrong.
@@ -12,10 +14,10 @@ def as_count(value: object, name: str, *, at_least: int, at_most: int | None = N
     3
     """
     try:
-        number = operator.index(value)  # type: ignore[arg-type]
+        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         number = None
-    if number is None or isinstance(value, bool):
+    if number is None:
         raise TypeError(f"{name} must be a whole number, not {value!r}")
     if number < at_least:
         raise ValueError(f"{name} must be at least {at_least}, not {number}")

@@ -3,13 +3,16 @@
 // whatever the number of lanes. `Vector` is the ISA's: kLanes, zero, load, store, broadcast, fma, max.
 //
 // Registers: Rows x Vectors accumulators. The fma of one accumulator must wait for the one before (4-5 cycles, two per
-// cycle), so at least ten chains are wanted at once, and no more than the register file holds.
+// cycle), so at least ten chains are wanted at once: twelve, which leaves four of sixteen registers. They hold the
+// shorter side of the block, rows or query vectors, whole, and the other side one at a time; anything else would spill.
 #pragma once
 
 #include "kernels/kernel.hpp"
 
 namespace maxsieve {
 namespace {
+
+constexpr int64_t kLine = 16;  // floats in a cache line
 
 template <class Vector, int Vectors, int Rows>
 void cells_block(const float* const (&panel)[Vectors], int64_t d, const float* rows, float* const (&best)[Vectors]) {
@@ -18,11 +21,24 @@ void cells_block(const float* const (&panel)[Vectors], int64_t d, const float* r
         for (int v = 0; v < Vectors; ++v) chain[r][v] = Vector::zero();
     }
     for (int64_t k = 0; k < d; ++k) {
-        typename Vector::Register query[Vectors];
-        for (int v = 0; v < Vectors; ++v) query[v] = Vector::load(panel[v] + k * kPanel);
-        for (int r = 0; r < Rows; ++r) {
-            const auto token = Vector::broadcast(rows + r * d + k);
-            for (int v = 0; v < Vectors; ++v) chain[r][v] = Vector::fma(token, query[v], chain[r][v]);
+        // The next block's rows: each is short, too short for the hardware to see the stream.
+        if (k % kLine == 0) {
+            for (int r = 0; r < Rows; ++r) __builtin_prefetch(rows + (Rows + r) * d + k);
+        }
+        if constexpr (Rows < Vectors) {
+            typename Vector::Register token[Rows];
+            for (int r = 0; r < Rows; ++r) token[r] = Vector::broadcast(rows + r * d + k);
+            for (int v = 0; v < Vectors; ++v) {
+                const auto query = Vector::load(panel[v] + k * kPanel);
+                for (int r = 0; r < Rows; ++r) chain[r][v] = Vector::fma(token[r], query, chain[r][v]);
+            }
+        } else {
+            typename Vector::Register query[Vectors];
+            for (int v = 0; v < Vectors; ++v) query[v] = Vector::load(panel[v] + k * kPanel);
+            for (int r = 0; r < Rows; ++r) {
+                const auto token = Vector::broadcast(rows + r * d + k);
+                for (int v = 0; v < Vectors; ++v) chain[r][v] = Vector::fma(token, query[v], chain[r][v]);
+            }
         }
     }
     for (int v = 0; v < Vectors; ++v) {

@@ -95,7 +95,7 @@ def normalise(rows: F32) -> F32:
     """
     wide = rows.astype(np.float64)
     norm = np.sqrt(lane_sum(wide * wide))[..., None]
-    return np.divide(wide, norm, out=wide.copy(), where=norm > 0).astype(np.float32)
+    return np.asarray(np.divide(wide, norm, out=wide.copy(), where=norm > 0), np.float32)
 
 
 def log(x: float) -> float:
