@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import maxsieve as ms
 from index.support import POLICIES, Rows, answer
 from maxsieve import segments
-from maxsieve.storage import disk, segment_file
+from maxsieve.storage import disk, positions, segment_file
 
 FULL = os.environ.get("MAXSIEVE_FULL") == "1"
 NOT_FOUND, MIXED = r"no document has the id", r"this index has \w+ ids|all str or all int"
@@ -81,7 +81,7 @@ class StoredIndex(RuleBasedStateMachine):
         self.patch.setattr(segment_file, "PIECE_BYTES", block)
         self.patch.setattr(disk, "SMALL_BYTES", small)
         self.patch.setattr(disk, "LARGE_BYTES", large)
-        self.patch.setattr(disk, "LOOKUPS", lookups)
+        self.patch.setattr(positions, "LOOKUPS", lookups)
         self.patch.setattr(os, "fsync", lambda handle: None)  # durability is not what this is about
         self.path = Path(tempfile.mkdtemp(), "an index")
         self.indexes: list[ms.Index] = []

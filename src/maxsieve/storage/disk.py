@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +17,7 @@ from maxsieve.segments import Segment
 from maxsieve.snapshot import Snapshot
 from maxsieve.storage.directory import Directory, MappedPart
 from maxsieve.storage.manifest import Part
+from maxsieve.storage.positions import JoinedIds, Positions, starts_of
 from maxsieve.storage.segment_file import Source
 from maxsieve.storage.store import Addition, check_new, closed
 
@@ -27,9 +26,6 @@ SMALL_BYTES = 4 << 20
 
 LARGE_BYTES = 1 << 30
 """`compact` makes no segment larger than this, but for a single document that is."""
-
-LOOKUPS, LOOKUPS_SHARE = 256, 64
-"""So many ids, or one in so many of all, are searched for in the files; for more, all ids are read into a dict."""
 
 
 class DiskStore:
@@ -199,61 +195,6 @@ class DiskAddition(Addition):
         self.documents += segment.documents
 
 
-class Positions(Mapping[Id, int]):
-    """Where ids stand, found in the files one by one, until so many were asked for that reading them all is cheaper."""
-
-    def __init__(self, starts: Sequence[int], parts: Sequence[MappedPart]) -> None:
-        self._starts, self._parts = starts, parts
-        self._patience = max(LOOKUPS, sum(len(part.alive) for part in parts) // LOOKUPS_SHARE)
-        self._all: dict[Id, int] | None = None
-
-    def __getitem__(self, one: Id) -> int:
-        table = self.table(1)
-        return self._find(one) if table is self else table[one]
-
-    def table(self, lookups: int) -> Mapping[Id, int]:
-        """What to ask for so many ids: the files, or a dict of all once that is cheaper."""
-        self._patience -= lookups
-        if self._all is None and self._patience < 0:
-            self._all = {one: position for position, one in self._items()}
-        return self if self._all is None else self._all
-
-    def __iter__(self) -> Iterator[Id]:
-        return (one for _, one in self._items())
-
-    def __len__(self) -> int:
-        return sum(int(part.alive.sum()) for part in self._parts)
-
-    def _find(self, one: Id) -> int:
-        for start, part in zip(self._starts, self._parts, strict=True):
-            place = part.mapped.ids.find(one)
-            if place is not None and part.alive[place]:
-                return start + place
-        raise KeyError(one)
-
-    def _items(self) -> Iterator[tuple[int, Id]]:
-        for start, part in zip(self._starts, self._parts, strict=True):
-            for i, (one, alive) in enumerate(zip(part.mapped.ids.to_list(), part.alive.tolist(), strict=True), start):
-                if alive:
-                    yield i, one
-
-
-class JoinedIds:
-    """The ids of several parts, by position."""
-
-    def __init__(self, parts: Sequence[MappedPart]) -> None:
-        self._starts, self._parts = _starts(parts), parts
-
-    def __getitem__(self, position: int) -> Id:
-        part = bisect_right(self._starts, position) - 1
-        return self._parts[part].mapped.ids[position - self._starts[part]]
-
-
-def _starts(parts: Sequence[MappedPart]) -> list[int]:
-    """The position of each part's first document."""
-    return list(accumulate((part.entry.documents for part in parts[:-1]), initial=0)) if parts else []
-
-
 class State(NamedTuple):
     """What the directory's parts amount to."""
 
@@ -264,7 +205,7 @@ class State(NamedTuple):
 
 def _state_of(directory: Directory) -> State:
     parts = directory.parts
-    starts = _starts(parts)
+    starts = starts_of(parts)
 
     def records(positions: list[int]) -> list[Any]:
         found: dict[int, Any] = {}

@@ -51,7 +51,10 @@ def write_records(path: Path, records: Iterable[tuple[int, str]]) -> int | None:
 def to_json(record: Any) -> str:
     """The record as JSON, or a `TypeError` that says what JSON can't hold."""
     try:
-        return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        if any("\ud800" <= letter <= "\udfff" for letter in text):  # half a pair: no UTF-8, but JSON can escape it
+            text = json.dumps(record, allow_nan=False, separators=(",", ":"))
+        return text
     except (TypeError, ValueError, RecursionError) as problem:
         raise TypeError(f"metadata must be what JSON can hold: {problem}") from None
 
