@@ -8,6 +8,7 @@ Everything is written to a temporary folder and removed. Times are medians; comp
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import tempfile
 import time
@@ -16,11 +17,15 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
 import maxsieve as ms
+import real_vectors
 from structured import Structured
+
+F32 = npt.NDArray[np.float32]
 
 
 def median_ms(work: Callable[[], object], repeats: int) -> float:
@@ -45,9 +50,17 @@ def resident_bytes(folder: Path) -> dict[str, int]:
     return resident
 
 
-def one_corpus(table: Table, folder: Path, corpus: Structured) -> None:
+def forget(folder: Path) -> None:
+    """Asks the system to drop the folder's files from its cache, so that what is resident later was touched since."""
+    os.sync()
+    for path in folder.iterdir():
+        handle = os.open(path, os.O_RDONLY)
+        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(handle)
+
+
+def one_corpus(table: Table, folder: Path, documents: list[F32], queries: list[F32]) -> None:
     """A corpus of ordinary size: bytes, build, changes, and searching it mapped and in memory."""
-    documents = list(corpus.documents())
     tokens = sum(map(len, documents))
     for store in ("float32", "float16"):
         path = folder / store
@@ -64,21 +77,22 @@ def one_corpus(table: Table, folder: Path, corpus: Structured) -> None:
     memory = ms.Index.build(documents)
     table.add_row("build in memory, tokens/s", f"{tokens / (time.perf_counter() - started):,.0f}")
     mapped = ms.Index.open(path)
-    queries = [corpus.query(number) for number in range(20)]
+    some = queries[:20]
     for index in (mapped, memory):
-        index.search_many(queries, 10)
+        index.search_many(some, 10)
     ratios = []
-    for query in queries * 3:
+    for query in some * 3:
         on_disk, in_memory = (median_ms(partial(index.search, query, 10, threads=1), 3) for index in (mapped, memory))
         ratios.append(on_disk / in_memory)
     table.add_row("search, mapped over in memory (median of pairs)", f"{statistics.median(ratios):.3f}")
     mapped.close()
 
+    forget(path)
     mapped = ms.Index.open(path)
-    for number in range(100):
-        mapped.search(corpus.query(number), 10)
+    for query in queries:
+        mapped.search(query, 10)
     resident = resident_bytes(path).get(".segment", 0)
-    table.add_row("resident bytes a token after 100 searches (codes are 128)", f"{resident / tokens:.0f}")
+    table.add_row(f"resident bytes a token after {len(queries)} searches", f"{resident / tokens:.0f}")
 
     fresh = iter(range(10**9))
     table.add_row(
@@ -114,14 +128,24 @@ def many_documents(table: Table, folder: Path, count: int) -> None:
     )
 
 
+def vectors(arguments: argparse.Namespace) -> tuple[list[F32], list[F32]]:
+    """Documents and 100 queries: of a real corpus, or structured random ones."""
+    if arguments.corpus is not None:
+        real = real_vectors.load(arguments.corpus)
+        return real.documents, real.queries[:100]
+    corpus = Structured(arguments.documents)
+    return list(corpus.documents()), [corpus.query(number) for number in range(100)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=5000, help="of about 120 tokens, d = 128")
+    parser.add_argument("--corpus", type=Path, help="a folder in BEIR form, in place of structured random vectors")
     parser.add_argument("--many", type=int, nargs="*", default=[100_000, 1_000_000], help="of 4 tokens, d = 16")
     arguments = parser.parse_args()
     table = Table("what", "figure")
     with tempfile.TemporaryDirectory() as folder:
-        one_corpus(table, Path(folder), Structured(arguments.documents))
+        one_corpus(table, Path(folder), *vectors(arguments))
         for count in arguments.many:
             many_documents(table, Path(folder), count)
     Console(width=100).print(table)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 def bfloat16_type() -> np.dtype[Any] | None:
     """NumPy's bfloat16, if the package that has it is installed."""
     try:
-        return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+        dtype: np.dtype[Any] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
     except ImportError:
         return None
+    return dtype
 
 
 def bfloat16_rows(bits: NDArray[np.uint16]) -> NDArray[Any]:

@@ -51,6 +51,13 @@ class TokenVectorChunks:
         if self.ids is not None and first != len(self.ids):
             raise ValueError(f"{self.origin}: there are {len(self.ids)} ids for {first} documents")
 
+    def _begin(self) -> tuple[TokenVectors, Iterator[TokenVectors]]:
+        pieces = self.chunks()
+        first = next(pieces, None)
+        if first is None:
+            raise ValueError(f"{self.origin}: there is nothing, hence no dimension")
+        return first, pieces
+
     def documents(self) -> Iterator[FloatArray]:
         """The documents [L, d] in order: views of a piece, which lives as long as they do."""
         for chunk in self.chunks():
@@ -62,8 +69,7 @@ class TokenVectorChunks:
         >>> TokenVectorChunks(lambda: iter([TokenVectors(np.eye(2), [1, 1])] * 2), None, "twice").joined().lengths
         array([1, 1, 1, 1])
         """
-        pieces = self.chunks()
-        first = next(pieces)
+        first, pieces = self._begin()
         lengths, types = [first.lengths], [first.rows.dtype]
         for chunk in pieces:
             lengths.append(chunk.lengths)
@@ -84,8 +90,7 @@ class TokenVectorChunks:
         >>> TokenVectorChunks(lambda: iter([TokenVectors(np.eye(2), [1, 1])] * 2), None, "twice").build().ids
         [0, 1, 2, 3]
         """
-        pieces = self.chunks()
-        first = next(pieces)
+        first, pieces = self._begin()
         second = next((chunk for chunk in pieces if len(chunk)), None)
         if second is None:  # a flat array says its dimension even without documents, which a generator can't
             return first.build(**options)

@@ -28,11 +28,12 @@ def naming(path: PathLike, *also: type[Exception]) -> Iterator[None]:
     Traceback (most recent call last):
     ValueError: a.npy: lengths[0] is negative
     """
+    kinds: tuple[type[Exception], ...] = (ValueError, TypeError, *also)
     try:
         yield
     except FileNotFoundError:
         raise
-    except (ValueError, TypeError, *also) as problem:
+    except kinds as problem:
         text = str(problem) or type(problem).__name__
         kind = TypeError if isinstance(problem, TypeError) else ValueError
         raise kind(text if text.startswith(os.fspath(path)) else f"{os.fspath(path)}: {text}") from problem

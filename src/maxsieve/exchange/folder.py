@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from maxsieve.exchange.chunkfiles import IDS, find_chunks, find_ids
 from maxsieve.exchange.chunks import TokenVectorChunks
 from maxsieve.exchange.files import PathLike, naming, optional, replacing, replacing_folder
 from maxsieve.exchange.header import write_header
 from maxsieve.exchange.npy import read_npy
 from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.pt import read_pt, to_tensor
-from maxsieve.exchange.sidecars import dump_list, find_lengths, ids_for, load_lengths
+from maxsieve.exchange.sidecars import dump_list, given_ids, load_lengths
 from maxsieve.exchange.vectors import TokenVectors
 
 Style: TypeAlias = Literal["colbert", "pylate"]
 
-NUMBERED = re.compile(r"\d+\.(pt|npy)")
-DOCLENS = ("doclens.npy", "doclens.json", "lengths.npy")
-IDS = "ids.json"
 CHUNK_BYTES = 128 << 20
 
 
@@ -48,7 +45,7 @@ def stream_folder(path: PathLike, *, ids: Any = None) -> TokenVectorChunks:
     ``doclens.json``. Lengths of other names are found as by `read_npy`.
 
     ids
-        of all documents, or the file that has them; by default ``ids.json``, if there is one.
+        of all documents, or the file that has them; by default ``ids.json``, or ``NAME.ids.json`` beside each chunk.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -57,14 +54,17 @@ def stream_folder(path: PathLike, *, ids: Any = None) -> TokenVectorChunks:
     ...     [len(chunk) for chunk in chunks.chunks()], chunks.build().ids
     ([1, 1, 1], [0, 1, 2])
     """
-    files = _find(Path(path))
+    files = find_chunks(Path(path))
+    known = given_ids(ids)
+    if known is None:
+        known = find_ids(Path(path), [file for file, _ in files])
 
     def chunks() -> Iterator[TokenVectors]:
         for file, doclens in files:
             lengths = load_lengths(doclens)
             yield read_npy(file, lengths=lengths) if file.suffix == ".npy" else read_pt(file, lengths=lengths)
 
-    return TokenVectorChunks(chunks, ids_for(Path(path, IDS), ids), os.fspath(path))
+    return TokenVectorChunks(chunks, known, os.fspath(path))
 
 
 def write_folder(vectors: Writable, path: PathLike, *, style: Style = "pylate", chunk_bytes: int = CHUNK_BYTES) -> None:
@@ -95,36 +95,3 @@ def write_folder(vectors: Writable, path: PathLike, *, style: Style = "pylate", 
         if source.ids is not None:
             with replacing(folder / IDS) as file:
                 file.write(dump_list(source.ids))
-
-
-def _find(folder: Path) -> list[tuple[Path, Path]]:
-    """The files of rows in order, each with the file of its lengths."""
-    tensors = [each for each in sorted(folder.iterdir()) if each.suffix in (".pt", ".npy") and each.is_file()]
-    if chunks := sorted((each for each in tensors if NUMBERED.fullmatch(each.name)), key=_number):
-        numbers = [_number(each) for each in chunks]
-        if numbers != list(range(len(chunks))):
-            wrong = next(i for i, number in enumerate([*numbers, -1]) if number != i)
-            raise ValueError(f"{folder}: chunk {wrong} is missing, or there twice")
-        for chunk in chunks:
-            if find_lengths(chunk) is None:
-                raise ValueError(f"{folder}: {chunk.name} has no doclens.{chunk.stem}.json")
-        return [(chunk, found) for chunk in chunks if (found := find_lengths(chunk))]
-    paired = [(each, found) for each in tensors if (found := find_lengths(each))]
-    if paired:
-        return sorted(paired, key=lambda pair: _number(pair[0]))
-    doclens = next((folder / name for name in DOCLENS if (folder / name).is_file()), None)
-    alone = [each for each in tensors if each != doclens]
-    if doclens is not None and len(alone) == 1:
-        return [(alone[0], doclens)]
-    if any(re.fullmatch(r"\d+\.(codes|residuals)\.(pt|npy)", each.name) for each in tensors):
-        raise ValueError(f"{folder} holds the codes of a compressed index, from which vectors can't be had exactly")
-    raise ValueError(
-        f"{folder} holds no flat tensors with doclens that can be told (0.pt and doclens.0.json, NAME_0.npy and "
-        "NAME_0.doclens.npy, or one tensor and doclens.npy); an index is opened with Index.open"
-    )
-
-
-def _number(path: Path) -> int:
-    """The number at the end of a name, by which chunks are ordered."""
-    digits = re.search(r"\d+$", path.stem)
-    return int(digits[0]) if digits else -1

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from maxsieve.exchange.files import PathLike, array_at, map_file, naming
 
+READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
+
 
 class Header(NamedTuple):
     """What comes before the numbers, and how many bytes it takes."""
@@ -33,12 +35,12 @@ def read_header(file: BinaryIO) -> Header:
         raise ValueError("this is not an array in NumPy's format: its first bytes are not \\x93NUMPY")
     file.seek(start)
     version = npy_format.read_magic(file)
-    if version == (1, 0):
-        shape, fortran, dtype = npy_format.read_array_header_1_0(file)
-    elif version == (2, 0):
-        shape, fortran, dtype = npy_format.read_array_header_2_0(file)
-    else:
+    if version not in READERS:
         raise ValueError(f"version {version[0]}.{version[1]} of NumPy's format is for records, not for plain numbers")
+    try:
+        shape, fortran, dtype = READERS[version](file)
+    except Exception as problem:  # a damaged header may be met anywhere in Python's own parser
+        raise ValueError(f"the header is damaged: {str(problem) or type(problem).__name__}") from None
     if dtype.hasobject:
         raise ValueError("this holds Python objects, which are a pickle and never loaded: save plain numbers or str")
     if dtype.kind == "V":

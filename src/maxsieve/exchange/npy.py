@@ -10,7 +10,16 @@ import numpy as np
 from maxsieve.exchange.files import PathLike, naming, replacing
 from maxsieve.exchange.header import load_array, write_header
 from maxsieve.exchange.outgoing import Writable, outgoing
-from maxsieve.exchange.sidecars import IDS, LENGTHS, beside, dump_list, ids_for, lengths_for
+from maxsieve.exchange.sidecars import (
+    IDS,
+    LENGTHS,
+    beside,
+    dump_list,
+    given_ids,
+    given_lengths,
+    ids_beside,
+    lengths_beside,
+)
 from maxsieve.exchange.vectors import TokenVectors
 
 
@@ -30,11 +39,13 @@ def read_npy(path: PathLike, *, lengths: Any = None, ids: Any = None) -> TokenVe
     <maxsieve.exchange.TokenVectors: 2 documents, 3 tokens, dim 3, float64>
     """
     rows = load_array(path)
-    known = ids_for(beside(path, IDS), ids)
-    if rows.ndim == 2:
-        lengths = lengths_for(path, lengths)
+    lengths, ids = given_lengths(lengths), given_ids(ids)
+    if lengths is None and rows.ndim == 2:  # otherwise its shape is what is wrong, and is said below
+        lengths = lengths_beside(path)
+    if ids is None:
+        ids = ids_beside(beside(path, IDS))
     with naming(path):
-        return TokenVectors(rows, [] if lengths is None else lengths, known)
+        return TokenVectors(rows, lengths, ids)
 
 
 def write_npy(vectors: Writable, path: PathLike) -> None:

@@ -7,6 +7,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -16,14 +17,17 @@ from maxsieve.exchange.files import PathLike, map_file, naming, replacing
 from maxsieve.exchange.header import Header, map_array, read_header, write_header
 from maxsieve.exchange.names import Names, choose, no_lengths
 from maxsieve.exchange.outgoing import Writable, outgoing
-from maxsieve.exchange.sidecars import ids_for, load_lengths
+from maxsieve.exchange.sidecars import given_ids, given_lengths
 from maxsieve.exchange.vectors import TokenVectors
 from maxsieve.ids import Id
 
-DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError, struct.error)
+DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, OSError, NotImplementedError, RuntimeError, OverflowError),
+)
 """What `zipfile` raises for an archive that is damaged, encrypted or packed in a way it does not know."""
 
-LOCAL_HEADER = struct.Struct("<4s22xHH")
+LOCAL_HEADER = struct.Struct("<26xHH")
 ALIGNMENT = 64
 ZIP64_EXTRA = 20
 PADDING = 0xD935
@@ -48,18 +52,17 @@ def read_npz(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Nam
     ...     read_npz(f"{folder}/it.npz").ids
     ['a', 'b']
     """
-    with naming(path, *DAMAGED), open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+    lengths, ids = given_lengths(lengths), given_ids(ids)
+    with open(path, "rb") as file, naming(path, *DAMAGED), zipfile.ZipFile(file) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         rows, lengths_name, ids_name = choose(members, names)
-        if lengths is None and lengths_name is None:
-            raise no_lengths(members)
         if lengths is None:
-            lengths = _load(archive, file, path, members[str(lengths_name)])
-        elif isinstance(lengths, str):
-            lengths = load_lengths(lengths)
+            if lengths_name is None:
+                raise no_lengths(members)
+            lengths = _load(archive, file, path, members[lengths_name])
         if ids is None and ids_name is not None:
             ids = _load(archive, file, path, members[ids_name])
-        return TokenVectors(_load(archive, file, path, members[rows]), lengths, ids_for("", ids))
+        return TokenVectors(_load(archive, file, path, members[rows]), lengths, ids)
 
 
 def write_npz(vectors: Writable, path: PathLike) -> None:
@@ -83,8 +86,8 @@ def write_npz(vectors: Writable, path: PathLike) -> None:
         _store(archive, file, "rows", source.dtype, (source.tokens, source.dim), put_rows)
         for name, array in (("lengths", lengths), ("ids", ids)):
             if array is not None:
-                data = array.astype(array.dtype.newbyteorder("<")).tobytes()
-                _store(archive, file, name, array.dtype.newbyteorder("<"), array.shape, lambda write, x=data: write(x))
+                little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+                _store(archive, file, name, little.dtype, little.shape, partial(_put, little))
 
 
 def _load(archive: zipfile.ZipFile, file: BinaryIO, path: PathLike, info: zipfile.ZipInfo) -> NDArray[Any]:
@@ -97,9 +100,7 @@ def _load(archive: zipfile.ZipFile, file: BinaryIO, path: PathLike, info: zipfil
             if info.compress_type != zipfile.ZIP_STORED:
                 return _unpacked(member, header)
         file.seek(info.header_offset)
-        mark, name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
-        if mark != b"PK\x03\x04":
-            raise ValueError("the archive is damaged")
+        name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))  # which `open` has checked
         start = info.header_offset + LOCAL_HEADER.size + name_bytes + extra_bytes
         return map_array(map_file(path), header, start + header.nbytes)
     except ValueError as problem:
@@ -133,6 +134,10 @@ def _store(
     with archive.open(info, "w", force_zip64=True) as member:
         write_header(cast(BinaryIO, member), dtype, shape)
         put(member.write)
+
+
+def _put(array: NDArray[Any], write: Callable[[bytes], object]) -> None:
+    write(array.tobytes())
 
 
 def _id_array(ids: list[Id]) -> NDArray[Any]:

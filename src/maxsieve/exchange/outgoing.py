@@ -54,22 +54,32 @@ class Outgoing:
         return lengths
 
     def blocks(self, most_bytes: int = BLOCK_BYTES) -> Iterator[TokenVectors]:
-        """The documents gathered into pieces of about that size; one empty piece if there are no documents."""
-        waiting: list[FloatArray] = []
-        first = size = 0
-        for rows in self.checked():
-            if waiting and size + rows.nbytes > most_bytes:
-                yield self._block(first, waiting)
-                first, size, waiting = first + len(waiting), 0, []
-            waiting.append(rows)
-            size += rows.nbytes
-        if waiting or first == 0:
-            yield self._block(first, waiting)
+        """The documents copied into pieces of at most that size (a longer document is one of its own), at least one.
 
-    def _block(self, first: int, documents: list[FloatArray]) -> TokenVectors:
-        ids = None if self.ids is None else self.ids[first : first + len(documents)]
-        rows = np.concatenate([np.empty((0, self.dim), self.dtype), *documents])
-        return TokenVectors(rows, np.array([len(each) for each in documents], np.int64), ids)
+        While one is used the next is filled: two of them are in memory.
+        """
+        capacity = max(1, most_bytes // (self.dim * self.dtype.itemsize))
+        rows, filled, first = self._room(capacity), 0, 0
+        lengths: list[int] = []
+        for document in self.checked():
+            if lengths and filled + len(document) > len(rows):
+                yield self._block(rows[:filled], first, lengths)
+                first, lengths = first + len(lengths), []
+                rows, filled = self._room(capacity), 0
+            if filled + len(document) > len(rows):
+                rows = self._room(len(document))
+            rows[filled : filled + len(document)] = document
+            filled += len(document)
+            lengths.append(len(document))
+        if lengths or first == 0:
+            yield self._block(rows[:filled], first, lengths)
+
+    def _room(self, tokens: int) -> FloatArray:
+        return np.empty((tokens, self.dim), self.dtype)
+
+    def _block(self, rows: FloatArray, first: int, lengths: list[int]) -> TokenVectors:
+        ids = None if self.ids is None else self.ids[first : first + len(lengths)]
+        return TokenVectors(rows, np.array(lengths, np.int64), ids)
 
 
 def outgoing(vectors: Writable) -> Outgoing:
@@ -105,4 +115,7 @@ def _made(
     ids: list[Id] | None,
     documents: Callable[[], Iterator[FloatArray]],
 ) -> Outgoing:
-    return Outgoing(count, tokens, dim, np.result_type(*types).newbyteorder("<"), ids, documents)
+    dtype = np.result_type(*types)
+    if dtype.kind == "f":  # bfloat16 is of another kind, and has no byte order
+        dtype = np.dtype(dtype.newbyteorder("<").str)
+    return Outgoing(count, tokens, dim, dtype, ids, documents)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from maxsieve.arrays import FloatArray
 from maxsieve.exchange.bfloat16 import bfloat16_rows
 from maxsieve.exchange.files import PathLike, naming, optional
 from maxsieve.exchange.names import Names, choose
-from maxsieve.exchange.sidecars import IDS, beside, find_lengths, ids_for, lengths_for
+from maxsieve.exchange.sidecars import IDS, beside, find_lengths, given_ids, given_lengths, ids_beside, lengths_beside
 from maxsieve.exchange.vectors import TokenVectors
 
 
@@ -21,7 +20,8 @@ def read_pt(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Name
 
     A flat tensor [tokens, d] is mapped, with lengths as for `read_npy`; a list of tensors is joined, which copies,
     and each is a document unless lengths say otherwise; a dict is taken as the arrays of `read_npz`, by ``names``.
-    bfloat16 stays so if ml_dtypes is installed, and is otherwise copied to float32. Files of torch before 1.6 are copied.
+    bfloat16 stays so if ml_dtypes is installed, and is otherwise copied to float32. Files of torch before 1.6 are
+    copied.
 
     >>> import tempfile, torch
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -29,15 +29,17 @@ def read_pt(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Name
     ...     read_pt(f"{folder}/documents.pt").lengths
     array([2, 1])
     """
+    lengths, ids = given_lengths(lengths), given_ids(ids)
+    if ids is None:
+        ids = ids_beside(beside(path, IDS))
     loaded = load(path)
-    known = ids_for(beside(path, IDS), ids)
     with naming(path):
         if isinstance(loaded, dict):
             rows_name, lengths_name, ids_name = choose([key for key in loaded if isinstance(key, str)], names)
             if lengths is None and lengths_name is not None:
                 lengths = loaded[lengths_name]
-            if known is None and ids_name is not None:
-                known = ids_for("", loaded[ids_name])
+            if ids is None and ids_name is not None:
+                ids = loaded[ids_name]
             loaded = loaded[rows_name]
         if isinstance(loaded, (list, tuple)):
             pieces = [to_array(each, f"tensor {i}") for i, each in enumerate(loaded)]
@@ -46,14 +48,14 @@ def read_pt(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Name
             rows = _join(pieces)
         else:
             rows = to_array(loaded, "what it holds")
-        return TokenVectors(rows, lengths_for(path, lengths), known)
+        return TokenVectors(rows, lengths_beside(path) if lengths is None else lengths, ids)
 
 
 def load(path: PathLike) -> Any:
     """What `torch.save` put into a file: tensors, lists and dicts of them, never code; mapped if the file can be."""
     torch = optional("torch", "torch")
     with open(path, "rb") as file:
-        mapped = zipfile.is_zipfile(file)
+        mapped = file.read(4) == b"PK\3\4"
     try:
         return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except Exception as problem:  # a damaged file may be met anywhere in torch

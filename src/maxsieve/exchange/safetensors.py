@@ -7,6 +7,7 @@ The package's own NumPy reader copies, and its writer wants all rows at once; th
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from maxsieve.exchange.bfloat16 import bfloat16_rows
 from maxsieve.exchange.files import Mapped, PathLike, array_at, map_file, naming, replacing
 from maxsieve.exchange.names import IDS, Names, choose, no_lengths
 from maxsieve.exchange.outgoing import Writable, outgoing
-from maxsieve.exchange.sidecars import dump_list, ids_for, load_lengths
+from maxsieve.exchange.sidecars import dump_list, given_ids, given_lengths
 from maxsieve.exchange.vectors import TokenVectors
 
 MOST_HEADER = 100_000_000
@@ -47,6 +48,7 @@ def read_safetensors(
     ...     read_safetensors(f"{folder}/it.safetensors")
     <maxsieve.exchange.TokenVectors: 2 documents, 3 tokens, dim 3, float16>
     """
+    lengths, ids = given_lengths(lengths), given_ids(ids)
     data = map_file(path)
     with naming(path):
         header, start = _read_header(data)
@@ -56,14 +58,12 @@ def read_safetensors(
             if lengths_name is None:
                 raise no_lengths(header)
             lengths = _tensor(data, header, lengths_name, start)
-        elif isinstance(lengths, str):
-            lengths = load_lengths(lengths)
         if ids is None and ids_name is not None:
             ids = _tensor(data, header, ids_name, start)
         elif ids is None and names is None and isinstance(metadata, dict):
             text = next((metadata[name] for name in IDS if name in metadata), None)
             ids = None if text is None else _listed(text)
-        return TokenVectors(_tensor(data, header, rows, start), lengths, ids_for("", ids))
+        return TokenVectors(_tensor(data, header, rows, start), lengths, ids)
 
 
 def write_safetensors(vectors: Writable, path: PathLike) -> None:
@@ -78,18 +78,18 @@ def write_safetensors(vectors: Writable, path: PathLike) -> None:
     ['ä', 'b']
     """
     source = outgoing(vectors)
-    whole = source.ids is not None and bool(source.ids) and isinstance(source.ids[0], int)
+    int_ids = any(isinstance(one, int) for one in (source.ids or [])[:1])
     # Types of 8 bytes come first: every tensor then begins at a multiple of its type's size.
     tensors: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {"lengths": (np.dtype("<i8"), (source.count,))}
-    if whole:
+    if int_ids:
         tensors["ids"] = (np.dtype("<i8"), (source.count,))
     tensors["rows"] = (source.dtype, (source.tokens, source.dim))
     with naming(path), replacing(path) as file:
-        metadata = None if whole or source.ids is None else dump_list(source.ids).decode("ascii")
+        metadata = None if int_ids or source.ids is None else dump_list(source.ids).decode("ascii")
         head = _make_header(tensors, metadata)
         file.write(head)
         file.write(bytes(8 * source.count))
-        if whole:
+        if int_ids:
             file.write(np.array(source.ids, "<i8").tobytes())
         lengths = source.put(file.write)
         file.seek(len(head))
@@ -100,7 +100,7 @@ def _make_header(tensors: dict[str, tuple[np.dtype[Any], tuple[int, ...]]], ids:
     header: dict[str, Any] = {} if ids is None else {"__metadata__": {"ids": ids}}
     end = 0
     for name, (dtype, shape) in tensors.items():
-        begin, end = end, end + int(np.prod(shape, dtype=object)) * dtype.itemsize
+        begin, end = end, end + math.prod(shape) * dtype.itemsize
         header[name] = {"dtype": CODES[dtype.name], "shape": list(shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode("ascii")
     text += b" " * (-(8 + len(text)) % 64)
@@ -129,7 +129,7 @@ def _tensor(data: Mapped, header: dict[str, Any], name: str, start: int) -> NDAr
         whole = False
     if not whole:
         raise ValueError(f"the header does not describe tensor {name!r} as type, shape and offsets")
-    if code not in TYPES:
+    if not isinstance(code, str) or code not in TYPES:
         raise ValueError(f"tensor {name!r} is of type {code!r}; one of {', '.join(TYPES)} is expected")
     try:
         array = array_at(data, np.dtype(TYPES[code]), tuple(shape), start + begin, start + end)

@@ -35,12 +35,9 @@ def find_lengths(path: PathLike) -> Path | None:
     return next((each for pattern in LENGTHS if (each := beside(path, pattern)).is_file()), None)
 
 
-def lengths_for(path: PathLike, given: Any) -> Any:
-    """The lengths given, or in the file given, or else in the file beside ``path``."""
-    if given is not None:
-        return load_lengths(given) if isinstance(given, (str, os.PathLike)) else given
-    found = find_lengths(path)
-    if found is None:
+def lengths_beside(path: PathLike) -> NDArray[Any]:
+    """The lengths in the file beside ``path``."""
+    if (found := find_lengths(path)) is None:
         names = ", ".join(beside(path, pattern).name for pattern in LENGTHS)
         raise ValueError(
             f"{os.fspath(path)}: how long each document is, is not known: give lengths=, or beside it one of {names}"
@@ -58,15 +55,27 @@ def load_lengths(path: PathLike) -> NDArray[Any]:
     return np.array(numbers, np.int64)
 
 
-def ids_for(path: PathLike, given: Any) -> list[Id] | None:
-    """The ids given, or in the file given, or else in ``path``, if that exists."""
-    if given is not None and not isinstance(given, (str, os.PathLike)):
-        return to_ids(given, "ids")
-    file = path if given is None else given
-    if given is None and not Path(file).is_file():
-        return None
-    with naming(file):
-        return to_ids(load_list(file), "ids")
+def load_ids(path: PathLike) -> list[Id]:
+    """Ids from a JSON list."""
+    with naming(path):
+        return to_ids(load_list(path), "ids")
+
+
+def ids_beside(path: Path) -> list[Id] | None:
+    """The ids in this file, if there is one."""
+    return load_ids(path) if path.is_file() else None
+
+
+def given_lengths(given: Any) -> Any:
+    """The lengths a caller gave: themselves, or a file of them."""
+    return load_lengths(given) if isinstance(given, (str, os.PathLike)) else given
+
+
+def given_ids(given: Any) -> list[Id] | None:
+    """The ids a caller gave: themselves, or a file of them."""
+    if isinstance(given, (str, os.PathLike)):
+        return load_ids(given)
+    return None if given is None else to_ids(given, "ids")
 
 
 def load_list(path: PathLike) -> list[Any]:
@@ -83,7 +92,7 @@ def load_list(path: PathLike) -> list[Any]:
 def dump_list(values: list[Any]) -> bytes:
     """A list as JSON in ASCII, so that any str survives.
 
-    >>> dump_list(["ö"])
-    b'["\\\\u00f6"]'
+    >>> json.loads(dump_list(["ö", "b"]))
+    ['ö', 'b']
     """
     return json.dumps(values).encode("ascii")

@@ -98,6 +98,6 @@ def check_lengths(lengths: Any, tokens: int) -> NDArray[np.int64]:
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     """A view that can't be written to; a copy only where numbers straddle the addresses their type asks for."""
-    view = array.view() if array.flags.aligned else array.copy()
+    view: NDArray[Any] = array.view() if array.flags.aligned else array.copy()
     view.flags.writeable = False
     return view

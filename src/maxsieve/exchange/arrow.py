@@ -1,0 +1,102 @@
+"""Arrow IPC files and streams (``.arrow``, ``.feather``, ``.ipc``): record batches, mapped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from maxsieve.exchange.batches import damaged, from_batches, ids_in, schema_of, to_batch
+from maxsieve.exchange.chunks import TokenVectorChunks
+from maxsieve.exchange.columns import choose_columns
+from maxsieve.exchange.files import PathLike, naming, optional, replacing
+from maxsieve.exchange.outgoing import Writable, outgoing
+from maxsieve.exchange.sidecars import given_ids
+from maxsieve.exchange.vectors import TokenVectors
+
+MOST_TOKENS = 2**31 - 1
+"""Tokens in one batch: its offsets are of 32 bits."""
+
+
+def read_arrow(
+    path: PathLike, *, column: str | None = None, id_column: str | None = None, dim: int | None = None, ids: Any = None
+) -> TokenVectors:
+    """All token vectors of an Arrow file: not copied if it is one batch, uncompressed; several are copied together.
+
+    Arguments as for `stream_arrow`, which copies nothing.
+
+    >>> import tempfile, numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_arrow(TokenVectors(np.eye(3), [1, 2], ["a", "b"]), f"{folder}/it.arrow")
+    ...     read_arrow(f"{folder}/it.arrow").ids
+    ['a', 'b']
+    """
+    return stream_arrow(path, column=column, id_column=id_column, dim=dim, ids=ids).joined()
+
+
+def stream_arrow(
+    path: PathLike, *, column: str | None = None, id_column: str | None = None, dim: int | None = None, ids: Any = None
+) -> TokenVectorChunks:
+    """The token vectors of an Arrow file or stream, batch by batch, mapped unless they are compressed.
+
+    column
+        of the vectors, one row for each document: list<fixed_size_list<float>[d]>, list<list<float>>, or list<float>
+        with ``dim``; by default ``vectors``, or the only column of lists.
+    id_column
+        of the ids, str or int; by default ``id``, if there is one.
+    dim
+        numbers in a vector, where the type does not say.
+    ids
+        of the documents, or a JSON file of them, instead of those in the file.
+
+    >>> import tempfile, numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_arrow(TokenVectors(np.eye(3), [1, 2]), f"{folder}/it.arrow")
+    ...     stream_arrow(f"{folder}/it.arrow").build().tokens
+    3
+    """
+    with naming(path, *damaged()):
+        schema, _ = _open(path)
+        columns = choose_columns(schema, column, id_column, dim)
+    known = given_ids(ids)
+    if known is None:
+        known = ids_in(_batches(path), columns, path)
+    return TokenVectorChunks(lambda: from_batches(_batches(path), columns, path), known, os.fspath(path))
+
+
+def write_arrow(vectors: Writable, path: PathLike) -> None:
+    """Writes columns ``id`` and ``vectors``: list<fixed_size_list<float>[d]>, uncompressed.
+
+    `TokenVectors` become one batch, so that reading need not copy; an index becomes batches of about 16 MiB, one in
+    memory at a time.
+    """
+    pa = optional("pyarrow", "arrow")
+    source = outgoing(vectors)
+    with naming(path, pa.ArrowException), replacing(path) as file:
+        blocks: Iterable[TokenVectors] = source.blocks()
+        if isinstance(vectors, TokenVectors) and vectors.rows.dtype == source.dtype and source.tokens <= MOST_TOKENS:
+            blocks = [vectors]
+        with pa.OSFile(file.name, "wb") as sink, pa.ipc.new_file(sink, schema_of(source)) as writer:
+            for block in blocks:
+                writer.write_batch(to_batch(block))
+
+
+def _batches(path: PathLike) -> Iterator[Any]:
+    with naming(path, *damaged()):
+        _, batches = _open(path)
+        yield from batches
+
+
+def _open(path: PathLike) -> tuple[Any, Iterator[Any]]:
+    """The schema and the batches of a file, in either of Arrow's two forms."""
+    pa = optional("pyarrow", "arrow")
+    source = pa.memory_map(os.fspath(path))
+    mark = source.read(6)
+    source.seek(0)
+    if mark[:4] == b"FEA1":
+        raise ValueError("this is Feather of version 1; version 2, which is Arrow IPC, can be read")
+    if mark != b"ARROW1":
+        stream = pa.ipc.open_stream(source)
+        return stream.schema, iter(stream)
+    reader = pa.ipc.open_file(source)
+    return reader.schema, (reader.get_batch(i) for i in range(reader.num_record_batches))

@@ -1,0 +1,93 @@
+"""Record batches of Arrow as pieces of token vectors, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.exchange.columns import ID, VECTORS, Columns
+from maxsieve.exchange.files import PathLike, naming, optional
+from maxsieve.exchange.lists import ids_of, vectors_of
+from maxsieve.exchange.outgoing import Outgoing
+from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.ids import Id
+
+
+def damaged() -> tuple[type[Exception], ...]:
+    """What pyarrow raises for a bad file."""
+    pa = optional("pyarrow", "arrow")
+    return (pa.ArrowException, OSError)
+
+
+def from_batches(batches: Iterable[Any], columns: Columns, path: PathLike) -> Iterator[TokenVectors]:
+    """A piece for each batch, at least one; ids are left out, since they are read beforehand.
+
+    Where lists do not say the dimension, documents without tokens at the beginning wait for the first that has some.
+    """
+    dim, first = columns.dim, 0
+    waiting: list[NDArray[np.int64]] = []
+    with naming(path, *damaged()):
+        for batch in batches:
+            batch.validate(full=True)  # offsets of a damaged file may point anywhere
+            rows, lengths = vectors_of(batch.column(columns.vectors), dim, first)
+            first += len(lengths)
+            waiting.append(lengths)
+            if rows is not None:
+                dim = rows.shape[1]
+                yield TokenVectors(rows, np.concatenate(waiting))
+                waiting = []
+        if dim is None:
+            raise ValueError("no document has a token, hence there is no dimension: give dim=")
+        if first == 0 or waiting:
+            lengths = np.concatenate([np.zeros(0, np.int64), *waiting])
+            yield TokenVectors(np.empty((0, dim), columns.dtype), lengths)
+
+
+def ids_in(batches: Iterable[Any], columns: Columns, path: PathLike) -> list[Id] | None:
+    """The ids of all batches."""
+    if columns.id is None:
+        return None
+    ids: list[Id] = []
+    with naming(path, *damaged()):
+        for batch in batches:
+            batch.validate(full=True)
+            ids += ids_of(batch.column(columns.id), len(ids))
+    return ids
+
+
+def to_batch(vectors: TokenVectors) -> Any:
+    """A record batch of at most 2**31 - 1 tokens; the numbers are not copied if they are contiguous.
+
+    >>> to_batch(TokenVectors(np.eye(2, dtype=np.float32), [2], ["a"])).to_pylist()
+    [{'id': 'a', 'vectors': [[1.0, 0.0], [0.0, 1.0]]}]
+    """
+    pa = optional("pyarrow", "arrow")
+    offsets = np.zeros(len(vectors) + 1, np.int32)
+    np.cumsum(vectors.lengths, out=offsets[1:])
+    numbers = pa.array(np.ascontiguousarray(vectors.rows).reshape(-1))
+    lists = pa.ListArray.from_arrays(pa.array(offsets), pa.FixedSizeListArray.from_arrays(numbers, vectors.dim))
+    if vectors.ids is None:
+        return pa.record_batch([lists], names=[VECTORS])
+    try:
+        ids = pa.array(vectors.ids, _id_type(vectors.ids))
+    except UnicodeEncodeError as problem:
+        raise ValueError(f"id {problem.object!r} is no valid Unicode, which Arrow asks for") from None
+    return pa.record_batch([ids, lists], names=[ID, VECTORS])
+
+
+def schema_of(source: Outgoing) -> Any:
+    """The schema of what `to_batch` makes."""
+    pa = optional("pyarrow", "arrow")
+    numbers = {"float16": pa.float16(), "float32": pa.float32(), "float64": pa.float64()}
+    if source.dtype.name not in numbers:
+        raise ValueError(f"Arrow has no {source.dtype.name}: write .safetensors, or the rows as float32")
+    lists = pa.field(VECTORS, pa.list_(pa.list_(numbers[source.dtype.name], source.dim)))
+    return pa.schema([lists] if source.ids is None else [pa.field(ID, _id_type(source.ids)), lists])
+
+
+def _id_type(ids: list[Id]) -> Any:
+    pa = optional("pyarrow", "arrow")
+    return pa.int64() if ids and isinstance(ids[0], int) else pa.string()

@@ -1,0 +1,102 @@
+"""Parquet: list columns, one row for each document, read a few documents at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+from maxsieve.arrays import FloatArray
+from maxsieve.exchange.batches import damaged, from_batches, ids_in, schema_of, to_batch
+from maxsieve.exchange.chunks import TokenVectorChunks
+from maxsieve.exchange.columns import Columns, choose_columns
+from maxsieve.exchange.files import PathLike, naming, optional, replacing
+from maxsieve.exchange.outgoing import BLOCK_BYTES, Writable, outgoing
+from maxsieve.exchange.sidecars import given_ids
+from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.ids import Id
+
+
+def read_parquet(
+    path: PathLike, *, column: str | None = None, id_column: str | None = None, dim: int | None = None, ids: Any = None
+) -> TokenVectors:
+    """All token vectors of a Parquet file, copied: the format is encoded. Arguments as for `stream_parquet`.
+
+    >>> import tempfile, numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_parquet(TokenVectors(np.eye(3), [1, 2], [7, 8]), f"{folder}/it.parquet")
+    ...     read_parquet(f"{folder}/it.parquet").ids
+    [7, 8]
+    """
+    return stream_parquet(path, column=column, id_column=id_column, dim=dim, ids=ids).joined()
+
+
+def stream_parquet(
+    path: PathLike, *, column: str | None = None, id_column: str | None = None, dim: int | None = None, ids: Any = None
+) -> TokenVectorChunks:
+    """The token vectors of a Parquet file, about 16 MiB at a time; the ids are read at once, alone.
+
+    Arguments as for `stream_arrow`. ``stream_parquet(path).build(...)`` holds a row group's pages and one such piece.
+
+    >>> import tempfile, numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_parquet(TokenVectors(np.eye(3), [1, 2]), f"{folder}/it.parquet")
+    ...     stream_parquet(f"{folder}/it.parquet").build().tokens
+    3
+    """
+    with naming(path, *damaged()), _open(path) as file:
+        columns = choose_columns(file.schema_arrow, column, id_column, dim)
+    known = given_ids(ids)
+    if known is None and columns.id is not None:
+        known = ids_in(_batches(path, [columns.id]), columns, path)
+    return TokenVectorChunks(lambda: _pieces(path, columns), known, os.fspath(path))
+
+
+def iter_parquet(
+    path: PathLike, *, column: str | None = None, id_column: str | None = None, dim: int | None = None
+) -> Iterator[tuple[Id, FloatArray]]:
+    """Ids and documents [L, d] of a Parquet file, one after another, as `stream_parquet` reads them.
+
+    Where there are no ids, documents are numbered from 0 on.
+
+    >>> import tempfile, numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_parquet(TokenVectors(np.eye(3), [1, 2], ["a", "b"]), f"{folder}/it.parquet")
+    ...     [(one, rows.shape) for one, rows in iter_parquet(f"{folder}/it.parquet")]
+    [('a', (1, 3)), ('b', (2, 3))]
+    """
+    chunks = stream_parquet(path, column=column, id_column=id_column, dim=dim)
+    yield from zip(count() if chunks.ids is None else chunks.ids, chunks.documents(), strict=False)
+
+
+def write_parquet(vectors: Writable, path: PathLike) -> None:
+    """Writes columns ``id`` and ``vectors``: list<fixed_size_list<float>[d]>, in row groups of about 16 MiB.
+
+    One row group is in memory at a time. Not compressed: vectors hardly shrink.
+    """
+    pa, pq = optional("pyarrow", "arrow"), optional("pyarrow.parquet", "arrow")
+    source = outgoing(vectors)
+    with naming(path, pa.ArrowException), replacing(path) as file:
+        options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+        with pq.ParquetWriter(file, schema_of(source), **options) as writer:
+            for block in source.blocks():
+                writer.write_batch(to_batch(block))
+
+
+def _pieces(path: PathLike, columns: Columns) -> Iterator[TokenVectors]:
+    return from_batches(_batches(path, [columns.vectors]), columns, path)
+
+
+def _batches(path: PathLike, names: list[str]) -> Iterator[Any]:
+    with naming(path, *damaged()), _open(path) as file:
+        documents = file.metadata.num_rows
+        groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
+        size = sum(group.total_byte_size for group in groups)
+        some = min(max(1, BLOCK_BYTES * documents // max(1, size)), 65536)
+        yield from file.iter_batches(some, columns=names)
+
+
+def _open(path: PathLike) -> Any:
+    """The file, with nothing read ahead."""
+    return optional("pyarrow.parquet", "arrow").ParquetFile(os.fspath(path), memory_map=True, pre_buffer=False)

@@ -1,0 +1,125 @@
+"""NumPy files that are not what they should be: an error that names the file and says what is wrong."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from maxsieve import exchange
+
+from .support import npy_bytes, refused
+
+ROWS = np.arange(24, dtype=np.float32).reshape(6, 4)
+
+
+def savez(**arrays: Any) -> Callable[[Path], None]:
+    return lambda path: np.savez(path, **arrays)
+
+
+def pickled(path: Path) -> None:
+    np.save(path, np.array([np.eye(2), None], object), allow_pickle=True)
+
+
+def raw(data: bytes) -> Callable[[Path], None]:
+    return lambda path: path.write_bytes(data) and None
+
+
+def npz_bytes(**arrays: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+NUMPY: dict[str, tuple[str, Callable[[Path], Any], str]] = {
+    "npy: objects": ("it.npy", pickled, "Python objects.*pickle.*never loaded"),
+    "npy: a bare pickle": ("it.npy", raw(pickle.dumps(ROWS)), "not an array in NumPy's format"),
+    "npy: an npz": ("it.npy", raw(npz_bytes(rows=ROWS)), "not an array in NumPy's format"),
+    "npy: empty": ("it.npy", raw(b""), "not an array in NumPy's format"),
+    "npy: one dimension": ("it.npy", raw(npy_bytes(ROWS.ravel())), r"two dimensions .* not shape \(24,\)"),
+    "npy: three dimensions": ("it.npy", raw(npy_bytes(ROWS[None])), r"two dimensions .* not shape \(1, 6, 4\)"),
+    "npy: whole numbers": ("it.npy", raw(npy_bytes(ROWS.astype(int))), "dtype int64"),
+    "npy: truncated": ("it.npy", raw(npy_bytes(ROWS)[:-1]), "truncated: it has 223 bytes, 224 are expected"),
+    "npy: truncated header": ("it.npy", raw(npy_bytes(ROWS)[:40]), "header is damaged"),
+    "npy: bfloat16": ("it.npy", raw(npy_bytes(ROWS.astype(ml_dtypes.bfloat16))), "bfloat16 is lost.*safetensors"),
+    "npy: records": ("it.npy", raw(npy_bytes(np.zeros(3, "f4,i8"))), "not a plain number"),
+    "npz: objects": (
+        "it.npz",
+        savez(rows=np.array([np.eye(2), None], object), lengths=[1]),
+        "'rows.npy'.*never loaded",
+    ),
+    "npz: object ids": (
+        "it.npz",
+        savez(rows=ROWS, lengths=[6], ids=np.array(["a"], object)),
+        "'ids.npy'.*never loaded",
+    ),
+    "npz: no rows": ("it.npz", savez(queries=ROWS), "no array called rows or .*only 'queries': give names="),
+    "npz: no lengths": ("it.npz", savez(rows=ROWS), "no array called lengths or .*only 'rows': give lengths="),
+    "npz: wrong sum": ("it.npz", savez(rows=ROWS, lengths=[2, 2]), "lengths add up to 4, but there are 6 rows"),
+    "npz: wrong rank": ("it.npz", savez(rows=ROWS[0], lengths=[4]), r"not shape \(4,\)"),
+    "npz: float lengths": ("it.npz", savez(rows=ROWS, lengths=[6.0]), "whole numbers"),
+    "npz: few ids": ("it.npz", savez(rows=ROWS, lengths=[6], ids=["a", "b"]), "2 ids for 1 documents"),
+    "npz: float ids": ("it.npz", savez(rows=ROWS, lengths=[6], ids=[1.5]), "a str or an int"),
+    "npz: an npy": ("it.npz", raw(npy_bytes(ROWS)), "not a zip file"),
+    "npz: empty": ("it.npz", raw(b""), "not a zip file"),
+}
+
+
+def test_the_checksum_of_a_compressed_archive(tmp_path: Path) -> None:
+    """The four bytes after the sizes of the first entry of the directory are compared with what was unpacked."""
+    path = tmp_path / "it.npz"
+    np.savez_compressed(path, rows=ROWS, lengths=[6])
+    data = bytearray(path.read_bytes())
+    data[data.index(b"PK\1\2") + 16] ^= 1
+    path.write_bytes(data)
+    refused(path, "CRC")
+
+
+@pytest.mark.parametrize(("name", "write", "words"), NUMPY.values(), ids=NUMPY)
+def test_numpy_files(tmp_path: Path, name: str, write: Callable[[Path], Any], words: str) -> None:
+    write(tmp_path / name)
+    np.save(tmp_path / "it.lengths.npy", [2, 0, 4])
+    refused(tmp_path / name, words)
+
+
+def test_lengths_of_an_npy_file(tmp_path: Path) -> None:
+    path = tmp_path / "it.npy"
+    np.save(path, ROWS)
+    refused(path, r"give lengths=, or beside it one of it\.lengths\.npy, it\.doclens\.npy")
+    refused(path, "lengths add up to 5, but there are 6 rows", lengths=[5])
+    for name, text, words in (
+        ("it.doclens.json", "[1, 2", "is no JSON"),
+        ("it.doclens.json", "[" * 100_000, "is no JSON"),
+        ("it.doclens.json", '{"a": 1}', "a JSON list, not dict"),
+        ("it.doclens.json", "[6, 0.0]", "whole numbers from 0 on"),
+        ("it.doclens.json", "[6, true]", "whole numbers from 0 on"),
+        ("it.doclens.json", f"[{2**64}]", "whole numbers from 0 on"),
+        ("it.lengths.npy", "[6]", "not an array in NumPy's format"),
+    ):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(ValueError, match=words) as caught:
+            exchange.read(path)
+        assert str(tmp_path / name) in str(caught.value)
+
+
+def test_ids_of_an_npy_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "it.npy", ROWS)
+    for text, error, words in (
+        ('["a"', ValueError, "is no JSON"),
+        ('{"a": 1}', ValueError, "a JSON list"),
+        ('["a", 1]', TypeError, "all str or all int"),
+        ("[1.0, 2.0]", TypeError, "a str or an int"),
+        ("[true, false]", TypeError, "a str or an int"),
+        (f"[1, {2**64}]", ValueError, "64 bits"),
+        ("\udcff", ValueError, "is no JSON"),
+    ):
+        (tmp_path / "it.ids.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+        with pytest.raises(error, match=words) as caught:
+            exchange.read(tmp_path / "it.npy", lengths=[3, 3])
+        assert str(tmp_path / "it.ids.json") in str(caught.value)
