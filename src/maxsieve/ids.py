@@ -55,4 +55,5 @@ def positions_of(ids: list[Id], positions: Mapping[Id, int], what: str) -> NDArr
         found = np.fromiter(map(positions.__getitem__, ids), np.int64, len(ids))
     except KeyError as unknown:
         raise KeyError(f"{what}: no document has the id {unknown.args[0]!r}") from None
-    return np.unique(found)
+    found.sort()
+    return found[np.diff(found, prepend=-1) > 0]

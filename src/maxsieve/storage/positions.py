@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, compress, count
 
 from maxsieve.ids import Id
 from maxsieve.storage.directory import MappedPart
@@ -29,11 +29,11 @@ class Positions(Mapping[Id, int]):
         """What to ask for so many ids: the files, or a dict of all once that is cheaper."""
         self._patience -= lookups
         if self._all is None and self._patience < 0:
-            self._all = {one: position for position, one in self._items()}
+            self._all = dict(self._items())
         return self if self._all is None else self._all
 
     def __iter__(self) -> Iterator[Id]:
-        return (one for _, one in self._items())
+        return (one for one, _ in self._items())
 
     def __len__(self) -> int:
         return sum(int(part.alive.sum()) for part in self._parts)
@@ -45,11 +45,9 @@ class Positions(Mapping[Id, int]):
                 return start + place
         raise KeyError(one)
 
-    def _items(self) -> Iterator[tuple[int, Id]]:
+    def _items(self) -> Iterator[tuple[Id, int]]:
         for start, part in zip(self._starts, self._parts, strict=True):
-            for i, (one, alive) in enumerate(zip(part.mapped.ids.to_list(), part.alive.tolist(), strict=True), start):
-                if alive:
-                    yield i, one
+            yield from compress(zip(part.mapped.ids.to_list(), count(start)), part.alive.tolist())
 
 
 class JoinedIds:
