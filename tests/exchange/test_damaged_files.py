@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import scaled
+from long_form import scaled
 from maxsieve import exchange
 
 from .support import NAMES, made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import math
-import os
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import maxsieve as ms
+from long_form import FULL
 from maxsieve import segments
 
 from .support import POLICIES, Rows, answer, answers, bits, contents, eighths, expected, query_of
@@ -354,7 +354,6 @@ class ChangingIndex(RuleBasedStateMachine):
 
 
 TestChangingIndex = ChangingIndex.TestCase
-FULL = os.environ.get("MAXSIEVE_FULL") == "1"
 TestChangingIndex.settings = settings(
     max_examples=2000 if FULL else 200, stateful_step_count=25, deadline=None, derandomize=not FULL
 )

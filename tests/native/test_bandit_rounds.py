@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from conftest import scaled
+from long_form import scaled
 from maxsieve import _core, spec
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import maxsieve as ms
 from cases import Case, make_case
-from conftest import scaled
+from long_form import scaled
 from maxsieve import _core, spec
 
 CHUNKS = 20

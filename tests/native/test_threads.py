@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from conftest import scaled
+from long_form import scaled
 from maxsieve.threads import thread_count
 
 

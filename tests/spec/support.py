@@ -6,7 +6,6 @@ enough in Python's own integers.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -15,7 +14,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-FULL = os.environ.get("MAXSIEVE_FULL") == "1"
+from long_form import FULL, scaled
+
 DIMENSIONS = (1, 3, 31, 130)
 LARGEST = np.float32(2.0**50)
 SCALES = ("normal", "unit", "huge", "denormal", "tiny", "all scales", "mixed rows")
@@ -23,13 +23,8 @@ KINDS = (*SCALES, "one-hot", "small integers", "negative")
 
 
 def examples(count: int) -> settings:
-    """`count` cases a run, the same ones each time; ten times as many, and new ones, when MAXSIEVE_FULL=1."""
-    return settings(deadline=None, max_examples=count * (10 if FULL else 1), derandomize=not FULL, database=None)
-
-
-def scaled(count: int) -> int:
-    """`count`, or ten times as many when MAXSIEVE_FULL=1."""
-    return count * (10 if FULL else 1)
+    """`count` cases a run, the same ones each time; ten times as many, and new ones, in the long form."""
+    return settings(deadline=None, max_examples=scaled(count), derandomize=not FULL, database=None)
 
 
 def rounded_to_float32(x: Fraction) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from conftest import scaled
+from long_form import scaled
 from maxsieve.storage.blocks import ENTRY, FIXED, HEADER_BYTES
 
 from . import damage

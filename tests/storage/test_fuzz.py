@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import maxsieve as ms
-from conftest import FULL
+from long_form import FULL
 
 from . import fuzz_open
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import maxsieve as ms
-from conftest import scaled
+from long_form import scaled
 from maxsieve.storage.manifest import read_manifest
 
 from . import writer

@@ -16,10 +16,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import maxsieve as ms
 from index.support import POLICIES, Rows, answer
+from long_form import FULL
 from maxsieve import segments
 from maxsieve.storage import disk, positions, segment_file
 
-FULL = os.environ.get("MAXSIEVE_FULL") == "1"
 NOT_FOUND, MIXED = r"no document has the id", r"this index has \w+ ids|all str or all int"
 
 
