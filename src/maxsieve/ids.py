@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 Id: TypeAlias = str | int
 
+SMALLEST, LARGEST = -(2**63), 2**63 - 1
+
 
 def to_ids(ids: Any, what: str) -> list[Id]:
     """A list of ids: NumPy integers become int, ``np.str_`` becomes str; bool and everything else is refused.
@@ -21,7 +23,9 @@ def to_ids(ids: Any, what: str) -> list[Id]:
     if isinstance(listed, (str, bytes)) or not isinstance(listed, Iterable):
         raise TypeError(f"{what} must be a list of ids, not {ids!r}")
     checked = list(listed)
-    if set(map(type, checked)) != {str}:
+    kinds = set(map(type, checked))
+    plain = kinds == {str} or (kinds == {int} and SMALLEST <= min(checked) and max(checked) <= LARGEST)
+    if not plain:
         checked = [to_id(one, what) for one in checked]
     if len(set(map(type, checked))) > 1:
         raise TypeError(f"{what} must be all str or all int, not a mixture")
@@ -33,7 +37,7 @@ def to_id(one: Any, what: str) -> Id:
     if isinstance(one, str):
         return str.__str__(one)  # str() would spell out the name of an enum's member
     if isinstance(one, (int, np.integer)) and not isinstance(one, bool):
-        if not -(2**63) <= int(one) < 2**63:
+        if not SMALLEST <= int(one) <= LARGEST:
             raise ValueError(f"{what}: {one} does not fit into 64 bits")
         return int(one)
     raise TypeError(f"{what}: an id is a str or an int, not {one!r}")
