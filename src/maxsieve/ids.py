@@ -24,7 +24,7 @@ def to_ids(ids: Any, what: str) -> list[Id]:
         raise TypeError(f"{what} must be a list of ids, not {ids!r}")
     checked = list(listed)
     kinds = set(map(type, checked))
-    plain = kinds == {str} or (kinds == {int} and SMALLEST <= min(checked) and max(checked) <= LARGEST)
+    plain = kinds == {str} or (kinds == {int} and min(checked) >= SMALLEST and max(checked) <= LARGEST)
     if not plain:
         checked = [to_id(one, what) for one in checked]
     if len(set(map(type, checked))) > 1:
