@@ -147,7 +147,7 @@ class Index:
         >>> "east" in index
         True
         """
-        self._state()
+        self._snapshot  # noqa: B018 - raises when closed
         if ids is None:
             raise TypeError("add needs ids, one for each document")
         known = to_ids(ids, "ids")
@@ -181,7 +181,7 @@ class Index:
         self._storage.close()
 
     def __enter__(self) -> Index:
-        self._state()
+        self._snapshot  # noqa: B018 - raises when closed
         return self
 
     def __exit__(
@@ -190,10 +190,10 @@ class Index:
         self.close()
 
     def __len__(self) -> int:
-        return len(self._state().live)
+        return len(self._snapshot.live)
 
     def __contains__(self, one: object) -> bool:
-        self._state()
+        self._snapshot  # noqa: B018 - raises when closed
         try:
             wanted = to_id(one, "id")
         except (TypeError, ValueError):
@@ -210,23 +210,23 @@ class Index:
     @property
     def dim(self) -> int:
         """Numbers in a vector."""
-        return self._state().dim
+        return self._snapshot.dim
 
     @property
     def tokens(self) -> int:
         """Token vectors of all documents."""
-        state = self._state()
+        state = self._snapshot
         return int(state.lengths[state.alive].sum())
 
     @property
     def nbytes(self) -> int:
         """Bytes held for vectors, codes and bounds; deleted documents count until `compact`."""
-        return sum(segment.nbytes for segment in self._state().segments)
+        return sum(segment.nbytes for segment in self._snapshot.segments)
 
     @property
     def ids(self) -> list[Id]:
         """All ids, in insertion order."""
-        state = self._state()
+        state = self._snapshot
         return [state.ids[i] for i in state.live.tolist()]
 
     def vectors(self, one: Id) -> NDArray[np.float32] | NDArray[np.float16]:
@@ -364,9 +364,6 @@ class Index:
 
     @property
     def _snapshot(self) -> Snapshot:
-        return self._storage.snapshot
-
-    def _state(self) -> Snapshot:
         return self._storage.snapshot
 
 
