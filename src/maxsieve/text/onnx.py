@@ -1,0 +1,118 @@
+"""Token vectors of an ONNX model, by onnxruntime and tokenizers: no torch.
+
+Every text is run by itself on one thread, and the texts are spread over the threads. So a text's vectors are the same
+bits whatever stands beside it, on any number of threads. In a batch they would not be: a quantised model takes the
+scale of its activations over the whole batch. Nothing is padded, and it is not slower.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxsieve.progress import progress_bar
+from maxsieve.text.carriers import sha256
+from maxsieve.text.encoder import F32, Span, TruncationWarning, as_text, as_texts, unit_rows
+from maxsieve.text.onnx_files import Model, OnnxFiles, open_tokenizer
+from maxsieve.text.workers import spread
+from maxsieve.threads import thread_count
+
+
+class _Encoded(NamedTuple):
+    rows: F32
+    length: int
+    """In tokens, special ones included, before the cut."""
+
+
+class OnnxEncoder:
+    """A BERT-like model in a folder with ``tokenizer.json`` and ``model.onnx`` (or one file ``*.onnx``).
+
+    The rows of a text are the model's ``last_hidden_state``, at unit length, without the special tokens that the
+    tokenizer adds. Documents and queries are encoded alike. `max_tokens` counts the special tokens too; by default it
+    is the limit that the folder's ``config.json`` and ``tokenizer_config.json`` state, else 512. Longer texts are
+    cut, with a `TruncationWarning`. `name` is for models that `load_encoder` knows by another name than their folder.
+    """
+
+    def __init__(
+        self, folder: str | Path, *, max_tokens: int | None = None, threads: int | None = None, name: str | None = None
+    ) -> None:
+        self._threads = thread_count(threads)
+        self._files = OnnxFiles.find(Path(folder))
+        self._name = str(self._files.folder) if name is None else name
+        self._max_tokens = self._files.max_tokens(max_tokens)
+        self._tokenizer = open_tokenizer(self._files.tokenizer, self._max_tokens)
+        self._model = Model(self._files.model)
+
+    @property
+    def name(self) -> str:
+        """What `load_encoder` loads again: a built-in model's name, or the folder."""
+        return self._name
+
+    @property
+    def folder(self) -> Path:
+        """Where the model is."""
+        return self._files.folder
+
+    @property
+    def max_tokens(self) -> int:
+        """How many tokens of a text are read, special ones included."""
+        return self._max_tokens
+
+    @cached_property
+    def dim(self) -> int:
+        """How many numbers a row has."""
+        return self._model.dim or self._model.hidden(self._tokenizer.encode("a")).shape[1]
+
+    @cached_property
+    def fingerprint(self) -> dict[str, str]:
+        """The digests of the files, and the limit."""
+        digests = {path.name: sha256(path) for path in self._files.decisive}
+        return {**digests, "max_tokens": str(self._max_tokens)}
+
+    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+        """The rows [L, d] of each text; with `progress`, a bar on standard error."""
+        return self._encode(as_texts(texts), progress=progress)
+
+    def queries(self, texts: Sequence[str]) -> list[F32]:
+        """The rows [L, d] of each text, which are those it has as a document."""
+        return self._encode(as_texts(texts), progress=False)
+
+    def document_spans(self, text: str) -> list[Span]:
+        """One (start, end) per row of ``documents([text])[0]``, counted in characters of the text."""
+        encoding = self._tokenizer.encode(as_text(text))
+        return [encoding.offsets[place] for place in np.flatnonzero(_own(encoding))]
+
+    def query_spans(self, text: str) -> list[Span]:
+        """One (start, end) per row of ``queries([text])[0]``, counted in characters of the text."""
+        return self.document_spans(text)
+
+    def _encode(self, texts: list[str], *, progress: bool) -> list[F32]:
+        with progress_bar("encoding", len(texts), shown=progress) as advance:
+            encoded = spread(self._encode_one, texts, threads=self._threads, done=advance)
+        cut = [length for _, length in encoded if length > self._max_tokens]
+        if cut:
+            warnings.warn(
+                f"{len(cut)} of {len(texts)} texts were cut at {self._max_tokens} tokens; the longest has {max(cut)}",
+                TruncationWarning,
+                stacklevel=3,
+            )
+        return [rows for rows, _ in encoded]
+
+    def _encode_one(self, text: str) -> _Encoded:
+        encoding = self._tokenizer.encode(text)
+        own = _own(encoding)
+        added = len(own) - np.count_nonzero(own)
+        length = len(own) + sum(len(rest.ids) - added for rest in encoding.overflowing)
+        if length == added:
+            return _Encoded(np.empty((0, self.dim), np.float32), length)
+        return _Encoded(unit_rows(self._model.hidden(encoding)[own]), length)
+
+
+def _own(encoding: Any) -> Any:
+    """Which of the tokens are the text's own, not added by the tokenizer."""
+    return np.array(encoding.special_tokens_mask) == 0

@@ -1,0 +1,51 @@
+"""One function for many items, on some threads: for work that lets go of the GIL."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def spread(
+    work: Callable[[Item], Result], items: Sequence[Item], *, threads: int, done: Callable[[int], None]
+) -> list[Result]:
+    """``[work(item) for item in items]``; calls ``done(1)`` after each. The threads end with the call.
+
+    An error, or Ctrl-C, stops the others after the item in hand.
+
+    >>> spread(len, ["a", "bcd"], threads=2, done=lambda _: None)
+    [1, 3]
+    """
+    results: dict[int, Result] = {}
+    places = iter(range(len(items)))
+    one_at_a_time = threading.Lock()
+    stopped = threading.Event()
+
+    def labour() -> None:
+        try:
+            while not stopped.is_set():
+                with one_at_a_time:
+                    place = next(places, None)
+                if place is None:
+                    return
+                results[place] = work(items[place])
+                with one_at_a_time:
+                    done(1)
+        finally:
+            stopped.set()
+
+    if threads == 1 or len(items) < 2:
+        labour()
+    else:
+        with ThreadPoolExecutor(min(threads, len(items))) as crew:
+            try:
+                for job in [crew.submit(labour) for _ in range(threads)]:
+                    job.result()
+            finally:
+                stopped.set()
+    return [results[place] for place in range(len(items))]
