@@ -3,15 +3,17 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+BENCH_VENV := .venv-bench
 NATIVE := CMakeLists.txt $(shell find native -name '*.cpp' -o -name '*.hpp')
+PEERS := benchmarks/requirements.txt benchmarks/requirements-optional.txt
 PYTEST := $(BIN)/python -m pytest
 # Corpora for tests on real data; they are skipped, and say so, where there are none.
 export MAXSIEVE_CORPORA
 
-.PHONY: demo test test-full lint format bench rescored sanitize clean
+.PHONY: demo test test-full lint format bench rescored retrieval sanitize clean
 
 demo: $(VENV)/demo.stamp
-	$(BIN)/python benchmarks/demo.py
+	$(BIN)/maxsieve demo
 
 test: $(VENV)/dev.stamp
 	$(PYTEST) -n 2 --dist worksteal
@@ -30,12 +32,18 @@ format: $(VENV)/dev.stamp
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(filter-out CMakeLists.txt,$(NATIVE))
 
-bench: $(VENV)/dev.stamp
-	$(BIN)/python benchmarks/bench.py $(ARGS)
+# Side by side with other libraries, which have an environment of their own. ARGS="--quick" takes a minute.
+bench: $(BENCH_VENV)/bench.stamp
+	$(BENCH_VENV)/bin/python benchmarks/bench.py $(ARGS)
 
 # Mean number of documents that `Certified` rescores on a real corpus.
 rescored: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/rescored.py $(ARGS)
+
+# nDCG@10 of late interaction and of BM25 on judged collections. The first run encodes them, which takes a while.
+retrieval: $(VENV)/dev.stamp
+	$(BIN)/maxsieve model fetch minilm
+	$(BIN)/python benchmarks/retrieval.py $(ARGS)
 
 # The native tests under AddressSanitizer and UndefinedBehaviorSanitizer, in a build of their own.
 sanitize: $(VENV)/dev.stamp
@@ -43,15 +51,22 @@ sanitize: $(VENV)/dev.stamp
 
 # Only what the demo needs: no test tools.
 $(VENV)/demo.stamp: pyproject.toml $(NATIVE) | $(VENV)
-	$(BIN)/pip install --quiet --editable '.[progress]'
+	$(BIN)/pip install --quiet --editable '.[cli]'
 	touch $@
 
 $(VENV)/dev.stamp: pyproject.toml $(NATIVE) | $(VENV)
 	$(BIN)/pip install --quiet --editable '.[dev]' --config-settings=cmake.define.MAXSIEVE_WERROR=ON
 	touch $@ $(VENV)/demo.stamp
 
-$(VENV):
+# A build folder of its own, too, for the two environments may be made at the same time. An optional peer may fail to install.
+$(BENCH_VENV)/bench.stamp: pyproject.toml $(NATIVE) $(PEERS) | $(BENCH_VENV)
+	$(BENCH_VENV)/bin/pip install --quiet --editable . --config-settings=build-dir=build/bench-{cache_tag} --requirement benchmarks/requirements.txt
+	grep -v '^#' benchmarks/requirements-optional.txt | while read peer; do \
+	  $(BENCH_VENV)/bin/pip install --quiet --constraint benchmarks/requirements.txt "$$peer" || echo "$$peer could not be installed"; done
+	touch $@
+
+$(VENV) $(BENCH_VENV):
 	$(PYTHON) -m venv $@
 
 clean:
-	rm -rf $(VENV) build
+	rm -rf $(VENV) $(BENCH_VENV) build

@@ -8,7 +8,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["structured", "real_vectors"])
+@pytest.mark.parametrize("name", ["maxsieve.structured", "real_vectors"])
 def test_examples_run(name: str) -> None:
     outcome = doctest.testmod(importlib.import_module(name))
     assert outcome.attempted > 0

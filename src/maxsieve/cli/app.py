@@ -1,0 +1,91 @@
+"""The command's tree: every subcommand in its place, and one place where errors become sentences."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from maxsieve.cli.console import prepare_streams, say
+from maxsieve.cli.failures import ExitCode, report_failure
+from maxsieve.cli.notices import noticing
+
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+"""What the parser raises; typer has it from click or brings its own."""
+
+
+class Commands(TyperGroup):
+    """A group whose commands fail with a sentence and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the chosen command."""
+        try:
+            with noticing():
+                result = super().invoke(ctx)
+                sys.stdout.flush()
+            return result
+        except (typer.Exit, typer.Abort, UsageError):
+            raise
+        except (Exception, KeyboardInterrupt) as failure:
+            raise typer.Exit(report_failure(failure)) from failure
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order in which they were added, not by name."""
+        return list(self.commands)
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from maxsieve import __version__
+
+        print(f"maxsieve {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Example:  maxsieve demo")
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")] = False,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error arose.")] = False,
+) -> None:
+    """Searches text by meaning: exact late interaction on ordinary CPUs, offline."""
+    if traceback:
+        os.environ["MAXSIEVE_DEBUG"] = "1"
+
+
+def _register() -> None:
+    from maxsieve.cli import bench, demo, exporting, indexing, maintenance, models, reranking, search
+
+    for module in (indexing, search, reranking, maintenance, exporting, models, bench, demo):
+        module.register(app)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Runs the command line and returns its exit code."""
+    try:
+        prepare_streams()
+        _register()
+        command = typer.main.get_command(app)
+        code = command.main(arguments, prog_name="maxsieve", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else ExitCode.FINE
+    except UsageError as wrong:
+        return _report_usage(wrong)
+    except typer.Abort:
+        return ExitCode.INTERRUPTED
+    except (Exception, KeyboardInterrupt) as failure:
+        return report_failure(failure)
+
+
+def _report_usage(wrong: Any) -> int:
+    context = getattr(wrong, "ctx", None)
+    path = context.command_path if context is not None else "maxsieve"
+    message = wrong.format_message()
+    if message:
+        say(f"{message.rstrip('.')}; see {path} --help")
+    return ExitCode.USAGE

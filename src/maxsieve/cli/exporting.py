@@ -1,0 +1,80 @@
+"""`maxsieve export`: vectors for other programs, or texts as JSON Lines that `maxsieve index` reads again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maxsieve.cli.console import emit, say, shows_progress
+from maxsieve.cli.inputs.source import STDIN
+from maxsieve.cli.opening import open_collection
+from maxsieve.cli.options import AsJson, CollectionPath, Progress
+from maxsieve.progress import progress_bar
+
+if TYPE_CHECKING:
+    from maxsieve.text import Collection
+
+
+def register(app: typer.Typer) -> None:
+    """Puts the command into the tree."""
+    app.command(epilog="Example:  maxsieve export docs.ms docs.jsonl --texts")(export)
+
+
+def export(
+    collection: CollectionPath,
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="Vectors: .npy, .npz, .safetensors, .arrow, .parquet, or a folder. Texts: JSON Lines, or - for "
+            "standard output.",
+            show_default=False,
+        ),
+    ],
+    texts: Annotated[bool, typer.Option("--texts", help="Write ids, texts and metadata, not vectors.")] = False,
+    progress: Progress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a collection's vectors, or its texts, to a file."""
+    if target == STDIN and (not texts or as_json):
+        raise typer.BadParameter("only --texts, without --json, can go to standard output")
+    with open_collection(collection) as found:
+        if not texts:
+            from maxsieve import exchange
+
+            exchange.write(found.index, target)
+        elif target == STDIN:
+            _write_texts(found, lambda line: print(line), progress=False)
+        else:
+            from maxsieve.exchange.files import replacing
+
+            with replacing(target) as file:
+                _write_texts(found, lambda line: file.write(f"{line}\n".encode()), progress=shows_progress(progress))
+        if as_json:
+            emit({"collection": str(collection), "target": target, "documents": len(found)})
+        elif target != STDIN:
+            say(f"{len(found):,} documents written to {Path(target)}")
+
+
+def _write_texts(collection: Collection, write: Callable[[str], Any], *, progress: bool) -> None:
+    sys.stdout.flush()
+    with progress_bar("exporting", len(collection), shown=progress) as advance:
+        for one in collection.ids:
+            write(json.dumps(_line(one, collection.text(one), collection.metadata(one)), ensure_ascii=False))
+            advance(1)
+
+
+def _line(one: Any, text: str, metadata: Any) -> dict[str, Any]:
+    """A document as `maxsieve index` takes it: what was a field beside the text is one again.
+
+    >>> _line("a", "Alpha", {"title": "Alpha"})
+    {'id': 'a', 'text': 'Alpha', 'title': 'Alpha'}
+    """
+    if isinstance(metadata, dict) and not {"_id", "id", "text"} & metadata.keys():
+        return {"id": one, "text": text, **metadata}
+    return {"id": one, "text": text} if metadata is None else {"id": one, "text": text, "metadata": metadata}

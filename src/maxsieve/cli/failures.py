@@ -1,0 +1,82 @@
+"""How commands fail: one sentence on standard error and an exit code, never a traceback unless asked for."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from enum import IntEnum
+
+from maxsieve.cli.console import say
+from maxsieve.errors import DamagedIndexError, IndexLockedError, MaxsieveError, ModelMissingError
+
+
+class ExitCode(IntEnum):
+    """What the command's exit code means; docs/cli.md has the table."""
+
+    FINE = 0
+    FAILED = 1
+    USAGE = 2
+    DAMAGED = 3
+    LOCKED = 4
+    MODEL_MISSING = 5
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+
+
+def report_failure(failure: BaseException) -> ExitCode:
+    """Says what went wrong, and gives the code to exit with."""
+    if isinstance(failure, BrokenPipeError):
+        _forget_stdout()
+        return ExitCode.PIPE_CLOSED
+    if os.environ.get("MAXSIEVE_DEBUG"):
+        traceback.print_exception(type(failure), failure, failure.__traceback__)
+    elif isinstance(failure, KeyboardInterrupt):
+        say(str(failure) or "interrupted")
+    else:
+        say(sentence(failure))
+    return exit_code(failure)
+
+
+def exit_code(failure: BaseException) -> ExitCode:
+    """The code for an error.
+
+    >>> exit_code(IndexLockedError("it")), exit_code(ValueError("it"))
+    (<ExitCode.LOCKED: 4>, <ExitCode.FAILED: 1>)
+    """
+    if isinstance(failure, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    if isinstance(failure, DamagedIndexError):
+        return ExitCode.DAMAGED
+    if isinstance(failure, IndexLockedError):
+        return ExitCode.LOCKED
+    return ExitCode.MODEL_MISSING if isinstance(failure, ModelMissingError) else ExitCode.FAILED
+
+
+def sentence(failure: BaseException) -> str:
+    """What an error says.
+
+    >>> sentence(KeyError("delete: no document has the id 'x'"))
+    "delete: no document has the id 'x'"
+    >>> sentence(FileNotFoundError(2, "No such file or directory", "corpus.jsonl"))
+    'corpus.jsonl: No such file or directory'
+    >>> sentence(ZeroDivisionError("division by zero"))
+    'unexpected ZeroDivisionError: division by zero (MAXSIEVE_DEBUG=1 shows where)'
+    """
+    if isinstance(failure, KeyError) and len(failure.args) == 1:
+        text = str(failure.args[0])
+    elif isinstance(failure, OSError) and failure.filename is not None and failure.strerror:
+        text = f"{failure.filename}: {failure.strerror}"
+    else:
+        text = str(failure)
+    expected = (MaxsieveError, ValueError, TypeError, KeyError, OSError, ImportError)
+    if not isinstance(failure, expected) or not text:
+        text = f"unexpected {type(failure).__name__}: {text} (MAXSIEVE_DEBUG=1 shows where)"
+    return text.strip()
+
+
+def _forget_stdout() -> None:
+    """Nobody reads: what is still buffered must not fail again when the interpreter ends."""
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, sys.stdout.fileno())
+    os.close(silent)

@@ -1,0 +1,59 @@
+"""JSON Lines: one object on each line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from maxsieve.cli.inputs.lines import decoded, numbered
+from maxsieve.cli.inputs.record import BadRecord, Fields, Found, Place, Record
+
+
+def read_jsonl(lines: Iterable[bytes], source: str, fields: Fields) -> Found:
+    """Each line is a document.
+
+    >>> [record.id for record in read_jsonl([b'{"id": "a", "text": "Alpha"}'], "it", Fields())]
+    ['a']
+    """
+    for place, line in numbered(lines, source):
+        yield _document(line, place, fields)
+
+
+def _document(line: bytes, place: Place, fields: Fields) -> Record | BadRecord:
+    try:
+        return fields.record(to_object(line, place), place)
+    except BadRecord as bad:
+        return bad
+
+
+def to_object(line: bytes, place: Place) -> dict[str, Any]:
+    """The object on a line, or a `BadRecord` that says what is there instead.
+
+    >>> to_object(b'{"a": ', Place("it", "line", 1))
+    Traceback (most recent call last):
+    maxsieve.cli.inputs.record.BadRecord: it, line 1: not JSON: Expecting value at character 7
+    """
+    text = decoded(line, place)
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as problem:
+        raise BadRecord(place, f"not JSON: {problem.msg} at character {problem.pos + 1}{_hint(text)}") from None
+    except (ValueError, RecursionError) as problem:
+        raise BadRecord(place, f"not JSON: {problem}") from None
+    if not isinstance(value, dict):
+        raise BadRecord(place, f"a JSON object is expected, not {_kind(value)}{_hint(text)}")
+    return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number that JSON knows")
+
+
+def _kind(value: Any) -> str:
+    kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+    return kinds.get(type(value), "a number")
+
+
+def _hint(text: str) -> str:
+    return "; if this is one array of documents: jq -c '.[]' makes lines of it" if text.lstrip()[:1] == "[" else ""

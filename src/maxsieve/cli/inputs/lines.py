@@ -1,0 +1,62 @@
+"""Lines of bytes, decoded one by one so that a bad one can be named and skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from maxsieve.cli.inputs.record import BadRecord, Found, Place, Record
+
+BOM = b"\xef\xbb\xbf"
+WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def numbered(lines: Iterable[bytes], source: str) -> Iterator[tuple[Place, bytes]]:
+    r"""The lines that are not blank, without their ends and the first one's BOM, and where they stand.
+
+    >>> [(place.number, line) for place, line in numbered([b"one\r\n", b" \n", b"two"], "it")]
+    [(1, b'one'), (3, b'two')]
+    """
+    for number, line in enumerate(unmarked(lines, source), start=1):
+        stripped = line.rstrip(b"\r\n")
+        if stripped.strip():
+            yield Place(source, "line", number), stripped
+
+
+def unmarked(lines: Iterable[bytes], source: str) -> Iterator[bytes]:
+    """The lines without a byte order mark; UTF-16 is refused."""
+    iterator = iter(lines)
+    first = next(iterator, b"")
+    if first.startswith(WIDE_BOMS):
+        raise ValueError(f"{source} is UTF-16; convert it first: iconv -f utf-16 -t utf-8")
+    return chain([first.removeprefix(BOM)], iterator) if first else iterator
+
+
+def decoded(line: bytes, place: Place) -> str:
+    """The line as text; `BadRecord` if it is not UTF-8."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError as problem:
+        raise BadRecord(place, not_utf8(problem)) from None
+
+
+def not_utf8(problem: UnicodeDecodeError) -> str:
+    """What to say of bytes that are not UTF-8."""
+    return f"not UTF-8 (byte {problem.object[problem.start]:#04x} at {problem.start})"
+
+
+def read_lines(lines: Iterable[bytes], source: str) -> Found:
+    r"""Each line that is not blank is a document, without an id.
+
+    >>> [record.text for record in read_lines([b"one\n", b"\n", b"two\n"], "it")]
+    ['one', 'two']
+    """
+    for place, line in numbered(lines, source):
+        yield _document(line, place)
+
+
+def _document(line: bytes, place: Place) -> Record | BadRecord:
+    try:
+        return Record(None, decoded(line, place).strip(), None, place)
+    except BadRecord as bad:
+        return bad

@@ -1,0 +1,73 @@
+"""Parquet, through pyarrow, which is an extra."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from maxsieve.cli.inputs.record import DEFAULT_IDS, BadRecord, Fields, Found, Place
+
+BATCH_ROWS = 1024
+
+
+def read_parquet(path: Path, fields: Fields) -> Found:
+    """Each row is a document; what JSON has no form for (dates, decimals) is kept as text."""
+    from maxsieve.exchange.files import optional
+
+    pa, pq = optional("pyarrow", "arrow"), optional("pyarrow.parquet", "arrow")
+    source = str(path)
+    number = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(BATCH_ROWS, columns=_wanted(file.schema_arrow.names, source, fields)):
+                for row in batch.to_pylist():
+                    number += 1
+                    place = Place(source, "row", number)
+                    try:
+                        plain = {name: _plain(value, name) for name, value in row.items()}
+                    except ValueError as problem:
+                        yield BadRecord(place, str(problem))
+                        continue
+                    yield fields.record(plain, place)
+    except (pa.ArrowException, OSError) as problem:
+        raise ValueError(f"{source} can't be read as Parquet: {str(problem).splitlines()[0]}") from problem
+
+
+def count_rows(path: Path) -> int | None:
+    """How many rows the file says it has."""
+    from maxsieve.exchange.files import optional
+
+    try:
+        return int(optional("pyarrow.parquet", "arrow").read_metadata(path).num_rows)
+    except (ImportError, OSError, ValueError):
+        return None
+
+
+def _wanted(names: list[str], source: str, fields: Fields) -> list[str] | None:
+    if fields.text not in names:
+        listed = ", ".join(map(repr, names))
+        raise ValueError(f"{source}: there is no column {fields.text!r} but {listed}; name one by --text-field")
+    if fields.keep is None:
+        return None
+    needed = {fields.text, fields.title, *([fields.id] if fields.id else DEFAULT_IDS), *fields.keep}
+    return [name for name in names if name in needed]
+
+
+def _plain(value: Any, name: str) -> Any:
+    """As JSON can hold it."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, bytes):
+        raise ValueError(f"the column {name!r} holds bytes; keep only other columns by --keep")
+    if isinstance(value, dict):
+        return {str(key): _plain(one, name) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one, name) for one in value]
+    try:
+        return json.loads(json.dumps(value))
+    except TypeError:
+        return str(value)

@@ -1,0 +1,130 @@
+"""One document of an input: its id, its text, its other fields, and where it stood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+DEFAULT_IDS = ("_id", "id")
+
+
+class Place(NamedTuple):
+    """Where something stands in an input.
+
+    >>> str(Place("corpus.jsonl", "line", 7))
+    'corpus.jsonl, line 7'
+    """
+
+    source: str
+    unit: str = ""
+    number: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.source}, {self.unit} {self.number}" if self.unit else self.source
+
+
+class Record(NamedTuple):
+    """A document as it was found. Without an id of its own, None."""
+
+    id: str | None
+    text: str
+    metadata: dict[str, Any] | None
+    place: Place
+
+
+class BadRecord(ValueError):  # noqa: N818 - as the user meets it: a line, a row or a file that is not a document
+    """A piece of the input that is no document, and why. Readers yield it and go on, so that it can be skipped."""
+
+    def __init__(self, place: Place, problem: str) -> None:
+        super().__init__(f"{place}: {problem}")
+        self.place, self.problem = place, problem
+
+
+Found: TypeAlias = Iterator[Record | BadRecord]
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Which fields mean what. ``keep`` names those that become metadata; None: all others do."""
+
+    id: str | None = None
+    text: str = "text"
+    title: str = "title"
+    keep: tuple[str, ...] | None = None
+
+    def record(self, row: Mapping[str, Any], place: Place) -> Record | BadRecord:
+        r"""The document in a row of fields. A title is put in front of the text, and stays in the metadata.
+
+        >>> place = Place("it")
+        >>> Fields().record({"id": 7, "title": "Seven", "text": "A number.", "odd": True}, place)[:3]
+        ('7', 'Seven\nA number.', {'title': 'Seven', 'odd': True})
+        >>> Fields().record({"id": 7, "body": "A number."}, place)
+        BadRecord("it: there is no field 'text' (but 'id', 'body'); name the one with the text by --text-field")
+        """
+        try:
+            identity, id_field = self._id(row)
+            text, title = self._text(row)
+        except ValueError as problem:
+            return BadRecord(place, str(problem))
+        others = [name for name in row if name not in (id_field, self.text)]
+        if self.keep is not None:
+            others = [name for name in others if name in self.keep]
+        metadata = {name: row[name] for name in others if row[name] is not None}
+        return Record(identity, with_title(title, text), metadata or None, place)
+
+    def _id(self, row: Mapping[str, Any]) -> tuple[str | None, str | None]:
+        name = self.id or next((name for name in DEFAULT_IDS if name in row), None)
+        if name is None:
+            return None, None
+        if name not in row:
+            raise ValueError(f"there is no field {name!r} for the id ({_but(row)})")
+        value = row[name]
+        if isinstance(value, bool) or not isinstance(value, (str, int)):
+            raise ValueError(f"the id in {name!r} is {_shown(value)}; it must be text or a whole number")
+        if value == "":
+            raise ValueError(f"the id in {name!r} is empty")
+        return _encodable(str(value), name), name
+
+    def _text(self, row: Mapping[str, Any]) -> tuple[str, str]:
+        if self.text not in row:
+            raise ValueError(
+                f"there is no field {self.text!r} ({_but(row)}); name the one with the text by --text-field"
+            )
+        text, title = row[self.text], row.get(self.title)
+        if not isinstance(text, str):
+            raise ValueError(f"the field {self.text!r} is {_shown(text)}; it must be text")
+        if title is not None and not isinstance(title, str):
+            raise ValueError(f"the field {self.title!r} is {_shown(title)}; it must be text")
+        return _encodable(text, self.text), _encodable(title or "", self.title)
+
+
+def with_title(title: str, text: str) -> str:
+    r"""The text that is indexed: the title comes first, unless the text starts with it already.
+
+    >>> with_title("A", "b"), with_title("A", "A\nb"), with_title("", "b")
+    ('A\nb', 'A\nb', 'b')
+    """
+    title = title.strip()
+    return text if not title or text.startswith(title) else f"{title}\n{text}"
+
+
+def _encodable(text: str, name: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        raise ValueError(
+            f"the field {name!r} is not valid text: half a surrogate pair at character {problem.start}"
+        ) from None
+    return text
+
+
+def _but(row: Mapping[str, Any]) -> str:
+    return "but " + ", ".join(repr(name) for name in list(row)[:8]) if row else "nor any other"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "null"
+    shown = repr(value)
+    return shown if len(shown) <= 40 else shown[:39] + "…"

@@ -1,0 +1,79 @@
+"""CSV and TSV with a header."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from maxsieve.cli.inputs.lines import unmarked
+from maxsieve.cli.inputs.record import BadRecord, Fields, Found, Place
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+LONGEST_FIELD = 1 << 26
+"""Characters; more is a quote that was never closed."""
+
+
+def read_csv(lines: Iterable[bytes], source: str, fields: Fields) -> Found:
+    r"""Each row after the header is a document; quoted fields may span lines.
+
+    >>> [record.text for record in read_csv([b"id,text\n", b'a,"Alpha,\n', b'beta"\n'], "it", Fields())]
+    ['Alpha,\nbeta']
+    """
+    return _rows(csv.reader(_text(lines, source), strict=True), source, fields)
+
+
+def read_tsv(lines: Iterable[bytes], source: str, fields: Fields) -> Found:
+    r"""Each line after the header is a document. Quotes mean nothing: one in a text must not swallow the next lines.
+
+    >>> [record.text for record in read_tsv([b"id\ttext\n", b'a\t"Alpha\n'], "it", Fields())]
+    ['"Alpha']
+    """
+    reader = csv.reader(_text(lines, source), delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
+    return _rows(reader, source, fields)
+
+
+def _rows(reader: Reader, source: str, fields: Fields) -> Found:
+    csv.field_size_limit(LONGEST_FIELD)
+    header: list[str] | None = None
+    while True:
+        place = Place(source, "line", reader.line_num + 1)
+        try:
+            row = next(reader, None)
+        except csv.Error as problem:
+            yield BadRecord(place, f"not a row of the table: {problem}")
+            continue
+        if row is None:
+            return
+        if not any(value.strip() for value in row):
+            continue
+        if header is None:
+            header = _header(row, source, fields)
+        elif undecoded := next((value for value in row if not _is_text(value)), None):
+            yield BadRecord(place, f"not UTF-8 in {undecoded[:40]!a}")
+        elif len(row) != len(header):
+            yield BadRecord(place, f"{len(row)} fields, but the header has {len(header)}")
+        else:
+            yield fields.record(dict(zip(header, row, strict=True)), place)
+
+
+def _text(lines: Iterable[bytes], source: str) -> Iterator[str]:
+    """Decoded so that bytes that are not UTF-8 survive until their row is known."""
+    return (line.decode(errors="surrogateescape") for line in unmarked(lines, source))
+
+
+def _is_text(value: str) -> bool:
+    return value.isascii() or not any("\udc80" <= letter <= "\udcff" for letter in value)
+
+
+def _header(row: list[str], source: str, fields: Fields) -> list[str]:
+    names = [name.strip() for name in row]
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"{source}: the header has the column {repeated!r} twice")
+    for wanted, option in ((fields.text, "--text-field"), (fields.id, "--id-field")):
+        if wanted is not None and wanted not in names:
+            listed = ", ".join(map(repr, names))
+            raise ValueError(f"{source}: the header has no column {wanted!r} but {listed}; name one by {option}")
+    return names

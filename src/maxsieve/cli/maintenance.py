@@ -1,0 +1,94 @@
+"""`maxsieve delete`, `info`, `verify` and `compact`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from maxsieve.cli.console import emit, shows_progress
+from maxsieve.cli.inputs.lines import decoded, numbered
+from maxsieve.cli.inputs.source import STDIN, opened
+from maxsieve.cli.opening import bytes_text, id_reader, open_collection
+from maxsieve.cli.options import AsJson, CollectionPath, Progress
+
+
+def register(app: typer.Typer) -> None:
+    """Puts the commands into the tree."""
+    app.command(epilog="Example:  maxsieve delete docs.ms d17 d18")(delete)
+    app.command(epilog="Example:  maxsieve info docs.ms")(info)
+    app.command(epilog="Example:  maxsieve verify docs.ms && echo fine")(verify)
+    app.command(epilog="Example:  maxsieve compact docs.ms")(compact)
+
+
+def delete(
+    collection: CollectionPath,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="ID", help="Or - for one a line.", show_default="standard input")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete documents by id: all of them or, if one is unknown, none."""
+    if not ids and sys.stdin.isatty():
+        raise typer.BadParameter("name an ID, or pipe ids in")
+    with open_collection(collection) as found:
+        if not ids or ids == [STDIN]:
+            with opened(STDIN) as lines:
+                ids = [decoded(line, place).strip() for place, line in numbered(lines, "standard input")]
+        wanted = list(dict.fromkeys(map(id_reader(found), ids)))
+        found.delete(wanted)
+        if as_json:
+            emit({"collection": str(collection), "deleted": len(wanted), "documents": len(found)})
+        else:
+            print(f"{collection}: {len(wanted):,} deleted, {len(found):,} documents left")
+
+
+def info(collection: CollectionPath, as_json: AsJson = False) -> None:
+    """Say what a collection holds and how its vectors are made."""
+    with open_collection(collection) as found:
+        facts = found.info()
+    if as_json:
+        emit(facts)
+        return
+    encoder = facts["encoder"]
+    rows = {
+        "documents": f"{facts['documents']:,}" + (f" ({facts['deleted']:,} deleted)" if facts["deleted"] else ""),
+        "tokens": f"{facts['tokens']:,}",
+        "size": f"{bytes_text(facts['bytes'])} in {facts['segments']:,} segments",
+        "vectors": f"{facts['dim']} dimensions, {facts['store']}",
+        "projection": _short(facts["projection"] or "none"),
+        "encoder": f"{encoder['name']}, {encoder['dim']} dimensions",
+        **{f"  {key}": _short(value) for key, value in encoder["fingerprint"].items()},
+        "folder": facts["path"],
+    }
+    margin = max(map(len, rows)) + 2
+    for name, value in rows.items():
+        print(f"{name:<{margin}}{value}")
+
+
+def verify(collection: CollectionPath, progress: Progress = None, as_json: AsJson = False) -> None:
+    """Read everything and compare checksums; exit with 3 if something is damaged."""
+    with open_collection(collection) as found:
+        found.verify(progress=shows_progress(progress))
+        if as_json:
+            emit({"collection": str(collection), "damaged": False, "documents": len(found)})
+        else:
+            print(f"{collection}: {len(found):,} documents, all checksums agree")
+
+
+def compact(collection: CollectionPath, progress: Progress = None, as_json: AsJson = False) -> None:
+    """Give back the room of deleted documents and merge small files."""
+    with open_collection(collection) as found:
+        before = found.index.nbytes
+        found.compact(progress=shows_progress(progress))
+        after = found.index.nbytes
+    if as_json:
+        emit({"collection": str(collection), "bytes_before": before, "bytes_after": after})
+    else:
+        print(f"{collection}: {bytes_text(after)}, {bytes_text(before)} before")
+
+
+def _short(digest: str) -> str:
+    """Enough of a digest to tell it from others; ``--json`` has all of it."""
+    return f"{digest[:16]}…" if len(digest) == 64 else digest

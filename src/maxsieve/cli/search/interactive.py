@@ -1,0 +1,116 @@
+"""A conversation: a query a line, with line editing and a history that is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from maxsieve.cli.console import printable, say
+from maxsieve.cli.failures import sentence
+from maxsieve.cli.show import show_answer
+from maxsieve.cli.show.answer import heading
+from maxsieve.cli.show.marks import marks_of
+from maxsieve.cli.show.snippet import STYLES
+
+if TYPE_CHECKING:
+    from maxsieve.text import TextHits
+
+PROMPT = "> "
+HISTORY_LINES = 1000
+HELP = "Type a query. :show N shows hit N in full, :k N asks for N hits, Ctrl-D ends."
+
+
+class Conversation:
+    """Answers queries until there are no more."""
+
+    def __init__(
+        self,
+        console: Console,
+        search: Callable[[str, int], TextHits],
+        k: int,
+        show: Callable[[Console, TextHits], None] = show_answer,
+    ) -> None:
+        self._console, self._search, self._k, self._show = console, search, k, show
+        self._last: TextHits | None = None
+
+    def run(self) -> None:
+        """Until :quit or the end of the input. Ctrl-C gives up the line or the search, not the conversation."""
+        self._console.print(Text(HELP, "dim"), soft_wrap=True)
+        with _history():
+            while self._go_on():
+                pass
+
+    def _go_on(self) -> bool:
+        """One line; False after the last."""
+        try:
+            line = input(PROMPT).strip()
+            if line in (":quit", ":q", ":exit"):
+                return False
+            self._answer(line)
+        except EOFError:
+            print()
+            return False
+        except KeyboardInterrupt:
+            print()
+        return True
+
+    def _answer(self, line: str) -> None:
+        command, _, argument = line.partition(" ")
+        if not line:
+            return
+        try:
+            if command == ":k":
+                self._k = _positive(argument)
+            elif command == ":show":
+                self._show_in_full(_positive(argument))
+            elif command.startswith(":"):
+                self._console.print(HELP, soft_wrap=True)
+            else:
+                self._last = self._search(line, self._k)
+                self._show(self._console, self._last)
+        except (ValueError, OSError) as problem:
+            say(sentence(problem))
+
+    def _show_in_full(self, rank: int) -> None:
+        if self._last is None or rank > len(self._last):
+            raise ValueError(f"there is no hit {rank}; search first")
+        hit = self._last.hit(rank - 1)
+        name, skip = heading(hit.id, hit.text, hit.metadata)
+        if not skip:
+            self._console.print(Text(printable(name), "bold"))
+        shown = Text("\n".join(map(printable, hit.text.split("\n"))))
+        for mark in marks_of(self._last.explain(rank - 1)):
+            shown.stylize(STYLES[mark.grade], mark.start, mark.end)
+        self._console.print(shown)
+
+
+def _positive(argument: str) -> int:
+    if not argument.strip().isdecimal() or int(argument) < 1:
+        raise ValueError(f"a number from 1 on is expected, not {argument.strip()!r}")
+    return int(argument)
+
+
+@contextmanager
+def _history() -> Iterator[None]:
+    """Line editing, where Python has it, and the lines of earlier conversations."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+    from maxsieve.text.cache import cache_folder
+
+    path = cache_folder() / "history"
+    with suppress(OSError):
+        readline.read_history_file(path)
+    readline.set_history_length(HISTORY_LINES)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            readline.write_history_file(path)

@@ -1,0 +1,130 @@
+"""The part of a document that shows best why it matched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from maxsieve.cli.console import printable
+from maxsieve.cli.show.marks import Mark
+
+STYLES = ("", "underline", "bold cyan", "bold black on cyan")
+"""By grade."""
+
+WIDE = "\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U0001f000-\U0003ffff"
+REACH = 2000
+"""Characters after the last mark among which the snippet is looked for."""
+
+ELLIPSIS = "…"
+
+
+class Piece(NamedTuple):
+    """Characters that stay together, the cells they take, whether white space is before them, and their strength."""
+
+    start: int
+    end: int
+    cells: int
+    spaced: bool
+    strength: float
+
+
+def snippet(text: str, marks: Sequence[Mark], width: int, lines: int, *, skip: int = 0) -> Text:
+    """At most ``lines`` lines of ``width`` cells, from where the marks are densest; ``skip`` leaves out the beginning.
+
+    >>> snippet("alpha beta " * 40 + "gamma", [Mark(440, 445, 1.0)], 20, 1).plain
+    '… alpha beta gamma'
+    """
+    marks = [mark for mark in marks if mark.grade]
+    reach = max((mark.end for mark in marks), default=skip) + REACH
+    pieces = _pieces(text, marks, skip, reach, max(1, width - 4))
+    rows = _best_rows(text, pieces, width, lines)
+    shown = Text()
+    for number, row in enumerate(rows):
+        shown.append("\n" if number else "")
+        if number == 0 and row and row[0].start > pieces[0].start:
+            shown.append(f"{ELLIPSIS} ")
+        for position, piece in enumerate(row):
+            shown.append(" " if position and piece.spaced else "")
+            shown.append_text(_styled(text, piece, marks))
+    if rows and rows[-1] and text[rows[-1][-1].end :].strip():
+        shown.append(f" {ELLIPSIS}")
+    return shown
+
+
+def _pieces(text: str, marks: Sequence[Mark], start: int, end: int, longest: int) -> list[Piece]:
+    """What is never broken: words, parts of an endless word, single characters of a script that writes no words."""
+    pieces: list[Piece] = []
+    pattern = re.compile(f"[{WIDE}]|[^\\s{WIDE}]{{1,{longest}}}")
+    upcoming = [mark for mark in marks if mark.start >= start]
+    place = 0
+    for found in pattern.finditer(text, start, min(end, len(text))):
+        while place < len(upcoming) and upcoming[place].end <= found.start():
+            place += 1
+        inside = (mark.strength for mark in upcoming[place : place + 8] if mark.start < found.end())
+        spaced = found.start() > 0 and text[found.start() - 1].isspace()
+        cells = cell_len(printable(found.group()))
+        pieces.append(Piece(found.start(), found.end(), cells, spaced, sum(inside)))
+    return pieces
+
+
+def _best_rows(text: str, pieces: list[Piece], width: int, lines: int) -> list[list[Piece]]:
+    """The rows of pieces with the most strength. If little is lost, they start where the text or a sentence does."""
+    if not pieces:
+        return []
+    cells = width * lines
+    ends = _ends(pieces, cells)
+    total = [0.0]
+    for piece in pieces:
+        total.append(total[-1] + piece.strength)
+    strengths = [total[end] - total[start] for start, end in enumerate(ends)]
+    good = 0.9 * max(strengths)
+
+    def worth(start: int) -> tuple[bool, bool, float]:
+        begins = start == 0 or text[pieces[start - 1].end - 1] in ".!?:"
+        return start == 0, begins, strengths[start]
+
+    start = max((start for start, strength in enumerate(strengths) if strength >= good), key=worth)
+    return _rows(pieces, start, width, lines)
+
+
+def _ends(pieces: list[Piece], cells: int) -> list[int]:
+    """For each piece, where the pieces end that fit from it on; a tenth of the room is left for the ends of lines."""
+    ends, end, used = [], 0, 0
+    for start in range(len(pieces)):
+        while end < len(pieces) and used + pieces[end].cells + pieces[end].spaced <= cells * 9 // 10:
+            used += pieces[end].cells + pieces[end].spaced
+            end += 1
+        end = max(end, start + 1)
+        ends.append(end)
+        used = max(0, used - pieces[start].cells - pieces[start].spaced)
+    return ends
+
+
+def _rows(pieces: list[Piece], start: int, width: int, lines: int) -> list[list[Piece]]:
+    rows: list[list[Piece]] = [[]]
+    used = 2 if start else 0
+    for position in range(start, len(pieces)):
+        piece = pieces[position]
+        needed = piece.cells + (piece.spaced and bool(rows[-1]))
+        last = len(rows) == lines
+        if used + needed > width - (2 if last and position + 1 < len(pieces) else 0) and rows[-1]:
+            if last:
+                break
+            rows.append([])
+            used, needed = 0, piece.cells
+        rows[-1].append(piece)
+        used += needed
+    return rows
+
+
+def _styled(text: str, piece: Piece, marks: Sequence[Mark]) -> Text:
+    shown = Text(printable(text[piece.start : piece.end]))
+    for mark in marks:
+        if mark.start < piece.end and piece.start < mark.end:
+            first, last = max(mark.start, piece.start) - piece.start, min(mark.end, piece.end) - piece.start
+            shown.stylize(STYLES[mark.grade], first, last)
+    return shown

@@ -1,0 +1,67 @@
+"""The command line as a subprocess."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+COMMAND = [sys.executable, "-m", "maxsieve.cli"]
+TIMEOUT = 300
+
+
+@dataclass
+class CommandLine:
+    """Runs ``maxsieve`` in a folder, with the tiny model, a cache of its own and no network."""
+
+    folder: Path
+    model: Path
+    cache: Path
+    extra: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment; nothing of the caller's terminal leaks in."""
+        unwanted = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "MAXSIEVE_DEBUG", "PYTHONWARNINGS")
+        kept = {name: value for name, value in os.environ.items() if name not in unwanted}
+        return {**kept, "MAXSIEVE_CACHE": str(self.cache), "PIP_NO_INDEX": "1", "TERM": "xterm", **self.extra}
+
+    def __call__(self, *arguments: str, stdin: str | bytes = b"", code: int = 0) -> subprocess.CompletedProcess[str]:
+        """Runs it; the exit code must be this one, and errors never show a traceback."""
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        command = self.command(*arguments)
+        done = subprocess.run(command, input=given, capture_output=True, cwd=self.folder, env=self.env, timeout=TIMEOUT)
+        out, err = done.stdout.decode(), done.stderr.decode()
+        assert done.returncode == code, f"exit code {done.returncode}\n{out}\n{err}"
+        assert "Traceback" not in err
+        return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+    def json(self, *arguments: str, stdin: str | bytes = b"") -> list[Any]:
+        """The lines of JSON that it answers with ``--json``."""
+        return [json.loads(line) for line in self(*arguments, "--json", stdin=stdin).stdout.splitlines()]
+
+    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+        """Starts it."""
+        return subprocess.Popen(self.command(*arguments), cwd=self.folder, env=self.env, **options)
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command in full; those that choose an encoder get the tiny model unless they name one."""
+        chooses = arguments[:1] in (("index",), ("rerank",)) and "--encoder" not in arguments
+        return [*COMMAND, *arguments, *(["--encoder", str(self.model)] if chooses else [])]
+
+    def write(self, name: str, content: str | bytes) -> str:
+        """A file in the folder; its name."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return name
+
+
+def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """A file of JSON Lines."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -1,0 +1,94 @@
+"""A conversation on a terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import termios
+import time
+
+from cli.support import TIMEOUT, CommandLine
+
+
+def _take_terminal() -> None:
+    """In the child: Ctrl-C in its terminal is meant for it."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+class Terminal:
+    """A terminal with the command in it."""
+
+    def __init__(self, line: CommandLine, *arguments: str) -> None:
+        self._ours, theirs = pty.openpty()
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+        self.process = line.start(*arguments, **streams, start_new_session=True, preexec_fn=_take_terminal)
+        os.close(theirs)
+        self._read = ""
+
+    def expect(self, pattern: str) -> str:
+        """What came up to the pattern."""
+        deadline = time.monotonic() + TIMEOUT
+        while (found := re.search(pattern, self._read)) is None:
+            assert time.monotonic() < deadline, self._read
+            if select.select([self._ours], [], [], 0.1)[0]:
+                try:
+                    self._read += os.read(self._ours, 65536).decode(errors="replace")
+                except OSError:
+                    raise AssertionError(f"it ended: {self._read}") from None
+        before, self._read = self._read[: found.end()], self._read[found.end() :]
+        return before
+
+    def type(self, text: str) -> None:
+        """Keys."""
+        os.write(self._ours, text.encode())
+
+    def wait(self) -> int:
+        """Waits for the end; the exit code."""
+        return self.process.wait(TIMEOUT)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+
+
+def test_a_conversation(docs: CommandLine) -> None:
+    docs.extra["TERM"] = "dumb"  # no styles between the words
+    with Terminal(docs, "search", "docs.ms", "-k", "1") as terminal:
+        terminal.expect("> ")
+        terminal.type("red fox\n")
+        assert "1  2.00  The fox (fox)" in terminal.expect("exact among 3 documents")
+        terminal.expect("> ")
+        terminal.type(":show 1\n")
+        terminal.expect("A red fox by the river")
+        terminal.expect("> ")
+        terminal.type(":k 2\n")
+        terminal.expect("> ")
+        terminal.type(":k none\n")
+        terminal.expect("a number from 1 on is expected")
+        terminal.expect("> ")
+        terminal.type("half a line\x03")  # Ctrl-C gives up the line only
+        terminal.expect("> ")
+        terminal.type("green tea\n")
+        terminal.expect("\n2  ")
+        terminal.expect("exact among 3 documents")
+        terminal.expect("> ")
+        terminal.type("\x04")
+        assert terminal.wait() == 0
+    assert (docs.cache / "history").read_text().splitlines()[-1] == "green tea"
+
+
+def test_progress_is_drawn_on_a_terminal_only(line: CommandLine) -> None:
+    line.write("it.txt", "red fox")
+    assert line("index", "a.ms", "it.txt", "--dim", "0").stderr == ""
+    assert "1/1" in line("index", "b.ms", "it.txt", "--dim", "0", "--progress").stderr
+    with Terminal(line, "index", "c.ms", "it.txt", "--dim", "0") as terminal:
+        terminal.expect("1/1")
+        terminal.expect("c.ms: 1 added")
+        assert terminal.wait() == 0

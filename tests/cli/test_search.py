@@ -1,0 +1,137 @@
+"""What comes out: hits for people, for programs, for trec_eval."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+
+import pytest
+
+from cli.support import CommandLine, write_jsonl
+
+
+def test_hits_for_people(docs: CommandLine) -> None:
+    shown = docs("search", "docs.ms", "red", "fox", "-k", "2").stdout.splitlines()
+    assert shown[0].split(maxsplit=2)[::2] == ["1", "The fox (fox)"]
+    assert shown[1].strip() == "A red fox by the river."
+    assert shown[-1].startswith("exact among 3 documents · ")
+    assert "\x1b" not in "".join(shown)
+    assert max(map(len, shown)) <= 80
+
+
+def test_hits_for_programs(docs: CommandLine) -> None:
+    [answer] = docs.json("search", "docs.ms", "red fox", "-k", "1", "--explain")
+    assert answer["query"] == "red fox"
+    [hit] = answer["hits"]
+    assert (hit["rank"], hit["id"], hit["metadata"]) == (1, "fox", {"title": "The fox", "year": 1999})
+    assert [(m["query"], hit["text"][m["start"] : m["end"]]) for m in hit["matches"]] == [
+        ("red", "red"),
+        ("fox", "fox"),
+    ]
+    assert hit["score"] == pytest.approx(2, abs=0.01)
+    assert {"guarantee", "scope", "documents", "rescored", "encode_seconds"} <= answer["report"].keys()
+
+
+@pytest.mark.parametrize("policy", ["certified", "exhaustive", "bandit"])
+def test_policies(docs: CommandLine, policy: str) -> None:
+    [answer] = docs.json("search", "docs.ms", "green tea", "-k", "3", "--policy", policy, "--threads", "1")
+    assert answer["hits"][0]["id"] == "tea"
+    assert answer["report"]["guarantee"] in ("exact", "none")
+
+
+def test_a_first_stage_narrows_the_guarantee(docs: CommandLine) -> None:
+    pytest.importorskip("bm25s")
+    arguments = ("search", "docs.ms", "a fox on a mountain", "--first-stage", "bm25", "--depth", "2")
+    [answer] = docs.json(*arguments)
+    assert (answer["report"]["scope"], answer["report"]["documents"]) == ("candidates", 2)
+    assert "exact among 2 candidates of bm25 · " in docs(*arguments).stdout
+
+
+def test_queries_come_through_a_pipe(docs: CommandLine) -> None:
+    answers = docs.json("search", "docs.ms", "-k", "1", stdin="red fox\n\ngreen tea\n")
+    assert [(one["id"], one["hits"][0]["id"]) for one in answers] == [("1", "fox"), ("2", "tea")]
+    shown = docs("search", "docs.ms", "-k", "1", stdin="red fox\ngreen tea\n").stdout
+    assert [line for line in shown.splitlines() if line.startswith(">")] == ["> red fox", "> green tea"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("q.tsv", "q1\tred fox\nq2\tgreen tea\n"),
+        ("q.jsonl", '{"_id": "q1", "text": "red fox"}\n{"id": "q2", "query": "green tea"}\n'),
+    ],
+)
+def test_a_run_file_is_read_back(docs: CommandLine, name: str, content: str) -> None:
+    docs.write(name, content)
+    answers = docs.json("search", "docs.ms", "--queries", name, "--run", "out.run")
+    rows = [line.split() for line in (docs.folder / "out.run").read_text().splitlines()]
+    assert all((row[1], row[5]) == ("Q0", "maxsieve") for row in rows)
+    assert [(row[0], row[2], int(row[3])) for row in rows] == [
+        (answer["id"], hit["id"], hit["rank"]) for answer in answers for hit in answer["hits"]
+    ]
+    assert [_float32(float(row[4])) for row in rows] == [
+        _float32(hit["score"]) for answer in answers for hit in answer["hits"]
+    ]
+
+
+def test_a_run_file_needs_ids_without_spaces(line: CommandLine) -> None:
+    line("index", "it.ms", "--dim", "0", stdin='{"id": "a b", "text": "red fox"}')
+    assert "'a b'" in line("search", "it.ms", "red", "--run", "out.run", code=1).stderr
+    assert not (line.folder / "out.run").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        ("q1\tred\nno tab\n", "q.txt, line 2: "),
+        ('{"id": 1, "text": "red"}\n{"id": 1, "text": "tea"}\n', "q.txt, line 2: "),
+        (b"red\n\xff\n", "q.txt, line 2: "),
+        ('{"id": 1}\n', "q.txt, line 1: "),
+    ],
+)
+def test_a_bad_query_is_named_before_any_is_answered(docs: CommandLine, content: str | bytes, where: str) -> None:
+    docs.write("q.txt", content)
+    done = docs("search", "docs.ms", "--queries", "q.txt", "--json", code=1)
+    assert where in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_reader_that_goes_away(line: CommandLine) -> None:
+    write_jsonl(line.folder / "many.jsonl", [{"id": i, "text": f"red fox {i} " + "river " * 40} for i in range(1000)])
+    line("index", "many.ms", "many.jsonl", "--dim", "0")
+    arguments = ("search", "many.ms", "red fox", "-k", "1000")
+    with line.start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
+def test_colours_are_for_terminals_and_can_be_refused(docs: CommandLine) -> None:
+    docs.extra["FORCE_COLOR"] = "1"
+    assert "\x1b[" in docs("search", "docs.ms", "red fox").stdout
+    docs.extra["NO_COLOR"] = "1"
+    shown = docs("search", "docs.ms", "red fox").stdout
+    assert "\x1b[3" not in shown  # foreground
+    assert "\x1b[1m" in shown  # bold is no colour
+
+
+def test_rerank_lines_and_json_lines(line: CommandLine) -> None:
+    [answer] = line.json("rerank", "a red fox", "-k", "1", stdin="green tea\nthe red fox\n")
+    assert [(hit["id"], hit["text"]) for hit in answer["hits"]] == [("2", "the red fox")]
+    rows = [{"id": "x", "text": "owl", "n": 1}, {"id": "y", "text": "fox", "n": 2}]
+    [answer] = line.json("rerank", "a red fox", stdin="\n".join(map(json.dumps, rows)))
+    assert [(hit["id"], hit["metadata"]) for hit in answer["hits"]] == [("y", {"n": 2}), ("x", {"n": 1})]
+    assert "exact among 2 candidates" in line("rerank", "a red fox", stdin="green tea\nthe red fox\n").stdout
+
+
+def test_control_characters_of_documents_do_not_reach_the_terminal(line: CommandLine) -> None:
+    line("index", "it.ms", "--dim", "0", stdin=json.dumps({"id": "\x1b[31mid", "text": "red \x1b]0;x\x07 fox"}))
+    assert "\x1b" not in line("search", "it.ms", "red fox").stdout
+
+
+def _float32(value: float) -> bytes:
+    return struct.pack("<f", value)
