@@ -13,11 +13,13 @@
 #include <stdexcept>
 
 #include "index/corpus.hpp"
+#include "index/ingest.hpp"
 #include "index/normalise.hpp"
-#include "index/quantise.hpp"
 #include "kernels/table.hpp"
 #include "numeric/floating_point.hpp"
+#include "python_rows.hpp"
 #include "search/canonical.hpp"
+#include "search/rescore.hpp"
 #include "search/search.hpp"
 
 namespace nb = nanobind;
@@ -31,6 +33,7 @@ using Flat = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using AnyWritableMatrix = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void require(bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(what);
@@ -83,6 +86,7 @@ class HeldSegment {
         codes_ = std::move(codes), scale_ = std::move(scale), rho_ = std::move(rho), nu_ = std::move(nu);
         require(codes_.shape(0) == rows_.shape(0) && static_cast<int64_t>(codes_.shape(1)) == code_stride(d()),
                 "codes must be [tokens, padded d]");
+        require(static_cast<int64_t>(codes_.shape(1)) <= kMaxStride, "codes are for at most 4096 dimensions");
         for (const auto* bound : {&scale_, &rho_, &nu_}) {
             require(static_cast<int64_t>(bound->shape(0)) == view_.documents,
                     "one scale, rho and nu for each document");
@@ -218,7 +222,8 @@ nb::tuple bounds_of_all(const HeldCorpus& held, const Matrix<const float>& rows,
         Interrupt interrupt(poll);
         Crew crew(threads, interrupt);
         const Query query{rows.data(), static_cast<int64_t>(rows.shape(0)), positions};
-        return certified_bounds({corpus, query, 1, Policy{}, current_kernel(), crew, interrupt, false});
+        const Policy policy{};
+        return certified_bounds({corpus, {&query, 1}, 1, policy, current_kernel(), crew, interrupt, false}).front();
     });
     const size_t count = positions.size();
     return nb::make_tuple(to_numpy(std::move(bounds.lower), {count}), to_numpy(std::move(bounds.upper), {count}));
@@ -229,28 +234,20 @@ nb::object score_all(const HeldCorpus& held, const std::vector<Matrix<const floa
     const Corpus& corpus = held.get();
     require(threads >= 1, "threads must be at least 1");
     for (const auto& query : rows) require_query(query, corpus);
-    const auto documents = static_cast<size_t>(corpus.documents());
-    std::vector<float> scores(rows.size() * documents);
-    interruptible([&](const std::function<bool()>& poll) {
-        std::vector<Panels> panels;
-        for (const auto& query : rows) {
-            panels.emplace_back(query.data(), static_cast<int64_t>(query.shape(0)), corpus.d());
-        }
+    std::vector<int64_t> positions(static_cast<size_t>(corpus.documents()));
+    std::iota(positions.begin(), positions.end(), 0);
+    std::vector<Query> queries;
+    for (const auto& query : rows) {
+        queries.push_back({query.data(), static_cast<int64_t>(query.shape(0)), positions});
+    }
+    std::vector<float> scores = interruptible([&](const std::function<bool()>& poll) {
         Interrupt interrupt(poll);
         Crew crew(threads, interrupt);
-        const Kernel& kernel = current_kernel();
-        crew.run(corpus.documents(), [&](int64_t i, int) {
-            size_t hint = 0;
-            const Document document = corpus.at(i, hint);
-            for (size_t q = 0; q < panels.size(); ++q) {
-                interrupt.check();
-                scores[q * documents + static_cast<size_t>(i)] =
-                    CanonicalScorer(kernel, panels[q], interrupt).score(document);
-            }
-        });
-        return 0;
+        const Policy policy{.kind = PolicyKind::exhaustive};
+        const Task task{corpus, queries, 1, policy, current_kernel(), crew, interrupt, false};
+        return Rescorer(task, queries, crew).scores(positions);
     });
-    return to_numpy(std::move(scores), {rows.size(), documents});
+    return to_numpy(std::move(scores), {rows.size(), positions.size()});
 }
 
 nb::tuple explain(const HeldCorpus& held, const Matrix<const float>& query, int64_t position) {
@@ -271,19 +268,24 @@ nb::tuple explain(const HeldCorpus& held, const Matrix<const float>& query, int6
     return nb::make_tuple(to_numpy(std::move(best), {tokens}), to_numpy(std::move(similarities), {tokens}));
 }
 
-// Fills codes, scale, rho and nu; returns the first document with a bad value, or -1.
-int64_t quantise_into(const Matrix<const float>& rows, const Flat<const int64_t>& offsets, const Matrix<int8_t>& codes,
-                      const Flat<float>& scale, const Flat<float>& rho, const Flat<float>& nu, int threads) {
+// Fills rows, codes, scale, rho and nu from arrays laid end to end; returns the first document with a bad value, or -1.
+int64_t ingest_into(const nb::list& arrays, const Flat<const int64_t>& offsets, const AnyWritableMatrix& rows,
+                    const Matrix<int8_t>& codes, const Flat<float>& scale, const Flat<float>& rho,
+                    const Flat<float>& nu, bool cosine, int threads) {
     // A segment of the same arrays makes all their checks.
     const HeldSegment checked{
         AnyMatrix(rows),      offsets, Matrix<const int8_t>(codes), Flat<const float>(scale), Flat<const float>(rho),
         Flat<const float>(nu)};
+    const PythonRows given(arrays, checked.d());
+    const Source source = given.source(checked.d());
+    require(source.rows() == static_cast<int64_t>(rows.shape(0)), "the arrays must have the segment's rows");
     require(threads >= 1, "threads must be at least 1");
-    const QuantisedDocuments out{codes.data(), scale.data(), rho.data(), nu.data()};
+    const Segment& view = checked.view();
+    const NewSegment out{view.documents, checked.d(),  view.offsets, rows.data(), view.half,
+                         codes.data(),   scale.data(), rho.data(),   nu.data()};
     return interruptible([&](const std::function<bool()>& poll) {
         Interrupt interrupt(poll);
-        Crew crew(threads, interrupt);
-        return quantise(rows.data(), offsets.data(), checked.view().documents, checked.d(), out, crew);
+        return ingest(source, cosine, out, threads, interrupt);
     });
 }
 
@@ -328,8 +330,8 @@ NB_MODULE(_core, m) {
     m.def("bounds", &bounds_of_all, "corpus"_a, "query"_a, "threads"_a);
     m.def("score", &score_all, "corpus"_a, "queries"_a, "threads"_a);
     m.def("explain", &explain, "corpus"_a, "query"_a, "position"_a);
-    m.def("quantise", &quantise_into, "rows"_a, "offsets"_a, "codes"_a.noconvert(), "scale"_a.noconvert(),
-          "rho"_a.noconvert(), "nu"_a.noconvert(), "threads"_a);
+    m.def("ingest", &ingest_into, "arrays"_a, "offsets"_a, "rows"_a.noconvert(), "codes"_a.noconvert(),
+          "scale"_a.noconvert(), "rho"_a.noconvert(), "nu"_a.noconvert(), "cosine"_a, "threads"_a);
     m.def("first_invalid_row", &find_invalid_row, "rows"_a);
     m.def("normalise", &normalise_rows, "rows"_a.noconvert());
     m.def("code_stride", &code_stride, "dim"_a);

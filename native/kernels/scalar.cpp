@@ -6,6 +6,7 @@
 
 #include "kernels/generic/cells.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/weigh.hpp"
 #include "kernels/kernel.hpp"
 
 namespace maxsieve {
@@ -68,6 +69,7 @@ const Kernel kScalar{
     .packed_bytes = packed_bytes,
     .pack = pack,
     .maxima = maxima,
+    .weigh = generic_weigh,
     .quantise = generic_quantise,
     .widen = widen,
 };

@@ -13,15 +13,6 @@ double lane_sum(const double* x, int64_t count) {
     return fold(lanes);
 }
 
-double lane_dot(const double* x, const int32_t* n, int64_t count) {
-    F64x8 lanes = {};
-    for (int64_t i = 0; i < count; i += kLanes) {
-        lanes +=
-            load_lanes<F64x8>(x + i, count - i) * __builtin_convertvector(load_lanes<I32x8>(n + i, count - i), F64x8);
-    }
-    return fold(lanes);
-}
-
 double norm_up(double squares, int64_t d) {
     return std::sqrt(squares * (1.0 + static_cast<double>(d + 16) * 0x1p-52));
 }

@@ -8,9 +8,6 @@ namespace maxsieve {
 // Sum in lane order.
 double lane_sum(const double* x, int64_t count);
 
-// Sum of x[i] * n[i] in lane order, each product rounded to float64.
-double lane_dot(const double* x, const int32_t* n, int64_t count);
-
 // An upper bound of the norm, given the lane sum of d squares: the factor pays for (d/8 + 4) roundings and its own.
 double norm_up(double squares, int64_t d);
 

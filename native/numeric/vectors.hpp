@@ -20,7 +20,11 @@ typedef int8_t I8x8 __attribute__((vector_size(8)));
 template <class Vector, class Number>
 inline Vector load_lanes(const Number* from, int64_t count) {
     Vector lanes = {};
-    std::memcpy(&lanes, from, sizeof(Number) * static_cast<size_t>(count < kLanes ? count : kLanes));
+    if (count >= kLanes) {
+        std::memcpy(&lanes, from, sizeof lanes);  // of a size the compiler knows: one load, not a call
+    } else {
+        std::memcpy(&lanes, from, sizeof(Number) * static_cast<size_t>(count));
+    }
     return lanes;
 }
 
@@ -28,6 +32,34 @@ inline Vector load_lanes(const Number* from, int64_t count) {
 [[maybe_unused]] inline double fold(const F64x8& lanes) {
     const double a0 = lanes[0] + lanes[4], a1 = lanes[1] + lanes[5], a2 = lanes[2] + lanes[6], a3 = lanes[3] + lanes[7];
     return (a0 + a2) + (a1 + a3);
+}
+
+// Eight float64 lanes to add to, in vectors that the ISA has registers for: GCC keeps wider ones in memory.
+#if defined(__AVX512F__)
+constexpr int kPartLanes = 8;
+#else
+constexpr int kPartLanes = 4;
+#endif
+constexpr int kParts = kLanes / kPartLanes;
+typedef double LanePart __attribute__((vector_size(sizeof(double) * kPartLanes)));
+
+struct WideLanes {
+    LanePart part[kParts];
+};
+
+// Float32 or int32 lanes in float64. Widening all eight at once keeps compilers from doing it one by one.
+template <class Vector>
+inline WideLanes widen_lanes(const Vector& x) {
+    const F64x8 wide = __builtin_convertvector(x, F64x8);
+    WideLanes lanes;
+    std::memcpy(&lanes, &wide, sizeof lanes);
+    return lanes;
+}
+
+[[maybe_unused]] inline double fold(const WideLanes& lanes) {
+    F64x8 whole;
+    std::memcpy(&whole, &lanes, sizeof whole);
+    return fold(whole);
 }
 
 }  // namespace

@@ -39,13 +39,15 @@ def score(corpus: Corpus, queries: list[NDArray[np.float32]], threads: int) -> N
 def explain(
     corpus: Corpus, query: NDArray[np.float32], position: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]: ...
-def quantise(
-    rows: NDArray[np.float32],
+def ingest(
+    arrays: list[NDArray[Any]],
     offsets: NDArray[np.int64],
+    rows: NDArray[np.float32] | NDArray[np.uint16],
     codes: NDArray[np.int8],
     scale: NDArray[np.float32],
     rho: NDArray[np.float32],
     nu: NDArray[np.float32],
+    cosine: bool,
     threads: int,
 ) -> int: ...
 def first_invalid_row(rows: NDArray[np.float32]) -> int: ...

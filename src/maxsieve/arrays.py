@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sized
-from itertools import chain
+from contextlib import nullcontext
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +17,19 @@ MAX_QUERY_TOKENS = 4096
 LARGEST = 2.0**50
 
 FloatArray = NDArray[Any]
+FLOAT32 = np.dtype(np.float32)
+
+BATCH_DOCUMENTS = 64
+"""Documents that are looked at together, where they need not be taken one by one."""
 
 
 class Batch(NamedTuple):
-    """Rows of some consecutive documents [tokens, d], of any float type, and the length of each."""
+    """Some consecutive documents: arrays [tokens, d] of any float type, end to end, and the length of each document.
 
-    rows: FloatArray
+    A document lies within one array, of which it may be a part. Nobody changes the arrays before the build is over.
+    """
+
+    arrays: list[FloatArray]
     lengths: NDArray[np.int64]
 
 
@@ -52,9 +60,11 @@ def to_numpy(x: Any, what: str) -> FloatArray:
     >>> to_numpy([[1, 2]], "query").dtype
     dtype('float64')
     """
-    if isinstance(x, np.ma.MaskedArray):
+    if type(x) is np.ndarray:
+        array = x
+    elif isinstance(x, np.ma.MaskedArray):
         raise TypeError(f"{what} is a masked array: pass what its mask leaves, or the array and mask=")
-    if isinstance(x, np.ndarray):
+    elif isinstance(x, np.ndarray):
         array = x
     elif hasattr(x, "detach") and hasattr(x, "cpu"):
         tensor = x.detach().cpu()
@@ -100,10 +110,19 @@ def check_dim(d: int, what: str, dim: int | None) -> None:
         raise ValueError(f"{what} has vectors of {d} dimensions; 1 to {MAX_DIM} are supported")
 
 
-def to_float32(array: FloatArray) -> NDArray[np.float32]:
+def to_float32(array: FloatArray, *, copy: bool = False) -> NDArray[np.float32]:
     """C-contiguous float32; what is too large for it becomes infinite, and is refused by whoever checks the values."""
-    with np.errstate(all="ignore"):
-        return np.ascontiguousarray(array, np.float32)
+    with nullcontext() if array.dtype == np.float32 else np.errstate(all="ignore"):
+        return array.astype(np.float32, order="C", subok=False, copy=copy)
+
+
+def as_buffer(array: FloatArray) -> FloatArray:
+    """The array as the engine's `ingest` reads it: bfloat16 by its bits, other byte orders converted."""
+    if array.dtype is FLOAT32:  # first, because the name of a dtype takes long to make
+        return array
+    if array.dtype.name == "bfloat16":
+        return array.view(np.uint16)
+    return array if array.dtype.isnative else to_float32(array)
 
 
 def to_query(x: Any, what: str, dim: int, *, cosine: bool) -> NDArray[np.float32]:
@@ -112,7 +131,7 @@ def to_query(x: Any, what: str, dim: int, *, cosine: bool) -> NDArray[np.float32
     if not 1 <= len(array) <= MAX_QUERY_TOKENS:
         raise ValueError(f"{what} has {len(array)} tokens; 1 to {MAX_QUERY_TOKENS} are supported")
     check_dim(array.shape[1], what, dim)
-    rows: NDArray[np.float32] = to_float32(array).copy()
+    rows = to_float32(array, copy=True)
     if (row := _core.first_invalid_row(rows)) >= 0:
         raise ValueError(describe_invalid(rows[row], f"{what}, row {row}"))
     if cosine:
@@ -139,7 +158,8 @@ def read_documents(docs: Any, lengths: Any, mask: Any, dim: int | None, name: Ca
             raise ValueError("lengths and mask go with one padded or flat array, not with a list of documents")
         if isinstance(docs, (str, bytes, dict)) or not isinstance(docs, Iterable):
             raise TypeError(f"docs must be arrays of token vectors, not {type(docs).__name__}")
-        return Documents(_one_by_one(docs, dim, name), len(docs) if isinstance(docs, Sized) else None, dim)
+        batches = _listed(docs, dim, name) if type(docs) in (list, tuple) else _one_by_one(docs, dim, name)
+        return Documents(batches, len(docs) if isinstance(docs, Sized) else None, dim)
     array = to_numpy(docs, "docs")
     if array.ndim == 3:
         check_dim(array.shape[2], "docs", dim)
@@ -166,41 +186,70 @@ def with_dim(documents: Documents) -> tuple[int, Documents]:
     first = next(documents.batches, None)
     if first is None:
         raise ValueError("no documents, hence no dimension: start with Index.create(dim)")
-    dim = first.rows.shape[1]
+    dim = first.arrays[0].shape[1]
     return dim, Documents(chain([first], documents.batches), documents.total, dim)
 
 
+def _listed(docs: Iterable[Any], dim: int | None, name: Callable[[int], str]) -> Iterator[Batch]:
+    """Documents that are all there: what holds its own numbers is not copied."""
+    matrices = _matrices(docs, dim, name, may_change=False)
+    while arrays := list(islice(matrices, BATCH_DOCUMENTS)):
+        yield Batch(arrays, np.fromiter(map(len, arrays), np.int64, len(arrays)))
+
+
 def _one_by_one(docs: Iterable[Any], dim: int | None, name: Callable[[int], str]) -> Iterator[Batch]:
+    """Documents as they come: the next may take the place of the one before in memory."""
+    for rows in _matrices(docs, dim, name, may_change=True):
+        yield Batch([rows], np.array([len(rows)], np.int64))
+
+
+def _matrices(
+    docs: Iterable[Any], dim: int | None, name: Callable[[int], str], may_change: bool
+) -> Iterator[FloatArray]:
     waiting = 0  # empty lists at the beginning: their dimension is that of the first document with a token
     for i, doc in enumerate(docs):
+        # What most documents are, and there are many: no time for more questions.
+        if type(doc) is np.ndarray and doc.dtype is FLOAT32 and doc.ndim == 2 and doc.shape[1] == dim:
+            yield doc.copy() if may_change else doc
+            continue
         if dim is None and isinstance(doc, (list, tuple)) and not doc:
             waiting += 1
             continue
         rows = to_matrix(doc, name(i), dim)
-        if waiting:
-            yield Batch(rows[:0], np.zeros(waiting, np.int64))
-        dim, waiting = rows.shape[1], 0
-        yield Batch(rows, np.array([len(rows)], np.int64))
+        dim = rows.shape[1]
+        yield from [rows[:0]] * waiting
+        waiting = 0
+        stays = not may_change and (isinstance(doc, np.ndarray) or hasattr(doc, "detach"))
+        yield rows if stays else to_float32(rows, copy=True)
     if waiting:
         raise ValueError(f"{name(0)} and all others are empty lists, hence there is no dimension: give arrays [0, d]")
 
 
 def _padded(array: FloatArray, lengths: NDArray[np.int64]) -> Iterator[Batch]:
-    for i, length in enumerate(lengths):
-        yield Batch(array[i, :length], lengths[i : i + 1])
+    if array.flags.c_contiguous and (lengths == array.shape[1]).all():
+        yield from _flat(array.reshape(-1, array.shape[2]), lengths)
+        return
+    for first in range(0, len(lengths), BATCH_DOCUMENTS):
+        some = lengths[first : first + BATCH_DOCUMENTS]
+        yield Batch([array[first + i, :length] for i, length in enumerate(some.tolist())], some)
 
 
 def _masked(array: FloatArray, mask: NDArray[np.bool_]) -> Iterator[Batch]:
-    for i, kept in enumerate(mask):
-        rows = array[i][kept]
-        yield Batch(rows, np.array([len(rows)], np.int64))
+    lengths = mask.sum(axis=1, dtype=np.int64)
+    if not (mask[:, 1:] > mask[:, :-1]).any():  # every document's tokens come first, padding last
+        yield from _padded(array, lengths)
+        return
+    for first in range(0, len(lengths), BATCH_DOCUMENTS):
+        some = slice(first, first + BATCH_DOCUMENTS)
+        yield Batch([array[some][mask[some]]], lengths[some])
 
 
-def _flat(array: FloatArray, lengths: NDArray[np.int64], documents: int = 256) -> Iterator[Batch]:
+def _flat(array: FloatArray, lengths: NDArray[np.int64]) -> Iterator[Batch]:
+    documents = 16 * BATCH_DOCUMENTS  # a part of an array costs nothing, however large
     ends = np.concatenate([[0], np.cumsum(lengths)])
     for first in range(0, len(lengths), documents):
         some = lengths[first : first + documents]
-        yield Batch(array[ends[first] : ends[first + len(some)]], some)
+        yield Batch([array[ends[first] : ends[first + len(some)]]], some)
 
 
 def _to_lengths(lengths: Any, count: int | None, longest: int) -> NDArray[np.int64]:

@@ -45,6 +45,8 @@ def to_id(one: Any, what: str) -> Id:
 
 def find_duplicate(ids: list[Id]) -> Id | None:
     """The first id that occurs a second time."""
+    if len(set(ids)) == len(ids):
+        return None
     seen: set[Id] = set()
     for one in ids:
         if one in seen:

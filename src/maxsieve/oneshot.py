@@ -75,5 +75,5 @@ def _gather(arrays: Any, mask: Any, what: str, dim: int | None) -> tuple[NDArray
     batches = list(read_documents(arrays, None, mask, dim, lambda i: f"{what} {i}").batches)
     if not batches:
         return np.zeros((0, dim or 1), np.float32), np.zeros(0, np.int64)
-    rows = np.concatenate([to_float32(batch.rows) for batch in batches])
+    rows = np.concatenate([to_float32(array) for batch in batches for array in batch.arrays])
     return rows, np.concatenate([batch.lengths for batch in batches])

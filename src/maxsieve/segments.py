@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
-from maxsieve.arrays import Batch, describe_invalid, to_float32
+from maxsieve.arrays import Batch, FloatArray, as_buffer, describe_invalid, to_float32
 
 Store: TypeAlias = Literal["float32", "float16"]
 Similarity: TypeAlias = Literal["dot", "cosine"]
 
 BLOCK_BYTES = 64 << 20
-"""Float32 rows gathered before they are quantised into a segment: a build holds one such block beside the index."""
+"""Float32 rows that become one segment; where documents come one by one, a build holds a block beside the index."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ def merge_small(segments: Sequence[Segment]) -> list[Segment]:
 
 
 class SegmentBuilder:
-    """Gathers rows into blocks, quantises each full block into a segment and hands it to ``emit``.
+    """Gathers documents until they fill a block, makes a segment of each block and hands it to ``emit``.
 
     ``name(i)`` says in errors which document is meant, ``i`` counting from the first one added here.
     """
@@ -125,73 +125,76 @@ class SegmentBuilder:
         self._dim, self._store, self._similarity = dim, store, similarity
         self._threads, self._name, self._emit = threads, name, emit
         self._capacity = max(1, BLOCK_BYTES // (4 * dim))
-        self._documents = 0
-        self._begin(0)
+        self._emitted = 0
+        self._arrays: list[FloatArray] = []
+        self._lengths: list[NDArray[np.int64]] = []
+        self._tokens = 0
 
     def add(self, batch: Batch) -> None:
-        """Copies the rows: the caller may reuse their memory at once."""
-        ends = np.cumsum(batch.lengths)
-        first, start = 0, 0
-        while first < len(ends):
-            room = len(self._block) - self._filled
-            last = int(np.searchsorted(ends, start + room, side="right"))
-            if last == first and self._filled:
-                self._finish_block(int(ends[first]) - start)
-                continue
-            last = max(last, first + 1)
-            self._copy(batch.rows[start : int(ends[last - 1])], batch.lengths[first:last])
-            first, start = last, int(ends[last - 1])
+        """Takes documents; their arrays must stay as they are until they are in a segment."""
+        self._arrays += [array for array in batch.arrays if len(array)]
+        self._lengths.append(batch.lengths)
+        self._tokens += int(batch.lengths.sum())
+        while self._tokens > self._capacity:
+            self._emit_block()
 
     def finish(self) -> None:
         """Makes a segment of what is left."""
         if self._lengths:
-            self._finish_block(0)
+            self._emit_block()
 
-    def _begin(self, at_least: int) -> None:
-        # Untouched pages of a fresh array cost nothing, so a small build stays small.
-        self._block = np.empty((max(self._capacity, at_least), self._dim), np.float32)
-        self._filled = 0
-        self._lengths: list[NDArray[np.int64]] = []
+    def _emit_block(self) -> None:
+        segment = self._to_segment(*self._next_block())
+        self._emit(segment)
+        self._emitted += segment.documents
 
-    def _copy(self, rows: NDArray[np.generic], lengths: NDArray[np.int64]) -> None:
-        if len(rows) > len(self._block):  # one document beyond a block, with at most empty ones before it
-            self._block = np.empty((len(rows), self._dim), np.float32)
-        with np.errstate(all="ignore"):
-            self._block[self._filled : self._filled + len(rows)] = rows
-        self._filled += len(rows)
-        self._lengths.append(lengths)
-
-    def _finish_block(self, next_rows: int) -> None:
+    def _next_block(self) -> tuple[list[FloatArray], NDArray[np.int64]]:
+        """As many documents as fit a block, and at least one that has tokens: arrays and lengths."""
         lengths = np.concatenate(self._lengths)
-        rows = self._block if self._filled == len(self._block) else self._block[: self._filled].copy()
-        self._block = rows  # lets go of the larger one before more memory is needed
-        self._emit(self._quantise(rows, lengths))
-        self._documents += len(lengths)
-        self._begin(next_rows)
+        ends = np.cumsum(lengths)
+        count = int(np.searchsorted(ends, self._capacity, side="right"))
+        if count < len(ends) and not ends[:count].any():
+            count += 1
+        arrays, self._arrays = _split(self._arrays, int(ends[count - 1]))
+        self._lengths = [lengths[count:]] if count < len(lengths) else []
+        self._tokens -= int(ends[count - 1])
+        return arrays, lengths[:count]
 
-    def _quantise(self, rows: NDArray[np.float32], lengths: NDArray[np.int64]) -> Segment:
+    def _to_segment(self, arrays: list[FloatArray], lengths: NDArray[np.int64]) -> Segment:
         offsets = to_offsets(lengths)
-        if self._similarity == "cosine":
-            if (row := _core.first_invalid_row(rows)) >= 0:
-                document = int(np.searchsorted(offsets, row, side="right")) - 1
-                raise ValueError(describe_invalid(rows[row], self._where(document, row - int(offsets[document]))))
-            _core.normalise(rows)
-        stored: NDArray[np.float32] | NDArray[np.float16] = rows
-        if self._store == "float16":
-            with np.errstate(all="ignore"):
-                stored = rows.astype(np.float16)
-        exact = to_float32(stored)
-        codes = np.empty((len(rows), _core.code_stride(self._dim)), np.int8)
+        tokens = int(offsets[-1])
+        rows = np.empty((tokens, self._dim), self._store)
+        codes = np.empty((tokens, _core.code_stride(self._dim)), np.int8)
         scale, rho, nu = (np.empty(len(lengths), np.float32) for _ in range(3))
-        bad = _core.quantise(exact, offsets, codes, scale, rho, nu, self._threads)
+        plain = [as_buffer(array) for array in arrays]
+        writable = rows.view(np.uint16) if self._store == "float16" else rows
+        cosine = self._similarity == "cosine"
+        bad = _core.ingest(plain, offsets, writable, codes, scale, rho, nu, cosine, self._threads)
         if bad >= 0:
-            first = int(offsets[bad])
-            row = _core.first_invalid_row(exact[first : offsets[bad + 1]])
-            where, given = self._where(bad, row), rows[first + row]
-            if _core.first_invalid_row(given[None]) >= 0:
-                raise ValueError(describe_invalid(given, where))
-            raise ValueError(f"{where} has a magnitude over 65504, the largest float16; use store='float32'")
-        return Segment(stored, offsets, codes, scale, rho, nu)
+            raise self._refusal(arrays, offsets, bad)
+        return Segment(rows, offsets, codes, scale, rho, nu)
+
+    def _refusal(self, arrays: list[FloatArray], offsets: NDArray[np.int64], document: int) -> ValueError:
+        """What is wrong with a document of a block."""
+        _, rest = _split(arrays, int(offsets[document]))
+        (first, *_), _ = _split(rest, int(offsets[document + 1] - offsets[document]))
+        rows = to_float32(first, copy=True)
+        if (row := _core.first_invalid_row(rows)) >= 0:
+            return ValueError(describe_invalid(rows[row], self._where(document, row)))
+        with np.errstate(all="ignore"):
+            row = _core.first_invalid_row(to_float32(rows.astype(np.float16)))
+        where = self._where(document, row)
+        return ValueError(f"{where} has a magnitude over 65504, the largest float16; use store='float32'")
 
     def _where(self, document: int, row: int) -> str:
-        return f"{self._name(self._documents + document)}, row {row}"
+        return f"{self._name(self._emitted + document)}, row {row}"
+
+
+def _split(arrays: list[FloatArray], tokens: int) -> tuple[list[FloatArray], list[FloatArray]]:
+    """The first so many rows of arrays laid end to end, and the others."""
+    ends = np.cumsum(np.fromiter(map(len, arrays), np.int64, len(arrays)))
+    whole = int(np.searchsorted(ends, tokens, side="right"))
+    more = tokens - (int(ends[whole - 1]) if whole else 0)
+    if not more:
+        return arrays[:whole], arrays[whole:]
+    return [*arrays[:whole], arrays[whole][:more]], [arrays[whole][more:], *arrays[whole + 1 :]]

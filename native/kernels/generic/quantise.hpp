@@ -1,4 +1,9 @@
 // Quantising, once for all ISAs; spec/quantiser.py is its definition.
+//
+// Two passes over a document: the largest magnitude, which gives the scale, then codes and sums of squares. A row is
+// taken 32 numbers at a time, as many as codes are padded to. Three things keep compilers from scalar code or from sums
+// that live in memory: the eight float64 lanes are kept in vectors the ISA has registers for; widening is asked for all
+// eight lanes at once; narrowing to bytes is a plain loop.
 #pragma once
 
 #include "kernels/kernel.hpp"
@@ -11,39 +16,44 @@ constexpr uint32_t kMagnitude = 0x7FFFFFFF;
 constexpr uint32_t kLargestBits = 0x58800000;  // 2^50; the bits of NaN and infinity are larger still
 constexpr float kTiniest = 0x1p-100F;
 
-// The bits of the largest magnitude: for non-negative floats the order of the bits is the order of the numbers.
+// The bits of the largest magnitude: for non-negative floats the order of the bits is the order of the numbers. They
+// are compared as signed integers, which SSE2 can do.
 inline uint32_t largest_magnitude_bits(const float* x, int64_t count) {
-    uint32_t largest = 0;
+    int32_t largest = 0;
     for (int64_t i = 0; i < count; ++i) {
         uint32_t bits;
         std::memcpy(&bits, x + i, sizeof bits);
-        bits &= kMagnitude;
-        largest = bits > largest ? bits : largest;
+        const auto magnitude = static_cast<int32_t>(bits & kMagnitude);
+        largest = magnitude > largest ? magnitude : largest;
     }
-    return largest;
+    return static_cast<uint32_t>(largest);
 }
 
+// Of one row: squares of what its codes lost, and of its numbers.
 struct RowSquares {
-    double residual, norm;
+    WideLanes residual, norm;
 };
 
-// Codes of one row, and the lane sums of its squared residuals and numbers. Adding and subtracting 1.5 * 2^23 rounds to
-// an integer, halves to even; |x * inverse| <= 127 (1 + 2^-22), so that no code leaves [-127, 127]. The residual is
-// exact.
-inline RowSquares quantise_row(const float* row, int64_t d, float inverse, float scale, int8_t* codes) {
+// Codes of kCodeAlign numbers, and their squares onto the row's. Adding 1.5 * 2^23 rounds to an integer, halves to
+// even, and leaves it in the low bits of the sum: |x * inverse| <= 127 (1 + 2^-22), so that the lowest byte is the
+// code, in
+// [-127, 127]. The residual is exact.
+inline void quantise_aligned(const float* x, float inverse, double scale, int8_t* __restrict codes,
+                             RowSquares& squares) {
     constexpr float kRounder = 12582912.0F;
-    F64x8 residual_lanes = {}, norm_lanes = {};
-    for (int64_t k = 0; k < d; k += kLanes) {
-        const F32x8 x = load_lanes<F32x8>(row + k, d - k);
-        const F32x8 rounded = (x * inverse + kRounder) - kRounder;
-        const I8x8 code = __builtin_convertvector(__builtin_convertvector(rounded, I32x8), I8x8);
-        std::memcpy(codes + k, &code, sizeof code);
-        const F64x8 wide = __builtin_convertvector(x, F64x8);
-        const F64x8 residual = wide - __builtin_convertvector(rounded, F64x8) * static_cast<double>(scale);
-        residual_lanes += residual * residual;
-        norm_lanes += wide * wide;
+    uint32_t shifted[kCodeAlign];
+    for (int64_t k = 0; k < kCodeAlign; k += kLanes) {
+        const F32x8 given = load_lanes<F32x8>(x + k, kLanes);
+        const F32x8 sum = given * inverse + kRounder;
+        std::memcpy(shifted + k, &sum, sizeof sum);
+        const WideLanes wide = widen_lanes(given), rounded = widen_lanes(sum - kRounder);
+        for (int p = 0; p < kParts; ++p) {
+            const LanePart residual = wide.part[p] - rounded.part[p] * scale;
+            squares.residual.part[p] += residual * residual;
+            squares.norm.part[p] += wide.part[p] * wide.part[p];
+        }
     }
-    return {fold(residual_lanes), fold(norm_lanes)};
+    for (int64_t k = 0; k < kCodeAlign; ++k) codes[k] = static_cast<int8_t>(shifted[k]);
 }
 
 // False if a value is not finite or is over 2^50. Rows of codes are `stride` apart and zero behind d.
@@ -56,12 +66,23 @@ inline bool generic_quantise(const float* rows, int64_t count, int64_t d, int64_
     const bool zero = largest < kTiniest;
     const float inverse = zero ? 0.0F : 127.0F / largest;
     *out = {zero ? 0.0F : largest / 127.0F, 0.0, 0.0};
+    const auto scale = static_cast<double>(out->scale);
+    const int64_t whole = d / kCodeAlign * kCodeAlign;
     for (int64_t j = 0; j < count; ++j) {
+        const float* row = rows + j * d;
         int8_t* row_codes = codes + j * stride;
-        std::memset(row_codes + d / kLanes * kLanes, 0, static_cast<size_t>(stride - d / kLanes * kLanes));
-        const RowSquares squares = quantise_row(rows + j * d, d, inverse, out->scale, row_codes);
-        out->residual = squares.residual > out->residual ? squares.residual : out->residual;
-        out->norm = squares.norm > out->norm ? squares.norm : out->norm;
+        RowSquares squares = {};
+        for (int64_t k = 0; k < whole; k += kCodeAlign) {
+            quantise_aligned(row + k, inverse, scale, row_codes + k, squares);
+        }
+        if (whole < d) {
+            float rest[kCodeAlign] = {};
+            std::memcpy(rest, row + whole, sizeof(float) * static_cast<size_t>(d - whole));
+            quantise_aligned(rest, inverse, scale, row_codes + whole, squares);
+        }
+        const double residual = fold(squares.residual), norm = fold(squares.norm);
+        out->residual = residual > out->residual ? residual : out->residual;
+        out->norm = norm > out->norm ? norm : out->norm;
     }
     return true;
 }

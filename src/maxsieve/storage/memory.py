@@ -122,11 +122,10 @@ class MemoryStore:
             known = self.positions()
             alive[[known[one] for one in ids if one in known]] = False
             self._ids[first:] = ids
-            texts = addition.records_of(0, len(ids))
-            for i in range(len(ids)):  # an interrupted addition may have left texts here
-                self._texts.pop(first + i, None)
-                if i in texts:
-                    self._texts[first + i] = texts[i]
+            if self._texts:  # an interrupted addition may have left some here
+                for i in range(len(ids)):
+                    self._texts.pop(first + i, None)
+            self._texts.update({first + i: text for i, text in addition.records_of(0, len(ids)).items()})
             self._described = None
             known.update(zip(ids, range(first, first + len(ids)), strict=True))
             self._snapshot = self._described = self._make(state.dim, merged, alive, self._ids, self._texts)

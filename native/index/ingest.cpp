@@ -1,0 +1,108 @@
+#include "index/ingest.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "index/normalise.hpp"
+#include "kernels/table.hpp"
+#include "numeric/halves.hpp"
+#include "numeric/rounding.hpp"
+#include "threads/crew.hpp"
+
+namespace maxsieve {
+namespace {
+
+// Float32 rows of a thread's next task: enough that taking one costs nothing, few enough to balance the threads.
+constexpr int64_t kTaskBytes = 256 << 10;
+
+// Where tasks begin, as documents, and the end.
+std::vector<int64_t> cut_into_tasks(const NewSegment& segment) {
+    const int64_t tokens = std::max<int64_t>(1, kTaskBytes / (4 * segment.d));
+    std::vector<int64_t> starts{0};
+    for (int64_t i = 1; i < segment.documents; ++i) {
+        const int64_t start = starts.back();
+        // Documents without rows have a cost as well.
+        if (segment.offsets[i] - segment.offsets[start] + (i - start) >= tokens) starts.push_back(i);
+    }
+    if (segment.documents > 0) starts.push_back(segment.documents);
+    return starts;
+}
+
+int64_t longest_document(const NewSegment& segment) {
+    int64_t longest = 0;
+    for (int64_t i = 0; i < segment.documents; ++i) {
+        longest = std::max(longest, segment.offsets[i + 1] - segment.offsets[i]);
+    }
+    return longest;
+}
+
+class Ingest {
+  public:
+    Ingest(const Source& source, bool cosine, const NewSegment& out, int workers)
+        : source_(source), cosine_(cosine), out_(out), scratch_(static_cast<size_t>(workers)) {
+        if (out.half) scratch_numbers_ = static_cast<size_t>(longest_document(out) * out.d);
+    }
+
+    // False if document i has a value that is refused.
+    bool take(int64_t i, int worker) {
+        const int64_t first = out_.offsets[i], length = out_.offsets[i + 1] - first, numbers = length * out_.d;
+        float* rows = out_.half ? scratch(worker) : static_cast<float*>(out_.rows) + first * out_.d;
+        source_.read(first, length, kernel_, rows);
+        if (cosine_) {
+            if (first_invalid_row(rows, length, out_.d) >= 0) return false;
+            normalise(rows, length, out_.d);
+        }
+        if (out_.half) {
+            uint16_t* stored = static_cast<uint16_t*>(out_.rows) + first * out_.d;
+            narrow(rows, numbers, stored);
+            kernel_.widen(stored, numbers, rows);
+        }
+        DocumentSquares squares{};
+        if (!kernel_.quantise(rows, length, out_.d, stride_, out_.codes + first * stride_, &squares)) return false;
+        out_.scale[i] = squares.scale;
+        out_.rho[i] = up32(norm_up(squares.residual, out_.d));
+        out_.nu[i] = up32(norm_up(squares.norm, out_.d));
+        return true;
+    }
+
+  private:
+    // Room for the float32 form of one document that is stored in another.
+    float* scratch(int worker) {
+        auto& mine = scratch_[static_cast<size_t>(worker)];
+        if (!mine) mine = std::make_unique_for_overwrite<float[]>(scratch_numbers_);
+        return mine.get();
+    }
+
+    const Source& source_;
+    const bool cosine_;
+    const NewSegment& out_;
+    const Kernel& kernel_ = current_kernel();
+    const int64_t stride_ = code_stride(out_.d);
+    size_t scratch_numbers_ = 0;
+    std::vector<std::unique_ptr<float[]>> scratch_;
+};
+
+}  // namespace
+
+int64_t ingest(const Source& source, bool cosine, const NewSegment& out, int threads, Interrupt& interrupt) {
+    const std::vector<int64_t> starts = cut_into_tasks(out);
+    const auto tasks = static_cast<int64_t>(starts.size()) - 1;
+    Crew crew(static_cast<int>(std::clamp<int64_t>(tasks, 1, threads)), interrupt);
+    Ingest documents(source, cosine, out, crew.size());
+    std::atomic<int64_t> first_bad{out.documents};
+    crew.run(tasks, [&](int64_t task, int worker) {
+        for (int64_t i = starts[static_cast<size_t>(task)]; i < starts[static_cast<size_t>(task) + 1]; ++i) {
+            if (documents.take(i, worker)) continue;
+            int64_t known = first_bad.load();
+            while (i < known && !first_bad.compare_exchange_weak(known, i)) {
+            }
+            return;
+        }
+    });
+    const int64_t bad = first_bad.load();
+    return bad == out.documents ? -1 : bad;
+}
+
+}  // namespace maxsieve
