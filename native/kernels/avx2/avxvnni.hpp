@@ -1,0 +1,13 @@
+// The integer maxima of avxvnni.cpp; all else of that kernel is AVX2's.
+#pragma once
+
+#include "kernels/kernel.hpp"
+
+namespace maxsieve {
+
+size_t avxvnni_packed_bytes(int64_t tokens, int64_t stride);
+void avxvnni_pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed);
+void avxvnni_maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count,
+                    int32_t* best);
+
+}  // namespace maxsieve

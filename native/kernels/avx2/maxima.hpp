@@ -1,0 +1,234 @@
+// Integer maxima with vectors of 32 bytes, once for both ways to multiply bytes. `Product` is the way: what it wants to
+// know of query codes (packing.hpp), how it adds their products with a piece of a document token to int32 sums, and how
+// many document tokens a block of it has: kRows for one group, kRowsOfTwo for two.
+//
+// Lanes are query tokens. A block is Rows document tokens against Vectors groups of Width query tokens; its sums stay
+// in registers while k runs. Below width 8 a dot product is spread over 8 / Width lanes: the sums of 8 / Width rows are
+// then folded into one vector of whole dot products, which costs a row two or three shuffles, and single lanes are
+// looked at only where a document ends.
+#pragma once
+
+#include <immintrin.h>
+
+#include "kernels/avx2/packing.hpp"
+
+namespace maxsieve {
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+// How far ahead of the row at work memory is asked for, unless a block of long rows is more: DRAM's latency, some 200
+// ns at the rate of four query tokens.
+constexpr int64_t kAhead = 4096;
+// Longer rows are taken kLongRows at a time: on Zen 3 that costs 4 % in cache and gains 10 to 20 % from DRAM.
+constexpr int64_t kLongRow = 2 * kLineBytes;
+// The rows that all groups of a long query meet before the next rows come: they stay in L2.
+constexpr int64_t kChunkBytes = 64 * 1024;
+
+inline __m256i load(const void* from) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+}
+
+// A piece of a document token, Width times.
+template <int Width>
+inline __m256i repeat(const int8_t* piece) {
+    if constexpr (Width == 8) {
+        int32_t codes;
+        std::memcpy(&codes, piece, sizeof codes);
+        return _mm256_set1_epi32(codes);
+    } else if constexpr (Width == 4) {
+        int64_t codes;
+        std::memcpy(&codes, piece, sizeof codes);
+        return _mm256_set1_epi64x(codes);
+    } else if constexpr (Width == 2) {
+        return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(piece)));
+    } else {
+        return load(piece);
+    }
+}
+
+// Sums of neighbouring lanes; in each half of the register first those of a, then those of b.
+inline __m256i add_neighbours(__m256i a, __m256i b) {
+    const __m256 x = _mm256_castsi256_ps(a), y = _mm256_castsi256_ps(b);
+    return _mm256_add_epi32(_mm256_castps_si256(_mm256_shuffle_ps(x, y, 0x88)),
+                            _mm256_castps_si256(_mm256_shuffle_ps(x, y, 0xDD)));
+}
+
+// The whole dot products of rows r, ..., r + 8 / Width - 1. Behind the last row comes the first again: a maximum does
+// not mind.
+template <int Width, int Rows>
+inline __m256i whole_dots(const __m256i (&sums)[Rows], int r) {
+    if constexpr (Width == 8) {
+        return sums[r % Rows];
+    } else if constexpr (Width == 4) {
+        return add_neighbours(sums[r % Rows], sums[(r + 1) % Rows]);
+    } else if constexpr (Width == 2) {
+        return add_neighbours(whole_dots<4>(sums, r), whole_dots<4>(sums, r + 2));
+    } else {
+        const __m256i a = whole_dots<2>(sums, r), b = whole_dots<2>(sums, r + 4);
+        return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+    }
+}
+
+// The lane of whole dot products in which token t stands for the copy-th of 8 / Width times.
+template <int Width>
+constexpr int64_t lane_of(int64_t t, int64_t copy) {
+    constexpr int64_t kTokensOfHalf = Width == 1 ? 1 : Width / 2;
+    return t / kTokensOfHalf * 4 + t % kTokensOfHalf + copy * kTokensOfHalf;
+}
+
+// Looks `lead` bytes ahead of a scan, over the ends of spans: those of a candidate list lie apart.
+class Course {
+  public:
+    Course(const CodeSpan* spans, int64_t count, int64_t stride, int64_t lead)
+        : stride_(stride), lead_(lead), ahead_(spans), end_(spans + count) {}
+
+    void enter(const CodeSpan& span) {
+        passed_ += entered_.rows * stride_;
+        entered_ = span;
+    }
+
+    // Where the scan will be after a row of the span entered; the row itself if it will be over.
+    const int8_t* ahead_of(const int8_t* row) {
+        const int64_t target = passed_ + (row - entered_.codes) + lead_;
+        for (; ahead_ != end_; ++ahead_) {
+            const int64_t bytes = ahead_->rows * stride_;
+            if (target - before_ < bytes) return ahead_->codes + (target - before_);
+            before_ += bytes;
+        }
+        return row;
+    }
+
+  private:
+    int64_t stride_, lead_, passed_ = 0, before_ = 0;  // bytes before the span entered, and before the one ahead
+    CodeSpan entered_{nullptr, 0};
+    const CodeSpan *ahead_, *end_;
+};
+
+// Vectors groups of Width query tokens, and the largest dot products that they have met.
+template <class Product, int Width, int Vectors>
+class Groups {
+  public:
+    Groups(const int8_t* packed, int64_t stride) : packed_(packed), stride_(stride) {
+        for (int v = 0; v < Vectors; ++v) largest_[v] = _mm256_set1_epi32(INT32_MIN);
+    }
+
+    // `course` is null if other groups have met the rows: then nothing is to be asked of memory.
+    void meet(const CodeSpan& span, Course* course) {
+        if constexpr (Vectors == 2) {
+            meet_blocks<Product::kRowsOfTwo>(span.codes, span.rows, course);
+        } else if (stride_ <= kLongRow) {
+            meet_blocks<Product::kRows>(span.codes, span.rows, course);
+        } else {
+            meet_blocks<Product::kLongRows>(span.codes, span.rows, course);
+        }
+    }
+
+    // best[t] for `tokens` of the groups' tokens; the others are padding.
+    void raise(int64_t tokens, int32_t* best) const {
+        for (int v = 0; v < Vectors; ++v) {
+            alignas(kVector) int32_t lanes[8];
+            _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), largest_[v]);
+            for (int64_t t = 0; t < Width && v * Width + t < tokens; ++t) {
+                int32_t& largest = best[v * Width + t];
+                for (int64_t copy = 0; copy < 8 / Width; ++copy) {
+                    const int32_t dot = lanes[lane_of<Width>(t, copy)];
+                    largest = dot > largest ? dot : largest;
+                }
+            }
+        }
+    }
+
+  private:
+    template <int Rows>
+    void meet_blocks(const int8_t* rows, int64_t count, Course* course) {
+        for (; count >= Rows; count -= Rows, rows += Rows * stride_) {
+            meet_block<Rows>(rows, course == nullptr ? rows : course->ahead_of(rows));
+        }
+        if constexpr (Rows > 1) meet_blocks<(Rows > 4 ? 4 : Rows > 2 ? 2 : 1)>(rows, count, course);
+    }
+
+    // While the block is worked on, as many bytes at `ahead` are fetched, evenly: in one burst it cost
+    // up to a tenth of the time.
+    template <int Rows>
+    void meet_block(const int8_t* rows, const int8_t* ahead) {
+        constexpr int64_t kPiece = kVector / Width;
+        const int64_t apart = group_bytes<Product>(Width, stride_);
+        __m256i sums[Vectors][Rows];
+        for (int v = 0; v < Vectors; ++v) {
+            for (int r = 0; r < Rows; ++r) sums[v][r] = load(packed_ + v * apart);
+        }
+        const int8_t* vector = packed_ + kVector;
+        for (int64_t k = 0; k < stride_; k += kPiece, vector += Product::kPlanes * kVector) {
+            typename Product::Query query[Vectors];
+            for (int v = 0; v < Vectors; ++v) query[v] = Product::query(vector + v * apart);
+            for (int64_t i = 0; i < Rows * kPiece; i += kLineBytes) __builtin_prefetch(ahead + Rows * k + i);
+            for (int r = 0; r < Rows; ++r) {
+                const __m256i token = Product::token(repeat<Width>(rows + r * stride_ + k));
+                for (int v = 0; v < Vectors; ++v) sums[v][r] = Product::add(sums[v][r], query[v], token);
+            }
+        }
+        for (int v = 0; v < Vectors; ++v) {
+            for (int r = 0; r < Rows; r += 8 / Width) {
+                largest_[v] = _mm256_max_epi32(largest_[v], whole_dots<Width>(sums[v], r));
+            }
+        }
+    }
+
+    const int8_t* packed_;
+    int64_t stride_;
+    __m256i largest_[Vectors];
+};
+
+template <class Product, int Width, int Vectors>
+void raise(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan& chunk, Course* course, int32_t* best) {
+    Groups<Product, Width, Vectors> groups(packed, stride);
+    groups.meet(chunk, course);
+    groups.raise(tokens, best);
+}
+
+template <class Product>
+void raise_all(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan& chunk, Course* course,
+               int32_t* best) {
+    while (tokens > 0) {
+        const int64_t width = next_width(tokens), vectors = tokens > 8 && next_width(tokens - 8) == 8 ? 2 : 1;
+        const int64_t taken = tokens < width * vectors ? tokens : width * vectors;
+        switch (width * vectors) {
+            case 16:
+                raise<Product, 8, 2>(packed, taken, stride, chunk, course, best);
+                break;
+            case 8:
+                raise<Product, 8, 1>(packed, taken, stride, chunk, course, best);
+                break;
+            case 4:
+                raise<Product, 4, 1>(packed, taken, stride, chunk, course, best);
+                break;
+            case 2:
+                raise<Product, 2, 1>(packed, taken, stride, chunk, course, best);
+                break;
+            default:
+                raise<Product, 1, 1>(packed, taken, stride, chunk, course, best);
+                break;
+        }
+        packed += vectors * group_bytes<Product>(width, stride);
+        tokens -= taken;
+        best += taken;
+        course = nullptr;
+    }
+}
+
+template <class Product>
+void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best) {
+    const int64_t chunk = kChunkBytes / stride / 8 * 8;  // 16 rows for the longest, of d = 4096
+    const int64_t block = Product::kLongRows * stride;
+    Course course(spans, count, stride, block > kAhead ? block : kAhead);
+    for (const CodeSpan* span = spans; span != spans + count; ++span, best += tokens) {
+        course.enter(*span);
+        for (int64_t j = 0; j < span->rows; j += chunk) {
+            const int64_t rows = span->rows - j < chunk ? span->rows - j : chunk;
+            raise_all<Product>(packed, tokens, stride, {span->codes + j * stride, rows}, &course, best);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace maxsieve

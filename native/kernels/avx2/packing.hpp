@@ -1,0 +1,62 @@
+// How query codes are packed for vectors of 32 bytes. A vector holds `width` tokens side by side, 32 / width codes of
+// each, so that a piece of 32 / width codes of a document token, repeated, meets all of them at once:
+//
+//   width 8: [k / 4] t0 k..k+3 | t1 k..k+3 | ... | t7 k..k+3
+//   width 4: [k / 8] t0 k..k+7 | t1 k..k+7 | t2 k..k+7 | t3 k..k+7        and so on for 2 and 1
+//
+// Tokens are packed in groups of eight; what is left over in groups of four, two and one, so that a bandit's round of
+// four tokens wastes no lane. A group begins with the vector that its int32 accumulators start from; then come, for
+// each piece, the `kPlanes` vectors that `Product` wants to know of the codes.
+#pragma once
+
+#include <cstring>
+
+#include "kernels/kernel.hpp"
+
+namespace maxsieve {
+namespace {
+
+constexpr int64_t kVector = 32;
+
+// The width of the next group, when `left` tokens remain. Seven go as eight: behind another group of eight, or from
+// DRAM, that is faster than four, two and one.
+inline int64_t next_width(int64_t left) {
+    return left >= 7 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+}
+
+template <class Product>
+int64_t group_bytes(int64_t width, int64_t stride) {
+    return kVector + Product::kPlanes * width * stride;
+}
+
+template <class Product>
+size_t packed_bytes(int64_t tokens, int64_t stride) {
+    int64_t bytes = 0;
+    for (int64_t t = 0; t < tokens; t += next_width(tokens - t)) {
+        bytes += group_bytes<Product>(next_width(tokens - t), stride);
+    }
+    return static_cast<size_t>(bytes);
+}
+
+template <class Product>
+void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
+    std::memset(packed, 0, packed_bytes<Product>(tokens, stride));
+    for (int64_t t = 0; t < tokens;) {
+        const int64_t width = next_width(tokens - t), piece = kVector / width;
+        for (int64_t w = 0; w < width && t + w < tokens; ++w) {
+            const int8_t* token = codes + (t + w) * stride;
+            int8_t* lane = packed + w * piece;
+            int32_t start = 0;
+            for (int64_t k = 0; k < stride; ++k) {
+                start += Product::start(token[k]);
+                Product::put(token[k], lane + kVector + k / piece * (Product::kPlanes * kVector) + k % piece);
+            }
+            std::memcpy(lane, &start, sizeof start);
+        }
+        packed += group_bytes<Product>(width, stride);
+        t += width;
+    }
+}
+
+}  // namespace
+}  // namespace maxsieve
