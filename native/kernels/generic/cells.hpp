@@ -1,10 +1,12 @@
 // Canonical cells, once for all ISAs. Lanes are query tokens: e_j[k] is broadcast and multiplied into the accumulators
 // of a few vectors of query tokens, so that every <q_t, e_j> is its own chain of fused multiply-adds over k = 0..d-1,
-// whatever the number of lanes. `Vector` is the ISA's: kLanes, zero, load, store, broadcast, fma, max.
+// whatever the number of lanes. `Vector` is the ISA's: kLanes, zero, load, store, broadcast, fma, max, and
+// kAccumulators if it has 32 registers.
 //
 // Registers: Rows x Vectors accumulators. The fma of one accumulator must wait for the one before (4-5 cycles, two per
-// cycle), so at least ten chains are wanted at once: twelve, which leaves four of sixteen registers. They hold the
-// shorter side of the block, rows or query vectors, whole, and the other side one at a time; anything else would spill.
+// cycle), so at least ten chains are wanted at once: twelve, which leaves four of sixteen registers, or 24 of 32, for
+// fewer loads. The rest holds the shorter side of the block, rows or query vectors, whole, and the other side one at a
+// time; anything else would spill.
 #pragma once
 
 #include "kernels/kernel.hpp"
@@ -48,7 +50,33 @@ void cells_block(const float* const (&panel)[Vectors], int64_t d, const float* r
     }
 }
 
+// The rows from j on, Rows at a time. A last few that fill more than half a block are a whole one, which reaches back
+// over rows it has had: that changes no maximum. Fewer go to a block half as large.
 template <class Vector, int Vectors, int Rows>
+void cells_rows(const float* const (&panel)[Vectors], int64_t d, const float* rows, int64_t j, int64_t count,
+                float* const (&best)[Vectors]) {
+    for (; j + Rows <= count; j += Rows) cells_block<Vector, Vectors, Rows>(panel, d, rows + j * d, best);
+    if constexpr (Rows > 1) {
+        if (count - j > Rows / 2 && count >= Rows) {
+            cells_block<Vector, Vectors, Rows>(panel, d, rows + (count - Rows) * d, best);
+        } else if (j < count) {
+            cells_rows<Vector, Vectors, Rows / 2>(panel, d, rows, j, count, best);
+        }
+    }
+}
+
+template <class Vector>
+constexpr int rows_with(int vectors) {
+    constexpr int kEnough = 12;
+    if constexpr (requires { Vector::kAccumulators; }) {
+        const int rows = Vector::kAccumulators / vectors;
+        return rows < kEnough ? rows : kEnough;
+    } else {
+        return kEnough / vectors;
+    }
+}
+
+template <class Vector, int Vectors>
 void cells_vectors(const float* panels, int64_t first, int64_t d, const float* rows, int64_t count, float* best_all) {
     const float* panel[Vectors];
     float* best[Vectors];
@@ -57,25 +85,23 @@ void cells_vectors(const float* panels, int64_t first, int64_t d, const float* r
         panel[v] = panels + token / kPanel * (kPanel * d) + token % kPanel;
         best[v] = best_all + token;
     }
-    int64_t j = 0;
-    for (; j + Rows <= count; j += Rows) cells_block<Vector, Vectors, Rows>(panel, d, rows + j * d, best);
-    for (; j < count; ++j) cells_block<Vector, Vectors, 1>(panel, d, rows + j * d, best);
+    cells_rows<Vector, Vectors, rows_with<Vector>(Vectors)>(panel, d, rows, 0, count, best);
 }
 
 template <class Vector>
 void generic_cells(const float* panels, int64_t tokens, int64_t d, const float* rows, int64_t count, float* best) {
     const int64_t vectors = (tokens + Vector::kLanes - 1) / Vector::kLanes;
     int64_t v = 0;
-    for (; v + 4 <= vectors; v += 4) cells_vectors<Vector, 4, 3>(panels, v, d, rows, count, best);
+    for (; v + 4 <= vectors; v += 4) cells_vectors<Vector, 4>(panels, v, d, rows, count, best);
     switch (vectors - v) {
         case 3:
-            cells_vectors<Vector, 3, 4>(panels, v, d, rows, count, best);
+            cells_vectors<Vector, 3>(panels, v, d, rows, count, best);
             break;
         case 2:
-            cells_vectors<Vector, 2, 6>(panels, v, d, rows, count, best);
+            cells_vectors<Vector, 2>(panels, v, d, rows, count, best);
             break;
         case 1:
-            cells_vectors<Vector, 1, 12>(panels, v, d, rows, count, best);
+            cells_vectors<Vector, 1>(panels, v, d, rows, count, best);
             break;
         default:
             break;

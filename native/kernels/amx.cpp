@@ -1,0 +1,189 @@
+// AMX int8, with AVX-512 for the rest. Only this file is compiled for AMX: see avx512vnni.cpp for what it may include.
+//
+// tdpbssd multiplies a tile A of signed bytes by a tile B and adds to a tile C of int32. Document tokens are the rows
+// of A, as they lie in memory; query tokens are the columns of B and C:
+//
+//   A [16 document tokens][64 bytes of k]   B [k/4][16 query tokens][4 bytes of k]   C [16][16]
+//
+// Packed query codes: B tiles, [16 tokens][k/64]. Rows of codes are multiples of 32 bytes; where 64 doesn't divide them
+// the last A tile reaches back over 32 bytes that the one before has had, and B is zero there. Rows of 32 bytes have
+// tiles of half the depth. Nothing outside a document is read: its last sixteen rows are a tile of their own, though it
+// overlaps the one before, and a document of fewer is copied and its last row repeated; neither changes a maximum.
+//
+// Tiles, while a row has at most 128 bytes: C 0-1, A 2-3, B 4-7. All of B for 32 query tokens stays in place, and each
+// A is loaded once for them. Longer rows: C 0-3 (2 x 16 document by 2 x 16 query tokens), A 4-5, B 6-7, so that four
+// loads feed four products. Query tokens are taken 32 at a time, each time over a piece of the document that stays in
+// L1.
+//
+// A C tile can't be compared in place. It is stored, and its rows are compared one step later, while the next products
+// run: reading them at once would wait for the last product and for the store behind it.
+//
+// Tile state belongs to the thread. It is configured and released within a call, so that nothing is left behind that
+// a thread switch would have to save.
+//
+// Overflow: |<y, c>| <= 127^2 * 4096 < 2^27.
+
+#include "kernels/generic/ahead.hpp"
+#include "kernels/generic/quantise.hpp"
+#include "kernels/generic/weigh.hpp"
+#include "kernels/x86/amx_tiles.hpp"
+#include "kernels/x86/avx512.hpp"
+
+namespace maxsieve {
+namespace {
+
+// Of a document, for a query of more than 32 tokens: a third of L1.
+constexpr int64_t kPieceBytes = 16384;
+
+size_t packed_bytes(int64_t tokens, int64_t stride) {
+    return static_cast<size_t>((tokens + kTile - 1) / kTile * tiles_of(stride) * tile_bytes(stride));
+}
+
+void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
+    const int64_t depth = tile_depth(stride);
+    std::memset(packed, 0, packed_bytes(tokens, stride));
+    for (int64_t first = 0; first < tokens; first += kTile) {
+        for (int64_t tile = 0; tile < tiles_of(stride); ++tile, packed += tile_bytes(stride)) {
+            const int64_t offset = tile_offset(tile, stride);
+            for (int64_t k = tile * kMostDepth - offset; k < depth; k += 4) {
+                for (int64_t t = 0; t < kTile && first + t < tokens; ++t) {
+                    std::memcpy(packed + (k / 4 * kTile + t) * 4, codes + (first + t) * stride + offset + k, 4);
+                }
+            }
+        }
+    }
+}
+
+// The sums of the last two steps: one is being stored while the other is compared.
+class Lagging {
+  public:
+    // Where a step stores its tiles: [2 x 16 query tokens][2 x 16 document tokens][16].
+    int32_t* room() { return sums_[turn_]; }
+
+    // room() has been filled for `rows` document tokens and `tokens` query tokens, whose maxima are in `best`.
+    void filled(int64_t rows, int64_t tokens, int32_t* best) {
+        const Step before = pending_;
+        pending_ = {rows, tokens, best};
+        turn_ ^= 1;
+        compare(before);
+    }
+
+    void finish() { filled(0, 0, nullptr); }
+
+  private:
+    struct Step {
+        int64_t rows, tokens;
+        int32_t* best;
+    };
+
+    void compare(const Step& step) const {
+        for (int64_t t = 0; t < step.tokens; t += kTile) {
+            const int32_t* sums = sums_[turn_] + t * kPair;
+            __m512i largest = _mm512_loadu_si512(sums);
+            for (int64_t first = 0; first < step.rows; first += kTile, sums += kTile * kTile) {
+                for (int64_t r = 0; r < kTile; ++r) {
+                    largest = _mm512_max_epi32(largest, _mm512_loadu_si512(sums + r * kTile));
+                }
+            }
+            raise(step.best + t, largest, step.tokens - t);
+        }
+    }
+
+    alignas(64) int32_t sums_[2][kPair * kPair];
+    int turn_ = 0;
+    Step pending_ = {0, 0, nullptr};
+};
+
+// Document tokens against 16 * Columns query tokens, `tokens` of them real, that are `packed`, or in place already if
+// that is null. Where the span ends within a tile the tile reaches back, be it to before the span's beginning: there
+// are at least 16 document tokens up to its end.
+template <int Tiles, int Columns>
+void sweep_short(const CodeSpan& span, int64_t stride, const int8_t* packed, int64_t tokens, Lagging& lagging,
+                 Ahead& ahead, int32_t* best) {
+    if (packed != nullptr) load_query<Tiles, Columns>(packed, tile_bytes(stride));
+    for (int64_t j = 0; j < span.rows; j += kTile) {
+        const int64_t first = j + kTile < span.rows ? j : span.rows - kTile;
+        step_short<Tiles, Columns>(span.codes + first * stride, stride, lagging.room());
+        ahead.pay(kTile * stride);
+        lagging.filled(kTile, tokens, best);
+    }
+}
+
+template <int Columns>
+void sweep_long(const CodeSpan& span, int64_t stride, const int8_t* packed, int64_t tokens, Lagging& lagging,
+                Ahead& ahead, int32_t* best) {
+    const int8_t* last = span.codes + (span.rows - kTile) * stride;
+    int64_t j = 0;
+    for (; j + kTile < span.rows; j += 2 * kTile) {
+        const int8_t* rows = span.codes + j * stride;
+        const int8_t* more = j + 2 * kTile < span.rows ? rows + kTile * stride : last;
+        step_long<2, Columns>(rows, more, stride, packed, ahead, lagging.room());
+        lagging.filled(2 * kTile, tokens, best);
+    }
+    if (j < span.rows) {
+        step_long<1, Columns>(last, nullptr, stride, packed, ahead, lagging.room());
+        lagging.filled(kTile, tokens, best);
+    }
+}
+
+// A span of fewer than 16 rows, made 16 by repeating the last.
+inline CodeSpan repeated(const CodeSpan& span, int64_t stride, int8_t* copy) {
+    for (int64_t r = 0; r < kTile; ++r) {
+        const int64_t from = r < span.rows ? r : span.rows - 1;
+        std::memcpy(copy + r * stride, span.codes + from * stride, static_cast<size_t>(stride));
+    }
+    asm volatile("" ::: "memory");  // the intrinsics don't tell the compiler that tiles are loaded from memory
+    return {copy, kTile};
+}
+
+using Sweep = void (*)(const CodeSpan& span, int64_t stride, const int8_t* packed, int64_t tokens, Lagging& lagging,
+                       Ahead& ahead, int32_t* best);
+
+inline Sweep sweep_for(int64_t tiles, int64_t columns) {
+    if (tiles == 1) return columns == 1 ? sweep_short<1, 1> : sweep_short<1, 2>;
+    if (tiles == 2) return columns == 1 ? sweep_short<2, 1> : sweep_short<2, 2>;
+    return columns == 1 ? sweep_long<1> : sweep_long<2>;
+}
+
+void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best) {
+    alignas(64) int8_t copy[kTile * kMaxStride];
+    Lagging lagging;
+    Ahead ahead(spans, count, stride);
+    const int64_t pair_bytes = 2 * tiles_of(stride) * tile_bytes(stride);
+    const int64_t resident = kPieceBytes / stride / kPair * kPair;
+    const Sweep one = sweep_for(tiles_of(stride), 1), two = sweep_for(tiles_of(stride), 2);
+    int64_t in_place = -1;  // the first of the query tokens in tiles 4-7
+    _tile_loadconfig(stride < kMostDepth ? &kShallow : &kDeep);
+    for (int64_t s = 0; s < count; ++s, best += tokens) {
+        if (spans[s].rows == 0) continue;
+        const CodeSpan whole = spans[s].rows < kTile ? repeated(spans[s], stride, copy) : spans[s];
+        const int64_t piece = tokens <= kPair ? whole.rows : resident > kPair ? resident : kPair;
+        ahead.owe(spans[s].rows * stride);
+        for (int64_t j = 0; j < whole.rows; j += piece) {
+            const CodeSpan part{whole.codes + j * stride, whole.rows - j < piece ? whole.rows - j : piece};
+            for (int64_t t = 0; t < tokens; t += kPair) {
+                const int64_t left = tokens - t < kPair ? tokens - t : kPair;
+                const int8_t* query = t == in_place ? nullptr : packed + t / kPair * pair_bytes;
+                (left > kTile ? two : one)(part, stride, query, left, lagging, ahead, best + t);
+                if (tiles_of(stride) <= 2) in_place = t;
+            }
+        }
+    }
+    lagging.finish();
+    _tile_release();
+}
+
+}  // namespace
+
+const Kernel kAmx{
+    .name = "amx",
+    .cells = generic_cells<Avx512>,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .maxima = maxima,
+    .weigh = generic_weigh,
+    .quantise = generic_quantise,
+    .widen = avx512_widen,
+};
+
+}  // namespace maxsieve

@@ -1,0 +1,221 @@
+// AVX-512 (F, BW, VL, DQ) with VNNI. Only this file and amx.cpp are compiled for it, and neither may instantiate an
+// inline function with external linkage, or the linker might hand its code to an older CPU.
+//
+// vpdpbusd multiplies unsigned by signed bytes and adds four products to an int32 lane, without saturation. The codes
+// of document tokens become unsigned by a bias, u = c + 128 (one xor for 64 bytes, whatever the number of query
+// tokens), and <y, c> = <y, u> - 128 sum(y): the sums start from that constant of the query.
+//
+// Packed query codes: a 64-byte vector holds `width` tokens side by side, 64 / width bytes of each, so that
+// broadcasting 64 / width bytes of a document token meets all of them at once. Tokens are packed sixteen to a vector,
+// two vectors a group while more than 24 are left; the last few eight, four, two or one to a vector.
+//
+//   width 16: [k/4 ] t0 k..k+3 | t1 k..k+3 | ... | t15 k..k+3
+//   width  4: [k/16] t0 k..k+15 | t1 k..k+15 | t2 k..k+15 | t3 k..k+15        and so on for 8, 2 and 1
+//   a group:  where its sums start, then its vectors in the order of k, those of one k next to each other
+//
+// Document tokens are biased into a block that stays in L1, sixteen rows at a time and there [k/64][16 rows][64 bytes],
+// so that all broadcasts of a step lie at fixed distances from one pointer. Rows that are missing repeat the last one,
+// which changes no maximum.
+//
+// Registers: sums of 8 rows x 2 vectors or 16 rows x 1 vector, the query's 2 or 1 vectors, one broadcast. vpdpbusd has
+// a latency of 5 cycles and two of them start in one, so at least ten sums must be under way; sixteen are.
+//
+// Overflow: |y| <= 127, 1 <= u <= 255. A sum starts within 128 * 127 * 4096 and moves by at most 255 * 127 * 4096:
+// below 2^28 throughout.
+
+#include "kernels/generic/ahead.hpp"
+#include "kernels/generic/quantise.hpp"
+#include "kernels/generic/weigh.hpp"
+#include "kernels/x86/avx512.hpp"
+#include "kernels/x86/avx512_lanes.hpp"
+
+namespace maxsieve {
+namespace {
+
+constexpr int64_t kVector = 64;
+constexpr int64_t kRows = 16;  // of a block
+// Bytes of blocks that a longer query passes over group by group, so that both they and a group stay in L1.
+constexpr int64_t kResident = 8192;
+
+constexpr int64_t whole_vectors(int64_t stride) {
+    return (stride + kVector - 1) / kVector * kVector;
+}
+
+// How many of `left` tokens share a vector.
+constexpr int64_t width_for(int64_t left) {
+    return left > 8 ? 16 : left > 4 ? 8 : left > 2 ? 4 : left;
+}
+
+// The next tokens that are packed together, when `left` remain.
+struct Group {
+    explicit Group(int64_t left)
+        : width(width_for(left)), vectors(left > 24 ? 2 : 1), tokens(left < width * vectors ? left : width * vectors) {}
+    size_t bytes(int64_t stride) const {
+        return static_cast<size_t>(vectors * (kVector + width * whole_vectors(stride)));
+    }
+    int64_t width, vectors, tokens;
+};
+
+size_t packed_bytes(int64_t tokens, int64_t stride) {
+    size_t bytes = 0;
+    while (tokens > 0) {
+        const Group group(tokens);
+        bytes += group.bytes(stride);
+        tokens -= group.tokens;
+    }
+    return bytes;
+}
+
+void pack_group(const int8_t* codes, const Group& group, int64_t stride, int8_t* packed) {
+    const int64_t piece = kVector / group.width;
+    int8_t* vector = packed + group.vectors * kVector;
+    std::memset(packed, 0, group.bytes(stride));
+    for (int64_t k = 0; k < stride; k += piece) {
+        const int64_t real = stride - k < piece ? stride - k : piece;
+        for (int64_t v = 0; v < group.vectors; ++v, vector += kVector) {
+            for (int64_t w = 0; w < group.width && v * group.width + w < group.tokens; ++w) {
+                const int8_t* token = codes + (v * group.width + w) * stride;
+                std::memcpy(vector + w * piece, token + k, static_cast<size_t>(real));
+            }
+            int8_t* start = packed + v * kVector;
+            const __m512i biases = _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_set1_epi8(-128), load(vector));
+            _mm512_storeu_si512(start, _mm512_sub_epi32(load(start), biases));
+        }
+    }
+}
+
+void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
+    while (tokens > 0) {
+        const Group group(tokens);
+        pack_group(codes, group, stride, packed);
+        packed += group.bytes(stride);
+        codes += group.tokens * stride;
+        tokens -= group.tokens;
+    }
+}
+
+// A block of sixteen rows, of which the first `rows` are real.
+inline void bias_block(const int8_t* codes, int64_t rows, int64_t stride, uint8_t* block) {
+    const __m512i bias = _mm512_set1_epi8(-128);
+    for (int64_t r = 0; r < kRows; ++r, block += kVector) {
+        const int8_t* row = codes + (r < rows ? r : rows - 1) * stride;
+        int64_t k = 0;
+        for (; k + kVector <= stride; k += kVector) {
+            _mm512_storeu_si512(block + k * kRows, _mm512_xor_si512(load(row + k), bias));
+        }
+        if (k < stride) {  // half a vector; the query is zero behind it
+            _mm512_storeu_si512(block + k * kRows, _mm512_xor_si512(_mm512_maskz_loadu_epi32(0x00FF, row + k), bias));
+        }
+    }
+}
+
+// Rows document tokens of a block against one group.
+template <int Width, int Vectors, int Rows>
+inline void dots(const int8_t* group, const uint8_t* rows, int64_t chunks, Ahead& ahead, __m512i (&largest)[Vectors]) {
+    constexpr int64_t kPiece = kVector / Width;
+    constexpr int kParts = 16 / Width;
+    Sums sums[Vectors][Rows];
+    for (int v = 0; v < Vectors; ++v) {
+        for (int r = 0; r < Rows; ++r) sums[v][r] = Sums(load(group + v * kVector));
+    }
+    group += Vectors * kVector;
+    for (; chunks > 0; --chunks, rows += kRows * kVector) {
+        ahead.pay(Rows * kVector);
+        for (int64_t k = 0; k < kVector; k += kPiece, group += Vectors * kVector) {
+            __m512i query[Vectors];
+            for (int v = 0; v < Vectors; ++v) query[v] = load(group + v * kVector);
+            for (int r = 0; r < Rows; ++r) {
+                const __m512i token = broadcast_piece<Width>(rows + r * kVector + k);
+                for (int v = 0; v < Vectors; ++v) sums[v][r] = multiply_add(sums[v][r], token, query[v]);
+            }
+        }
+    }
+    for (int v = 0; v < Vectors; ++v) {
+        for (int r = 0; r < Rows; r += kParts) {
+            largest[v] = _mm512_max_epi32(largest[v], fold_parts<kParts>(sums[v] + r));
+        }
+    }
+}
+
+// A block's first `count` rows, Rows at a time; no more than half of Rows go to a narrower step, while that is filled.
+template <int Width, int Vectors, int Rows>
+inline void dots_of_block(const int8_t* group, const uint8_t* rows, int64_t count, int64_t chunks, Ahead& ahead,
+                          __m512i (&largest)[Vectors]) {
+    constexpr int kHalf = Rows / 2;
+    constexpr bool kHalves = kHalf >= 4 && kHalf >= 16 / Width;
+    for (; count > (kHalves ? kHalf : 0); count -= Rows, rows += Rows * kVector) {
+        dots<Width, Vectors, Rows>(group, rows, chunks, ahead, largest);
+    }
+    if constexpr (kHalves) {
+        if (count > 0) dots_of_block<Width, Vectors, kHalf>(group, rows, count, chunks, ahead, largest);
+    }
+}
+
+template <int Width, int Vectors>
+void dots_of_blocks(const int8_t* group, const uint8_t* blocks, int64_t rows, int64_t chunks, int64_t tokens,
+                    Ahead& ahead, int32_t* best) {
+    __m512i largest[Vectors];
+    for (int v = 0; v < Vectors; ++v) largest[v] = _mm512_set1_epi32(INT32_MIN);
+    for (; rows > 0; rows -= kRows, blocks += kRows * kVector * chunks) {
+        dots_of_block<Width, Vectors, 16 / Vectors>(group, blocks, rows < kRows ? rows : kRows, chunks, ahead, largest);
+    }
+    for (int v = 0; v < Vectors; ++v) raise(best + v * 16, largest_of_rows<Width>(largest[v]), tokens - v * 16);
+}
+
+void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best) {
+    alignas(64) uint8_t blocks[kRows * kMaxStride];
+    const int64_t chunks = whole_vectors(stride) / kVector, block_bytes = kRows * kVector * chunks;
+    const int64_t at_once = tokens > 32 && kResident > block_bytes ? kResident / block_bytes * kRows : kRows;
+    Ahead ahead(spans, count, stride);
+    for (int64_t s = 0; s < count; ++s, best += tokens) {
+        for (int64_t j = 0; j < spans[s].rows; j += at_once) {
+            const int64_t rows = spans[s].rows - j < at_once ? spans[s].rows - j : at_once;
+            for (int64_t r = 0; r < rows; r += kRows) {
+                const int64_t real = rows - r < kRows ? rows - r : kRows;
+                bias_block(spans[s].codes + (j + r) * stride, real, stride, blocks + r / kRows * block_bytes);
+            }
+            ahead.owe(rows * stride);
+            const int8_t* at = packed;
+            for (int64_t t = 0; t < tokens;) {
+                const Group group(tokens - t);
+                switch (group.width * group.vectors) {
+                    case 32:
+                        dots_of_blocks<16, 2>(at, blocks, rows, chunks, group.tokens, ahead, best + t);
+                        break;
+                    case 16:
+                        dots_of_blocks<16, 1>(at, blocks, rows, chunks, group.tokens, ahead, best + t);
+                        break;
+                    case 8:
+                        dots_of_blocks<8, 1>(at, blocks, rows, chunks, group.tokens, ahead, best + t);
+                        break;
+                    case 4:
+                        dots_of_blocks<4, 1>(at, blocks, rows, chunks, group.tokens, ahead, best + t);
+                        break;
+                    case 2:
+                        dots_of_blocks<2, 1>(at, blocks, rows, chunks, group.tokens, ahead, best + t);
+                        break;
+                    default:
+                        dots_of_blocks<1, 1>(at, blocks, rows, chunks, group.tokens, ahead, best + t);
+                        break;
+                }
+                at += group.bytes(stride);
+                t += group.tokens;
+            }
+        }
+    }
+}
+
+}  // namespace
+
+const Kernel kAvx512vnni{
+    .name = "avx512vnni",
+    .cells = generic_cells<Avx512>,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .maxima = maxima,
+    .weigh = generic_weigh,
+    .quantise = generic_quantise,
+    .widen = avx512_widen,
+};
+
+}  // namespace maxsieve

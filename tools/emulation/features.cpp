@@ -1,0 +1,23 @@
+// In place of native/kernels/x86/features.cpp: what is emulated is there.
+
+#include "kernels/x86/features.hpp"
+
+namespace maxsieve {
+
+bool has_avx2() {
+    return true;
+}
+
+bool has_avxvnni() {
+    return true;
+}
+
+bool has_avx512vnni() {
+    return true;
+}
+
+bool has_amx() {
+    return true;
+}
+
+}  // namespace maxsieve
