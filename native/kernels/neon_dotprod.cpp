@@ -1,0 +1,114 @@
+// NEON with `sdot`: four products of bytes to each int32 lane, where |sum| <= 127^2 * 4096 < 2^27. Only this file is
+// compiled for it: it must instantiate no inline function with external linkage (nothing of the standard library but
+// memcpy), or the linker might hand its code to an older CPU.
+//
+// Packed query codes: tokens in fours, a vector holding four bytes of each; the last T % 4 as they are, row by row.
+//
+//   [k/4] t0 k..k+3 | t1 k..k+3 | t2 k..k+3 | t3 k..k+3
+//
+// sdot takes one operand by element: sixteen bytes of a document token are loaded once and meet four such vectors,
+// lanes being query tokens, so that sums need no pairwise additions (which are a tenth of the work at d = 128 in
+// neon.hpp, where the last T % 4 tokens go). Rows x Fours sums: 4 x 4, 4 x 3, 8 x 2 or 8 x 1; at most 16 registers,
+// with 8 of document tokens, 4 of running maxima and one or two of query tokens.
+
+#include "kernels/generic/cells.hpp"
+#include "kernels/generic/quantise.hpp"
+#include "kernels/generic/weigh.hpp"
+#include "kernels/neon.hpp"
+
+namespace maxsieve {
+namespace {
+
+struct DotProduct {
+    static int32x4_t add(int32x4_t sums, int8x16_t a, int8x16_t b) { return vdotq_s32(sums, a, b); }
+};
+
+void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
+    constexpr int64_t kPiece = 4;
+    const int64_t in_fours = tokens / 4 * 4;
+    for (int64_t t = 0; t < in_fours; t += 4) {
+        for (int64_t k = 0; k < stride; k += kPiece) {
+            for (int64_t i = t; i < t + 4; ++i, packed += kPiece) std::memcpy(packed, codes + i * stride + k, kPiece);
+        }
+    }
+    std::memcpy(packed, codes + in_fours * stride, packed_bytes(tokens - in_fours, stride));
+}
+
+// Bytes 4 * Lane .. 4 * Lane + 3 of the document tokens against all query tokens; a four's vectors are 4 * stride
+// apart from the next one's.
+template <int Lane, int Fours, int Rows>
+inline void add_lane(const int8_t* packed, int64_t stride, const int8x16_t (&token)[Rows],
+                     int32x4_t (&sums)[Fours][Rows]) {
+    for (int f = 0; f < Fours; ++f) {
+        const int8x16_t codes = vld1q_s8(packed + f * 4 * stride + Lane * kVector);
+        for (int r = 0; r < Rows; ++r) sums[f][r] = vdotq_laneq_s32(sums[f][r], codes, token[r], Lane);
+    }
+}
+
+template <int Fours, int Rows>
+inline void raise_fours(const int8_t* packed, int64_t stride, const int8_t* rows, int32x4_t (&largest)[Fours]) {
+    int32x4_t sums[Fours][Rows];
+    for (int f = 0; f < Fours; ++f) {
+        for (int r = 0; r < Rows; ++r) sums[f][r] = vdupq_n_s32(0);
+    }
+    for (int64_t k = 0; k < stride; k += kVector, packed += 4 * kVector) {
+        int8x16_t token[Rows];
+        for (int r = 0; r < Rows; ++r) token[r] = vld1q_s8(rows + r * stride + k);
+        add_lane<0>(packed, stride, token, sums);
+        add_lane<1>(packed, stride, token, sums);
+        add_lane<2>(packed, stride, token, sums);
+        add_lane<3>(packed, stride, token, sums);
+    }
+    for (int f = 0; f < Fours; ++f) {
+        for (int r = 0; r < Rows; ++r) largest[f] = vmaxq_s32(largest[f], sums[f][r]);
+    }
+}
+
+template <int Fours, int Together>
+void maxima_of_fours(const int8_t* packed, int64_t stride, const CodeSpan& span, int32_t* best) {
+    int32x4_t largest[Fours];
+    for (int f = 0; f < Fours; ++f) largest[f] = vld1q_s32(best + 4 * f);
+    over_rows<Together>(span, stride, 0,
+                        [&]<int Rows>(const int8_t* rows) { raise_fours<Fours, Rows>(packed, stride, rows, largest); });
+    for (int f = 0; f < Fours; ++f) vst1q_s32(best + 4 * f, largest[f]);
+}
+
+void span_maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan& span, int32_t* best) {
+    int64_t t = 0;
+    for (; t + 16 <= tokens; t += 16) maxima_of_fours<4, 4>(packed + t * stride, stride, span, best + t);
+    const int64_t fours = (tokens - t) / 4;
+    switch (fours) {
+        case 3:
+            maxima_of_fours<3, 4>(packed + t * stride, stride, span, best + t);
+            break;
+        case 2:
+            maxima_of_fours<2, 8>(packed + t * stride, stride, span, best + t);
+            break;
+        case 1:
+            maxima_of_fours<1, 8>(packed + t * stride, stride, span, best + t);
+            break;
+        default:
+            break;
+    }
+    t += 4 * fours;
+    row_maxima<DotProduct>(packed + t * stride, tokens - t, stride, span, best + t);
+}
+
+void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best) {
+    for (int64_t s = 0; s < count; ++s, best += tokens) span_maxima(packed, tokens, stride, spans[s], best);
+}
+
+}  // namespace
+
+const Kernel kNeonDotprod{
+    .name = "neon",
+    .cells = generic_cells<Neon>,
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .maxima = maxima,
+    .weigh = generic_weigh,
+    .quantise = generic_quantise,
+    .widen = widen,
+};
+
+}  // namespace maxsieve

@@ -1,0 +1,120 @@
+"""Makes ``bits.json``, what every CPU must compute, to the bit: ``python tests/golden/make_bits.py``.
+
+Codes, bounds, hits and reports of a table of cases, as digests. Numbers are drawn and scaled without rounding and
+without NumPy's generators, so that they are the same on every machine and in every release. Only a change of what is
+computed, never of how, is a reason to make the file anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import maxsieve as ms
+from maxsieve import _core
+
+FILE = Path(__file__).with_name("bits.json")
+POLICIES = {
+    "certified": ms.Certified(),
+    "paper": ms.Bandit(margin=0),
+    "serfling": ms.Bandit(alpha=1, radius="serfling", block=7, margin=2, seed=5),
+}
+
+
+class Case(NamedTuple):
+    """One collection and query; all that is random depends on these alone."""
+
+    d: int
+    tokens: int
+    kind: str = "plain"
+    store: str = "float32"
+    similarity: str = "dot"
+
+    @property
+    def name(self) -> str:
+        """Its key in the file."""
+        return f"d={self.d} T={self.tokens} {self.kind} {self.store} {self.similarity}"
+
+
+CASES = [
+    *(Case(d, tokens) for d in (1, 33, 64, 96, 128, 130, 256, 384, 768, 1024) for tokens in (4, 32)),
+    *(Case(128, tokens) for tokens in (1, 2, 3, 5, 6, 7, 8, 9, 13, 16, 18, 23, 28, 31, 33, 128, 512)),
+    *(Case(65, 13, kind) for kind in ("negative", "huge", "denormal", "wide", "ties")),
+    *(Case(96, 11, "plain", store, similarity) for store in ("float32", "float16") for similarity in ("dot", "cosine")),
+]
+
+
+def words(seed: int, count: int) -> NDArray[np.uint64]:
+    """SplitMix64, as `maxsieve.spec` draws permutations from it."""
+    word = (np.arange(1, count + 1, dtype=np.uint64) + np.uint64(seed << 32)) * np.uint64(0x9E3779B97F4A7C15)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+def integers(seed: int, shape: tuple[int, ...], bits: int) -> NDArray[np.int64]:
+    """Signed integers of so many bits."""
+    return (words(seed, int(np.prod(shape))).astype(np.int64) >> (64 - bits)).reshape(shape)
+
+
+def collection(case: Case) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
+    """A query that is near the tokens of the first document, and ragged documents, one of them long."""
+    seed = zlib.crc32(case.name.encode())
+    count = 20 if case.d * case.tokens > 10_000 else 70
+    lengths = 1 + words(seed, count).astype(np.int64) % 11
+    lengths[count // 2] = 83
+    rows = integers(seed + 1, (int(lengths.sum()), case.d), 20)
+    near = rows[np.arange(case.tokens) % lengths[0]] + integers(seed + 2, (case.tokens, case.d), 18)
+    exponents = np.full((len(rows), 1), -20)
+    if case.kind == "negative":
+        rows = -np.abs(rows)
+    elif case.kind == "huge":
+        exponents += 50
+    elif case.kind == "denormal":
+        exponents -= 125
+    elif case.kind == "wide":
+        exponents += integers(seed + 3, (len(rows), 1), 6)
+    elif case.kind == "ties":
+        rows, near = rows >> 18, near >> 18
+    query, stored = (np.ldexp(x.astype(np.float64), e).astype(np.float32) for x, e in ((near, -20), (rows, exponents)))
+    return query, np.split(stored, np.cumsum(lengths)[:-1])
+
+
+def digest(*parts: object) -> str:
+    """Of arrays by their little-endian bytes, of anything else by what it prints as."""
+    total = hashlib.sha256()
+    for part in parts:
+        is_array = isinstance(part, np.ndarray)
+        total.update(part.astype(part.dtype.newbyteorder("<")).tobytes() if is_array else repr(part).encode())
+    return total.hexdigest()[:16]
+
+
+def hits_digest(hits: ms.Hits) -> str:
+    """Ids, scores, and all of the report but the time and the ISA."""
+    report = hits.report
+    rounds = [tuple(each) for each in report.rounds]
+    return digest(hits.ids, hits.scores, report.guarantee, report.coverage, report.rescored, rounds)
+
+
+def bits(case: Case) -> dict[str, str]:
+    """What the kernel in use computes of one case."""
+    query, documents = collection(case)
+    index = ms.Index.build(documents, store=case.store, similarity=case.similarity)
+    (segment,) = index._snapshot.segments
+    found = {
+        "codes": digest(segment.rows, segment.codes, segment.scale, segment.rho, segment.nu),
+        "bounds": digest(*_core.bounds(index._snapshot.corpus, query, 1)),
+        "scores": hits_digest(index.search(query, len(documents), policy=ms.Exhaustive())),
+    }
+    return found | {name: hits_digest(index.search(query, 5, policy=policy)) for name, policy in POLICIES.items()}
+
+
+if __name__ == "__main__":
+    lines = [f" {json.dumps(case.name)}: {json.dumps(bits(case))}" for case in CASES]
+    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")

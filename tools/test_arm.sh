@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Cross-compiles the core for AArch64 and runs the native tests, golden bits included, with an arm64 Python under qemu-user: on a
+# CPU with dot products (`max`) and on one without (`cortex-a53`), for each has its own kernel. Debian's arm64 packages and
+# Python wheels are unpacked under build/arm; of the system itself, only an emulator and a cross compiler are asked.
+# Arguments go to pytest.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+arm="$PWD/build/arm" root="$PWD/build/arm/root" python="$PWD/build/arm/root/usr/bin/python-under-qemu"
+mkdir -p "$arm"
+
+say() { echo "test-arm: $*" >&2; }
+
+emulator() { command -v qemu-aarch64 || command -v qemu-aarch64-static; }
+
+require_packages() {
+  local missing=()
+  emulator >/dev/null || missing+=(qemu-user)
+  command -v aarch64-linux-gnu-g++ >/dev/null || missing+=(g++-aarch64-linux-gnu)
+  [[ ${#missing[@]} -eq 0 ]] && return
+  if ! command -v apt-get >/dev/null; then
+    say "this needs a Debian system with the packages ${missing[*]}"
+    exit 1
+  elif [[ $EUID -ne 0 ]]; then
+    say "please install first: apt-get install ${missing[*]}"
+    exit 1
+  fi
+  say "installing the Debian packages ${missing[*]}"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# Python, its headers and all they depend on, as the system's own package sources have them for arm64. apt resolves that with a
+# state of its own, in which nothing is installed yet.
+unpack_root() {
+  [[ -d "$root" ]] && return
+  say "unpacking an arm64 Python under build/arm/root"
+  local apt="$arm/apt" unpacked="$arm/root.partial"
+  rm -rf "$apt" "$unpacked"
+  mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial" "$unpacked"
+  : >"$apt/status"
+  cat >"$apt/apt.conf" <<EOF
+APT::Architecture "arm64";
+APT::Architectures { "arm64"; };
+APT::Install-Recommends "false";
+APT::Sandbox::User "root";
+Dir::State "$apt/state";
+Dir::State::status "$apt/status";
+Dir::Cache "$apt/cache";
+EOF
+  APT_CONFIG="$apt/apt.conf" apt-get update -qq
+  APT_CONFIG="$apt/apt.conf" apt-get install -qq --yes --download-only python3 libpython3-dev libstdc++6 >/dev/null
+  local package
+  for package in "$apt"/cache/archives/*.deb; do dpkg-deb -x "$package" "$unpacked"; done
+  # Lies where Python looks for its library, and becomes sys.executable, so that tests can start children.
+  cat >"$unpacked/usr/bin/python-under-qemu" <<EOF
+#!/bin/sh
+exec "$(emulator)" -L "$root" -0 "\$0" "$root/usr/bin/python3" "\$@"
+EOF
+  chmod +x "$unpacked/usr/bin/python-under-qemu"
+  mv "$unpacked" "$root"
+  rm -rf "$apt"
+}
+
+install_wheels() {
+  [[ -d "$arm/venv" ]] || "${PYTHON:-python3}" -m venv "$arm/venv"
+  "$arm/venv/bin/pip" install --quiet cmake ninja nanobind
+  [[ -d "$arm/wheels" ]] && return
+  say "unpacking arm64 wheels of what the tests import"
+  "$arm/venv/bin/pip" install --quiet --target "$arm/wheels.partial" --python-version "$version" --only-binary=:all: \
+    --platform manylinux_2_28_aarch64 --platform manylinux_2_27_aarch64 --platform manylinux2014_aarch64 \
+    numpy 'pytest>=8' 'pytest-xdist>=3.6' 'hypothesis>=6.100'
+  mv "$arm/wheels.partial" "$arm/wheels"
+}
+
+# The cross compiler has its own C library; the root's headers come after it, for Python's pyconfig.h alone.
+build_core() {
+  say "cross-compiling the core"
+  "$arm/venv/bin/cmake" -S . -B "$arm/core" -G Ninja -DCMAKE_MAKE_PROGRAM="$arm/venv/bin/ninja" -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
+    -DCMAKE_CXX_FLAGS="-idirafter $root/usr/include" -DMAXSIEVE_WERROR=ON \
+    -DPython_EXECUTABLE="$python" -DPython_INCLUDE_DIR="$root/usr/include/python$version" \
+    -Dnanobind_DIR="$("$arm/venv/bin/python" -m nanobind --cmake_dir)" --log-level=WARNING
+  "$arm/venv/bin/cmake" --build "$arm/core" -- --quiet
+  rm -rf "$arm/package"
+  mkdir "$arm/package"
+  cp -r src/maxsieve "$arm/package/"
+  rm -f "$arm"/package/maxsieve/_core*.so
+  "$arm/venv/bin/cmake" --install "$arm/core" --prefix "$arm/package" >/dev/null
+}
+
+require_packages
+unpack_root
+version="$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
+install_wheels
+build_core
+export PYTHONPATH="$arm/package:$arm/wheels" PYTHONDONTWRITEBYTECODE=1 MAXSIEVE_SHORT=1
+# Ctrl-C is left out: nothing of it depends on the ISA, and each of its children is a Python that takes long to start.
+for cpu in max cortex-a53; do
+  say "the native tests on QEMU's $cpu"
+  QEMU_CPU=$cpu "$python" -m pytest -q -n 2 --dist worksteal -p no:cacheprovider tests/native \
+    --ignore=tests/native/test_interrupt.py "$@"
+done
