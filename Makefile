@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest
 # Corpora for tests on real data; they are skipped, and say so, where there are none.
 export MAXSIEVE_CORPORA
 
-.PHONY: demo test test-full lint format bench rescored retrieval sanitize clean
+.PHONY: demo test test-full test-arm test-emulated lint format bench rescored retrieval sanitize clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/maxsieve demo
@@ -20,6 +20,10 @@ test: $(VENV)/dev.stamp
 
 test-full: $(VENV)/dev.stamp
 	MAXSIEVE_FULL=1 $(PYTEST) -n 2 --dist worksteal
+
+# The native tests for AArch64 under QEMU. Needs Debian; installs an emulator and a cross compiler if it may.
+test-arm:
+	tools/test_arm.sh $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -48,6 +52,10 @@ retrieval: $(VENV)/dev.stamp
 # The native tests under AddressSanitizer and UndefinedBehaviorSanitizer, in a build of their own.
 sanitize: $(VENV)/dev.stamp
 	tools/sanitize.sh
+
+# The native tests of the AVX-512 and AMX kernels on a machine without them (needs Debian's libsimde-dev).
+test-emulated: $(VENV)/dev.stamp
+	tools/emulate.sh
 
 # Only what the demo needs: no test tools.
 $(VENV)/demo.stamp: pyproject.toml $(NATIVE) | $(VENV)

@@ -14,6 +14,9 @@ constexpr int64_t kPanel = 16;
 // Rows of codes are padded with zeros to a multiple of this many bytes: a zero code adds nothing to a dot product.
 constexpr int64_t kCodeAlign = 32;
 
+// The longest row of codes, for d = 4096: kernels keep a few rows on their stack.
+constexpr int64_t kMaxStride = 4096;
+
 constexpr int64_t code_stride(int64_t d) {
     return (d + kCodeAlign - 1) / kCodeAlign * kCodeAlign;
 }
@@ -44,6 +47,10 @@ struct Kernel {
     void (*maxima)(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count,
                    int32_t* best);
 
+    // sums[i] = sum over t of weights[t] * maxima[i * apart + t], in lane order, each product rounded to float64.
+    void (*weigh)(const double* weights, int64_t tokens, const int32_t* maxima, int64_t apart, int64_t count,
+                  double* sums);
+
     // Codes [count][stride] of one document's rows [count][d]; false if a value is not finite or is over 2^50.
     bool (*quantise)(const float* rows, int64_t count, int64_t d, int64_t stride, int8_t* codes,
                      DocumentSquares* squares);
@@ -54,7 +61,13 @@ struct Kernel {
 
 extern const Kernel kScalar;
 #if defined(__x86_64__)
+extern const Kernel kAmx;
+extern const Kernel kAvx512vnni;
+extern const Kernel kAvxVnni;  // named "avx2" like the next: what it gives is the same
 extern const Kernel kAvx2;
+#elif defined(__aarch64__)
+extern const Kernel kNeon;
+extern const Kernel kNeonDotprod;
 #endif
 
 }  // namespace maxsieve

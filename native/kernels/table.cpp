@@ -5,6 +5,12 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#if defined(__x86_64__)
+#include "kernels/x86/features.hpp"
+#elif defined(__aarch64__)
+#include "kernels/arm_features.hpp"
+#endif
+
 namespace maxsieve {
 namespace {
 
@@ -16,8 +22,15 @@ struct Entry {
 
 constexpr Entry kBestFirst[] = {
 #if defined(__x86_64__)
-    {&kAvx2,
-     [] { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"); }},
+    {&kAmx, [] { return has_avx512vnni() && has_amx(); }},
+    {&kAvx512vnni, has_avx512vnni},
+    // Two of one name, of which a machine has one.
+    {&kAvxVnni, [] { return has_avx2() && has_avxvnni(); }},
+    {&kAvx2, [] { return has_avx2() && !has_avxvnni(); }},
+#elif defined(__aarch64__)
+    // Two of one name, of which a machine has one.
+    {&kNeonDotprod, has_dot_product},
+    {&kNeon, [] { return !has_dot_product(); }},
 #endif
     {&kScalar, [] { return true; }},
 };

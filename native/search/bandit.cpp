@@ -33,22 +33,29 @@ struct Row {
     }
 };
 
+// The largest norm bound of the candidates.
+double largest_nu(const Corpus& corpus, std::span<const int64_t> candidates) {
+    float nu = 0.0F;
+    size_t hint = 0;
+    for (const int64_t position : candidates) nu = std::max(nu, corpus.at(position, hint).nu);
+    return static_cast<double>(nu);
+}
+
+// The sieve of one query. A round is `begin_round`, a scan of the `active_positions` for the `block_rows`, whose maxima
+// go to `reveal`, and `end_round`.
 class Sieve {
   public:
-    explicit Sieve(const Task& task)
+    Sieve(const Task& task, const Query& query, double nu)
         : task_(task),
-          codes_(task.query.rows, task.query.tokens, task.corpus.d()),
+          query_(query),
+          codes_(task.kernel, query.rows, query.tokens, task.corpus.d()),
           terms_(codes_),
           order_(permutation(codes_.tokens, task.policy.seed)),
           unrevealed_(static_cast<size_t>(codes_.tokens + 1), 0.0) {
-        const auto candidates = task.query.candidates;
-        double nu = 0.0;
-        size_t hint = 0;
-        active_.reserve(candidates.size());
-        for (size_t i = 0; i < candidates.size(); ++i) {
-            active_.push_back({.candidate = static_cast<int64_t>(i)});
-            nu = std::max(nu, static_cast<double>(task.corpus.at(candidates[i], hint).nu));
-        }
+        const auto candidates = static_cast<int64_t>(query.candidates.size());
+        active_.reserve(query.candidates.size());
+        for (int64_t i = 0; i < candidates; ++i) active_.push_back({.candidate = i});
+        if (task.trace) answer_.dropped.assign(active_.size(), 0);
         // b_t = |q_t| max_i nu_i bounds a cell; 1 + 2^-38 pays for adding it up.
         for (int64_t n = codes_.tokens - 1; n >= 0; --n) {
             const double b = codes_.norm[static_cast<size_t>(order_[static_cast<size_t>(n)])] * nu * (1.0 + 0x1p-38);
@@ -59,58 +66,89 @@ class Sieve {
         largest_eta_ = *std::max_element(codes_.eta.begin(), codes_.eta.end());
     }
 
-    Answer run() {
+    bool wants_round() const {
+        return static_cast<int64_t>(active_.size()) > task_.k + task_.policy.margin && revealed_ < codes_.tokens;
+    }
+
+    void begin_round() {
+        block_ = std::min(task_.policy.block, codes_.tokens - revealed_);
+        scale_.clear();
+        for (int64_t n = revealed_; n < revealed_ + block_; ++n) {
+            scale_.push_back(static_cast<double>(codes_.scale[static_cast<size_t>(order_[static_cast<size_t>(n)])]));
+        }
+        const int64_t after = revealed_ + block_, tokens = codes_.tokens;
+        const int64_t rounds = (tokens + task_.policy.block - 1) / task_.policy.block;
+        factors_ = {kInfinity, kInfinity, 1};
+        if (after > 1) {
+            factors_ =
+                radius_factors(task_.policy, after, tokens, static_cast<int64_t>(query_.candidates.size()), rounds);
+        }
+    }
+
+    int64_t block() const { return block_; }
+
+    // The codes of the tokens that this round reveals.
+    std::vector<const int8_t*> block_rows() const {
+        std::vector<const int8_t*> rows;
+        for (int64_t n = revealed_; n < revealed_ + block_; ++n) {
+            rows.push_back(codes_.row(order_[static_cast<size_t>(n)]));
+        }
+        return rows;
+    }
+
+    std::vector<int64_t> active_positions() const {
+        std::vector<int64_t> positions;
+        positions.reserve(active_.size());
+        for (const Row& row : active_) positions.push_back(query_.candidates[static_cast<size_t>(row.candidate)]);
+        return positions;
+    }
+
+    // Takes the block's maxima of some active documents, which are `tokens` apart, and renews their bounds. For
+    // different documents on any thread.
+    void reveal(const Scanned& scanned, int64_t tokens, const int32_t* maxima) {
+        Row* row = active_.data() + scanned.first;
+        for (const Document& document : scanned.documents) {
+            for (int64_t t = 0; t < block_; ++t) {
+                row->reveal(scale_[static_cast<size_t>(t)] * maxima[t], revealed_ == 0 && t == 0);
+            }
+            bound(*row++, document, revealed_ + block_);
+            maxima += tokens;
+        }
+    }
+
+    void end_round() {
+        revealed_ += block_;
+        revealed_cells_ += block_ * static_cast<int64_t>(active_.size());
+        eliminate();
+    }
+
+    // Goes on to the end, after a first round that took `scan_seconds` if there was one.
+    Answer finish(Crew& crew, double scan_seconds) {
         Stopwatch watch;
-        Answer answer;
-        double scan_seconds = 0.0, sieve_seconds = 0.0;
-        if (task_.trace) answer.dropped.assign(active_.size(), 0);
-        const auto candidates = static_cast<double>(active_.size());
-        int64_t revealed_cells = 0, n = 0;
-        while (static_cast<int64_t>(active_.size()) > task_.k + task_.policy.margin && n < codes_.tokens) {
-            const int64_t count = std::min(task_.policy.block, codes_.tokens - n);
-            reveal(n, count);
-            n += count;
-            revealed_cells += count * static_cast<int64_t>(active_.size());
+        double sieve_seconds = 0.0;
+        if (block_ > 0) end_round();
+        sieve_seconds += watch.lap();
+        while (wants_round()) {
+            begin_round();
+            const PackedCodes packed(task_.kernel, block_rows(), task_.corpus.stride());
+            scan(task_.corpus, active_positions(), task_.kernel, packed, crew, task_.interrupt,
+                 [this](const Scanned& scanned) { reveal(scanned, block_, scanned.maxima); });
             scan_seconds += watch.lap();
-            eliminate(n, answer);
+            end_round();
             sieve_seconds += watch.lap();
         }
-        answer.coverage = candidates > 0
-                              ? static_cast<double>(revealed_cells) / (candidates * static_cast<double>(codes_.tokens))
-                              : 0.0;
+        const auto cells = static_cast<double>(query_.candidates.size()) * static_cast<double>(codes_.tokens);
+        answer_.coverage = cells > 0 ? static_cast<double>(revealed_cells_) / cells : 0.0;
         const bool pac = task_.policy.radius == Radius::serfling && task_.policy.alpha == 1.0;
-        answer.guarantee = certain_ ? Guarantee::exact : pac ? Guarantee::pac : Guarantee::none;
-        answer.hits = rescore();
-        answer.rescored = static_cast<int64_t>(active_.size());
-        answer.stages = {{"scan", scan_seconds}, {"sieve", sieve_seconds}, {"rescore", watch.lap()}};
-        return answer;
+        answer_.guarantee = certain_ ? Guarantee::exact : pac ? Guarantee::pac : Guarantee::none;
+        answer_.hits = rescore(crew);
+        answer_.rescored = static_cast<int64_t>(active_.size());
+        answer_.stages = {{"scan", scan_seconds}, {"sieve", sieve_seconds}, {"rescore", watch.lap()}};
+        return std::move(answer_);
     }
 
   private:
-    // Reveals tokens order_[n], ..., order_[n + count - 1] of every active document and renews its bounds.
-    void reveal(int64_t n, int64_t count) {
-        const PackedCodes packed(task_.kernel, codes_, order_, n, count);
-        std::vector<double> scale;
-        for (int64_t i = n; i < n + count; ++i) {
-            scale.push_back(static_cast<double>(codes_.scale[static_cast<size_t>(order_[static_cast<size_t>(i)])]));
-        }
-        const int64_t after = n + count, tokens = codes_.tokens;
-        const auto candidates = static_cast<int64_t>(task_.query.candidates.size());
-        const int64_t rounds = (tokens + task_.policy.block - 1) / task_.policy.block;
-        RadiusFactors factors{kInfinity, kInfinity, 1};
-        if (after > 1) factors = radius_factors(task_.policy, after, tokens, candidates, rounds);
-        const std::vector<int64_t> positions = active_positions();
-        scan(task_.corpus, positions, task_.kernel, packed, task_.crew, task_.interrupt,
-             [&](int64_t i, const Document& document, const int32_t* maxima) {
-                 Row& row = active_[static_cast<size_t>(i)];
-                 for (int64_t t = 0; t < count; ++t) {
-                     row.reveal(scale[static_cast<size_t>(t)] * maxima[t], n == 0 && t == 0);
-                 }
-                 bound(row, document, after, factors);
-             });
-    }
-
-    void bound(Row& row, const Document& document, int64_t n, const RadiusFactors& factors) const {
+    void bound(Row& row, const Document& document, int64_t n) const {
         const auto size = static_cast<double>(n), scale = static_cast<double>(document.scale);
         const double revealed = scale * row.total, open = unrevealed_[static_cast<size_t>(n)];
         const double epsilon = terms_.epsilon(document.rho, document.nu);
@@ -121,11 +159,11 @@ class Sieve {
         double radius = kInfinity;
         if (n > 1) {
             const double squares = std::max(row.shifted_squares - row.shifted * row.shifted / size, 0.0);
-            radius = factors.on_sigma * (scale * std::sqrt(squares / static_cast<double>(factors.degrees)));
+            radius = factors_.on_sigma * (scale * std::sqrt(squares / static_cast<double>(factors_.degrees)));
             if (!paper) {
                 const double cell_error = static_cast<double>(document.rho) * largest_code_norm_ +
                                           static_cast<double>(document.nu) * largest_eta_;
-                radius = radius + factors.on_range * (2.0 * (largest_b_ + cell_error)) + epsilon;
+                radius = radius + factors_.on_range * (2.0 * (largest_b_ + cell_error)) + epsilon;
             }
         }
         const double estimate = revealed * (static_cast<double>(codes_.tokens) / size);
@@ -135,11 +173,11 @@ class Sieve {
         require_finite(row.certain_lower);
     }
 
-    void eliminate(int64_t n, Answer& answer) {
+    void eliminate() {
         const double tau = kth_of(&Row::lower);
         // LCB can exceed UCB, by rounding or by a proxy just above b_t: the K best by LCB stay all the same.
         const auto stays = [tau](const Row& row) { return row.upper >= tau || row.lower >= tau; };
-        answer.rounds.push_back({static_cast<int64_t>(active_.size()), n, tau});
+        answer_.rounds.push_back({static_cast<int64_t>(active_.size()), revealed_, tau});
         if (std::all_of(active_.begin(), active_.end(), stays)) return;
         if (certain_) {
             const double certain_tau = kth_of(&Row::certain_lower);
@@ -149,7 +187,7 @@ class Sieve {
         if (task_.trace) {
             for (const Row& row : active_) {
                 if (!stays(row)) {
-                    answer.dropped[static_cast<size_t>(row.candidate)] = static_cast<int32_t>(answer.rounds.size());
+                    answer_.dropped[static_cast<size_t>(row.candidate)] = static_cast<int32_t>(answer_.rounds.size());
                 }
             }
         }
@@ -163,22 +201,16 @@ class Sieve {
         return kth_largest(bounds, task_.k);
     }
 
-    std::vector<int64_t> active_positions() const {
-        std::vector<int64_t> positions;
-        positions.reserve(active_.size());
-        for (const Row& row : active_) positions.push_back(task_.query.candidates[static_cast<size_t>(row.candidate)]);
-        return positions;
-    }
-
-    std::vector<Scored> rescore() const {
+    std::vector<Scored> rescore(Crew& crew) const {
         const std::vector<int64_t> positions = active_positions();
-        const std::vector<float> scores = Rescorer(task_).scores(positions);
+        const std::vector<float> scores = Rescorer(task_, {&query_, 1}, crew).scores(positions);
         std::vector<Scored> scored(positions.size());
         for (size_t i = 0; i < scored.size(); ++i) scored[i] = {positions[i], scores[i]};
         return top_k(std::move(scored), task_.k);
     }
 
     const Task& task_;
+    const Query& query_;
     QueryCodes codes_;
     ErrorTerms terms_;
     std::vector<int64_t> order_;
@@ -186,12 +218,44 @@ class Sieve {
     double largest_b_ = 0.0, largest_code_norm_ = 0.0, largest_eta_ = 0.0;
     std::vector<Row> active_;
     bool certain_ = true;
+    int64_t revealed_ = 0, revealed_cells_ = 0;
+    // Of the round under way: its tokens, their scales, and what makes up a radius.
+    int64_t block_ = 0;
+    std::vector<double> scale_;
+    RadiusFactors factors_{};
+    Answer answer_;
 };
 
 }  // namespace
 
-Answer search_bandit(const Task& task) {
-    return Sieve(task).run();
+// The first round, in which every document is active for every query, is one scan for all of them.
+std::vector<Answer> search_bandit(const Task& task) {
+    Stopwatch watch;
+    const double nu = largest_nu(task.corpus, task.candidates());
+    std::vector<Sieve> sieves;
+    sieves.reserve(task.queries.size());
+    for (const Query& query : task.queries) sieves.emplace_back(task, query, nu);
+    if (std::all_of(sieves.begin(), sieves.end(), [](const Sieve& sieve) { return sieve.wants_round(); })) {
+        std::vector<const int8_t*> rows;
+        for (Sieve& sieve : sieves) {
+            sieve.begin_round();
+            const std::vector<const int8_t*> block = sieve.block_rows();
+            rows.insert(rows.end(), block.begin(), block.end());
+        }
+        const PackedCodes packed(task.kernel, rows, task.corpus.stride());
+        scan(task.corpus, task.candidates(), task.kernel, packed, task.crew, task.interrupt,
+             [&](const Scanned& scanned) {
+                 const int32_t* maxima = scanned.maxima;
+                 for (Sieve& sieve : sieves) {
+                     sieve.reveal(scanned, packed.tokens(), maxima);
+                     maxima += sieve.block();
+                 }
+             });
+    }
+    const double share = watch.lap() / static_cast<double>(sieves.size());
+    std::vector<Answer> answers(sieves.size());
+    task.for_each_query([&](size_t q, Crew& crew) { answers[q] = sieves[q].finish(crew, share); });
+    return answers;
 }
 
 }  // namespace maxsieve

@@ -2,9 +2,7 @@
 // one can't reach the K-th best canonical score, not even as a tie. docs/theory.md has the proof.
 
 #include <algorithm>
-#include <numeric>
 
-#include "numeric/rounding.hpp"
 #include "search/query.hpp"
 #include "search/rescore.hpp"
 #include "search/scan.hpp"
@@ -28,44 +26,18 @@ std::vector<int64_t> best_first(const CertifiedBounds& bounds, double floor) {
     return order;
 }
 
-}  // namespace
-
-CertifiedBounds certified_bounds(const Task& task) {
-    const QueryCodes codes(task.query.rows, task.query.tokens, task.corpus.d());
-    const ErrorTerms terms(codes);
-    std::vector<int64_t> order(static_cast<size_t>(codes.tokens));
-    std::iota(order.begin(), order.end(), 0);
-    const PackedCodes packed(task.kernel, codes, order, 0, codes.tokens);
-    const std::vector<double> scale(codes.scale.begin(), codes.scale.end());
-    const auto candidates = task.query.candidates;
-    CertifiedBounds bounds{std::vector<double>(candidates.size()), std::vector<double>(candidates.size())};
-    scan(task.corpus, candidates, task.kernel, packed, task.crew, task.interrupt,
-         [&](int64_t i, const Document& document, const int32_t* maxima) {
-             const double proxy = static_cast<double>(document.scale) * lane_dot(scale.data(), maxima, codes.tokens);
-             const double epsilon = terms.epsilon(document.rho, document.nu);
-             require_finite(proxy - epsilon);
-             require_finite(proxy + epsilon);
-             bounds.lower[static_cast<size_t>(i)] = proxy - epsilon;
-             bounds.upper[static_cast<size_t>(i)] = proxy + epsilon;
-         });
-    return bounds;
-}
-
-Answer search_certified(const Task& task) {
+// Rescores one query's candidates best-first. They are scored in batches for the threads' sake, then replayed in order:
+// the count is that of one at a time.
+void rescore(const Task& task, const Query& query, const CertifiedBounds& bounds, Crew& crew, Answer& answer) {
     Stopwatch watch;
-    Answer answer;
-    const auto candidates = task.query.candidates;
-    const CertifiedBounds bounds = certified_bounds(task);
-    answer.stages.emplace_back("scan", watch.lap());
-
+    const auto candidates = query.candidates;
     const std::vector<int64_t> order = best_first(bounds, kth_largest(bounds.lower, task.k));
     answer.stages.emplace_back("sieve", watch.lap());
 
-    // Scored in batches for the threads' sake, then replayed in order: the count is that of one at a time.
-    Rescorer rescorer(task);
+    Rescorer rescorer(task, {&query, 1}, crew);
     KLargest best(task.k);
     std::vector<Scored> scored;
-    const int64_t threads = task.crew.size();
+    const int64_t threads = crew.size();
     const auto total = static_cast<int64_t>(order.size());
     for (int64_t first = 0;
          first < total && bounds.upper[static_cast<size_t>(order[static_cast<size_t>(first)])] >= best.kth();) {
@@ -85,10 +57,74 @@ Answer search_certified(const Task& task) {
         first = last;
     }
     answer.rescored = static_cast<int64_t>(scored.size());
-    answer.rounds = {{static_cast<int64_t>(candidates.size()), task.query.tokens, best.kth()}};
+    answer.rounds = {{static_cast<int64_t>(candidates.size()), query.tokens, best.kth()}};
     answer.hits = top_k(std::move(scored), task.k);
     answer.stages.emplace_back("rescore", watch.lap());
-    return answer;
+}
+
+// What the scan needs of one query: its scales, and its share of eps_i.
+struct Prepared {
+    Prepared(const Task& task, const Query& query)
+        : codes(task.kernel, query.rows, query.tokens, task.corpus.d()),
+          terms(codes),
+          scale(codes.scale.begin(), codes.scale.end()) {}
+
+    // Bounds of some documents from their maxima, which are `apart` from one document to the next.
+    void bound(const Kernel& kernel, const Scanned& scanned, int64_t apart, const int32_t* maxima,
+               CertifiedBounds& bounds) const {
+        double* lower = bounds.lower.data() + scanned.first;
+        double* upper = bounds.upper.data() + scanned.first;
+        kernel.weigh(scale.data(), codes.tokens, maxima, apart, static_cast<int64_t>(scanned.documents.size()), lower);
+        for (const Document& document : scanned.documents) {
+            const double proxy = static_cast<double>(document.scale) * *lower;
+            const double epsilon = terms.epsilon(document.rho, document.nu);
+            require_finite(proxy - epsilon);
+            require_finite(proxy + epsilon);
+            *lower++ = proxy - epsilon;
+            *upper++ = proxy + epsilon;
+        }
+    }
+
+    QueryCodes codes;
+    ErrorTerms terms;
+    std::vector<double> scale;
+};
+
+}  // namespace
+
+std::vector<CertifiedBounds> certified_bounds(const Task& task) {
+    const auto candidates = task.candidates();
+    std::vector<Prepared> prepared;
+    std::vector<CertifiedBounds> bounds;
+    std::vector<const int8_t*> rows;
+    for (const Query& query : task.queries) {
+        prepared.emplace_back(task, query);
+        bounds.push_back({std::vector<double>(candidates.size()), std::vector<double>(candidates.size())});
+    }
+    for (const Prepared& query : prepared) {
+        for (int64_t t = 0; t < query.codes.tokens; ++t) rows.push_back(query.codes.row(t));
+    }
+    const PackedCodes packed(task.kernel, rows, task.corpus.stride());
+    scan(task.corpus, candidates, task.kernel, packed, task.crew, task.interrupt, [&](const Scanned& scanned) {
+        const int32_t* maxima = scanned.maxima;
+        for (size_t q = 0; q < prepared.size(); ++q) {
+            prepared[q].bound(task.kernel, scanned, packed.tokens(), maxima, bounds[q]);
+            maxima += prepared[q].codes.tokens;
+        }
+    });
+    return bounds;
+}
+
+std::vector<Answer> search_certified(const Task& task) {
+    Stopwatch watch;
+    const std::vector<CertifiedBounds> bounds = certified_bounds(task);
+    const double share = watch.lap() / static_cast<double>(task.queries.size());
+    std::vector<Answer> answers(task.queries.size());
+    task.for_each_query([&](size_t q, Crew& crew) {
+        answers[q].stages.emplace_back("scan", share);
+        rescore(task, task.queries[q], bounds[q], crew, answers[q]);
+    });
+    return answers;
 }
 
 }  // namespace maxsieve

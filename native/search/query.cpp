@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "kernels/generic/quantise.hpp"
 #include "numeric/rounding.hpp"
+#include "numeric/vectors.hpp"
 
 namespace maxsieve {
 
@@ -15,13 +15,13 @@ Panels::Panels(const float* query, int64_t tokens, int64_t d)
     }
 }
 
-QueryCodes::QueryCodes(const float* query, int64_t tokens_in, int64_t d_in)
+QueryCodes::QueryCodes(const Kernel& kernel, const float* query, int64_t tokens_in, int64_t d_in)
     : tokens(tokens_in), d(d_in), stride(code_stride(d_in)), codes(static_cast<size_t>(tokens_in * stride)) {
     for (int64_t t = 0; t < tokens; ++t) {
         const float* row = query + t * d;
         int8_t* row_codes = codes.data() + t * stride;
         DocumentSquares squares{};
-        generic_quantise(row, 1, d, stride, row_codes, &squares);
+        kernel.quantise(row, 1, d, stride, row_codes, &squares);
         F64x8 lanes = {};
         for (int64_t k = 0; k < d; k += kLanes) {
             I8x8 code;
@@ -36,16 +36,13 @@ QueryCodes::QueryCodes(const float* query, int64_t tokens_in, int64_t d_in)
     }
 }
 
-PackedCodes::PackedCodes(const Kernel& kernel, const QueryCodes& query, const std::vector<int64_t>& order,
-                         int64_t first, int64_t count)
-    : tokens_(count), data_(kernel.packed_bytes(count, query.stride)) {
-    std::vector<int8_t> chosen(static_cast<size_t>(count * query.stride));
-    for (int64_t n = 0; n < count; ++n) {
-        const int64_t t = order[static_cast<size_t>(first + n)];
-        std::memcpy(chosen.data() + n * query.stride, query.codes.data() + t * query.stride,
-                    static_cast<size_t>(query.stride));
+PackedCodes::PackedCodes(const Kernel& kernel, const std::vector<const int8_t*>& rows, int64_t stride)
+    : tokens_(static_cast<int64_t>(rows.size())), data_(kernel.packed_bytes(tokens_, stride) / sizeof(Line) + 1) {
+    std::vector<int8_t> chosen(rows.size() * static_cast<size_t>(stride));
+    for (size_t n = 0; n < rows.size(); ++n) {
+        std::memcpy(chosen.data() + n * static_cast<size_t>(stride), rows[n], static_cast<size_t>(stride));
     }
-    kernel.pack(chosen.data(), count, query.stride, data_.data());
+    kernel.pack(chosen.data(), tokens_, stride, data_.front().bytes);
 }
 
 ErrorTerms::ErrorTerms(const QueryCodes& query) {

@@ -25,7 +25,9 @@ class Panels {
 
 // Codes y_t, scales s_t, and upper bounds of |q_t|, |s_t y_t| and eta_t = |q_t - s_t y_t|.
 struct QueryCodes {
-    QueryCodes(const float* query, int64_t tokens, int64_t d);
+    QueryCodes(const Kernel& kernel, const float* query, int64_t tokens, int64_t d);
+
+    const int8_t* row(int64_t token) const { return codes.data() + token * stride; }
 
     int64_t tokens, d, stride;
     std::vector<int8_t> codes;  // [tokens][stride]
@@ -33,19 +35,21 @@ struct QueryCodes {
     std::vector<double> norm, code_norm, eta;
 };
 
-// The codes of some tokens of a query, in a kernel's own layout.
+// The codes of some query tokens, of one query or of several, in a kernel's own layout.
 class PackedCodes {
   public:
-    // Tokens order[first], ..., order[first + count - 1].
-    PackedCodes(const Kernel& kernel, const QueryCodes& query, const std::vector<int64_t>& order, int64_t first,
-                int64_t count);
+    PackedCodes(const Kernel& kernel, const std::vector<const int8_t*>& rows, int64_t stride);
 
     int64_t tokens() const { return tokens_; }
-    const int8_t* data() const { return data_.data(); }
+    const int8_t* data() const { return data_.front().bytes; }
 
   private:
+    // Cache lines: a row of a tile, or a vector of 64 bytes, never straddles two.
+    struct alignas(64) Line {
+        int8_t bytes[64];
+    };
     int64_t tokens_;
-    std::vector<int8_t> data_;
+    std::vector<Line> data_;
 };
 
 // The query's share of eps_i = (rho_i * on_rho + nu_i * on_nu + constant) * (1 + 2^-38); docs/theory.md derives it.

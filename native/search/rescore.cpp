@@ -4,23 +4,29 @@
 
 namespace maxsieve {
 
-Rescorer::Rescorer(const Task& task)
-    : task_(task),
-      panels_(task.query.rows, task.query.tokens, task.corpus.d()),
-      scorers_(static_cast<size_t>(task.crew.size())) {}
+Rescorer::Rescorer(const Task& task, std::span<const Query> queries, Crew& crew)
+    : task_(task), crew_(crew), scorers_(static_cast<size_t>(crew.size())) {
+    for (const Query& query : queries) panels_.emplace_back(query.rows, query.tokens, task.corpus.d());
+}
 
 std::vector<float> Rescorer::scores(std::span<const int64_t> positions) {
     constexpr int64_t kGrain = 4;
     const auto count = static_cast<int64_t>(positions.size());
-    std::vector<float> scores(positions.size());
-    task_.crew.run((count + kGrain - 1) / kGrain, [&](int64_t piece, int worker) {
-        auto& scorer = scorers_[static_cast<size_t>(worker)];
-        if (!scorer) scorer = std::make_unique<CanonicalScorer>(task_.kernel, panels_, task_.interrupt);
+    std::vector<float> scores(panels_.size() * positions.size());
+    crew_.run((count + kGrain - 1) / kGrain, [&](int64_t piece, int worker) {
+        auto& scorers = scorers_[static_cast<size_t>(worker)];
+        if (scorers.empty()) {
+            for (const Panels& panels : panels_) scorers.emplace_back(task_.kernel, panels, task_.interrupt);
+        }
         size_t hint = 0;
         for (int64_t i = piece * kGrain; i < std::min((piece + 1) * kGrain, count); ++i) {
-            task_.interrupt.check();
-            scores[static_cast<size_t>(i)] = scorer->score(task_.corpus.at(positions[static_cast<size_t>(i)], hint));
-            require_finite(static_cast<double>(scores[static_cast<size_t>(i)]));
+            const Document document = task_.corpus.at(positions[static_cast<size_t>(i)], hint);
+            for (size_t q = 0; q < scorers.size(); ++q) {
+                task_.interrupt.check();
+                float& score = scores[q * positions.size() + static_cast<size_t>(i)];
+                score = scorers[q].score(document);
+                if (document.length > 0) require_finite(static_cast<double>(score));
+            }
         }
     });
     return scores;

@@ -1,4 +1,4 @@
-// The rescore: canonical scores of chosen documents, on the crew's threads.
+// The rescore: canonical scores of chosen documents for one query or several, on the crew's threads.
 #pragma once
 
 #include <memory>
@@ -13,15 +13,16 @@ namespace maxsieve {
 
 class Rescorer {
   public:
-    explicit Rescorer(const Task& task);
+    Rescorer(const Task& task, std::span<const Query> queries, Crew& crew);
 
-    // In the order of `positions`.
+    // [queries][positions], -infinity for empty documents; each document is read once for all the queries.
     std::vector<float> scores(std::span<const int64_t> positions);
 
   private:
     const Task& task_;
-    Panels panels_;
-    std::vector<std::unique_ptr<CanonicalScorer>> scorers_;  // one a worker, made when it first works
+    Crew& crew_;
+    std::vector<Panels> panels_;
+    std::vector<std::vector<CanonicalScorer>> scorers_;  // one a query for each worker, made when it first works
 };
 
 }  // namespace maxsieve

@@ -7,7 +7,40 @@
 namespace maxsieve {
 namespace {
 
-constexpr int64_t kGrain = 64;  // documents a task
+// A task: some consecutive positions, at most so many documents, so that what it keeps of each stays in cache.
+struct Range {
+    int64_t first, last;
+};
+constexpr int64_t kMostDocuments = 64;
+
+// Tasks of about the same number of tokens, at least sixteen for each thread where there are so many documents: threads
+// take them as they come, and the last to finish is late by a fraction of a sixteenth of its work. One thread needs
+// no balance, hence no pass over the lengths.
+std::vector<Range> ranges(const Corpus& corpus, std::span<const int64_t> positions, int threads) {
+    const auto count = static_cast<int64_t>(positions.size());
+    std::vector<Range> ranges;
+    if (threads == 1) {
+        for (int64_t i = 0; i < count; i += kMostDocuments) ranges.push_back({i, std::min(i + kMostDocuments, count)});
+        return ranges;
+    }
+    std::vector<int64_t> lengths;
+    lengths.reserve(positions.size());
+    int64_t tokens = 0;
+    size_t hint = 0;
+    for (const int64_t position : positions) {
+        lengths.push_back(corpus.at(position, hint).length);
+        tokens += lengths.back();
+    }
+    const int64_t most_tokens = tokens / (16 * threads);
+    for (int64_t i = 0; i < count;) {
+        const int64_t first = i;
+        for (int64_t held = 0; i < count && i - first < kMostDocuments && (i == first || held < most_tokens); ++i) {
+            held += lengths[static_cast<size_t>(i)];
+        }
+        ranges.push_back({first, i});
+    }
+    return ranges;
+}
 
 struct Scratch {
     std::vector<Document> documents;
@@ -23,14 +56,13 @@ int64_t piece_rows(int64_t tokens, int64_t stride) {
 }  // namespace
 
 void scan(const Corpus& corpus, std::span<const int64_t> positions, const Kernel& kernel, const PackedCodes& query,
-          Crew& crew, Interrupt& interrupt,
-          const std::function<void(int64_t, const Document&, const int32_t*)>& consume) {
-    const auto count = static_cast<int64_t>(positions.size());
+          Crew& crew, Interrupt& interrupt, const std::function<void(const Scanned&)>& consume) {
+    const std::vector<Range> tasks = ranges(corpus, positions, crew.size());
     const int64_t tokens = query.tokens(), stride = corpus.stride(), piece = piece_rows(tokens, stride);
     std::vector<Scratch> scratches(static_cast<size_t>(crew.size()));
-    crew.run((count + kGrain - 1) / kGrain, [&](int64_t task, int worker) {
+    crew.run(static_cast<int64_t>(tasks.size()), [&](int64_t task, int worker) {
         Scratch& scratch = scratches[static_cast<size_t>(worker)];
-        const int64_t first = task * kGrain, last = std::min(first + kGrain, count);
+        const auto [first, last] = tasks[static_cast<size_t>(task)];
         scratch.documents.clear();
         scratch.spans.clear();
         scratch.best.assign(static_cast<size_t>((last - first) * tokens), std::numeric_limits<int32_t>::min());
@@ -64,9 +96,7 @@ void scan(const Corpus& corpus, std::span<const int64_t> positions, const Kernel
             }
             interrupt.check();
         }
-        for (int64_t i = first; i < last; ++i) {
-            consume(i, scratch.documents[static_cast<size_t>(i - first)], scratch.best.data() + (i - first) * tokens);
-        }
+        consume({first, scratch.documents, scratch.best.data()});
     });
 }
 

@@ -13,10 +13,15 @@
 
 namespace maxsieve {
 
-// `consume` gets the document's index in `positions`, the document and its maxima, one for each packed token. It runs
-// on the crew's threads, for each document once.
+// Some consecutive documents of a scan: the first one's index in `positions`, and their maxima [documents][tokens].
+struct Scanned {
+    int64_t first;
+    std::span<const Document> documents;
+    const int32_t* maxima;
+};
+
+// `consume` runs on the crew's threads and gets each document once.
 void scan(const Corpus& corpus, std::span<const int64_t> positions, const Kernel& kernel, const PackedCodes& query,
-          Crew& crew, Interrupt& interrupt,
-          const std::function<void(int64_t index, const Document& document, const int32_t* maxima)>& consume);
+          Crew& crew, Interrupt& interrupt, const std::function<void(const Scanned&)>& consume);
 
 }  // namespace maxsieve

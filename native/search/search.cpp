@@ -13,22 +13,46 @@ int64_t now() {
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
-Answer search_one(const Task& task) {
-    Stopwatch watch;
-    Answer answer;
+std::vector<Answer> search_group(const Task& task) {
+    std::vector<Answer> answers;
     switch (task.policy.kind) {
         case PolicyKind::certified:
-            answer = search_certified(task);
+            answers = search_certified(task);
             break;
         case PolicyKind::bandit:
-            answer = search_bandit(task);
+            answers = search_bandit(task);
             break;
         case PolicyKind::exhaustive:
-            answer = search_exhaustive(task);
+            answers = search_exhaustive(task);
             break;
     }
-    answer.seconds = watch.lap();
-    return answer;
+    for (Answer& answer : answers) {
+        for (const auto& [stage, seconds] : answer.stages) answer.seconds += seconds;
+    }
+    return answers;
+}
+
+// Ranges of neighbouring queries with the same candidates. More tokens at once gain nothing: a document's codes have
+// then been used often enough to pay for reading them. What a group keeps, two float64 bounds for each query and
+// document, is limited too.
+std::vector<std::span<const Query>> grouped(std::span<const Query> queries) {
+    constexpr int64_t kMostTokens = 1024;
+    constexpr size_t kMostBounds = size_t{1} << 23;
+    std::vector<std::span<const Query>> groups;
+    for (size_t first = 0; first < queries.size();) {
+        const auto candidates = queries[first].candidates;
+        int64_t tokens = queries[first].tokens;
+        size_t last = first + 1;
+        for (; last < queries.size(); ++last) {
+            tokens += queries[last].tokens;
+            const bool same = queries[last].candidates.data() == candidates.data() &&
+                              queries[last].candidates.size() == candidates.size();
+            if (!same || tokens > kMostTokens || (last - first + 1) * candidates.size() > kMostBounds) break;
+        }
+        groups.push_back(queries.subspan(first, last - first));
+        first = last;
+    }
+    return groups;
 }
 
 // Starting a thread costs some 20 microseconds: not worth it below about a million multiply-adds a thread.
@@ -59,21 +83,36 @@ std::vector<Answer> search(const Corpus& corpus, const std::vector<Query>& queri
     const Kernel& kernel = current_kernel();
     Interrupt interrupt(poll);
     threads = useful_threads(corpus, queries, threads);
+    const std::vector<std::span<const Query>> groups = grouped(queries);
     std::vector<Answer> answers(queries.size());
+    const auto run = [&](std::span<const Query> group, Crew& crew) {
+        std::vector<Answer> found = search_group({corpus, group, k, policy, kernel, crew, interrupt, trace});
+        std::move(found.begin(), found.end(), answers.begin() + (group.data() - queries.data()));
+    };
     Crew crew(threads, interrupt);
-    if (queries.size() >= static_cast<size_t>(threads) && threads > 1) {
-        crew.run(static_cast<int64_t>(queries.size()), [&](int64_t i, int) {
+    if (groups.size() >= static_cast<size_t>(threads) && threads > 1) {
+        crew.run(static_cast<int64_t>(groups.size()), [&](int64_t i, int) {
             Crew alone(1, interrupt);
-            const Query& query = queries[static_cast<size_t>(i)];
-            answers[static_cast<size_t>(i)] = search_one({corpus, query, k, policy, kernel, alone, interrupt, trace});
+            run(groups[static_cast<size_t>(i)], alone);
         });
     } else {
-        for (size_t i = 0; i < queries.size(); ++i) {
+        for (const auto& group : groups) {
             interrupt.check();
-            answers[i] = search_one({corpus, queries[i], k, policy, kernel, crew, interrupt, trace});
+            run(group, crew);
         }
     }
     return answers;
+}
+
+void Task::for_each_query(const std::function<void(size_t, Crew&)>& work) const {
+    if (queries.size() == 1) {
+        work(0, crew);
+        return;
+    }
+    crew.run(static_cast<int64_t>(queries.size()), [&](int64_t i, int) {
+        Crew alone(1, interrupt);
+        work(static_cast<size_t>(i), alone);
+    });
 }
 
 }  // namespace maxsieve

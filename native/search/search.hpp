@@ -63,29 +63,37 @@ struct Answer {
     std::vector<int32_t> dropped;  // for each candidate the round (from 1) that dropped it, 0 for none; on request
 };
 
-// What a policy works with, for one query.
+// What a policy works with. The queries have the same candidates: each document is read once for all of them.
 struct Task {
     const Corpus& corpus;
-    const Query& query;
+    std::span<const Query> queries;  // one or more
     int64_t k;
     const Policy& policy;
     const Kernel& kernel;
     Crew& crew;
     Interrupt& interrupt;
     bool trace;
+
+    std::span<const int64_t> candidates() const { return queries.front().candidates; }
+
+    // Runs work(i, crew) for each query: with the whole crew for a single one, side by side and each alone for several.
+    void for_each_query(const std::function<void(size_t i, Crew& crew)>& work) const;
 };
 
 // P_i - eps_i and P_i + eps_i of every candidate: the canonical score lies between them, always.
 struct CertifiedBounds {
     std::vector<double> lower, upper;
 };
-CertifiedBounds certified_bounds(const Task& task);
+std::vector<CertifiedBounds> certified_bounds(const Task& task);
 
-Answer search_certified(const Task& task);
-Answer search_bandit(const Task& task);
-Answer search_exhaustive(const Task& task);
+// An answer for each query. Where work was done for all of them at once, each answer's stages have its share of the
+// seconds.
+std::vector<Answer> search_certified(const Task& task);
+std::vector<Answer> search_bandit(const Task& task);
+std::vector<Answer> search_exhaustive(const Task& task);
 
-// All queries: side by side when there are as many as threads, one after the other with threads inside each when fewer.
+// All queries, gathered into groups with the same candidates: groups side by side when there are as many as threads,
+// one after the other with threads inside each when fewer.
 std::vector<Answer> search(const Corpus& corpus, const std::vector<Query>& queries, int64_t k, const Policy& policy,
                            int threads, bool trace, const std::function<bool()>& poll);
 

@@ -82,12 +82,14 @@ Policy: TypeAlias = Certified | Bandit | Exhaustive
 MANY = 2**40
 """More documents or tokens than there ever are: the core counts in 64 bits, Python without end."""
 
+_NAMES = {Certified: "certified", Bandit: "bandit", Exhaustive: "exhaustive"}
+_IGNORED = Bandit()
+
 
 def to_knobs(policy: object) -> tuple[str, float, float, int, int, int, str]:
     """What the core takes for a policy: its name and the knobs of `Bandit`, which the others ignore."""
-    bandit = policy if isinstance(policy, Bandit) else Bandit()
-    names = {Certified: "certified", Bandit: "bandit", Exhaustive: "exhaustive"}
-    if type(policy) not in names:
+    if type(policy) not in _NAMES:
         raise TypeError(f"policy must be Certified(), Bandit() or Exhaustive(), not {policy!r}")
+    bandit = policy if isinstance(policy, Bandit) else _IGNORED
     margin, block = min(bandit.margin, MANY), min(bandit.block, MANY)
-    return names[type(policy)], bandit.alpha, bandit.delta, margin, block, bandit.seed, bandit.radius
+    return _NAMES[type(policy)], bandit.alpha, bandit.delta, margin, block, bandit.seed, bandit.radius

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -264,9 +265,9 @@ def test_a_long_search_outlives_its_index(isa: str) -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_sixteen_threads_get_the_same_bits(policy: Any) -> None:
+def test_sixteen_threads_get_the_same_bits(policy: Any, isa: str) -> None:
     rng = np.random.default_rng(1)
-    index = ms.Index.build(rng.standard_normal((300, 12, 48), np.float32))
+    index = ms.Index.build(rng.standard_normal((300, 20, 48), np.float32))
     query = rng.standard_normal((16, 48), np.float32)
     want = answer(index.search(query, 7, policy=policy, threads=1))
     barrier = threading.Barrier(16)
@@ -335,7 +336,8 @@ print("same")
 """
 
 
-@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="no fork here")
-def test_a_forked_child_searches_too() -> None:
-    done = run_script(FORK)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("isa", ms.isas())
+def test_a_forked_child_searches_too(isa: str) -> None:
+    done = run_script(FORK, env={**os.environ, "MAXSIEVE_ISA": isa})
     assert (done.returncode, done.stdout) == (0, "same\n"), done.stderr

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from long_form import scaled
+from long_form import sampled, scaled
 from maxsieve import _core, spec
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
@@ -70,7 +70,7 @@ def test_every_knob(alpha: float, radius: str, isa: str) -> None:
     query, documents = collection(seed=int(alpha * 100))
     index = ms.Index.build(documents)
     dropped = 0
-    for block, margin, size in itertools.product(BLOCKS, MARGINS, SIZES):
+    for block, margin, size in sampled(itertools.product(BLOCKS, MARGINS, SIZES)):
         policy = ms.Bandit(alpha=alpha, block=block, margin=margin, seed=block + margin, radius=radius)
         dropped += check_rounds(index, query, documents, size or len(documents), policy, 2)
     assert dropped > 0

@@ -42,13 +42,29 @@ def agree(d: int, tokens: int, lengths: list[int]) -> None:
 @pytest.mark.parametrize("d", DIMS)
 def test_every_dimension(d: int) -> None:
     for tokens in (1, 4, 32):
-        agree(d, tokens, [1, 2, 3, 7, 8, 9, 13, 16])
+        agree(d, tokens, [1, 2, 3, 7, 8, 9, 13, 16, 17, 33])
 
 
 @pytest.mark.parametrize("tokens", TOKENS)
 def test_every_query_length(tokens: int) -> None:
     for d in (31, 128):
-        agree(d, tokens, [1, 5, 8, 11, 12, 13])
+        agree(d, tokens, [1, 5, 8, 11, 12, 13, 16, 25, 50])
+
+
+@pytest.mark.parametrize("d", [1, 31, 32, 33, 64, 96, 128, 256, 384, 768, 1024])
+def test_every_document_length(d: int) -> None:
+    """Proxies of documents of 1 to 70 tokens, which end anywhere in a kernel's blocks of rows."""
+    rng = np.random.default_rng(d)
+    corpus = ms.Index.build([rng.standard_normal((length, d)) for length in range(1, 71)])._snapshot.corpus
+    for tokens in (*range(1, 10), 31, 32, 33, 64, 128, 512):
+        query = rng.standard_normal((tokens, d)).astype(np.float32)
+        expected = None
+        for isa in reversed(ms.isas()):
+            _core.use_isa(isa)
+            found = [bound.tobytes() for bound in _core.bounds(corpus, query, 1)]
+            expected = expected or found
+            assert found == expected, (isa, tokens)
+    _core.use_isa("")
 
 
 def test_longest_query_and_dimension() -> None:
