@@ -1,119 +1,96 @@
-"""Times the policies on structured random vectors, side by side in one run, each answer checked against exhaustive.
+"""Times maxsieve and other libraries side by side on the same vectors, every answer checked against float64.
 
-    python benchmarks/bench.py --shape rerank --isa avx2 scalar --k 5 100
+    make bench ARGS="--quick"
+    make bench ARGS="--shape rerank scifact --method certified bandit-0.2 colbandit-0.2 --k 5 100"
 
-Milliseconds are medians over the queries; compare rows of one run only.
+All methods take turns in one process, so ratios within a run mean something where times on a busy machine don't.
+Without options it runs all there is, which takes about an hour. Tables are printed, and saved with a chart.
 """
 
 from __future__ import annotations
 
+import one_thread  # noqa: F401
+
+# isort: split
 import argparse
-import json
-import statistics
-import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+import sys
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
-
 import maxsieve as ms
-from maxsieve import _core
-from structured import Structured
+import shapes
+from chart import draw
+from machine import describe
+from measure import CLOCKS
+from ours import POLICIES
+from peers import ENTRIES, LEFT_OUT, METHODS
+from peers.probe import probe
+from report import print_all, save
+from results import Results
+from run import Plan, run
 
-SHAPES = {
-    "tiny": Structured(size=200, mean_length=60),
-    "rerank": Structured(size=1000, mean_length=180),
-    "pages": Structured(size=2000, mean_length=729),
-    "corpus": Structured(size=10_000, mean_length=120),
+QUICK = {
+    "shape": ["tiny"],
+    "method": [*POLICIES, *(method for method in METHODS if method not in ("pylate", "qdrant-local"))],
+    "k": [5, 100],
+    "queries": 4,
+    "repeat": 2,
+    "seconds": 0.5,
 }
-POLICIES = {
-    "certified": ms.Certified(),
-    "bandit 0.1": ms.Bandit(alpha=0.1),
-    "bandit 0.2": ms.Bandit(alpha=0.2),
-    "bandit 0.3": ms.Bandit(alpha=0.3),
-    "bandit 1": ms.Bandit(alpha=1),
-    "exhaustive": ms.Exhaustive(),
-}
 
 
-@dataclass(frozen=True)
-class Row:
-    """One method on one shape."""
-
-    shape: str
-    isa: str
-    threads: int
-    k: int
-    policy: str
-    milliseconds: float
-    ns_per_token: float
-    times_exhaustive: float
-    overlap: float
-    exact_sets: float
-    coverage: float
-    rescored: float
-
-
-def measure(shape: str, index: ms.Index, arguments: argparse.Namespace) -> Iterator[Row]:
-    queries = [SHAPES[shape].query(number, arguments.tokens) for number in range(arguments.queries)]
-    for isa in arguments.isa:
-        _core.use_isa(isa)
-        for threads in arguments.threads:
-            for k in arguments.k:
-                answers = {
-                    name: [index.search(q, k, policy=p, threads=threads) for q in queries]
-                    for name, p in POLICIES.items()
-                }
-                median = {name: statistics.median(h.report.seconds for h in hits) for name, hits in answers.items()}
-                for name, hits in answers.items():
-                    pairs = list(zip(hits, answers["exhaustive"], strict=True))
-                    yield Row(
-                        shape,
-                        isa,
-                        threads,
-                        k,
-                        name,
-                        milliseconds=1e3 * median[name],
-                        ns_per_token=1e9 * median[name] / index.tokens,
-                        times_exhaustive=median["exhaustive"] / median[name],
-                        overlap=statistics.mean(len({*a.ids} & {*b.ids}) / len(b) for a, b in pairs),
-                        exact_sets=statistics.mean({*a.ids} == {*b.ids} for a, b in pairs),
-                        coverage=statistics.mean(h.report.coverage for h in hits),
-                        rescored=statistics.mean(h.report.rescored for h in hits),
-                    )
+def main() -> int:
+    options = parse()
+    results = Results(describe(), vars(options) | {"out": str(options.out)})
+    wanted = tuple(entry for entry in ENTRIES if set(entry.methods) & set(options.method))
+    failures = probe(wanted)
+    results.absent += [f"{name}: {reason}" for name, reason in (failures | LEFT_OUT).items()]
+    entries = [entry for entry in wanted if entry.methods[0] not in failures]
+    options.out.mkdir(parents=True, exist_ok=True)
+    for _ in run(Plan(**vars(options), entries=entries), results):
+        save(results, options.out)  # after each shape: whoever interrupts a long run keeps that much
+        draw(results, options.out / "bench.png")
+    print_all(results)
+    if not results.rows:
+        print("nothing was measured", file=sys.stderr)
+        return 1
+    print(f"saved in {options.out}: bench.json, bench.md, bench.png")
+    return 0
 
 
-def main() -> None:
+def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shape", nargs="+", choices=SHAPES, default=["rerank", "pages"])
-    parser.add_argument("--isa", nargs="+", choices=ms.isas(), default=[ms.isa()])
-    parser.add_argument("--threads", nargs="+", type=int, default=[1])
-    parser.add_argument("--k", nargs="+", type=int, default=[5, 100])
-    parser.add_argument("--tokens", type=int, default=32, help="query tokens")
-    parser.add_argument("--queries", type=int, default=20)
-    parser.add_argument("--quick", action="store_true", help="the tiny shape only")
-    parser.add_argument("--json", type=Path, help="also write the rows to this file")
-    arguments = parser.parse_args()
+    names = [name for name in shapes.NAMES if name != "tiny"]
+    parser.add_argument("--quick", action="store_true", help="a tiny shape and few runs, in a minute")
+    parser.add_argument("--shape", nargs="+", choices=shapes.NAMES, default=names, help="default: all but tiny")
+    parser.add_argument("--method", nargs="+", choices=[*POLICIES, *METHODS], default=[*POLICIES, *METHODS])
+    fast = [isa for isa in ms.isas() if isa != "scalar"] or ms.isas()
+    parser.add_argument("--isa", nargs="+", choices=ms.isas(), default=fast, help="default: all but scalar")
+    parser.add_argument("--k", nargs="+", type=positive, default=[5, 10, 100, 1000])
+    parser.add_argument("--threads", nargs="+", type=positive, default=[1, 2], help="of maxsieve; others have one")
+    parser.add_argument("--batch", nargs="+", type=positive, default=[1, 32], help="queries at once, at the first K")
+    parser.add_argument("--queries", type=positive, default=8, help="that methods take turns on")
+    parser.add_argument("--repeat", type=positive, default=3, help="turns on each query")
+    parser.add_argument("--seconds", type=float, default=5, help="for a method and setting, thrice at least")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: for a busy machine, with one thread")
+    parser.add_argument("--memory", type=float, default=12, help="gigabytes that a peer may need")
+    parser.add_argument("--out", type=Path, default=Path("build/bench"), help="folder for the results")
+    first, _ = parser.parse_known_args()
+    if first.quick:
+        parser.set_defaults(**QUICK)
+    if first.clock == "cpu":
+        parser.set_defaults(threads=[1])
+    options = parser.parse_args()
+    if options.clock == "cpu" and options.threads != [1]:
+        parser.error("CPU time adds up over threads: --clock cpu goes with --threads 1")
+    return options
 
-    rows: list[Row] = []
-    for shape in ["tiny"] if arguments.quick else arguments.shape:
-        started = time.perf_counter()
-        documents = track(SHAPES[shape].documents(), f"indexing {shape}", SHAPES[shape].size)
-        index = ms.Index.build(documents)
-        seconds = time.perf_counter() - started
-        print(f"{shape}: {index!r}, {index.nbytes / index.tokens:.0f} bytes a token, {seconds:.1f} s")
-        rows += measure(shape, index, arguments)
 
-    table = Table(*Row.__dataclass_fields__)
-    for row in rows:
-        table.add_row(*(f"{value:.3g}" if isinstance(value, float) else str(value) for value in asdict(row).values()))
-    Console(width=150).print(table)
-    if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
+def positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not at least 1")
+    return number
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

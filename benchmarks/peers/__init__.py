@@ -1,0 +1,41 @@
+"""Other libraries that score by MaxSim, each behind the same few methods (see `protocol`).
+
+A peer's module imports its library, so it is imported only when the peer is wanted and has been probed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from peers.protocol import Peer
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a peer is, and what it will call its methods."""
+
+    distribution: str
+    module: str
+    methods: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
+
+    def make(self) -> Peer:
+        """Import the library."""
+        return cast("Peer", import_module(f"peers.{self.module}").Peer(*self.arguments))
+
+
+ENTRIES = (
+    Entry("colbandit", "colbandit", ("colbandit-0.2", "colbandit-1", "colbandit-full")),
+    Entry("numkong", "numkong", ("numkong-f32",), ("f32",)),
+    Entry("numkong", "numkong", ("numkong-bf16",), ("bf16",)),
+    Entry("maxsim-cpu", "maxsim_cpu", ("maxsim-cpu",)),
+    Entry("torch", "torch", ("torch",)),
+    Entry("sentence-transformers", "sentence_transformers", ("sentence-transformers",)),
+    Entry("pylate", "pylate", ("pylate",)),
+    Entry("qdrant-client", "qdrant", ("qdrant-local",)),
+)
+METHODS = [method for entry in ENTRIES for method in entry.methods]
+LEFT_OUT = {"fast-plaid": "is built for torch 2.11 and older; 1.1.0, which installs beside a later one, crashes"}

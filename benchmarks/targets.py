@@ -1,0 +1,136 @@
+"""The figures the library is held to, and whether this run shows them. Ratios are within the run, at the first K."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from results import Results, Row
+
+MEASURED = "not measured in this run"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One figure, its floor (or ceiling) and what was measured."""
+
+    figure: str
+    limit: float
+    at_least: bool
+    value: float | None
+    remark: str = ""
+    holds: bool = True
+    """Whether what the figure takes for granted is so."""
+
+    @property
+    def verdict(self) -> str:
+        """Reached, missed, or not measurable here."""
+        if self.value is None:
+            return "-"
+        reached = self.value >= self.limit if self.at_least else self.value <= self.limit
+        return "reached" if reached and self.holds else "missed"
+
+
+class Judge:
+    """Looks figures up in the results of a run."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._kernels = results.machine["kernels"].split(", ")
+        self._k = min(row.k for row in results.rows)
+
+    def targets(self) -> Iterator[Target]:
+        """All of them, in order."""
+        for shape in ("scidocs", "quora", "pages"):
+            yield self._over_read_limit(shape, 1.3)
+        for shape, limit in (("rerank", 6), ("scidocs", 4.2)):
+            yield self._against("amx", "certified", "colbandit-0.2", shape, limit, exact=True)
+        for peer, limit in (("maxsim-cpu", 18), ("numkong-f32", 4), ("torch", 15)):
+            yield self._against("amx", "certified", peer, "scidocs", limit)
+        for shape, limit in (("rerank", 2), ("scidocs", 1.6)):
+            yield self._against("avx512vnni", "certified", "colbandit-0.2", shape, limit)
+        yield self._against("avx512vnni", "bandit-0.2", "colbandit-0.2", "scidocs", 3)
+        for shape in self._results.shapes:
+            yield self._against("avx2", "bandit-0.2", "colbandit-0.2", shape, 2.5, overlap=True)
+        yield self._against("avx512vnni", "exhaustive", "maxsim-cpu", "rerank", 2)
+        yield self._figure("rerank by id: call over native part", "rerank overhead", 1.15)
+        yield self._figure("call for 10 documents of 32 tokens, T = 8, microseconds", "small call 32", 30)
+        yield self._figure("call for 10 documents of 180 tokens, T = 8, microseconds", "small call 180", 30)
+        yield self._two_threads("scidocs", 1.7)
+        yield self._batch("scidocs", 2.5)
+        yield self._build(10)
+        yield self._resident(140)
+        for shape in ("scifact", "hotpotqa", "arguana"):
+            yield self._depth(shape, 2)
+
+    def _row(self, isa: str, method: str, shape: str, **settings: object) -> Row | str:
+        """The row, or why there is none."""
+        if isa and isa not in self._kernels:
+            return f"needs a CPU with {isa}"
+        wanted = {"k": self._k, "threads": 1, "batch": 1, "isa": isa or self._kernels[0]} | settings
+        return next(self._results.find(shape=shape, method=method, **wanted), MEASURED)
+
+    def _from(
+        self, figure: str, limit: float, at_least: bool, row: Row | str, value: Callable[[Row], float | None]
+    ) -> Target:
+        if isinstance(row, str):
+            return Target(figure, limit, at_least, None, row)
+        found = value(row)
+        return Target(figure, limit, at_least, found, "" if found is not None else MEASURED)
+
+    def _over_read_limit(self, shape: str, limit: float) -> Target:
+        row = self._row("amx", "certified", shape)
+        return self._from(f"amx, {shape}: certified over read limit", limit, False, row, lambda r: r.times_read_limit)
+
+    def _against(
+        self, isa: str, method: str, peer: str, shape: str, limit: float, *, exact: bool = False, overlap: bool = False
+    ) -> Target:
+        row = self._row(isa, method, shape)
+        figure = f"{isa}, {shape}: {method} against {peer}"
+        target = self._from(figure, limit, True, row, lambda r: r.speedups.get(peer))
+        if isinstance(row, str) or target.value is None:
+            return target
+        if exact:
+            return replace(target, remark=f"exact answers: {row.exact_sets:.0%}", holds=row.exact_sets == 1)
+        if overlap:
+            theirs = next(self._results.find(shape=shape, method=peer, k=row.k)).overlap
+            remark = f"overlap {row.overlap:.2f}, theirs {theirs:.2f}"
+            return replace(target, remark=remark, holds=row.overlap >= theirs)
+        return target
+
+    def _figure(self, text: str, name: str, limit: float) -> Target:
+        value = self._results.figures.get(name)
+        return Target(text, limit, False, value, "" if value is not None else MEASURED)
+
+    def _two_threads(self, shape: str, limit: float) -> Target:
+        one, two = (self._row("", "certified", shape, threads=threads) for threads in (1, 2))
+        figure = f"{shape}: certified with 2 threads over 1"
+        if isinstance(one, str):
+            return Target(figure, limit, True, None, one)
+        return self._from(figure, limit, True, two, lambda r: one.milliseconds / r.milliseconds)
+
+    def _batch(self, shape: str, limit: float) -> Target:
+        one, many = (self._row("amx", "certified", shape, batch=batch) for batch in (1, 32))
+        figure = f"amx, {shape}: certified, a batch of 32 over one at a time"
+        if isinstance(one, str):
+            return Target(figure, limit, True, None, one)
+        return self._from(figure, limit, True, many, lambda r: one.milliseconds / r.milliseconds)
+
+    def _build(self, limit: float) -> Target:
+        figures = self._results.figures
+        figure = "build from memory, one thread, against colbandit"
+        if "build colbandit" not in figures:
+            return Target(figure, limit, True, None, MEASURED)
+        return Target(figure, limit, True, figures["build maxsieve"] / figures["build colbandit"])
+
+    def _resident(self, limit: float) -> Target:
+        figure = "resident bytes per token while searching, d = 128"
+        held = [holding.bytes_per_token for holding in self._results.holdings if holding.holder == "maxsieve, scanned"]
+        return Target(figure, limit, False, max(held), "the largest of the shapes")
+
+    def _depth(self, shape: str, limit: float) -> Target:
+        figure = f"amx, {shape}: certified at K = 100 over K = 5"
+        five, hundred = (self._row("amx", "certified", shape, k=k) for k in (5, 100))
+        if isinstance(five, str):
+            return Target(figure, limit, False, None, five)
+        return self._from(figure, limit, False, hundred, lambda r: r.milliseconds / five.milliseconds)
