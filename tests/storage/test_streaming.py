@@ -16,9 +16,9 @@ import maxsieve as ms
 from index.support import Rows, contents
 from maxsieve import segments
 
-BLOCKS, PIECES, REST = 3, 3, 2 << 20
-"""What a build may hold at its peak is three blocks (one of float32 rows, the same in float16 and back, and codes), and
-a compaction three pieces; beside that the interpreter takes its share, and each document some bytes."""
+BLOCKS, PIECES, REST = 2.25, 3, 2 << 20
+"""What a build may hold at its peak is a block as it came, the same as stored, and codes; a compaction holds three
+pieces. Beside that the interpreter takes its share, and each document some bytes."""
 
 
 def script(text: str, *arguments: object, **how: Any) -> subprocess.Popen[str]:
