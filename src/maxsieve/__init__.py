@@ -6,6 +6,8 @@
 ['yes']
 """
 
+from typing import TYPE_CHECKING, Any
+
 from maxsieve import errors
 from maxsieve._core import isa as _isa
 from maxsieve._core import isas as _isas
@@ -14,11 +16,15 @@ from maxsieve.index import Index
 from maxsieve.oneshot import maxsim, rerank
 from maxsieve.policies import Bandit, Certified, Exhaustive
 
+if TYPE_CHECKING:
+    from maxsieve.text.collection import Collection
+
 __version__ = "0.1.0"
 
 __all__ = [
     "Bandit",
     "Certified",
+    "Collection",
     "Exhaustive",
     "Hits",
     "Index",
@@ -49,3 +55,16 @@ def isas() -> list[str]:
     'scalar'
     """
     return _isas()
+
+
+def __getattr__(name: str) -> Any:
+    """`Collection`, which few programs need, when it is asked for."""
+    if name != "Collection":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from maxsieve.text.collection import Collection
+
+    return Collection
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

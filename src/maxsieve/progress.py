@@ -10,6 +10,8 @@ from contextlib import contextmanager
 def progress_bar(description: str, total: int | None, *, shown: bool) -> Iterator[Callable[[int], None]]:
     """Yields a function that advances the bar by some documents; does nothing when not shown.
 
+    The bar shows how many there are a second, the time that has passed and, with a ``total``, the time left.
+
     >>> with progress_bar("indexing", 10, shown=False) as advance:
     ...     advance(10)
     """
@@ -22,16 +24,26 @@ def progress_bar(description: str, total: int | None, *, shown: bool) -> Iterato
             BarColumn,
             MofNCompleteColumn,
             Progress,
+            ProgressColumn,
+            Task,
             TextColumn,
             TimeElapsedColumn,
             TimeRemainingColumn,
         )
+        from rich.text import Text
     except ImportError as missing:
         raise ImportError("progress=True needs rich: pip install 'maxsieve[progress]'") from missing
+
+    class RateColumn(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            rate = task.finished_speed or task.speed or (task.completed / task.elapsed if task.elapsed else 0.0)
+            return Text(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        RateColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )

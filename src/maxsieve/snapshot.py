@@ -27,7 +27,8 @@ class Snapshot:
     """One state of an index, never changed: a search that holds it sees nothing of later adds and deletes.
 
     ``ids`` may grow behind a snapshot's back; it looks only at the positions it knows. ``records(positions)`` are the
-    metadata of some documents, None for those that have none.
+    metadata of some documents, None for those that have none. ``version`` names the state of an index on disk: whatever
+    was made from it is out of date when the index has another.
     """
 
     dim: int
@@ -35,6 +36,7 @@ class Snapshot:
     alive: NDArray[np.bool_]
     ids: IdsByPosition
     records: Callable[[list[int]], list[Any]]
+    version: str = ""
 
     @cached_property
     def corpus(self) -> _core.Corpus:

@@ -217,7 +217,9 @@ def _state_of(directory: Directory) -> State:
 
     alive = np.concatenate([np.zeros(0, np.bool_), *(part.alive for part in parts)])
     segments = tuple(part.mapped.segment for part in parts)
-    snapshot = Snapshot(directory.manifest.dim, segments, alive, JoinedIds(parts), records)
+    manifest = directory.manifest
+    version = f"{manifest.uid}-{manifest.generation}"
+    snapshot = Snapshot(manifest.dim, segments, alive, JoinedIds(parts), records, version)
     return State(snapshot, Positions(starts, parts), parts)
 
 

@@ -1,0 +1,272 @@
+"""A collection: texts, ids, metadata and the index of their token vectors, in one folder."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from types import TracebackType
+from typing import Any
+
+from maxsieve._checks import as_count
+from maxsieve.arrays import MAX_DIM
+from maxsieve.errors import DamagedIndexError
+from maxsieve.ids import Id
+from maxsieve.index import Index
+from maxsieve.oneshot import rerank
+from maxsieve.policies import Policy
+from maxsieve.progress import progress_bar
+from maxsieve.segments import Store
+from maxsieve.storage.lock import writer_lock
+from maxsieve.text.adding import Added, add_documents, worth_merging
+from maxsieve.text.creating import INDEX, create_folder
+from maxsieve.text.documents import check_text, count_texts, read_documents
+from maxsieve.text.encoder import Encoder, load_encoder
+from maxsieve.text.first_stage import BM25, FirstStage
+from maxsieve.text.hits import TextHits
+from maxsieve.text.own_encoder import DocumentVectors, OwnEncoder
+from maxsieve.text.projection import ProjectedEncoder
+from maxsieve.text.record import read_projection, read_record, record_of
+from maxsieve.text.searching import Queries, search_texts
+
+DEFAULT_DIM = 128
+
+
+class Collection:
+    """Texts by id, searchable by meaning. Think of a dict from id to text that finds what you mean.
+
+    It remembers the encoder that made its vectors and refuses another. Any number of threads and processes may search
+    while one adds or deletes. Make one with `Collection.create`, find it again with `Collection.open`.
+    """
+
+    def __init__(self, path: Path, index: Index, encoder: OwnEncoder) -> None:
+        self.path = path
+        """The folder."""
+        self.index = index
+        """The index of the token vectors, to be searched with vectors; its records are the texts and their metadata."""
+        self._own = encoder
+        self._turn = threading.RLock()
+        self._bm25: BM25 | None = None
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        encoder: str | Encoder = "minilm",
+        dim: int | None = DEFAULT_DIM,
+        *,
+        projection: Any = None,
+        store: Store = "float16",
+    ) -> Collection:
+        """A collection without documents, in a folder that is new or empty.
+
+        encoder
+            what turns text into token vectors: a name for `load_encoder`, or the encoder itself.
+        dim
+            dimensions that are kept of each vector: fewer take less room and time. The projection to them is fitted on
+            the first texts that are added, and kept. None, or as many as the encoder has, keeps them all.
+        projection
+            a matrix [encoder's dimensions, dimensions to keep] to project with, instead of a fitted one.
+        store
+            how vectors are kept, as in `Index.build`.
+        """
+        folder = Path(path).absolute()
+        loaded = load_encoder(encoder) if isinstance(encoder, str) else encoder
+        kept = loaded.dim if dim is None else min(as_count(dim, "dim", at_least=1, at_most=MAX_DIM), loaded.dim)
+        matrix = None if projection is None else ProjectedEncoder(loaded, projection).matrix
+        if matrix is not None:
+            if dim not in (DEFAULT_DIM, None, matrix.shape[1]):
+                raise ValueError(f"dim is {dim}, but the projection has {matrix.shape[1]} columns")
+            kept = matrix.shape[1]
+        create_folder(folder, record_of(loaded, kept), matrix, store)
+        return cls.open(folder, loaded)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], encoder: Encoder | None = None) -> Collection:
+        """A collection from its folder, in milliseconds: its encoder is loaded, by name, when it is first needed.
+
+        An ``encoder`` that is given is used instead, if it is the one that the collection was made with.
+        """
+        folder = Path(path).absolute()
+        record = read_record(folder)
+        if encoder is not None:
+            record.check_encoder(encoder, folder)
+        index = Index.open(folder / INDEX)
+        if index.dim != record.dim:
+            raise DamagedIndexError(f"{folder} is of {record.dim} dimensions, but its index of {index.dim}")
+        return cls(folder, index, OwnEncoder(folder, record, encoder))
+
+    def add(
+        self,
+        texts: Iterable[str],
+        ids: Iterable[Id] | None = None,
+        metadata: Iterable[Any] | None = None,
+        *,
+        replace: bool = False,
+        progress: bool = False,
+    ) -> Added:
+        """Adds texts, as they come, in batches: each is kept once it is encoded, whatever happens later.
+
+        To go on after an interruption, add the same again: what is in with the same text and metadata is skipped, and
+        not encoded. Returns how many were added, skipped and replaced.
+
+        texts, ids, metadata
+            any iterables, generators too. Ids are all str or all int; without any, each is derived from its text.
+            Metadata is anything JSON can hold, or None.
+        replace
+            an id that is in with another text or other metadata is an error, unless this is True.
+        """
+        total = count_texts(texts, ids, metadata)
+        with self._writing():
+            vectors = DocumentVectors(self._own)
+            documents = read_documents(vectors.prepare(texts, progress), ids, metadata)
+            with progress_bar("adding", total, shown=progress) as advance:
+                added = add_documents(self.index, documents, vectors.encode, replace=replace, advance=advance)
+            if worth_merging(self.index):
+                self.index.compact(progress=progress)
+        return added
+
+    def delete(self, ids: Iterable[Id] | Id) -> None:
+        """Deletes documents, all of them or, if an id is unknown, none."""
+        with self._writing():
+            self.index.delete(ids)
+
+    def compact(self, *, progress: bool = False) -> None:
+        """Gives back what deleted and replaced documents take, and merges small files. Answers stay the same."""
+        with self._writing():
+            self.index.compact(progress=progress)
+
+    def refresh(self) -> None:
+        """Goes to the newest version, as other processes have written it."""
+        self.index.refresh()
+
+    def verify(self, *, progress: bool = False) -> None:
+        """Reads everything on disk and compares checksums; `DamagedIndexError` names the file that differs."""
+        if (record := read_record(self.path)).projection is not None:
+            read_projection(self.path, record)
+        self.index.verify(progress=progress)
+
+    def close(self) -> None:
+        """Lets go of everything; later calls raise `ClosedIndexError`."""
+        self.index.close()
+
+    def __enter__(self) -> Collection:
+        self.index.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __contains__(self, one: object) -> bool:
+        return one in self.index
+
+    def __repr__(self) -> str:
+        return f"<maxsieve.Collection {str(self.path)!r} of {self._own.record.encoder!r}, {self.index!r}>"
+
+    @property
+    def ids(self) -> list[Id]:
+        """All ids, in insertion order."""
+        return self.index.ids
+
+    @property
+    def encoder(self) -> Encoder:
+        """What makes this collection's vectors, its projection included."""
+        return self._own.projected
+
+    def text(self, one: Id) -> str:
+        """A document's text."""
+        return str(self.index.metadata(one)["text"])
+
+    def metadata(self, one: Id) -> Any:
+        """What was added with a document, or None."""
+        return self.index.metadata(one)["metadata"]
+
+    def info(self) -> dict[str, Any]:
+        """What there is to say about it, as JSON can hold it."""
+        state, record = self.index._snapshot, self._own.record
+        return {
+            "path": str(self.path),
+            "documents": len(self),
+            "deleted": len(state.alive) - len(state.live),
+            "tokens": self.index.tokens,
+            "bytes": self.index.nbytes,
+            "segments": len(state.segments),
+            "dim": record.dim,
+            "store": self.index._store,
+            "encoder": {"name": record.encoder, "dim": record.encoder_dim, "fingerprint": record.fingerprint},
+            "projection": "to be fitted" if record.pending else record.projection,
+        }
+
+    def search(
+        self,
+        text: str,
+        k: int = 10,
+        *,
+        policy: Policy | None = None,
+        candidates: Any = None,
+        exclude: Any = None,
+        first_stage: FirstStage | str | None = None,
+        depth: int = 100,
+        threads: int | None = None,
+    ) -> TextHits:
+        """The k best documents for a text, found exactly unless ``policy`` says otherwise.
+
+        candidates, exclude
+            ids to search among, and ids that must not be hits, as in `Index.search`.
+        first_stage
+            what chooses ``depth`` candidates first: ``"bm25"``, or a function of query and depth that returns ids. The
+            hits' ``scope`` is then ``"candidates"``: the guarantee holds among those.
+        """
+        queries = Queries.one(text, candidates, exclude)
+        return search_texts(self, queries, k, policy, first_stage, depth, threads)[0]
+
+    def search_many(
+        self,
+        texts: Iterable[str],
+        k: int = 10,
+        *,
+        policy: Policy | None = None,
+        candidates: Any = None,
+        exclude: Any = None,
+        first_stage: FirstStage | str | None = None,
+        depth: int = 100,
+        threads: int | None = None,
+    ) -> list[TextHits]:
+        """`search` for many texts at once: the same answers, sooner.
+
+        ``candidates`` and ``exclude`` are one set for all, or a list with one entry (ids or None) for each.
+        """
+        queries = Queries.many(texts, candidates, exclude)
+        return search_texts(self, queries, k, policy, first_stage, depth, threads)
+
+    def rerank(self, query: str, texts: Iterable[str], k: int = 10, *, policy: Policy | None = None) -> TextHits:
+        """The k best of some texts that need not be in the collection; ids are their places in ``texts``, from 0."""
+        count_texts(texts, None, None)
+        listed = [check_text(text, f"texts: document {place}") for place, text in enumerate(texts)]
+        queries, encoder = Queries.one(query, None, None), self.encoder
+        started = perf_counter()
+        [rows] = queries.encode(encoder)
+        documents = encoder.documents(listed)
+        encoded = perf_counter()
+        hits = rerank(rows, documents, k, policy=policy)
+
+        def read() -> list[Any]:
+            return [{"text": listed[int(place)], "metadata": None} for place in hits.ids]
+
+        took = encoded - started, perf_counter() - encoded
+        return TextHits(query, *took, "candidates", len(listed), hits, encoder, read)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One writer at a time: threads take turns, other processes meet the folder's lock."""
+        self.index._snapshot  # noqa: B018 - raises when closed
+        with self._turn, writer_lock(self.path):
+            yield

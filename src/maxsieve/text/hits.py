@@ -1,0 +1,114 @@
+"""What a search for text returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve._checks import as_count
+from maxsieve.hits import Hits, Report
+from maxsieve.ids import Id
+from maxsieve.text.encoder import Encoder, Traceable
+from maxsieve.text.words import WordMatch, match_words
+
+
+class TextHit(NamedTuple):
+    """One document that was found."""
+
+    id: Id
+    score: float
+    text: str
+    metadata: Any
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TextHits:
+    """The best documents for a text, best first; iterates as ``(id, score)``.
+
+    query
+        the text that was searched for.
+    encode_seconds, search_seconds
+        time taken to encode the query, and to find the hits (with the first stage, if there was one); of many queries
+        at once, each query's share.
+    scope
+        ``"all"``: what the report guarantees holds among all documents; ``"candidates"``: among the candidates that
+        were given or that the first stage chose.
+    documents
+        how many were searched.
+    """
+
+    query: str
+    encode_seconds: float
+    search_seconds: float
+    scope: Literal["all", "candidates"]
+    documents: int
+    _hits: Hits
+    _encoder: Encoder
+    _read: Callable[[], list[Any]]
+
+    @property
+    def ids(self) -> list[Id]:
+        """The hits' ids."""
+        return self._hits.ids
+
+    @property
+    def scores(self) -> NDArray[np.float32]:
+        """The hits' scores, exact."""
+        return self._hits.scores
+
+    @property
+    def report(self) -> Report:
+        """How the engine found the answer and what it guarantees, within the `scope`."""
+        return self._hits.report
+
+    @property
+    def texts(self) -> list[str]:
+        """The hits' texts."""
+        return [record["text"] for record in self._records]
+
+    @property
+    def metadata(self) -> list[Any]:
+        """What was added with the hits, None where nothing was."""
+        return [record["metadata"] for record in self._records]
+
+    def __len__(self) -> int:
+        return len(self._hits)
+
+    def __iter__(self) -> Iterator[tuple[Id, float]]:
+        return iter(self._hits)
+
+    def __repr__(self) -> str:
+        return f"TextHits({list(self)!r}, guarantee={self.report.guarantee!r}, scope={self.scope!r})"
+
+    def hit(self, rank: int) -> TextHit:
+        """The hit at ``rank``, from 0, with everything that is known of it."""
+        rank = self._check_rank(rank)
+        record = self._records[rank]
+        return TextHit(self.ids[rank], float(self.scores[rank]), record["text"], record["metadata"])
+
+    def explain(self, rank: int) -> list[WordMatch]:
+        """Which word of the hit at ``rank`` answered each word of the query, and how similar they are.
+
+        Empty if the encoder can't tell which characters a vector stands for (it is no `Traceable`).
+        """
+        rank = self._check_rank(rank)
+        if not isinstance(self._encoder, Traceable):
+            return []
+        text = self._records[rank]["text"]
+        spans = self._encoder.query_spans(self.query), self._encoder.document_spans(text)
+        return match_words(self.query, spans[0], text, spans[1], self._hits.explain(rank))
+
+    @cached_property
+    def _records(self) -> list[Any]:
+        return self._read()
+
+    def _check_rank(self, rank: int) -> int:
+        rank = as_count(rank, "rank", at_least=0)
+        if rank >= len(self):
+            raise ValueError(f"rank must be below the number of hits, {len(self)}, not {rank}")
+        return rank

@@ -1,0 +1,121 @@
+"""From the text of queries to hits with texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve._checks import as_count
+from maxsieve.candidates import Candidates, per_query, read_candidates, read_exclude
+from maxsieve.hits import Hits
+from maxsieve.ids import Id, to_ids
+from maxsieve.policies import Policy
+from maxsieve.text.documents import check_text
+from maxsieve.text.encoder import Encoder
+from maxsieve.text.first_stage import BM25, FirstStage
+from maxsieve.text.hits import TextHits
+
+if TYPE_CHECKING:
+    from maxsieve.text.collection import Collection
+
+
+class Queries(NamedTuple):
+    """Texts to search for, and for each what errors call it, the candidates, and the ids that must not be hits."""
+
+    texts: list[str]
+    names: list[str]
+    candidates: list[Candidates]
+    exclude: list[list[Id] | None]
+
+    @classmethod
+    def one(cls, text: str, candidates: Any, exclude: Any) -> Queries:
+        """Of a single text."""
+        return cls([check_text(text, "the query")], ["query"], read_candidates([candidates]), read_exclude([exclude]))
+
+    @classmethod
+    def many(cls, texts: Iterable[str], candidates: Any, exclude: Any) -> Queries:
+        """Of many texts; candidates and exclude are one for all, or a list with an entry for each."""
+        if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+            raise TypeError(f"search_many takes a list of texts, not {texts!r}")
+        listed = list(texts)
+        names = [f"query {i}" for i in range(len(listed))]
+        return cls(
+            [check_text(text, name) for text, name in zip(listed, names, strict=True)],
+            names,
+            read_candidates(per_query(candidates, len(listed), "candidates")),
+            read_exclude(per_query(exclude, len(listed), "exclude")),
+        )
+
+    def encode(self, encoder: Encoder) -> list[NDArray[np.float32]]:
+        """Their token vectors; a text without a token is an error."""
+        vectors = encoder.queries(self.texts) if self.texts else []
+        for rows, text, name in zip(vectors, self.texts, self.names, strict=True):
+            if not len(rows):
+                raise ValueError(f"{name} is {text!r}, in which there is nothing to search for")
+        return vectors
+
+
+def search_texts(
+    collection: Collection,
+    queries: Queries,
+    k: int,
+    policy: Policy | None,
+    first_stage: FirstStage | str | None,
+    depth: int,
+    threads: int | None,
+) -> list[TextHits]:
+    """The k best documents for each query."""
+    count = max(1, len(queries.texts))
+    index, encoder = collection.index, collection.encoder
+    stage = to_first_stage(first_stage, collection)
+    started = perf_counter()
+    vectors = [rows[:, : index.dim] for rows in queries.encode(encoder)]  # cut only where there is nothing to find yet
+    encoded = perf_counter()
+    candidates = queries.candidates
+    if stage is not None:
+        if any(one is not None for one in candidates):
+            raise ValueError("give candidates or a first stage, not both")
+        depth = as_count(depth, "depth", at_least=1)
+        candidates = [to_ids(stage(text, depth), "first_stage") for text in queries.texts]
+    found = index.search_many(
+        vectors, k, policy=policy, candidates=candidates, exclude=queries.exclude, threads=threads
+    )
+    took = (encoded - started) / count, (perf_counter() - encoded) / count
+    return [
+        TextHits(
+            text,
+            *took,
+            "all" if wanted is None else "candidates",
+            _searched(hits, wanted, unwanted),
+            hits,
+            encoder,
+            lambda hits=hits: hits.metadata,  # type: ignore[misc]
+        )
+        for text, hits, wanted, unwanted in zip(queries.texts, found, candidates, queries.exclude, strict=True)
+    ]
+
+
+def to_first_stage(first_stage: FirstStage | str | None, collection: Collection) -> FirstStage | None:
+    """A first stage by name, or as given."""
+    if first_stage is None or callable(first_stage):
+        return first_stage
+    if first_stage == "bm25":
+        return BM25.of(collection)
+    raise ValueError(f"first_stage must be 'bm25' or a function of query and depth, not {first_stage!r}")
+
+
+def _searched(hits: Hits, candidates: Candidates, exclude: list[Id] | None) -> int:
+    """How many documents a query was compared with."""
+    unwanted = set(exclude or ())
+    state = hits._state
+    if candidates is None:
+        return len(state.live) - len(unwanted)
+    if isinstance(candidates, list):
+        return len(set(candidates) - unwanted)
+    if not unwanted:
+        return int(candidates.sum())
+    return sum(state.ids[position] not in unwanted for position in state.live[candidates].tolist())

@@ -1,0 +1,71 @@
+"""Why a text matched: from token vectors back to the characters they stand for."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from maxsieve.hits import Match
+
+LONGEST_WORD = 40
+"""Longer runs of letters are not taken for a word: some scripts put no spaces between words."""
+
+Span = tuple[int, int]
+
+
+class WordMatch(NamedTuple):
+    """A word of the query, the word of the document most similar to it, and how similar.
+
+    ``text[start:end]`` is ``document``. A word of the query that the encoder cuts into pieces is one match, with their
+    mean similarity, if all pieces found the same word; otherwise each piece is one.
+    """
+
+    query: str
+    document: str
+    start: int
+    end: int
+    similarity: float
+
+
+def match_words(
+    query: str, query_spans: Sequence[Span], text: str, text_spans: Sequence[Span], matches: Sequence[Match]
+) -> list[WordMatch]:
+    """Token matches as matches of words, in the query's order.
+
+    >>> matches = [Match(0, 1, 0.75), Match(1, 2, 0.25), Match(2, 0, 0.5)]
+    >>> for one in match_words("undo it", [(0, 2), (2, 4), (5, 7)], "it undoes", [(0, 2), (3, 5), (5, 9)], matches):
+    ...     print(one)
+    WordMatch(query='undo', document='undoes', start=3, end=9, similarity=0.5)
+    WordMatch(query='it', document='it', start=0, end=2, similarity=0.5)
+    """
+    words = []
+    pairs = [(query_spans[one.query_token], whole_word(text, text_spans[one.document_token]), one) for one in matches]
+    for (_, (start, end)), group in groupby(pairs, lambda pair: (whole_word(query, pair[0]), pair[1])):
+        pieces = list(group)
+        asked = query[pieces[0][0][0] : pieces[-1][0][1]]
+        similarity = sum(one.similarity for *_, one in pieces) / len(pieces)
+        words.append(WordMatch(asked, text[start:end], start, end, similarity))
+    return words
+
+
+def whole_word(text: str, span: Span) -> Span:
+    """The word that a piece of it stands in.
+
+    >>> whole_word("see: overwritten!", (7, 9))
+    (5, 16)
+    """
+    start, end = first, last = span
+    if start == end or not all(_is_letter(one) for one in text[start:end]):
+        return span
+    while first > 0 and _is_letter(text[first - 1]):
+        first -= 1
+    while last < len(text) and _is_letter(text[last]):
+        last += 1
+    return (first, last) if last - first <= LONGEST_WORD else span
+
+
+def _is_letter(one: str) -> bool:
+    """Part of a word: a letter or digit, but for ideographs and their like, which are words by themselves."""
+    return (one.isalnum() or one == "_") and unicodedata.east_asian_width(one) not in ("W", "F")

@@ -1,0 +1,31 @@
+"""Adds texts until it is killed: ``python adder.py folder count`` prints each text as it is encoded."""
+
+from __future__ import annotations
+
+import sys
+
+from maxsieve.text import adding, fitting
+from maxsieve.text.collection import Collection
+from text.support import WordEncoder, sentences
+
+DIM, SAMPLE = 6, 30
+
+
+def small_batches() -> None:
+    """Many commits and merges for few texts."""
+    adding.BATCH_DOCUMENTS = 7
+    adding.LOOKUPS = 5
+    adding.COMMITS = 4
+    adding.FEW_SEGMENTS = 2
+    fitting.SAMPLE_DOCUMENTS = SAMPLE
+
+
+def announce(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    small_batches()
+    texts = sentences(int(sys.argv[2]))
+    Collection.open(sys.argv[1], WordEncoder(seen=announce)).add(texts, range(len(texts)), ({"of": t} for t in texts))

@@ -1,0 +1,84 @@
+"""A small encoder for tests: a word is a unit vector made of its letters, the same for ever."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+WORD = re.compile(r"\w+")
+
+
+class WordEncoder:
+    """Counts what it is asked to encode; ``seen`` is called with each text of a document."""
+
+    def __init__(
+        self, dim: int = 16, salt: str = "", name: str = "words", seen: Callable[[str], object] | None = None
+    ) -> None:
+        self.name, self.dim = name, dim
+        self.fingerprint = {"salt": salt, "model": hashlib.sha256(salt.encode()).hexdigest()}
+        self.encoded: list[str] = []
+        self._seen = seen or self.encoded.append
+
+    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
+        for text in texts:
+            self._seen(text)
+        return self.queries(texts)
+
+    def queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        return [self._rows(text) for text in texts]
+
+    def document_spans(self, text: str) -> list[tuple[int, int]]:
+        return [match.span() for match in WORD.finditer(text)]
+
+    def query_spans(self, text: str) -> list[tuple[int, int]]:
+        return self.document_spans(text)
+
+    def _rows(self, text: str) -> NDArray[np.float32]:
+        words = WORD.findall(text.lower())
+        return np.array([self._vector(word) for word in words], np.float32).reshape(-1, self.dim)
+
+    def _vector(self, word: str) -> NDArray[np.float32]:
+        digest = hashlib.sha256((self.fingerprint["salt"] + word).encode("utf-8", "surrogatepass")).digest()
+        vector = np.random.default_rng(int.from_bytes(digest[:8], "little")).standard_normal(self.dim)
+        return np.asarray(vector / np.linalg.norm(vector), np.float32)
+
+
+class Untraceable:
+    """The same without knowing where a vector comes from."""
+
+    def __init__(self, dim: int = 16) -> None:
+        inner = WordEncoder(dim)
+        self.name, self.dim, self.fingerprint = inner.name, inner.dim, inner.fingerprint
+        self.documents, self.queries = inner.documents, inner.queries
+
+
+def sentences(count: int, start: int = 0) -> list[str]:
+    """Texts that are all different, of 3 to 12 words from a small vocabulary."""
+    texts = []
+    for i in range(start, start + count):
+        rng = np.random.default_rng(i)
+        texts.append(" ".join([f"n{i}", *(f"w{word}" for word in rng.integers(0, 200, rng.integers(2, 12)))]))
+    return texts
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file under a folder, but for locks."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "lock"
+    }
+
+
+def start_python(*arguments: str) -> subprocess.Popen[str]:
+    """A Python of its own, in which ``text.support`` can be imported."""
+    env = {**os.environ, "PYTHONPATH": os.fspath(Path(__file__).parents[1])}
+    return subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, text=True, env=env)
