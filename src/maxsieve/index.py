@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, get_args
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from maxsieve import _core
 from maxsieve._checks import as_count
 from maxsieve.arrays import MAX_DIM, Documents, read_documents, to_query, with_dim
-from maxsieve.candidates import per_query, read_candidates, read_exclude, select
+from maxsieve.candidates import Candidates, per_query, read_candidates, read_exclude, select
 from maxsieve.errors import ClosedIndexError
 from maxsieve.hits import Hits, to_hits
 from maxsieve.ids import Id, positions_of, to_id, to_ids
@@ -319,7 +320,19 @@ class Index:
         threads = thread_count(threads)
         dim, cosine = self.dim, self._similarity == "cosine"
         rows = [to_query(query, name, dim, cosine=cosine) for query, name in zip(queries, names, strict=True)]
-        choices = list(zip(read_candidates(candidates), read_exclude(exclude), strict=True))
+        if all(one is None for one in chain(candidates, exclude)):
+            state = self._snapshot
+            positions = [state.searchable] * len(rows)
+        else:
+            state, positions = self._choose(read_candidates(candidates), read_exclude(exclude))
+        answers = _core.search(state.corpus, rows, positions, min(k, MANY), *knobs, threads, False)
+        return [to_hits(answer, state, row) for answer, row in zip(answers, rows, strict=True)]
+
+    def _choose(
+        self, candidates: list[Candidates], exclude: list[list[Id] | None]
+    ) -> tuple[Snapshot, list[NDArray[np.int64]]]:
+        """Positions for each query, the same array where its sets are the same, and the snapshot they are for."""
+        choices = list(zip(candidates, exclude, strict=True))
         chosen: dict[tuple[int, int], NDArray[np.int64]] = {}
         with self._storage.guard:
             state = self._storage.snapshot
@@ -327,9 +340,7 @@ class Index:
                 if (choice := (id(wanted), id(unwanted))) not in chosen:
                     views = state.searchable, state.live, state.lengths
                     chosen[choice] = select(*views, self._storage.positions, wanted, unwanted)
-        positions = [chosen[id(wanted), id(unwanted)] for wanted, unwanted in choices]
-        answers = _core.search(state.corpus, rows, positions, min(k, MANY), *knobs, threads, False)
-        return [to_hits(answer, state, row) for answer, row in zip(answers, rows, strict=True)]
+        return state, [chosen[id(wanted), id(unwanted)] for wanted, unwanted in choices]
 
     def _add(
         self,
