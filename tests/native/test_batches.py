@@ -28,7 +28,7 @@ def essence(hits: ms.Hits) -> tuple[object, ...]:
     return hits.ids, hits.scores.tobytes(), report.guarantee, report.coverage, report.rescored, report.rounds
 
 
-# One query longer than a group may be; groups that end at exactly the limit and one past it; tokens that fill no vector.
+# One query longer than a group may be; groups that end at the limit and one past it; tokens that fill no vector.
 LENGTHS = [[3, 1, 7, 5, 33], [1100, 2], [512, 512, 1], [1023, 1, 1], [32] * 70]
 
 
