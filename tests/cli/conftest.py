@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ DOCUMENTS = [
     {"_id": "owl", "title": "The owl", "text": "An owl on a mountain.", "year": 2001},
     {"_id": "tea", "title": "", "text": "Green tea and blue bread.", "year": None},
 ]
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may have been started with it ignored
 
 
 @pytest.fixture(scope="session")
