@@ -169,6 +169,11 @@ class Sieve {
         const double estimate = revealed * (static_cast<double>(codes_.tokens) / size);
         row.lower = std::max(paper ? hard_lower : row.certain_lower, estimate - radius);
         row.upper = std::min(paper ? hard_upper : row.certain_upper, estimate + radius);
+        if (n ==
+            codes_.tokens) {  // nothing is left to reveal: only the proxies' own error is between us and the scores
+            row.lower = row.certain_lower;
+            row.upper = row.certain_upper;
+        }
         require_finite(estimate);
         require_finite(row.certain_lower);
     }

@@ -94,6 +94,19 @@ def test_random_collections(chunk: int, isa: str) -> None:
         check_rounds(ms.Index.build(documents), query, documents, int(rng.choice([1, 5, 20])), policy, 1)
 
 
+def test_the_last_drop_is_certain(isa: str) -> None:
+    """With all tokens revealed in one round nothing but the proxies' error is left, and it must not decide."""
+    rng = np.random.default_rng(3)
+    policy = ms.Bandit(alpha=0.01, margin=0, block=64)
+    for _ in range(scaled(50)):
+        base = rng.standard_normal(24)
+        documents = [(base + 1e-3 * rng.standard_normal((2, 24))).astype(np.float32) for _ in range(40)]
+        query = (base + 0.1 * rng.standard_normal((6, 24))).astype(np.float32)
+        hits = ms.rerank(query, documents, 5, policy=policy)
+        assert hits.ids == ms.rerank(query, documents, 5, policy=ms.Exhaustive()).ids
+        assert hits.report.guarantee == "exact"
+
+
 def matrix_collection(H: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
     """Documents and a query whose MaxSim matrix is H: one token each, and the unit vectors as query tokens."""
     return np.eye(H.shape[1], dtype=np.float32), [row[None].astype(np.float32) for row in H]

@@ -76,6 +76,10 @@ def sieve(
     that it holds for the canonical score. A document is dropped only if UCB < tau and LCB < tau: rounding, or a proxy
     just above ``b_t``, can put LCB above UCB, and the K best by LCB must stay.
 
+    When all tokens are revealed, the radius is 0 and the hard bounds have no width: the proxies' own error alone would
+    then decide who is among the K best. So the last drop is made by the hard bounds widened by ``eps_i``, whatever the
+    radius.
+
     The answer is exact when every drop would also have been made by the hard bounds widened by ``eps_i``.
     """
     N, T = model.x.shape
@@ -114,6 +118,8 @@ def sieve(
             on_sigma, on_range = serfling_factors(n, T, N, rounds_at_most, alpha, delta)
             r = on_sigma * (s * np.sqrt(squares / n)) + on_range * value_range[active] + model.eps[active]
         LCB, UCB = hybrid_interval(hard if radius == "paper" else certain_hard, R * (T / n), r)
+        if n == T:
+            LCB, UCB = certain_hard
 
         tau = kth_largest(LCB, K)
         keep = (tau <= UCB) | (tau <= LCB)
