@@ -229,9 +229,10 @@ nb::tuple bounds_of_all(const HeldCorpus& held, const Matrix<const float>& rows,
     return nb::make_tuple(to_numpy(std::move(bounds.lower), {count}), to_numpy(std::move(bounds.upper), {count}));
 }
 
-// Canonical scores [queries, documents] of everything against everything.
-nb::object score_all(const HeldCorpus& held, const std::vector<Matrix<const float>>& rows, int threads) {
-    const Corpus& corpus = held.get();
+// What use(rescorer, positions) makes of all documents.
+template <typename Use>
+std::vector<float> rescore_all(const Corpus& corpus, const std::vector<Matrix<const float>>& rows, int threads,
+                               const Use& use) {
     require(threads >= 1, "threads must be at least 1");
     for (const auto& query : rows) require_query(query, corpus);
     std::vector<int64_t> positions(static_cast<size_t>(corpus.documents()));
@@ -240,14 +241,30 @@ nb::object score_all(const HeldCorpus& held, const std::vector<Matrix<const floa
     for (const auto& query : rows) {
         queries.push_back({query.data(), static_cast<int64_t>(query.shape(0)), positions});
     }
-    std::vector<float> scores = interruptible([&](const std::function<bool()>& poll) {
+    return interruptible([&](const std::function<bool()>& poll) {
         Interrupt interrupt(poll);
         Crew crew(threads, interrupt);
         const Policy policy{.kind = PolicyKind::exhaustive};
         const Task task{corpus, queries, 1, policy, current_kernel(), crew, interrupt, false};
-        return Rescorer(task, queries, crew).scores(positions);
+        Rescorer rescorer(task, queries, crew);
+        return use(rescorer, positions);
     });
-    return to_numpy(std::move(scores), {rows.size(), positions.size()});
+}
+
+// Canonical scores [queries, documents] of everything against everything.
+nb::object score_all(const HeldCorpus& held, const std::vector<Matrix<const float>>& rows, int threads) {
+    const auto documents = static_cast<size_t>(held.get().documents());
+    return to_numpy(rescore_all(held.get(), rows, threads,
+                                [](Rescorer& rescorer, const auto& positions) { return rescorer.scores(positions); }),
+                    {rows.size(), documents});
+}
+
+// Canonical cells [documents, tokens] of one query.
+nb::object cells_of_all(const HeldCorpus& held, const Matrix<const float>& query, int threads) {
+    const auto documents = static_cast<size_t>(held.get().documents());
+    return to_numpy(rescore_all(held.get(), {query}, threads,
+                                [](Rescorer& rescorer, const auto& positions) { return rescorer.cells(positions); }),
+                    {documents, query.shape(0)});
 }
 
 nb::tuple explain(const HeldCorpus& held, const Matrix<const float>& query, int64_t position) {
@@ -329,6 +346,7 @@ NB_MODULE(_core, m) {
           "margin"_a, "block"_a, "seed"_a, "radius"_a, "threads"_a, "trace"_a);
     m.def("bounds", &bounds_of_all, "corpus"_a, "query"_a, "threads"_a);
     m.def("score", &score_all, "corpus"_a, "queries"_a, "threads"_a);
+    m.def("cells", &cells_of_all, "corpus"_a, "query"_a, "threads"_a);
     m.def("explain", &explain, "corpus"_a, "query"_a, "position"_a);
     m.def("ingest", &ingest_into, "arrays"_a, "offsets"_a, "rows"_a.noconvert(), "codes"_a.noconvert(),
           "scale"_a.noconvert(), "rho"_a.noconvert(), "nu"_a.noconvert(), "cosine"_a, "threads"_a);

@@ -23,7 +23,7 @@ CanonicalScorer::CanonicalScorer(const Kernel& kernel, const Panels& panels, Int
       piece_(piece_rows(panels.padded_tokens(), panels.d())),
       best_(static_cast<size_t>(panels.padded_tokens())) {}
 
-float CanonicalScorer::score(const Document& document) {
+std::span<const float> CanonicalScorer::cells(const Document& document) {
     std::fill(best_.begin(), best_.end(), kNone);
     for (int64_t j = 0; j < document.length; j += piece_) {
         if (j > 0) interrupt_.check();
@@ -31,8 +31,12 @@ float CanonicalScorer::score(const Document& document) {
         kernel_.cells(panels_.data(), panels_.tokens(), panels_.d(), float_rows(document, j, count), count,
                       best_.data());
     }
+    return {best_.data(), static_cast<size_t>(panels_.tokens())};
+}
+
+float CanonicalScorer::score(const Document& document) {
     double total = 0.0;
-    for (int64_t t = 0; t < panels_.tokens(); ++t) total += static_cast<double>(best_[static_cast<size_t>(t)]);
+    for (const float cell : cells(document)) total += static_cast<double>(cell);
     return static_cast<float>(total);
 }
 

@@ -1,6 +1,7 @@
 // The canonical score of a document: float32 chains, max over its tokens, float64 sum, rounded to float32.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "index/corpus.hpp"
@@ -16,6 +17,9 @@ class CanonicalScorer {
     CanonicalScorer(const Kernel& kernel, const Panels& panels, Interrupt& interrupt);
 
     float score(const Document& document);  // -infinity for an empty document
+
+    // The best similarity of each query token; -infinity for an empty document. Valid until the next call.
+    std::span<const float> cells(const Document& document);
 
     // For each query token its best document token (the first, where several are equal) and their similarity.
     void explain(const Document& document, int64_t* tokens, float* similarities);

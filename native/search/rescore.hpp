@@ -18,7 +18,14 @@ class Rescorer {
     // [queries][positions], -infinity for empty documents; each document is read once for all the queries.
     std::vector<float> scores(std::span<const int64_t> positions);
 
+    // [positions][tokens of the first query]: what its scores are the sums of.
+    std::vector<float> cells(std::span<const int64_t> positions);
+
   private:
+    // Calls use(place, document, scorers) for each position, on any thread.
+    template <typename Use>
+    void for_each(std::span<const int64_t> positions, const Use& use);
+
     const Task& task_;
     Crew& crew_;
     std::vector<Panels> panels_;

@@ -111,3 +111,15 @@ def test_codes_stay_in_range() -> None:
         document = np.minimum(rng.uniform(1, 2, (3, 40)) * 2.0**exponent, 2.0**50).astype(np.float32)
         (segment,) = ms.Index.build([document])._snapshot.segments
         assert np.abs(segment.codes.astype(int)).max() == 127
+
+
+def test_cells_are_those_of_the_specification(isa: str) -> None:
+    rng = np.random.default_rng(8)
+    documents = [rng.standard_normal((length, 33)).astype(np.float32) for length in (1, 0, 7, 70)]
+    query = rng.standard_normal((11, 33)).astype(np.float32)
+    corpus = ms.Index.build(documents)._snapshot.corpus
+    found = _core.cells(corpus, query, 2)
+    assert found.shape == (4, 11)
+    assert np.isneginf(found[1]).all()
+    for position in (0, 2, 3):
+        assert found[position].tobytes() == spec.cells(query, documents[position]).tobytes()
