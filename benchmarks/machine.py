@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import re
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import maxsieve as ms
+from maxsieve.lab.facts import cpu, system, total_bytes, versions
 from maxsieve.threads import thread_count
 
 PACKAGES = ("numpy", "colbandit", "maxsim-cpu", "numkong", "torch", "sentence-transformers", "pylate", "qdrant-client")
@@ -20,25 +18,9 @@ def describe() -> dict[str, str]:
         "CPU": cpu(),
         "CPUs to use": str(thread_count(None)),
         "kernels": ", ".join(ms.isas()),
-        "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
-        "maxsieve": version("maxsieve"),
-        **{name: found for name in PACKAGES if (found := installed(name))},
+        "system": system(),
+        **versions(PACKAGES),
     }
-
-
-def cpu() -> str:
-    """The CPU's name for itself."""
-    info = Path("/proc/cpuinfo")
-    names = re.findall(r"^model name\s*:\s*(.*)$", info.read_text(), re.MULTILINE) if info.is_file() else []
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def installed(name: str) -> str | None:
-    """The version of a distribution, if it is there."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def free_bytes() -> int:
@@ -46,4 +28,4 @@ def free_bytes() -> int:
     info = Path("/proc/meminfo")
     if info.is_file():
         return 1024 * int(re.findall(r"^MemAvailable:\s*(\d+)", info.read_text(), re.MULTILINE)[0])
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return total_bytes() // 2

@@ -15,6 +15,7 @@ from maxsieve.hits import Hits, Match, Report, Round
 from maxsieve.index import Index
 from maxsieve.oneshot import maxsim, rerank
 from maxsieve.policies import Bandit, Certified, Exhaustive
+from maxsieve.pooling import pool
 
 if TYPE_CHECKING:
     from maxsieve.text.collection import Collection
@@ -35,6 +36,7 @@ __all__ = [
     "isa",
     "isas",
     "maxsim",
+    "pool",
     "rerank",
 ]
 

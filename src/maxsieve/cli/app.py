@@ -59,9 +59,9 @@ def _options(
 
 
 def _register() -> None:
-    from maxsieve.cli import bench, demo, exporting, indexing, maintenance, models, reranking, search
+    from maxsieve.cli import bench, demo, exporting, indexing, lab, maintenance, models, reranking, search
 
-    for module in (indexing, search, reranking, maintenance, exporting, models, bench, demo):
+    for module in (indexing, search, reranking, maintenance, exporting, models, bench, lab, demo):
         module.register(app)
 
 

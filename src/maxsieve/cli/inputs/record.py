@@ -79,24 +79,35 @@ class Fields:
             return None, None
         if name not in row:
             raise ValueError(f"there is no field {name!r} for the id ({_but(row)})")
-        value = row[name]
-        if isinstance(value, bool) or not isinstance(value, (str, int)):
-            raise ValueError(f"the id in {name!r} is {_shown(value)}; it must be text or a whole number")
-        if value == "":
-            raise ValueError(f"the id in {name!r} is empty")
-        return _encodable(str(value), name), name
+        return to_identity(row[name], name), name
 
     def _text(self, row: Mapping[str, Any]) -> tuple[str, str]:
         if self.text not in row:
             raise ValueError(
                 f"there is no field {self.text!r} ({_but(row)}); name the one with the text by --text-field"
             )
-        text, title = row[self.text], row.get(self.title)
-        if not isinstance(text, str):
-            raise ValueError(f"the field {self.text!r} is {_shown(text)}; it must be text")
-        if title is not None and not isinstance(title, str):
-            raise ValueError(f"the field {self.title!r} is {_shown(title)}; it must be text")
-        return _encodable(text, self.text), _encodable(title or "", self.title)
+        title = row.get(self.title)
+        return to_text(row[self.text], self.text), "" if title is None else to_text(title, self.title)
+
+
+def to_identity(value: object, name: str) -> str:
+    """An id as text, whether it was written as text or as a whole number; what is neither is refused.
+
+    >>> to_identity(7, "_id"), to_identity("007", "_id")
+    ('7', '007')
+    """
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise ValueError(f"the id in {name!r} is {_shown(value)}; it must be text or a whole number")
+    if value == "":
+        raise ValueError(f"the id in {name!r} is empty")
+    return _encodable(str(value), name)
+
+
+def to_text(value: object, name: str) -> str:
+    """A field that is text; what is not is refused."""
+    if not isinstance(value, str):
+        raise ValueError(f"the field {name!r} is {_shown(value)}; it must be text")
+    return _encodable(value, name)
 
 
 def with_title(title: str, text: str) -> str:

@@ -17,7 +17,7 @@ Write = Callable[[str, list[Id], list[float]], None]
 def run_file(path: str | os.PathLike[str]) -> Iterator[Write]:
     """Yields a function that writes a query's hits, best first. The file is there when all of them are.
 
-    Scores are written so that the same float32 is read back, and the order with it.
+    Scores are written so that the same number is read back, and the order with it.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -33,13 +33,16 @@ def run_file(path: str | os.PathLike[str]) -> Iterator[Write]:
 
         def write(query: str, ids: list[Id], scores: list[float]) -> None:
             for rank, (one, score) in enumerate(zip(ids, scores, strict=True), start=1):
-                columns = (_column(query), "Q0", _column(str(one)), str(rank), f"{score:.9g}", TAG)
+                columns = (column(query), "Q0", column(str(one)), str(rank), repr(float(score)), TAG)
                 file.write((" ".join(columns) + "\n").encode())
 
         yield write
 
 
-def _column(value: str) -> str:
+def column(value: str) -> str:
+    """An id as it stands in a run file or among judgements; one that would not be read back is refused."""
     if not value or any(letter.isspace() for letter in value):
-        raise ValueError(f"the id {value!r} can't stand in a run file, whose columns are separated by white space")
+        raise ValueError(f"the id {value!r} can't stand in a TREC file, whose columns are separated by white space")
+    if value.startswith("\ufeff"):
+        raise ValueError(f"the id {value!r} can't stand in a TREC file: its byte order mark would be lost")
     return value

@@ -1,0 +1,167 @@
+"""`maxsieve lab report` and `page`: many experiments on many corpora, gone on with if interrupted, as one page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from maxsieve.cli.console import emit, say, shows_progress
+from maxsieve.cli.failures import sentence
+from maxsieve.cli.lab.options import (
+    DEFAULT_DIM,
+    DEFAULT_ENCODER,
+    DEFAULT_OUT,
+    CorpusNames,
+    Dim,
+    Encoder,
+    Out,
+    Queries,
+    Quick,
+)
+from maxsieve.cli.lab.running import reusable, run
+from maxsieve.cli.lab.sources import open_sources
+from maxsieve.cli.options import AsJson, Progress, Threads
+from maxsieve.errors import MaxsieveError
+from maxsieve.lab.experiments import SUMMARIES
+
+if TYPE_CHECKING:
+    from maxsieve.lab.experiment import Options
+    from maxsieve.lab.results import Result
+    from maxsieve.lab.source import Source
+
+
+class Entry(NamedTuple):
+    """A result of the report, or why there is none."""
+
+    experiment: str
+    corpus: str
+    result: Result | None
+    reused: bool
+    seconds: float
+    failure: str | None = None
+
+
+def register(group: typer.Typer) -> None:
+    """Puts the commands into the group."""
+    group.command(epilog="Example:  maxsieve lab report --corpus path/to/scifact --only margin")(report)
+    group.command(epilog="Example:  maxsieve lab page lab-results")(page)
+
+
+def report(
+    corpus: CorpusNames,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="EXPERIMENT", help="Only this one; repeat it for more.", show_default=False),
+    ] = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(metavar="EXPERIMENT", help="Not this one; repeat it for more.", show_default=False),
+    ] = None,
+    encoder: Encoder = DEFAULT_ENCODER,
+    dim: Dim = DEFAULT_DIM,
+    queries: Queries = None,
+    threads: Threads = None,
+    quick: Quick = False,
+    again: Annotated[bool, typer.Option("--again", help="Run also what is there already.")] = False,
+    out: Out = DEFAULT_OUT,
+    progress: Progress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run many experiments on many corpora, and make one page of them.
+
+    Results are written as they come. The same command again goes on after an interruption: results that are there, of
+    the same corpus with the same settings, are kept. An experiment that fails is named and left out.
+    """
+    from maxsieve.lab.experiment import Options
+
+    names = chosen(only, skip)
+    shown = shows_progress(progress)
+    sources = open_sources(corpus, encoder, dim, progress=shown)
+    options = Options(queries, threads, quick, shown)
+    entries = []
+    try:
+        for entry in _entries(names, sources, options, out, again=again):
+            entries.append(entry)
+            _tell(entry, as_json=as_json)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {out} has what is done: the same command goes on from there") from None
+    _write_pages([entry.result for entry in entries if entry.result is not None], out, as_json=as_json)
+    failed = [f"{entry.experiment} on {entry.corpus}" for entry in entries if entry.failure]
+    if failed:
+        raise MaxsieveError(f"{len(failed)} of {len(entries)} failed: {', '.join(failed)}")
+
+
+def page(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="With saved results.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Make the page again, of all results in a folder."""
+    from maxsieve.lab.results import load
+
+    paths = sorted(folder.glob("*.json"))
+    if not paths:
+        raise FileNotFoundError(f"there are no results in {folder}; maxsieve lab report makes some")
+    _write_pages([load(path) for path in paths], folder, as_json=as_json)
+
+
+def chosen(only: Sequence[str] | None, skip: Sequence[str] | None) -> list[str]:
+    """The experiments to run, in the order of the list.
+
+    >>> chosen(["margin", "pareto", "block"], ["block"])
+    ['pareto', 'margin']
+    """
+    for name in (*(only or ()), *(skip or ())):
+        if name not in SUMMARIES:
+            raise typer.BadParameter(f"there is no experiment {name!r}; maxsieve lab list names them")
+    names = [name for name in SUMMARIES if (not only or name in only) and name not in (skip or ())]
+    if not names:
+        raise typer.BadParameter("no experiment is left to run")
+    return names
+
+
+def _entries(
+    names: Sequence[str], sources: Sequence[Source], options: Options, folder: Path, *, again: bool
+) -> Iterator[Entry]:
+    from maxsieve.lab.results import save
+
+    for source in sources:
+        for name in names:
+            known = None if again else reusable(name, source, options, folder)
+            if known is not None:
+                yield Entry(name, source.name, known, True, 0.0)
+                continue
+            started = perf_counter()
+            result, failure = None, None
+            try:
+                result = run(name, source, options)
+                save(result, folder)
+            except Exception as problem:  # a night's work is not lost for one experiment that a corpus doesn't suit
+                failure = sentence(problem)
+            yield Entry(name, source.name, result, False, perf_counter() - started, failure)
+
+
+def _tell(entry: Entry, *, as_json: bool) -> None:
+    if entry.failure:
+        say(f"{entry.experiment} on {entry.corpus}: {entry.failure}")
+    elif not as_json:
+        done = "was there" if entry.reused else f"{entry.seconds:.0f} s"
+        print(f"{entry.experiment} on {entry.corpus}: {done}", flush=True)
+    if as_json:
+        emit({**entry._asdict(), "result": None if entry.result is None else entry.result.stem})
+
+
+def _write_pages(results: Sequence[Result], folder: Path, *, as_json: bool) -> None:
+    from maxsieve.lab.page import html_page, markdown_page
+
+    paths = [folder / "index.html", folder / "results.md"]
+    folder.mkdir(parents=True, exist_ok=True)
+    paths[0].write_text(html_page(results), encoding="utf-8")
+    paths[1].write_text(markdown_page(results), encoding="utf-8")
+    if as_json:
+        emit({"pages": [str(path) for path in paths], "results": len(results)})
+    else:
+        print(*paths, sep="\n")

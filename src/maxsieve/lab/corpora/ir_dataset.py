@@ -1,0 +1,63 @@
+"""Corpora by name, through the package ``ir_datasets``, which knows where to get them and keeps them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from maxsieve.cli.inputs.record import Place
+from maxsieve.exchange.files import optional
+from maxsieve.lab.corpora.corpus import Corpus
+from maxsieve.lab.corpora.exclusions import exclude_themselves
+from maxsieve.lab.corpora.judgements import Judgement, keep_known, warn_of_unjudged
+
+PREFIX = "ir_datasets:"
+PARTS = ("docs", "queries", "qrels")
+
+
+def read_ir_dataset(name: str, *, stacklevel: int = 1) -> Corpus:
+    """The dataset of this name, such as ``beir/scifact/test``; the first time, ir_datasets may have to fetch it."""
+    ir_datasets = optional("ir_datasets", "lab")
+    name = name.removeprefix(PREFIX)
+    try:
+        dataset = ir_datasets.load(name)
+    except KeyError:
+        raise ValueError(f"there is no folder {name!r}, and ir_datasets knows no dataset of that name") from None
+    if missing := [part for part in PARTS if not dataset.has(part)]:
+        raise ValueError(f"{name} of ir_datasets has no {' and no '.join(missing)}; parts of it may (name/test)")
+    source = PREFIX + name
+    try:
+        documents = _texts(((one.doc_id, one) for one in dataset.docs_iter()), source, "document")
+        queries = _texts(((one.query_id, one) for one in dataset.queries_iter()), source, "query")
+        found = list(_judgements(dataset, source))
+    except (OSError, RuntimeError) as problem:
+        raise OSError(f"ir_datasets can't provide {name}: {problem}") from problem
+    judgements = keep_known(found, source, documents, queries, stacklevel=stacklevel + 1)
+    warn_of_unjudged(source, queries, judgements, {}, stacklevel=stacklevel + 1)
+    digest = hashlib.sha256(f"{source} {ir_datasets.__version__}".encode()).hexdigest()
+    exclusions = exclude_themselves(queries, documents)
+    return Corpus(name.replace("/", "-"), documents, queries, judgements, digest, exclusions)
+
+
+def _texts(found: Iterable[tuple[object, Any]], source: str, kind: str) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for identity, one in found:
+        if str(identity) in texts:
+            raise ValueError(f"{source}: the {kind} {identity!r} comes twice")
+        texts[str(identity)] = _text(one)
+    if not texts:
+        raise ValueError(f"{source} has no {kind}")
+    return texts
+
+
+def _text(one: Any) -> str:
+    """What ir_datasets takes for the text, or the title and the text."""
+    if hasattr(one, "default_text"):
+        return str(one.default_text()).strip()
+    return f"{getattr(one, 'title', None) or ''} {one.text}".strip()
+
+
+def _judgements(dataset: Any, source: str) -> Iterator[Judgement]:
+    for one in dataset.qrels_iter():
+        yield Judgement(Place(source), str(one.query_id), str(one.doc_id), int(one.relevance))

@@ -1,0 +1,110 @@
+"""Judgements as files have them, and those of them that are of use."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from maxsieve.cli.inputs.lines import decoded, numbered
+from maxsieve.cli.inputs.record import BadRecord, Place
+from maxsieve.lab.corpora.corpus import CorpusWarning
+
+HEADER = ("query-id", "corpus-id", "score")
+GRADE = re.compile(r"[+-]?[0-9]{1,9}")
+
+
+class Judgement(NamedTuple):
+    """How well a document answers a query, and where that is written."""
+
+    place: Place
+    query: str
+    document: str
+    grade: int
+
+
+def read_judgements(lines: Iterable[bytes], source: str) -> Iterator[Judgement]:
+    r"""Each line is a judgement: ``query document grade`` (BEIR) or ``query iteration document grade`` (TREC).
+
+    Columns are separated by tabs or, where a line has none, by white space. BEIR's header may be there or not.
+
+    >>> [found[1:] for found in read_judgements([b"query-id\tcorpus-id\tscore\n", b"q\t007\t1\n", b"q 0 7 2\n"], "it")]
+    [('q', '007', 1), ('q', '7', 2)]
+    """
+    for position, (place, line) in enumerate(numbered(lines, source)):
+        text = decoded(line, place)
+        columns = text.split("\t") if "\t" in text else text.split()
+        if position == 0 and tuple(name.strip().lower().replace("_", "-") for name in columns) == HEADER:
+            continue
+        if len(columns) not in (3, 4):
+            wanted = "3 are expected (query, document, grade), or 4 (query, iteration, document, grade)"
+            raise BadRecord(place, f"there are {len(columns)} columns; {wanted}")
+        yield Judgement(place, columns[0], columns[-2], _grade(columns[-1].strip(), place))
+
+
+def by_query(found: Iterable[Judgement]) -> dict[str, dict[str, int]]:
+    """Query id -> document id -> grade. Two grades for one document are refused, the same one twice is not."""
+    judged: dict[str, dict[str, int]] = {}
+    for place, query, document, grade in found:
+        before = judged.setdefault(query, {}).setdefault(document, grade)
+        if before != grade:
+            raise BadRecord(
+                place, f"document {document!r} has grade {grade} for query {query!r}, but {before} on a line before"
+            )
+    return judged
+
+
+def keep_known(
+    found: Iterable[Judgement],
+    source: str,
+    documents: Collection[str],
+    queries: Collection[str],
+    *,
+    stacklevel: int,
+) -> dict[str, dict[str, int]]:
+    """The judgements of known documents and queries; one warning for each kind of those left out.
+
+    An error if there is none, or none is left: then ids are written differently in the files, or the files don't
+    belong together.
+    """
+    known: list[Judgement] = []
+    left: dict[str, list[str]] = {"query": [], "document": []}
+    for one in found:
+        if one.query not in queries:
+            left["query"].append(f"{one.query!r}{_at(one.place)}")
+        elif one.document not in documents:
+            left["document"].append(f"{one.document!r}{_at(one.place)}")
+        else:
+            known.append(one)
+    total = len(known) + len(left["query"]) + len(left["document"])
+    if not total:
+        raise ValueError(f"{source}: there is no judgement in it")
+    if not known:
+        first = "; ".join(f"there is no {kind} {unknown[0]}" for kind, unknown in left.items() if unknown)
+        raise ValueError(f"{source}: none of its {total} judgements is of a known query and a known document: {first}")
+    for kind, unknown in left.items():
+        if unknown:
+            message = f"{source}: {len(unknown)} of {total} judgements are of an unknown {kind} and left out"
+            warnings.warn(f"{message}; the first: {unknown[0]}", CorpusWarning, stacklevel=stacklevel + 1)
+    return by_query(known)
+
+
+def warn_of_unjudged(
+    source: str, queries: Collection[str], judged: Collection[str], places: dict[str, Place], *, stacklevel: int
+) -> None:
+    """One warning if there are queries without a judgement, which tell nothing about quality."""
+    if unjudged := [query for query in queries if query not in judged]:
+        first = f"{unjudged[0]!r}{_at(places.get(unjudged[0], Place(source)))}"
+        message = f"{source}: {len(unjudged)} of {len(queries)} queries have no judgement; the first: {first}"
+        warnings.warn(message, CorpusWarning, stacklevel=stacklevel + 1)
+
+
+def _grade(text: str, place: Place) -> int:
+    if not GRADE.fullmatch(text):
+        raise BadRecord(place, f"the grade is {text!r}; it must be a whole number")
+    return int(text)
+
+
+def _at(place: Place) -> str:
+    return f" ({place.unit} {place.number})" if place.unit else ""

@@ -1,0 +1,62 @@
+"""The experiments, one file each, found by name; a file is imported when its experiment is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from maxsieve.lab.experiment import Experiment
+
+SUMMARIES = {
+    "pareto": "Overlap@K against coverage, for Bandit and the paper's baselines.",
+    "efficiency": "Coverage needed for 90 % and 95 % of exhaustive scoring's figures.",
+    "wallclock": "Milliseconds of every policy, and the 100/coverage rule.",
+    "k-sensitivity": "Time, coverage and overlap for K from 5 to 1,000.",
+    "alpha-guidance": "Coverage and overlap of each alpha, over seeds.",
+    "margin": "Bandit with margins of 0, 5 and 10 documents.",
+    "block": "Bandit with rounds of 1 to 32 tokens.",
+    "overhead": "Shares of kernel, elimination and rescore in a query's time.",
+    "effectiveness": "Judged quality kept at 20 % and 40 % coverage.",
+    "encoders": "The sieve's figures for full and for reduced vectors.",
+    "retrieval": "nDCG@10 of late interaction, BM25 and a single vector.",
+    "matryoshka": "Bandit on vectors cut to half their dimensions.",
+    "pooling": "Ward token pooling: the loss by pooling and the loss by elimination.",
+    "simulation": "The engine's Bandit beside a simulation on exact cells.",
+    "quantisers": "Int8 codes by the largest value or clipped at a percentile.",
+    "calibration": "Miss rates against delta, and whether certificates hold.",
+    "scaling": "Time and memory against N, tokens, T, K, d and threads.",
+}
+"""Every experiment in the order of a report, with its summary: known without importing any, so that help is quick."""
+
+
+class Experiments(Mapping[str, "Experiment"]):
+    """The experiments by name, as a mapping that imports on access."""
+
+    def __getitem__(self, name: str) -> Experiment:
+        if name not in SUMMARIES:
+            raise KeyError(f"there is no experiment {name!r}; there are {', '.join(SUMMARIES)}")
+        experiment: Experiment = import_module(f"{__name__}.{name.replace('-', '_')}").EXPERIMENT
+        return experiment
+
+    def __contains__(self, name: object) -> bool:
+        return name in SUMMARIES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SUMMARIES)
+
+    def __len__(self) -> int:
+        return len(SUMMARIES)
+
+
+EXPERIMENTS = Experiments()
+
+
+def find(name: str) -> Experiment:
+    """The experiment of that name.
+
+    >>> find("pareto").name
+    'pareto'
+    """
+    return EXPERIMENTS[name]

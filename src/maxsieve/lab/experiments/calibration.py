@@ -1,0 +1,308 @@
+"""How often Bandit's answer is not the true one, against the delta it was asked for; and whether certificates hold."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve import Certified, Exhaustive, Index, _core
+from maxsieve.lab.embedded import F32, Embedded, to_strings
+from maxsieve.lab.experiment import Experiment, Options
+from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
+from maxsieve.lab.source import Source
+from maxsieve.policies import Radius
+from maxsieve.spec import RevealModel, error_terms, norm_up, quantise_query, sieve, top_k, up32
+
+F64 = NDArray[np.float64]
+
+K = 5
+DELTAS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.001)
+QUICK_DELTAS = (0.5, 0.1, 0.01)
+DEFAULT_DELTA = 0.01
+DOCUMENTS = 1000
+"""Sampled from the corpus: the sieve of the specification is slow."""
+SEEDS, QUICK_SEEDS = 5, 2
+MATRICES, QUICK_MATRICES = 200, 30
+CERTIFIED_KS = (5, 100)
+
+
+class Rule(NamedTuple):
+    """A radius and its alpha."""
+
+    radius: Radius
+    alpha: float
+
+    def __str__(self) -> str:
+        return f"{self.radius}, alpha = {self.alpha:g}"
+
+
+RULES = (Rule("paper", 1.0), Rule("paper", 0.2), Rule("serfling", 1.0))
+CLAIMED = (RULES[0], RULES[2])
+"""Those of which a miss rate of at most delta is claimed: by the paper under an assumption, or proven."""
+
+
+@dataclass
+class Tally:
+    """Answers, those that were not the true top K, and the coverage of all together."""
+
+    runs: int = 0
+    misses: int = 0
+    coverage: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Misses a run."""
+        return self.misses / self.runs
+
+    @property
+    def least(self) -> float:
+        """The lower end of the rate's 95 % interval (Wilson's), runs being independent."""
+        z, n, p = 1.96, self.runs, self.rate
+        centre, spread = p + z * z / (2 * n), z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        return float(max(0.0, (centre - spread) / (1 + z * z / n)))
+
+
+Tallies = dict[tuple[Rule, float], Tally]
+
+
+def run(source: Source, options: Options) -> Result:
+    """Miss rates on the corpus and on made-up matrices, a chart of each, and the certificates."""
+    data = source.embedded().first(options.count)
+    deltas = QUICK_DELTAS if options.quick else DELTAS
+    seeds, matrices = (QUICK_SEEDS, QUICK_MATRICES) if options.quick else (SEEDS, MATRICES)
+    sample = sampled(data, DOCUMENTS)
+    real = {data.name: _tallies(real_models(sample, options), deltas, seeds, len(data.queries), options)}
+    made = {
+        kind.__name__.replace("_", " "): _tallies(made_models(kind, matrices), deltas, 1, matrices, options)
+        for kind in KINDS
+    }
+    checks = certificates(data, options)
+    return Result(
+        "calibration",
+        data.name,
+        f"Share of answers that differ from the true top {K}, over orders of the query's tokens, when the sieve sees "
+        f"exact cells as in the theorem: {len(data.queries)} queries with {seeds} seeds each on {len(sample.index):,} "
+        f"documents of {data.encoder}, and {matrices} matrices of each made-up kind ({ROWS} x {TOKENS}). Margin 5, "
+        "rounds of 4 tokens.",
+        [_table("Miss rates on the corpus", real, deltas), _table("Miss rates on made-up cells", made, deltas), checks],
+        [
+            _chart(
+                "corpus",
+                f"{data.name}: miss rate against delta",
+                {str(rule): (real[data.name], rule) for rule in RULES},
+            ),
+            _chart(
+                "made-up",
+                f"Made-up cells: miss rate against delta, {RULES[0]}",
+                {k: (v, RULES[0]) for k, v in made.items()},
+            ),
+        ],
+        [*_remarks({**real, **made}, deltas), *_certificate_remarks(checks)],
+    )
+
+
+def sampled(data: Embedded, count: int) -> Embedded:
+    """The same queries on some of the documents that have tokens, always the same ones."""
+    state = data.index._snapshot
+    positions = state.searchable.tolist()
+    if len(positions) > count:
+        positions = sorted(random.Random(0).sample(positions, count))
+    ids = [str(state.ids[position]) for position in positions]
+    return replace(data, index=Index.build((data.vectors(one) for one in ids), ids), _rankings={})
+
+
+def real_models(data: Embedded, options: Options) -> Iterator[tuple[RevealModel, F32]]:
+    """For each query what `spec.reveal_exact` makes of its candidates, with their scores."""
+    nu = np.array(
+        [up32(norm_up(data.vectors(str(one)).astype(np.float64)).max()) for one in data.index.ids], np.float64
+    )
+    for query, rows in data.queries.items():
+        excluded = set(data.exclusions.get(query, []))
+        kept = [place for place, one in enumerate(data.index.ids) if one not in excluded]
+        cells = data.cells(rows, threads=options.cores)[kept]
+        yield exact_model(rows, cells, nu[kept]), _row_sums(cells)
+
+
+def exact_model(query: F32, cells: F32, nu: F64) -> RevealModel:
+    """`spec.reveal_exact`, from cells that are known."""
+    y = quantise_query(query)
+    terms = error_terms(y._replace(code_norm=np.zeros(len(query)), eta=np.zeros(len(query))))
+    eps = (nu * terms.on_nu + terms.constant) * (1.0 + 2.0**-38)
+    b = y.norm * nu.max(initial=0.0) * (1.0 + 2.0**-38)
+    return RevealModel(cells.astype(np.float64), np.ones(len(cells)), b, eps, eps)
+
+
+ROWS, TOKENS = 100, 32
+"""Of a made-up matrix; the paper's queries have 32 tokens."""
+RIVALS = 20
+
+Kind = Callable[[np.random.Generator], F64]
+
+
+def even_rows(rng: np.random.Generator) -> F64:
+    """Rows that differ in their means more than in their cells."""
+    return rng.normal(rng.uniform(0.2, 0.8, (ROWS, 1)), 0.1, (ROWS, TOKENS))
+
+
+def near_ties(rng: np.random.Generator) -> F64:
+    """Rows of nearly the same mean."""
+    return rng.normal(rng.normal(0.5, 0.02, (ROWS, 1)), 0.15, (ROWS, TOKENS))
+
+
+def all_or_nothing(rng: np.random.Generator) -> F64:
+    """Cells of 0 and 1 alone, hardly smeared: the first ones of a good row are often all alike, its variance large."""
+    ones = rng.random((ROWS, TOKENS)) < rng.uniform(0.1, 0.9, (ROWS, 1))
+    return ones * 0.99 + rng.uniform(0, 0.01, (ROWS, TOKENS))
+
+
+def rare_large_cells(rng: np.random.Generator) -> F64:
+    """The best rows owe their place to three cells, the others being small and alike; flat rivals stand below them."""
+    return _flat(rng, best=0.3, spike=1.0, rivals=0.35, rival_spike=0.35)
+
+
+def rare_small_cells(rng: np.random.Generator) -> F64:
+    """Rivals look best until their three bad cells are seen."""
+    return _flat(rng, best=0.4, spike=0.4, rivals=0.5, rival_spike=-0.95)
+
+
+def _flat(rng: np.random.Generator, *, best: float, spike: float, rivals: float, rival_spike: float) -> F64:
+    """K best rows, rivals and hopeless ones, flat but for a thousandth, three cells of each apart."""
+    levels = np.repeat([best, rivals, 0.1], [K, RIVALS, ROWS - K - RIVALS])
+    spikes = np.repeat([spike, rival_spike, 0.1], [K, RIVALS, ROWS - K - RIVALS])
+    apart = rng.random((ROWS, TOKENS)).argsort(axis=1) < 3
+    return np.where(apart, spikes[:, None], levels[:, None]) + rng.normal(0, 0.001, (ROWS, TOKENS))
+
+
+KINDS: tuple[Kind, ...] = (even_rows, near_ties, all_or_nothing, rare_large_cells, rare_small_cells)
+
+
+def made_models(kind: Kind, count: int) -> Iterator[tuple[RevealModel, F32]]:
+    """Matrices of one kind with support [-1, 1], and their row sums."""
+    for seed in range(count):
+        cells = np.clip(kind(np.random.default_rng(seed)), -1, 1).astype(np.float32)
+        nothing = np.zeros(ROWS)
+        yield RevealModel(cells.astype(np.float64), np.ones(ROWS), np.ones(TOKENS), nothing, nothing), _row_sums(cells)
+
+
+def _row_sums(cells: F32) -> F32:
+    """Canonical scores: in float64, one token after the other."""
+    return np.asarray(np.cumsum(cells, axis=1, dtype=np.float64)[:, -1], np.float32)
+
+
+def _tallies(
+    models: Iterator[tuple[RevealModel, F32]], deltas: tuple[float, ...], seeds: int, total: int, options: Options
+) -> Tallies:
+    found = {(rule, delta): Tally() for rule in RULES for delta in deltas}
+    with options.bar("sieving", total) as advance:
+        for number, (model, scores) in enumerate(models):
+            truth = set(top_k(scores, K))
+            for seed in range(number * seeds, (number + 1) * seeds):
+                for (rule, delta), tally in found.items():
+                    survivors, _, coverage, _ = sieve(
+                        model, K, alpha=rule.alpha, delta=delta, seed=seed, radius=rule.radius
+                    )
+                    tally.runs += 1
+                    tally.misses += not truth <= set(survivors.tolist())
+                    tally.coverage += coverage
+            advance(1)
+    return found
+
+
+def certificates(data: Embedded, options: Options) -> Table:
+    """Certified against Exhaustive on every query, and every proxy against its error bound."""
+    rows: list[list[Cell]] = []
+    for k in CERTIFIED_KS:
+        exhaustive = data.search(k, Exhaustive(), threads=options.cores)
+        certified = data.search(k, Certified(), threads=options.cores)
+        wrong = sum(
+            to_strings(certified[query]) != to_strings(true) or not np.array_equal(certified[query].scores, true.scores)
+            for query, true in exhaustive.items()
+        )
+        rows.append([f"Certified differs from Exhaustive, K = {k}", "query", len(exhaustive), wrong])
+    state = data.index._snapshot
+    broken = 0
+    for query in data.queries.values():
+        lower, upper = (bound[state.searchable] for bound in _core.bounds(state.corpus, query, options.cores))
+        scores = _core.score(state.corpus, [query], options.cores)[0][state.searchable]
+        broken += int(((scores < lower) | (scores > upper)).sum())
+    rows.append(["|S - P| > eps", "query and document", len(data.queries) * len(state.searchable), broken])
+    columns = [Column("violation"), Column("checked for each"), Column("checked", ","), Column("violations", ",")]
+    note = "Ids, order and scores must be equal; the score S must lie within eps of its proxy P."
+    return Table("Certificates", columns, rows, note=note)
+
+
+def _table(title: str, found: dict[str, Tallies], deltas: tuple[float, ...]) -> Table:
+    rows: list[list[Cell]] = []
+    for name, tallies in found.items():
+        for rule in RULES:
+            usual = tallies[rule, DEFAULT_DELTA]
+            rates = [tallies[rule, delta].rate for delta in deltas]
+            rows.append([name, str(rule), usual.runs, *rates, usual.coverage / usual.runs])
+    columns = [
+        Column("cells"),
+        Column("radius"),
+        Column("runs", ","),
+        *(Column(f"delta {one:g}", ".4f") for one in deltas),
+    ]
+    columns.append(Column(f"coverage, delta {DEFAULT_DELTA:g}", ".1%"))
+    note = (
+        f"Share of runs whose answer is not the true top {K}; a run is one matrix and one order of the query's tokens."
+    )
+    return Table(title, columns, rows, note=note)
+
+
+def _chart(name: str, title: str, lines: dict[str, tuple[Tallies, Rule]]) -> Chart:
+    """On logarithmic axes, where no miss at all is drawn at half a miss."""
+    series = []
+    for words, (tallies, wanted) in lines.items():
+        points = [(delta, tally) for (rule, delta), tally in tallies.items() if rule == wanted]
+        rates = [max(tally.rate, 0.5 / tally.runs) for _, tally in points]
+        notes = ["" if tally.misses else "0" for _, tally in points]
+        series.append(Series(words, [delta for delta, _ in points], rates, notes=notes))
+    deltas = sorted({delta for tallies, _ in lines.values() for _, delta in tallies})
+    series.append(Series("miss rate = delta", deltas, deltas))
+    return Chart(name, title, "delta", "miss rate (0: none, at half a miss)", series, x_scale="log", y_scale="log")
+
+
+def _remarks(found: dict[str, Tallies], deltas: tuple[float, ...]) -> list[str]:
+    remarks = []
+    for rule in RULES:
+        over = {
+            name: [delta for delta in deltas if tallies[rule, delta].least > delta] for name, tallies in found.items()
+        }
+        words = [f"{name} ({_at(some, deltas)})" for name, some in over.items() if some]
+        claim = "" if rule in CLAIMED else " (for which nothing is claimed)"
+        remarks.append(
+            f"{rule}{claim}: misses are more frequent than delta, beyond the 95 % interval, on {'; '.join(words)}."
+            if words
+            else f"{rule}{claim}: on no kind of cells are misses more frequent than delta beyond the 95 % interval."
+        )
+    serfling = [tallies[RULES[2], DEFAULT_DELTA] for tallies in found.values()]
+    paper = [tallies[RULES[0], DEFAULT_DELTA] for tallies in found.values()]
+    shares = [[one.coverage / one.runs for one in some] for some in (serfling, paper)]
+    remarks.append(
+        f"What that costs at delta = {DEFAULT_DELTA:g}: {RULES[2]} reveals {min(shares[0]):.0%} to "
+        f"{max(shares[0]):.0%} of the cells, {RULES[0]} {min(shares[1]):.0%} to {max(shares[1]):.0%}."
+    )
+    return remarks
+
+
+def _at(some: list[float], deltas: tuple[float, ...]) -> str:
+    return "at every delta" if len(some) == len(deltas) else f"at delta = {', '.join(f'{one:g}' for one in some)}"
+
+
+def _certificate_remarks(checks: Table) -> list[str]:
+    violations = sum(int(row[3] or 0) for row in checks.rows)
+    queries, pairs = int(checks.rows[0][2] or 0), int(checks.rows[-1][2] or 0)
+    return [
+        f"Certificates: {violations} violations in {len(CERTIFIED_KS)} x {queries:,} answers and {pairs:,} bounds of "
+        "scores."
+    ]
+
+
+EXPERIMENT = Experiment("calibration", "Miss rates against delta, and whether certificates hold.", run)

@@ -1,0 +1,300 @@
+"""Where int8 codes end: at a document's largest value (ours), or clipped at a percentile (the paper's).
+
+Every quantiser runs through the same simulation: codes with a scale and a proven residual for each document, the sieve
+of `spec.bandit` on the proxies they give, and best-first rescoring by ``P_i + eps_i``. For ours that is what the engine
+does.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve import _core
+from maxsieve.lab.embedded import F32, Embedded
+from maxsieve.lab.experiment import Experiment, Options
+from maxsieve.lab.metrics.fidelity import overlap
+from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.source import Source
+from maxsieve.spec import QueryCodes, RevealModel, error_terms, lane_sum, norm_up, quantise_query, sieve, top_k, up32
+from maxsieve.spec.quantiser import TINIEST
+
+F64 = NDArray[np.float64]
+
+KS = (5, 10, 100)
+QUICK_KS = (5,)
+ALPHA = 0.2
+PERCENTILE = 99.9
+BINS = 1 << 16
+LARGEST_DIM = 1040
+"""127^2 * 1040 < 2^24: products of codes add up exactly in float32, in any order."""
+ROWS, QUERY_TOKENS = 1 << 15, 512
+"""Of one matrix product."""
+
+ABSMAX, PER_DOCUMENT, PER_CORPUS = "absmax", f"clip at {PERCENTILE} %, document", f"clip at {PERCENTILE} %, corpus"
+
+
+@dataclass(frozen=True)
+class Quantised:
+    """A corpus's codes [tokens, d], where documents begin, and per document the scale, the residual and the norm."""
+
+    codes: NDArray[np.int8]
+    offsets: NDArray[np.int64]
+    scale: F64
+    rho: F64
+    nu: F64
+    clipped: float
+    """The share of values that the codes can't reach."""
+
+    def maxima(self, tokens: NDArray[np.int8]) -> F32:
+        """``max_j <y_t, c_j>`` for every document and query token, [N, T]: whole numbers."""
+        columns = tokens.astype(np.float32).T
+        ends = np.append(self.offsets, len(self.codes))
+        found = np.empty((len(self.offsets), columns.shape[1]), np.float32)
+        first = 0
+        while first < len(found):
+            last = max(first + 1, int(np.searchsorted(ends, ends[first] + ROWS, side="right")) - 1)
+            products = self.codes[ends[first] : ends[last]].astype(np.float32) @ columns
+            np.maximum.reduceat(products, ends[first:last] - ends[first], axis=0, out=found[first:last])
+            first = last
+        return found
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One query under one quantiser and K."""
+
+    published: float
+    """Overlap of Bandit as the paper has it, to whom the proxies are the cells, in the last round, too."""
+    overlap: float
+    """Of ours, whose last round drops by bounds widened by ``eps_i``: it forgives the codes, and rescores more."""
+    coverage: float
+    survivors: int
+    """Documents that Bandit rescored."""
+    rescored: int
+    """Documents that Certified rescored."""
+
+
+def run(source: Source, options: Options) -> Result:
+    """A table of the codes, and one of what both policies make of them."""
+    data = source.embedded().first(options.count)
+    if data.index.dim > LARGEST_DIM:
+        raise ValueError(f"quantisers takes vectors of up to {LARGEST_DIM} dimensions, not {data.index.dim}")
+    ks = QUICK_KS if options.quick else KS
+    scores = {query: candidate_scores(data, query, options.cores) for query in data.queries}
+    corpora: dict[str, Quantised] = {}
+    outcomes: dict[tuple[int, str], list[Outcome]] = {}
+    broken: dict[str, int] = {}
+    quantisers = limits(data)
+    with options.bar("simulating", len(data.queries) * len(quantisers)) as advance:
+        for name, limit in quantisers.items():
+            corpora[name], broken[name] = quantised(data, limit), 0
+            for query, model, proxies in models(data, corpora[name]):
+                broken[name] += int((np.abs(scores[query] - proxies) > model.eps).sum())
+                for k in ks:
+                    outcomes.setdefault((k, name), []).append(outcome(model, proxies, scores[query], k))
+                advance(1)
+    checked = sum(map(len, scores.values()))
+    return Result(
+        "quantisers",
+        data.name,
+        "One int8 scale a document that reaches its largest value (ours), against scales that reach the "
+        f"{PERCENTILE}th percentile of its magnitudes, or of the whole corpus's (the paper doesn't say which), with "
+        "values beyond clipped; "
+        f"Bandit({ALPHA:g}) and Certified; {len(data.queries)} queries, {len(data.index):,} documents, {data.encoder}.",
+        [_policies(outcomes), _codes(corpora, broken, checked)],
+        remarks=_remarks(outcomes, ks),
+    )
+
+
+def limits(data: Embedded) -> dict[str, Callable[[F32], float]]:
+    """Each quantiser's largest magnitude, from a document's rows."""
+    common = corpus_percentile(data)
+    return {
+        ABSMAX: lambda rows: float(np.abs(rows).max(initial=0)),
+        PER_DOCUMENT: lambda rows: float(np.percentile(np.abs(rows), PERCENTILE)),
+        PER_CORPUS: lambda _: common,
+    }
+
+
+def corpus_percentile(data: Embedded) -> float:
+    """The least number that so many of all magnitudes stay within, to the 65,536th part of the largest."""
+    largest = max((float(np.abs(rows).max()) for rows in documents(data)), default=0.0)
+    if largest == 0.0:
+        return 0.0
+    counts = np.zeros(BINS, np.int64)
+    for rows in documents(data):
+        bins = np.minimum(np.abs(rows).ravel() * np.float32(BINS / largest), BINS - 1).astype(np.int64)
+        counts += np.bincount(bins, minlength=BINS)
+    below = np.cumsum(counts)
+    return largest * float(np.searchsorted(below, PERCENTILE / 100 * below[-1]) + 1) / BINS
+
+
+def documents(data: Embedded) -> Iterator[F32]:
+    """The documents that have tokens."""
+    state = data.index._snapshot
+    return (np.asarray(state.vectors(int(position)), np.float32) for position in state.searchable)
+
+
+def quantised(data: Embedded, limit: Callable[[F32], float]) -> Quantised:
+    """The corpus in codes of which 127 stands for a document's limit; with `spec.quantiser`'s arithmetic."""
+    codes, lengths, scales, rhos, nus, clipped = [], [], [], [], [], 0
+    for rows in documents(data):
+        m = np.float32(limit(rows))
+        reached = np.zeros(rows.shape, np.float32) if m < TINIEST else rows * (np.float32(127) / m)
+        scales.append(np.float32(0) if m < TINIEST else m / np.float32(127))
+        codes.append(np.clip(np.rint(reached), -127, 127).astype(np.int8))
+        lengths.append(len(rows))
+        wide = rows.astype(np.float64)
+        rhos.append(up32(norm_up(wide - np.float64(scales[-1]) * codes[-1]).max()))
+        nus.append(up32(norm_up(wide).max()))
+        clipped += int((np.abs(rows) > m).sum())
+    flat = np.concatenate([np.zeros((0, data.index.dim), np.int8), *codes])
+    offsets = np.cumsum([0, *lengths])[:-1]
+    scale, rho, nu = (np.array(column, np.float64) for column in (scales, rhos, nus))
+    return Quantised(flat, offsets, scale, rho, nu, clipped / max(1, flat.size))
+
+
+def models(data: Embedded, corpus: Quantised) -> Iterator[tuple[str, RevealModel, F64]]:
+    """For every query what the sieve sees of its candidates, and the proxies of their scores."""
+    for some in _groups(data.queries):
+        coded = {query: quantise_query(data.queries[query]) for query in some}
+        maxima = corpus.maxima(np.concatenate([y.codes for y in coded.values()]))
+        first = 0
+        for query, y in coded.items():
+            own = maxima[:, first : first + len(y.codes)]
+            first += len(y.codes)
+            model = _model(corpus, y, own, _kept(data, query))
+            yield query, model, model.scale * lane_sum(model.x)
+
+
+def candidate_scores(data: Embedded, query: str, threads: int) -> F32:
+    """The canonical scores of the documents that can be a query's hits."""
+    state = data.index._snapshot
+    scores: F32 = _core.score(state.corpus, [data.queries[query]], threads)[0]
+    return scores[state.searchable[_kept(data, query)]]
+
+
+def outcome(model: RevealModel, proxies: F64, scores: F32, k: int) -> Outcome:
+    """Both policies on one query; ``scores`` are its candidates' canonical ones."""
+    believed = model._replace(eps=np.zeros(len(scores)))
+    (survivors, _, coverage, _), published = sieve(model, k, alpha=ALPHA), sieve(believed, k, alpha=ALPHA)[0]
+    return Outcome(
+        _overlap(published, scores, k),
+        _overlap(survivors, scores, k),
+        coverage,
+        len(survivors),
+        rescored(proxies + model.eps, scores, k),
+    )
+
+
+def _overlap(survivors: NDArray[np.int64], scores: F32, k: int) -> float:
+    """The share of the true top k among the survivors' top k."""
+    left = np.full(len(scores), -np.inf, np.float32)
+    left[survivors] = scores[survivors]
+    return overlap(*([str(i) for i in top_k(one, k)] for one in (left, scores)))
+
+
+def rescored(upper: F64, scores: F32, k: int) -> int:
+    """How many documents `spec.certified` scores before no upper bound left reaches the k-th best score."""
+    best: list[float] = []
+    order = np.lexsort((np.arange(len(upper)), -upper)).tolist()
+    for count, i in enumerate(order):
+        if len(best) < k:
+            heapq.heappush(best, float(scores[i]))
+        elif upper[i] < best[0]:
+            return count
+        else:
+            heapq.heappushpop(best, float(scores[i]))
+    return len(order)
+
+
+def _groups(queries: dict[str, F32]) -> Iterator[list[str]]:
+    some: list[str] = []
+    for query, rows in queries.items():
+        if some and sum(len(queries[one]) for one in some) + len(rows) > QUERY_TOKENS:
+            yield some
+            some = []
+        some.append(query)
+    if some:
+        yield some
+
+
+def _kept(data: Embedded, query: str) -> NDArray[np.int64]:
+    """Which of the documents that have tokens are not excluded for the query."""
+    excluded = set(data.exclusions.get(query, []))
+    state = data.index._snapshot
+    positions = state.searchable.tolist()
+    return np.array([i for i, at in enumerate(positions) if not excluded or state.ids[at] not in excluded], np.int64)
+
+
+def _model(corpus: Quantised, y: QueryCodes, maxima: F32, kept: NDArray[np.int64]) -> RevealModel:
+    """`spec.reveal_proxies`, from maxima that are known."""
+    terms = error_terms(y)
+    scale, rho, nu = corpus.scale[kept], corpus.rho[kept], corpus.nu[kept]
+    return RevealModel(
+        x=y.scale.astype(np.float64) * maxima[kept],
+        scale=scale,
+        b=y.norm * nu.max(initial=0.0) * (1.0 + 2.0**-38),
+        eps=(rho * terms.on_rho + nu * terms.on_nu + terms.constant) * (1.0 + 2.0**-38),
+        cell_error=rho * float(y.code_norm.max()) + nu * float(y.eta.max()),
+    )
+
+
+def _policies(outcomes: dict[tuple[int, str], list[Outcome]]) -> Table:
+    rows: list[list[Cell]] = []
+    for (k, name), found in sorted(outcomes.items(), key=lambda one: one[0][0]):
+        each = [(one.published, one.overlap, one.coverage, one.survivors, one.rescored) for one in found]
+        rows.append([k, name, *np.mean(each, axis=0).tolist(), int(np.max([one.rescored for one in found]))])
+    columns = [Column("K"), Column("codes"), Column("Bandit as published: Ov@K", ".3f")]
+    columns += [Column("Bandit: Ov@K", ".3f"), Column("coverage", ".1%")]
+    columns += [Column("rescored", ".1f"), Column("Certified: rescored", ".1f"), Column("at most", ",")]
+    note = (
+        "Means over queries. Ov@K: share of the true top K that is found; as published, the proxies are taken for the "
+        "cells to the end; ours drops by bounds widened by eps when all tokens are revealed, so that coarser codes "
+        "have more documents rescored instead. Then: cells revealed and documents rescored by ours; documents that "
+        "Certified rescores, whose answer is exact with any codes, and the most for one query."
+    )
+    return Table("What the codes are good for", columns, rows, note=note)
+
+
+def _codes(corpora: dict[str, Quantised], broken: dict[str, int], checked: int) -> Table:
+    rows: list[list[Cell]] = []
+    for name, corpus in corpora.items():
+        rho = corpus.rho.mean(), corpus.rho.max()
+        rows.append(
+            [name, float(corpus.scale.mean()), corpus.clipped, float(rho[0]), float(rho[1]), broken[name], checked]
+        )
+    columns = [Column("codes"), Column("mean scale", ".5f"), Column("values clipped", ".3%"), Column("mean rho", ".4f")]
+    columns += [Column("largest rho", ".4f"), Column("bounds broken", ","), Column("of", ",")]
+    note = (
+        "Rho bounds what the codes lose of a document's token, in Euclidean length; scale and mean rho are means over "
+        "documents. Bounds broken: pairs of query and document with |S - P| > eps, which must not be."
+    )
+    return Table("The codes", columns, rows, note=note)
+
+
+def _remarks(outcomes: dict[tuple[int, str], list[Outcome]], ks: tuple[int, ...]) -> list[str]:
+    remarks = []
+    for k in ks:
+        mine = {name: found for (at, name), found in outcomes.items() if at == k}
+        means = {
+            name: np.mean([(one.published, one.overlap, one.rescored) for one in found], axis=0)
+            for name, found in mine.items()
+        }
+        ours = means.pop(ABSMAX)
+        words = [
+            f"{name} changes Bandit's overlap by {100 * (other[0] - ours[0]):+.1f} points as published and "
+            f"{100 * (other[1] - ours[1]):+.1f} as ours, and has Certified rescore {other[2] / ours[2]:.1f} times as "
+            "many documents"
+            for name, other in means.items()
+        ]
+        remarks.append(f"K = {k}, against {ABSMAX}: {'; '.join(words)}.")
+    return remarks
+
+
+EXPERIMENT = Experiment("quantisers", "Int8 codes by the largest value or clipped at a percentile.", run)

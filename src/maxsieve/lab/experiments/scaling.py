@@ -1,0 +1,142 @@
+"""Time and memory against documents, tokens, query tokens, K, dimensions and threads, with the slope that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from maxsieve import Bandit, Certified, Exhaustive, Index
+from maxsieve.lab.embedded import F32, Embedded
+from maxsieve.lab.experiment import Experiment, Options
+from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
+from maxsieve.lab.source import Source
+from maxsieve.lab.timing import Timed, measure, timed_queries
+from maxsieve.policies import Policy
+
+POLICIES: dict[str, Policy] = {"Exhaustive": Exhaustive(), "Certified": Certified(), "Bandit 0.2": Bandit(0.2)}
+K = 5
+SHARES = (0.125, 0.25, 0.5, 1.0)
+QUERY_TOKENS = (4, 8, 16, 32, 64, 128)
+KS = (1, 5, 20, 100, 500)
+QUERIES = 20
+
+Setting = tuple[float, Embedded, int, int]
+"""A place on the axis, what is searched there, K, threads."""
+
+
+def run(source: Source, options: Options) -> Result:
+    """Per axis a chart, and one table of all."""
+    data = source.embedded()
+    data = timed_queries(data, options) if options.quick or options.queries else data.first(QUERIES)
+    rows: list[list[Cell]] = []
+    charts, remarks = [], []
+    for axis, settings in _axes(data, options).items():
+        milliseconds: dict[str, list[float]] = {name: [] for name in POLICIES}
+        places = []
+        for place, what, k, threads in settings():
+            times = measure(what, [Timed(policy, k, threads) for policy in POLICIES.values()], options)
+            own = [times[Timed(policy, k, threads)].milliseconds for policy in POLICIES.values()]
+            rows.append([axis, place, what.index.tokens, *own, what.index.nbytes / 2**20])
+            places.append(place)
+            for name, one in zip(POLICIES, own, strict=True):
+                milliseconds[name].append(one)
+        slopes = {name: slope(places, own) for name, own in milliseconds.items()}
+        remarks.append(
+            f"{axis}: time grows as its power "
+            + ", ".join(f"{value:.2f} ({name})" for name, value in slopes.items())
+            + "."
+        )
+        lines = [Series(f"{name}, slope {slopes[name]:.2f}", places, own) for name, own in milliseconds.items()]
+        title = f"{data.name}: milliseconds against {axis}"
+        charts.append(Chart(axis.replace(" ", "-"), title, axis, "ms", lines, x_scale="log", y_scale="log"))
+    columns = [
+        Column("axis"),
+        Column("at", "g"),
+        Column("tokens", ","),
+        *(Column(f"{name}, ms", ".2f") for name in POLICIES),
+    ]
+    summary = (
+        f"Median ms of a call, K = {K} and one thread unless said, {len(data.queries)} queries, {data.encoder}. "
+        "Smaller sets are the first documents, documents and vectors cut short; longer queries are several in one. Slopes are "
+        "fitted to logarithms."
+    )
+    table = Table("Time and memory", [*columns, Column("index, MiB", ".1f")], rows)
+    return Result("scaling", data.name, summary, [table], charts, remarks)
+
+
+def slope(x: list[float], y: list[float]) -> float:
+    """The power of x that y grows with, by least squares on logarithms.
+
+    >>> slope([1.0, 2.0, 4.0], [3.0, 12.0, 48.0])
+    2.0
+    """
+    if len(set(x)) < 2:
+        return float("nan")
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0].round(6))
+
+
+def _axes(data: Embedded, options: Options) -> dict[str, Callable[[], Iterator[Setting]]]:
+    shares = SHARES[1::2] if options.quick else SHARES
+    ids = [str(one) for one in data.index.ids]
+    longest = max(len(data.vectors(one)) for one in ids)
+
+    def documents() -> Iterator[Setting]:
+        for share in shares:
+            some = ids[: max(K + 1, round(share * len(ids)))]
+            yield float(len(some)), _with_documents(data, some, lambda rows: rows), K, 1
+
+    def tokens() -> Iterator[Setting]:
+        for share in shares:
+            limit = max(1, round(share * longest))
+            yield float(limit), _with_documents(data, ids, _first_rows(limit)), K, 1
+
+    def query_tokens() -> Iterator[Setting]:
+        for count in QUERY_TOKENS[1::2] if options.quick else QUERY_TOKENS:
+            yield float(count), replace(data, queries=_long_queries(data, count), _rankings={}), K, 1
+
+    def ks() -> Iterator[Setting]:
+        for k in KS[1::2] if options.quick else KS:
+            yield float(k), data, k, 1
+
+    def dimensions() -> Iterator[Setting]:
+        for share in shares:
+            dim = max(1, round(share * data.index.dim))
+            yield float(dim), data.with_vectors(f"first {dim}", _first_columns(dim), queries_too=True), K, 1
+
+    def threads() -> Iterator[Setting]:
+        for count in range(1, options.cores + 1):
+            yield float(count), data, K, count
+
+    return {
+        "documents": documents,
+        "tokens of the longest document": tokens,
+        "query tokens": query_tokens,
+        "K": ks,
+        "dimensions": dimensions,
+        "threads": threads,
+    }
+
+
+def _with_documents(data: Embedded, ids: list[str], change: Callable[[F32], F32]) -> Embedded:
+    return replace(data, index=Index.build((change(data.vectors(one)) for one in ids), ids), _rankings={})
+
+
+def _first_rows(limit: int) -> Callable[[F32], F32]:
+    return lambda rows: rows[:limit]
+
+
+def _first_columns(dim: int) -> Callable[[F32], F32]:
+    return lambda rows: rows[:, :dim]
+
+
+def _long_queries(data: Embedded, tokens: int) -> dict[str, F32]:
+    """Queries of so many tokens: the tokens of all, in order, cut into pieces, as often as it takes."""
+    stream = np.concatenate(list(data.queries.values()))
+    repeats = -(-tokens * len(data.queries) // len(stream))
+    pieces = np.tile(stream, (repeats, 1))[: tokens * len(data.queries)].reshape(len(data.queries), tokens, -1)
+    return dict(zip(data.queries, pieces, strict=True))
+
+
+EXPERIMENT = Experiment("scaling", "Time and memory against N, tokens, T, K, d and threads.", run)

@@ -1,0 +1,76 @@
+"""How well answers satisfy judgements, by ``ir-measures``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from maxsieve.exchange.files import optional
+
+Run: TypeAlias = Mapping[str, Sequence[tuple[str, float]]]
+"""Query id -> (document id, score), best first."""
+
+
+def quality(
+    run: Run, judgements: Mapping[str, Mapping[str, int]], measures: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """Measure -> query id -> value, for every judged query; those that the run lacks have 0.
+
+    Measures are named as ``ir-measures`` names them: ``nDCG@10``, ``R@50`` or ``Recall@50``, ``RR@10`` or ``MRR@10``.
+    The order of the hits is what counts: their scores are not looked at, so that ties stay as they were broken.
+
+    >>> quality({"q": [("a", 1.0), ("b", 1.0)]}, {"q": {"b": 1}, "r": {"a": 1}}, ["RR@10"])
+    {'RR@10': {'q': 0.5, 'r': 0.0}}
+    """
+    ir_measures = optional("ir_measures", "lab")
+    parsed = {name: _parsed(ir_measures, name) for name in measures}
+    judged = {query: dict(grades) for query, grades in judgements.items() if grades}
+    for query, grades in judged.items():
+        _refuse_other_than_str([query, *grades], "judgements")
+    ranks = {query: _ranks(query, hits) for query, hits in run.items()}
+    if not judged or not parsed:
+        return {name: dict.fromkeys(judged, 0.0) for name in parsed}
+    answered = {query: found for query, found in ranks.items() if query in judged}
+    values = {
+        (metric.measure, metric.query_id): float(metric.value)
+        for metric in ir_measures.iter_calc(list(dict.fromkeys(parsed.values())), judged, answered)
+    }
+    return {name: {query: values.get((measure, query), 0.0) for query in judged} for name, measure in parsed.items()}
+
+
+def ranked(ids: Sequence[str]) -> list[tuple[str, float]]:
+    """Ids, best first, as hits of a run where there are no scores.
+
+    >>> ranked(["b", "a"])
+    [('b', 2.0), ('a', 1.0)]
+    """
+    return [(one, float(len(ids) - rank)) for rank, one in enumerate(ids)]
+
+
+def _ranks(query: str, hits: Sequence[tuple[str, float]]) -> dict[str, float]:
+    """Scores that no two documents share: the evaluators sort by score, and break ties by document id."""
+    ids = [one for one, _ in hits]
+    _refuse_other_than_str([query, *ids], "run")
+    ranks = dict(ranked(ids))
+    if len(ranks) < len(ids):
+        repeated = next(one for one in ids if ids.count(one) > 1)
+        raise ValueError(f"run: document {repeated!r} is a hit of query {query!r} twice")
+    return ranks
+
+
+def _refuse_other_than_str(ids: Sequence[object], where: str) -> None:
+    """An int is never equal to the str that looks like it, and all its judgements would be lost in silence."""
+    for one in ids:
+        if not isinstance(one, str):
+            raise TypeError(f"{where}: the id {one!r} is not a str")
+
+
+def _parsed(ir_measures: Any, name: str) -> Any:
+    try:
+        measure = ir_measures.parse_measure(name)
+        computable = any(one.is_available() and one.supports(measure) for one in ir_measures.DefaultPipeline.providers)
+    except (NameError, ValueError, TypeError, SyntaxError, AssertionError) as problem:
+        raise ValueError(f"{name!r} is no measure that ir-measures knows: {problem}") from None
+    if not computable:
+        raise ValueError(f"{name!r} can't be computed by what is installed of ir-measures; nDCG@10 can, for example")
+    return measure

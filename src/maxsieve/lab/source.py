@@ -1,0 +1,78 @@
+"""Where an experiment's vectors come from: a corpus of texts and an encoder, or ready-made embeddings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from maxsieve import Index
+from maxsieve.lab.corpora import Corpus, read_corpus, read_vectors
+from maxsieve.lab.embedded import Embedded
+from maxsieve.lab.embedding import embed
+from maxsieve.text import Collection, load_encoder
+
+
+@dataclass(frozen=True)
+class Source:
+    """A corpus, and how it is embedded. ``Source.of("path/to/scifact").embedded()`` is what experiments run on.
+
+    A corpus is a folder in BEIR form, a name of ir_datasets, or an ``.npz`` file of ready-made embeddings, which has no
+    texts and no other encoder.
+    """
+
+    name: str
+    encoder: str
+    dim: int
+    corpus: Corpus | None
+    path: Path | None = None
+    progress: bool = False
+    _made: dict[int, Embedded] = field(default_factory=dict, repr=False, compare=False)
+    _collections: dict[int, Collection] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, corpus: str | Path, *, encoder: str = "minilm", dim: int = 128, progress: bool = False) -> Source:
+        """Reads the corpus; vectors are made when they are asked for."""
+        if str(corpus).endswith(".npz"):
+            return cls(Path(corpus).stem, "", 0, None, Path(corpus), progress)
+        found = read_corpus(corpus)
+        return cls(found.name, encoder, dim, found, None, progress)
+
+    def texts(self, purpose: str) -> Corpus:
+        """The corpus itself, for an experiment that can't do without."""
+        if self.corpus is None:
+            raise ValueError(f"{purpose} needs texts, and {self.path} holds vectors only: give a corpus of texts")
+        return self.corpus
+
+    def embedded(self, dim: int | None = None) -> Embedded:
+        """Its vectors, of ``dim`` dimensions: from the cache, or made now. Queries without a judgement are left out."""
+        wanted = self.dim if dim is None else dim
+        if wanted not in self._made:
+            self.embed([wanted])
+        return self._made[wanted]
+
+    def collection(self, dim: int | None = None) -> Collection:
+        """The corpus as a collection of texts."""
+        self.texts("a collection")
+        self.embedded(dim)
+        return self._collections[self.dim if dim is None else dim]
+
+    def embed(self, dims: list[int]) -> None:
+        """Makes vectors of several dimensions in one go."""
+        if self.path is not None:
+            vectors = read_vectors(self.path)
+            index = Index.build(vectors.documents, vectors.doc_ids)
+            self._made[0] = Embedded(
+                vectors.name, "ready-made", index, vectors.queries, vectors.judgements, vectors.exclusions
+            )
+            return
+        corpus = self.texts("embedding")
+        judged = corpus.first(None)
+        collections = embed(corpus, load_encoder(self.encoder), dims, progress=self.progress)
+        for dim, collection in zip(dims, collections, strict=True):
+            rows = collection.encoder.queries(list(judged.queries.values()))
+            queries = {one: found for one, found in zip(judged.queries, rows, strict=True) if len(found)}
+            words = f"{Path(self.encoder).name}, d = {dim}"
+            self._collections[dim] = collection
+            self._made[dim] = Embedded(
+                corpus.name, words, collection.index, queries, corpus.judgements, corpus.exclusions
+            )

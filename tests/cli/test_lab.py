@@ -1,0 +1,168 @@
+"""`maxsieve lab`: experiments, a report that goes on, and the choice of a knob."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shlex
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.support import COMMAND, CommandLine, write_jsonl
+from cli.tiny_model import WORDS
+
+DOCUMENTS, QUERIES = 40, 12
+CORPUS = "path/to/scifact"
+
+
+@pytest.fixture
+def lab(line: CommandLine) -> CommandLine:
+    """The command line in a folder with a tiny corpus."""
+    words = random.Random(5)
+    texts = {f"d{i}": " ".join(words.choices(WORDS, k=words.randint(4, 12))) for i in range(DOCUMENTS)}
+    folder = line.folder / CORPUS
+    folder.mkdir(parents=True)
+    write_jsonl(folder / "corpus.jsonl", ({"_id": one, "title": "", "text": text} for one, text in texts.items()))
+    queries = [{"_id": f"q{i}", "text": " ".join(texts[f"d{i}"].split()[:4])} for i in range(QUERIES)]
+    write_jsonl(folder / "queries.jsonl", queries)
+    judged = "".join(f"q{i}\td{i}\t1\n" for i in range(QUERIES))
+    (folder / "qrels.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
+    line.extra["MAXSIEVE_CORPORA"] = str(folder.parent)
+    return line
+
+
+@pytest.fixture
+def tiny(lab: CommandLine) -> list[str]:
+    """What makes a command run on the tiny corpus."""
+    return ["--corpus", CORPUS, "--encoder", str(lab.model), "--dim", "8", "--quick"]
+
+
+def test_an_experiment_shows_its_tables_and_files(lab: CommandLine, tiny: list[str]) -> None:
+    done = lab("lab", "pareto", *tiny, "--out", "results")
+    assert "pareto: scifact" in done.stdout
+    assert "alpha = 0.2" in done.stdout
+    written = {path.name for path in (lab.folder / "results").iterdir()}
+    assert written == {"pareto-scifact.json", "pareto-scifact.md", "pareto-scifact-k5.svg", "pareto-scifact-k5.png"}
+    assert all(f"results/{name}" in done.stdout for name in written)
+    facts = json.loads((lab.folder / "results/pareto-scifact.json").read_text())["facts"]
+    assert facts["command"].startswith("python -m maxsieve.cli lab pareto --corpus")
+    assert facts["machine"]["kernel"]
+    assert facts["settings"]["dim"] == 8
+
+
+def test_an_experiment_in_json_by_bare_name(lab: CommandLine, tiny: list[str]) -> None:
+    [found] = lab.json("lab", "block", "--corpus", "scifact", *tiny[2:], "--queries", "3")
+    assert (found["experiment"], found["corpus"]) == ("block", "scifact")
+    assert "3 queries" in found["summary"]
+    assert all((lab.folder / path).is_file() for path in found["files"])
+    assert found["files"][0] == "lab-results/block-scifact.json"
+
+
+def test_a_report_goes_on_where_it_was(lab: CommandLine, tiny: list[str]) -> None:
+    some = ["lab", "report", *tiny, "--only", "block", "--only", "margin", "--only", "pareto", "--skip", "pareto"]
+    first = lab.json(*some)
+    assert [(one["experiment"], one["reused"]) for one in first[:-1]] == [("margin", False), ("block", False)]
+    pages = [lab.folder / path for path in first[-1]["pages"]]
+    assert [path.name for path in pages] == ["index.html", "results.md"]
+    assert all("block: scifact" in path.read_text() for path in pages)
+    (lab.folder / "lab-results/block-scifact.json").unlink()
+    second = lab(*some).stdout
+    assert "margin on scifact: was there" in second
+    assert "block on scifact: was there" not in second
+    other = lab.json(*some, "--queries", "5")
+    assert [one["reused"] for one in other[:-1]] == [False, False]
+    again = lab.json(*some, "--queries", "5", "--skip", "margin", "--again")
+    assert [(one["experiment"], one["reused"]) for one in again[:-1]] == [("block", False)]
+    pages[0].unlink()
+    assert lab.json("lab", "page", "lab-results") == [{"pages": first[-1]["pages"], "results": 2}]
+    assert "margin: scifact" in pages[0].read_text()
+
+
+def test_a_report_does_what_it_can(lab: CommandLine) -> None:
+    np.savez(
+        lab.folder / "ready.npz",
+        **{f"{kind}_tokens": np.eye(8, dtype=np.float32).repeat(3, 0) for kind in ("doc", "query")},
+        **{f"{kind}_lengths": [3] * 8 for kind in ("doc", "query")},
+        **{f"{kind}_ids": [f"{kind}{i}" for i in range(8)] for kind in ("doc", "query")},
+    )
+    done = lab("lab", "report", "--corpus", "ready.npz", "--only", "retrieval", "--only", "margin", "--quick", code=1)
+    assert "retrieval on ready: " in done.stderr
+    assert "1 of 2 failed: retrieval on ready" in done.stderr
+    assert "margin: ready" in (lab.folder / "lab-results/index.html").read_text()
+
+
+def test_tune(lab: CommandLine, tiny: list[str]) -> None:
+    [found] = lab.json("lab", "tune", *tiny, "--target", "0.5", "-k", "3")
+    assert (found["k"], found["choosing"] + found["held_out"]) == (3, QUERIES)
+    assert found["line"].startswith("index.search(query, k=3")
+    assert found["bandit"] is None or found["bandit"]["overlap"] >= found["bandit"]["at_least"] >= 0.5
+    assert found["certified"]["milliseconds"] > 0
+    said = lab("lab", "tune", *tiny, "--target", "0.99").stdout
+    assert "index.search(query, k=10)" in said
+    assert "314" in said
+
+
+@pytest.mark.parametrize(
+    ("file", "line_number", "content"),
+    [
+        ("corpus.jsonl", 2, '{"_id": "a", "text": "red"}\n{"_id": \n'),
+        ("qrels.tsv", 2, "query-id\tcorpus-id\tscore\nq0\td0\tmany\n"),
+    ],
+)
+def test_a_bad_corpus_is_named_by_file_and_line(
+    lab: CommandLine, tiny: list[str], file: str, line_number: int, content: str
+) -> None:
+    (lab.folder / CORPUS / file).write_text(content)
+    said = lab("lab", "pareto", *tiny, code=1).stderr
+    assert f"{CORPUS}/{file}, line {line_number}: " in said
+    assert not (lab.folder / "lab-results").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["parsley"],
+        ["pareto"],
+        ["report", "--corpus", CORPUS, "--only", "parsley"],
+        ["tune", "--corpus", CORPUS, "--target", "1.5"],
+    ],
+)
+def test_wrong_usage(lab: CommandLine, arguments: list[str]) -> None:
+    done = lab("lab", *arguments, code=2)
+    assert done.stdout == ""
+    assert done.stderr.rstrip().endswith("--help")
+
+
+def test_corpora_that_are_not_there_or_have_the_same_name(lab: CommandLine) -> None:
+    assert "no-such-corpus" in lab("lab", "margin", "--corpus", "no-such-corpus", code=1).stderr
+    (lab.folder / "scifact").symlink_to(CORPUS)
+    assert "second corpus" in lab("lab", "margin", "--corpus", CORPUS, "--corpus", "scifact", code=1).stderr
+    assert "maxsieve lab report" in lab("lab", "page", "path", code=1).stderr
+
+
+@pytest.mark.parametrize("command", ["report", "tune"])
+def test_help_ends_with_an_example_that_works(lab: CommandLine, tiny: list[str], command: str) -> None:
+    example = lab("lab", command, "--help").stdout.rstrip().splitlines()[-1].removeprefix("  Example:  ")
+    assert example.startswith(f"maxsieve lab {command}")
+    spelled = example.replace("maxsieve ", f"{shlex.join(COMMAND)} ", 1) + f" {shlex.join(tiny[2:])}"
+    done = subprocess.run(spelled, shell=True, cwd=lab.folder, env=lab.env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_list_and_overview_name_every_experiment(line: CommandLine) -> None:
+    from maxsieve.lab.experiments import SUMMARIES
+
+    assert {one["name"]: one["summary"] for one in line.json("lab", "list")} == SUMMARIES
+    overview = line("lab").stdout
+    assert all(f"  {name} " in overview for name in SUMMARIES)
+
+
+def test_without_the_extra_it_says_which(line: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "matplotlib.py").write_text("raise ModuleNotFoundError('none', name='matplotlib')")
+    line.extra["PYTHONPATH"] = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    for arguments in (["lab"], ["lab", "pareto", "--corpus", "none"]):
+        assert line(*arguments, code=1).stderr == "maxsieve: this needs matplotlib: pip install 'maxsieve[lab]'\n"
