@@ -167,11 +167,13 @@ const char* name_of(Guarantee guarantee) {
     }
 }
 
+// Positions, scores, what `Report` is made of, and the trace.
 nb::tuple to_python(const Answer& answer, bool trace) {
-    std::vector<int64_t> positions;
+    nb::list positions;
     std::vector<float> scores;
+    scores.reserve(answer.hits.size());
     for (const Scored& hit : answer.hits) {
-        positions.push_back(hit.position);
+        positions.append(hit.position);
         scores.push_back(hit.score);
     }
     nb::list rounds;
@@ -179,9 +181,9 @@ nb::tuple to_python(const Answer& answer, bool trace) {
         rounds.append(nb::make_tuple(round.active, round.revealed, round.threshold));
     nb::dict stages;
     for (const auto& [stage, seconds] : answer.stages) stages[stage.c_str()] = seconds;
-    const size_t hits = answer.hits.size();
-    return nb::make_tuple(to_numpy(std::move(positions), {hits}), to_numpy(std::move(scores), {hits}),
-                          name_of(answer.guarantee), answer.coverage, answer.rescored, rounds, stages, answer.seconds,
+    const nb::tuple report = nb::make_tuple(name_of(answer.guarantee), answer.coverage, answer.rescored, rounds,
+                                            answer.isa, answer.seconds, stages);
+    return nb::make_tuple(positions, to_numpy(std::move(scores), {answer.hits.size()}), report,
                           trace ? to_numpy(std::vector<int32_t>(answer.dropped), {answer.dropped.size()}) : nb::none());
 }
 

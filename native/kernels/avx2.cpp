@@ -47,10 +47,12 @@ struct SignedPairs {
         __m256i magnitude, negative;
     };
 
-    static int32_t start(int8_t y) { return y < 0 ? -y : 0; }
+    // Without a branch: signs are as good as random.
+    static int8_t mask(int8_t y) { return static_cast<int8_t>(y >> 7); }
+    static int32_t start(int8_t y) { return -(y & mask(y)); }
     static void put(int8_t y, int8_t* planes) {
-        planes[0] = static_cast<int8_t>(y < 0 ? -y : y);
-        planes[kVector] = static_cast<int8_t>(y < 0 ? -1 : 0);
+        planes[0] = static_cast<int8_t>((y ^ mask(y)) - mask(y));
+        planes[kVector] = mask(y);
     }
     static Query query(const int8_t* planes) { return {load(planes), load(planes + kVector)}; }
     static __m256i token(__m256i codes) { return codes; }

@@ -2,6 +2,7 @@
 // one can't reach the K-th best canonical score, not even as a tie. docs/theory.md has the proof.
 
 #include <algorithm>
+#include <limits>
 
 #include "search/query.hpp"
 #include "search/rescore.hpp"
@@ -90,6 +91,20 @@ struct Prepared {
     std::vector<double> scale;
 };
 
+// No more candidates than hits wanted: all are rescored whatever their bounds, so these need not be known.
+std::vector<Answer> rescore_all(const Task& task) {
+    std::vector<Answer> answers = search_exhaustive(task);
+    const auto count = static_cast<int64_t>(task.candidates().size());
+    for (size_t q = 0; q < answers.size(); ++q) {
+        Answer& answer = answers[q];
+        const double threshold =
+            count < task.k ? -std::numeric_limits<double>::infinity() : static_cast<double>(answer.hits.back().score);
+        answer.rounds = {{count, task.queries[q].tokens, threshold}};
+        answer.stages.insert(answer.stages.begin(), {{"scan", 0.0}, {"sieve", 0.0}});
+    }
+    return answers;
+}
+
 }  // namespace
 
 std::vector<CertifiedBounds> certified_bounds(const Task& task) {
@@ -116,6 +131,7 @@ std::vector<CertifiedBounds> certified_bounds(const Task& task) {
 }
 
 std::vector<Answer> search_certified(const Task& task) {
+    if (static_cast<int64_t>(task.candidates().size()) <= task.k) return rescore_all(task);
     Stopwatch watch;
     const std::vector<CertifiedBounds> bounds = certified_bounds(task);
     const double share = watch.lap() / static_cast<double>(task.queries.size());

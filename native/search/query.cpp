@@ -17,6 +17,8 @@ Panels::Panels(const float* query, int64_t tokens, int64_t d)
 
 QueryCodes::QueryCodes(const Kernel& kernel, const float* query, int64_t tokens_in, int64_t d_in)
     : tokens(tokens_in), d(d_in), stride(code_stride(d_in)), codes(static_cast<size_t>(tokens_in * stride)) {
+    scale.reserve(static_cast<size_t>(tokens));
+    for (auto* bound : {&norm, &code_norm, &eta}) bound->reserve(static_cast<size_t>(tokens));
     for (int64_t t = 0; t < tokens; ++t) {
         const float* row = query + t * d;
         int8_t* row_codes = codes.data() + t * stride;

@@ -27,6 +27,7 @@ std::vector<Answer> search_group(const Task& task) {
             break;
     }
     for (Answer& answer : answers) {
+        answer.isa = task.kernel.name;
         for (const auto& [stage, seconds] : answer.stages) answer.seconds += seconds;
     }
     return answers;

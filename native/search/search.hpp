@@ -59,6 +59,7 @@ struct Answer {
     int64_t rescored = 0;
     std::vector<Round> rounds;
     std::vector<std::pair<std::string, double>> stages;  // seconds of each
+    const char* isa = nullptr;                           // the kernel that ran
     double seconds = 0.0;
     std::vector<int32_t> dropped;  // for each candidate the round (from 1) that dropped it, 0 for none; on request
 };

@@ -72,10 +72,10 @@ class Hits:
 
     ids: list[Id]
     scores: NDArray[np.float32]
-    report: Report
+    _positions: list[int]
+    _reported: tuple[Any, ...]
     _state: Snapshot
     _query: NDArray[np.float32]
-    _positions: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -87,6 +87,12 @@ class Hits:
         return f"Hits({list(self)!r}, guarantee={self.report.guarantee!r})"
 
     @cached_property
+    def report(self) -> Report:
+        """How the answer was found and what it guarantees; made when first asked for."""
+        guarantee, coverage, rescored, rounds, isa, seconds, stages = self._reported
+        return Report(guarantee, coverage, rescored, [Round(*one) for one in rounds], isa, seconds, stages)
+
+    @cached_property
     def metadata(self) -> list[Any]:
         """The hits' records, None for those without; read when first asked for.
 
@@ -95,7 +101,7 @@ class Hits:
         >>> index.search([[1.0]]).metadata
         [{'two': 2}, 'one']
         """
-        return self._state.records(self._positions.tolist())
+        return self._state.records(self._positions)
 
     def explain(self, rank: int) -> list[Match]:
         """Why the hit at ``rank`` (from 0) scored so: each query token's best document token and their similarity.
@@ -109,13 +115,12 @@ class Hits:
         rank = as_count(rank, "rank", at_least=0)
         if rank >= len(self):
             raise ValueError(f"rank must be below the number of hits, {len(self)}, not {rank}")
-        tokens, similarities = _core.explain(self._state.corpus, self._query, int(self._positions[rank]))
+        tokens, similarities = _core.explain(self._state.corpus, self._query, self._positions[rank])
         pairs = zip(tokens.tolist(), similarities.tolist(), strict=True)
         return [Match(t, j, similarity) for t, (j, similarity) in enumerate(pairs)]
 
 
 def to_hits(answer: tuple[Any, ...], state: Snapshot, query: NDArray[np.float32]) -> Hits:
     """The core's tuple as `Hits`."""
-    positions, scores, guarantee, coverage, rescored, rounds, stages, seconds, _ = answer
-    report = Report(guarantee, coverage, rescored, [Round(*one) for one in rounds], _core.isa(), seconds, stages)
-    return Hits([state.ids[i] for i in positions.tolist()], scores, report, state, query, positions)
+    positions, scores, reported, _ = answer
+    return Hits(list(map(state.ids.__getitem__, positions)), scores, positions, reported, state, query)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, get_args
@@ -19,7 +18,7 @@ from maxsieve.candidates import Candidates, per_query, read_candidates, read_exc
 from maxsieve.errors import ClosedIndexError
 from maxsieve.hits import Hits, to_hits
 from maxsieve.ids import Id, positions_of, to_id, to_ids
-from maxsieve.policies import MANY, Certified, Policy, to_knobs
+from maxsieve.policies import CERTIFIED, MANY, Knobs, Policy, to_knobs
 from maxsieve.progress import progress_bar
 from maxsieve.segments import SegmentBuilder, Similarity, Store
 from maxsieve.snapshot import Snapshot
@@ -272,7 +271,15 @@ class Index:
         >>> hits.ids, hits.report.guarantee
         (['both', 'east'], 'exact')
         """
-        return self._search([query], ["query"], k, policy, [candidates], [exclude], threads)[0]
+        k, knobs, threads = _checked(k, policy, threads)
+        state = self._snapshot
+        rows = to_query(query, "query", state.dim, cosine=self._similarity == "cosine")
+        if candidates is None and exclude is None:
+            positions = state.searchable
+        else:
+            state, (positions,) = self._choose(read_candidates([candidates]), read_exclude([exclude]))
+        (answer,) = _core.search(state.corpus, [rows], [positions], k, *knobs, threads, False)
+        return to_hits(answer, state, rows)
 
     def search_many(
         self,
@@ -293,39 +300,13 @@ class Index:
         [['east'], ['north']]
         """
         all_queries = list(queries)
-        count = len(all_queries)
-        names = [f"query {i}" for i in range(count)]
-        return self._search(
-            all_queries,
-            names,
-            k,
-            policy,
-            per_query(candidates, count, "candidates"),
-            per_query(exclude, count, "exclude"),
-            threads,
-        )
-
-    def _search(
-        self,
-        queries: list[Any],
-        names: list[str],
-        k: int,
-        policy: Policy | None,
-        candidates: list[Any],
-        exclude: list[Any],
-        threads: int | None,
-    ) -> list[Hits]:
-        k = as_count(k, "k", at_least=1)
-        knobs = to_knobs(Certified() if policy is None else policy)
-        threads = thread_count(threads)
+        wanted = per_query(candidates, len(all_queries), "candidates")
+        unwanted = per_query(exclude, len(all_queries), "exclude")
+        k, knobs, threads = _checked(k, policy, threads)
         dim, cosine = self.dim, self._similarity == "cosine"
-        rows = [to_query(query, name, dim, cosine=cosine) for query, name in zip(queries, names, strict=True)]
-        if all(one is None for one in chain(candidates, exclude)):
-            state = self._snapshot
-            positions = [state.searchable] * len(rows)
-        else:
-            state, positions = self._choose(read_candidates(candidates), read_exclude(exclude))
-        answers = _core.search(state.corpus, rows, positions, min(k, MANY), *knobs, threads, False)
+        rows = [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(all_queries)]
+        state, positions = self._choose(read_candidates(wanted), read_exclude(unwanted))
+        answers = _core.search(state.corpus, rows, positions, k, *knobs, threads, False)
         return [to_hits(answer, state, row) for answer, row in zip(answers, rows, strict=True)]
 
     def _choose(
@@ -376,6 +357,12 @@ class Index:
     @property
     def _snapshot(self) -> Snapshot:
         return self._storage.snapshot
+
+
+def _checked(k: int, policy: Policy | None, threads: int | None) -> tuple[int, Knobs, int]:
+    """The settings of a search as the core takes them."""
+    k = as_count(k, "k", at_least=1)
+    return min(k, MANY), to_knobs(CERTIFIED if policy is None else policy), thread_count(threads)
 
 
 def _check_choice(value: object, name: str, choices: tuple[str, ...]) -> None:

@@ -79,17 +79,30 @@ class Bandit:
 
 Policy: TypeAlias = Certified | Bandit | Exhaustive
 
+CERTIFIED = Certified()
+"""The default."""
+
 MANY = 2**40
 """More documents or tokens than there ever are: the core counts in 64 bits, Python without end."""
 
-_NAMES = {Certified: "certified", Bandit: "bandit", Exhaustive: "exhaustive"}
-_IGNORED = Bandit()
+Knobs: TypeAlias = tuple[str, float, float, int, int, int, str]
 
 
-def to_knobs(policy: object) -> tuple[str, float, float, int, int, int, str]:
+def to_knobs(policy: object) -> Knobs:
     """What the core takes for a policy: its name and the knobs of `Bandit`, which the others ignore."""
-    if type(policy) not in _NAMES:
+    if type(policy) is Bandit:
+        return _knobs("bandit", policy)
+    if type(policy) not in _KNOBLESS:
         raise TypeError(f"policy must be Certified(), Bandit() or Exhaustive(), not {policy!r}")
-    bandit = policy if isinstance(policy, Bandit) else _IGNORED
+    return _KNOBLESS[type(policy)]
+
+
+def _knobs(name: str, bandit: Bandit) -> Knobs:
     margin, block = min(bandit.margin, MANY), min(bandit.block, MANY)
-    return _NAMES[type(policy)], bandit.alpha, bandit.delta, margin, block, bandit.seed, bandit.radius
+    return name, bandit.alpha, bandit.delta, margin, block, bandit.seed, bandit.radius
+
+
+_KNOBLESS: dict[type, Knobs] = {
+    Certified: _knobs("certified", Bandit()),
+    Exhaustive: _knobs("exhaustive", Bandit()),
+}

@@ -38,23 +38,44 @@ size_t packed_bytes(int64_t tokens, int64_t stride) {
     return static_cast<size_t>(bytes);
 }
 
+template <class Product, int64_t Width>
+void pack_group(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
+    constexpr int64_t kPiece = kVector / Width;
+    for (int64_t w = 0; w < tokens; ++w, codes += stride, packed += kPiece) {
+        int8_t* piece = packed + kVector;
+        int32_t start = 0;
+        for (int64_t k = 0; k < stride; k += kPiece, piece += Product::kPlanes * kVector) {
+            for (int64_t i = 0; i < kPiece; ++i) {
+                start += Product::start(codes[k + i]);
+                Product::put(codes[k + i], piece + i);
+            }
+        }
+        std::memcpy(packed, &start, sizeof start);
+    }
+}
+
 template <class Product>
 void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
     std::memset(packed, 0, packed_bytes<Product>(tokens, stride));
-    for (int64_t t = 0; t < tokens;) {
-        const int64_t width = next_width(tokens - t), piece = kVector / width;
-        for (int64_t w = 0; w < width && t + w < tokens; ++w) {
-            const int8_t* token = codes + (t + w) * stride;
-            int8_t* lane = packed + w * piece;
-            int32_t start = 0;
-            for (int64_t k = 0; k < stride; ++k) {
-                start += Product::start(token[k]);
-                Product::put(token[k], lane + kVector + k / piece * (Product::kPlanes * kVector) + k % piece);
-            }
-            std::memcpy(lane, &start, sizeof start);
+    while (tokens > 0) {
+        const int64_t width = next_width(tokens), taken = tokens < width ? tokens : width;
+        switch (width) {
+            case 8:
+                pack_group<Product, 8>(codes, taken, stride, packed);
+                break;
+            case 4:
+                pack_group<Product, 4>(codes, taken, stride, packed);
+                break;
+            case 2:
+                pack_group<Product, 2>(codes, taken, stride, packed);
+                break;
+            default:
+                pack_group<Product, 1>(codes, taken, stride, packed);
+                break;
         }
         packed += group_bytes<Product>(width, stride);
-        t += width;
+        codes += taken * stride;
+        tokens -= taken;
     }
 }
 

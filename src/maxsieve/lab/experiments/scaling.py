@@ -59,8 +59,8 @@ def run(source: Source, options: Options) -> Result:
     ]
     summary = (
         f"Median ms of a call, K = {K} and one thread unless said, {len(data.queries)} queries, {data.encoder}. "
-        "Smaller sets are the first documents, documents and vectors cut short; longer queries are several in one. Slopes are "
-        "fitted to logarithms."
+        "Smaller sets are the first documents, documents and vectors cut short; longer queries are several in one. "
+        "Slopes are fitted to logarithms."
     )
     table = Table("Time and memory", [*columns, Column("index, MiB", ".1f")], rows)
     return Result("scaling", data.name, summary, [table], charts, remarks)
@@ -120,7 +120,9 @@ def _axes(data: Embedded, options: Options) -> dict[str, Callable[[], Iterator[S
 
 
 def _with_documents(data: Embedded, ids: list[str], change: Callable[[F32], F32]) -> Embedded:
-    return replace(data, index=Index.build((change(data.vectors(one)) for one in ids), ids), _rankings={})
+    index = Index.build((change(data.vectors(one)) for one in ids), ids)
+    known = {query: [one for one in own if one in index] for query, own in data.exclusions.items()}
+    return replace(data, index=index, exclusions=known, _rankings={})
 
 
 def _first_rows(limit: int) -> Callable[[F32], F32]:

@@ -27,7 +27,8 @@ def run(source: Source, options: Options) -> Result:
     with options.bar("simulating", len(data.queries)) as advance:
         for seed, (query, rows) in enumerate(data.queries.items()):
             cells = data.cells(rows, threads=options.cores)
-            places = [place for place, one in enumerate(ids) if one not in data.exclusions.get(query, [])]
+            own = data.exclusions.get(query, [])
+            places = [place for place, one in enumerate(ids) if one not in own and cells[place, 0] > -np.inf]
             model = _exact(rows, cells[places])
             scores = cells[places].astype(np.float64).sum(axis=1)
             names = [ids[place] for place in places]

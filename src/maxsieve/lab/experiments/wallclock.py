@@ -50,7 +50,7 @@ def _table(times: dict[Timed, Times], truth: dict[str, list[str]], k: int, threa
     for policy in POLICIES:
         alone = times[Timed(policy, k, 1)]
         speed = full.milliseconds / alone.milliseconds
-        rule = 1 / alone.coverage if isinstance(policy, Bandit) else None
+        rule = 1 / alone.coverage if isinstance(policy, Bandit) and alone.coverage else None
         milliseconds = [times[Timed(policy, k, count)].milliseconds for count in threads]
         paper = ", ".join(WALLCLOCK[k]) if policy == Bandit(0.2) else None
         overlap = alone.overlap(truth, k)
