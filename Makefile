@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest
 # Corpora for tests on real data; they are skipped, and say so, where there are none.
 export MAXSIEVE_CORPORA
 
-.PHONY: demo test test-full test-arm test-emulated lint format bench rescored retrieval sanitize clean
+.PHONY: demo test test-full test-arm test-emulated lint format bench rescored retrieval results sanitize clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/maxsieve demo
@@ -47,7 +47,12 @@ rescored: $(VENV)/dev.stamp
 # nDCG@10 of late interaction and of BM25 on judged collections. The first run encodes them, which takes a while.
 retrieval: $(VENV)/dev.stamp
 	$(BIN)/maxsieve model fetch minilm
-	$(BIN)/python benchmarks/retrieval.py $(ARGS)
+	$(BIN)/maxsieve lab retrieval --corpus scifact --corpus hotpotqa_1k --out build/lab $(ARGS)
+
+# Every experiment of the lab on the corpora of MAXSIEVE_CORPORA: docs/results.md and its pictures. Takes an hour.
+results: $(VENV)/dev.stamp
+	$(BIN)/maxsieve model fetch minilm
+	tools/results.sh $(ARGS)
 
 # The native tests under AddressSanitizer and UndefinedBehaviorSanitizer, in a build of their own.
 sanitize: $(VENV)/dev.stamp
@@ -68,7 +73,7 @@ $(VENV)/dev.stamp: pyproject.toml $(NATIVE) | $(VENV)
 
 # A build folder of its own, too, for the two environments may be made at the same time. An optional peer may fail to install.
 $(BENCH_VENV)/bench.stamp: pyproject.toml $(NATIVE) $(PEERS) | $(BENCH_VENV)
-	$(BENCH_VENV)/bin/pip install --quiet --editable . --config-settings=build-dir=build/bench-{cache_tag} --requirement benchmarks/requirements.txt
+	$(BENCH_VENV)/bin/pip install --quiet --editable '.[lab]' --config-settings=build-dir=build/bench-{cache_tag} --requirement benchmarks/requirements.txt
 	grep -v '^#' benchmarks/requirements-optional.txt | while read peer; do \
 	  $(BENCH_VENV)/bin/pip install --quiet --constraint benchmarks/requirements.txt "$$peer" || echo "$$peer could not be installed"; done
 	touch $@

@@ -40,8 +40,8 @@ def small_call(mean_length: int, runs: int, clock: Clock) -> float:
     index = ms.Index.build(corpus.documents())
     queries = corpus.queries(16, tokens=8)
     for query in queries:
-        index.search(query, 5, threads=1)
-    times = [_seconds(partial(index.search, queries[n % 16], 5, threads=1), clock) for n in range(runs)]
+        index.search(query, threads=1)
+    times = [_seconds(partial(index.search, queries[n % 16], threads=1), clock) for n in range(runs)]
     return 1e6 * statistics.median(times)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -44,23 +45,30 @@ def tasks(
     for isa in isas:
         for method in methods:
             for count in threads:
-                options = {"policy": POLICIES[method], "threads": count}
+                policies = [_seeded(POLICIES[method], number) for number in range(len(shape.queries))]
                 for k in ks:
                     for batch in batches if k == ks[0] else [b for b in batches if b == 1]:
-                        run = partial(_one, index, shape, k, options)
+                        run = partial(_one, index, shape, k, policies, count)
                         if batch > 1:
-                            run = partial(_many, index, shape, batch, k, options)
+                            run = partial(_many, index, shape, batch, k, policies, count)
                         yield Task(Setting(method, k, isa, count, batch), run, _read, partial(_core.use_isa, isa))
     name, read = readlimit.reader()
     yield Task(Setting(name, 0), partial(_read_codes, readlimit.codes(index), read), lambda _: [])
 
 
-def _one(index: ms.Index, shape: Shape, k: int, options: dict[str, Any], number: int) -> list[ms.Hits]:
-    return [index.search(shape.queries[number], k, **options)]
+def _seeded(policy: Policy, number: int) -> Policy:
+    """Each query draws its tokens in an order of its own: else the overlap of all would hang on a single order."""
+    return replace(policy, seed=number) if isinstance(policy, ms.Bandit) else policy
 
 
-def _many(index: ms.Index, shape: Shape, batch: int, k: int, options: dict[str, Any], _: int) -> list[ms.Hits]:
-    return index.search_many(shape.queries[:batch], k, **options)
+def _one(index: ms.Index, shape: Shape, k: int, policies: Sequence[Policy], threads: int, number: int) -> list[ms.Hits]:
+    return [index.search(shape.queries[number], k, policy=policies[number], threads=threads)]
+
+
+def _many(
+    index: ms.Index, shape: Shape, batch: int, k: int, policies: Sequence[Policy], threads: int, _: int
+) -> list[ms.Hits]:
+    return index.search_many(shape.queries[:batch], k, policy=policies[0], threads=threads)
 
 
 def _read(answer: list[ms.Hits]) -> list[Found]:

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-import real_vectors
+from maxsieve.lab.source import Source
+from maxsieve.text.models import fetch_model
 from structured import Structured
 
 F32 = npt.NDArray[np.float32]
@@ -27,6 +28,7 @@ STRUCTURED = {
 REAL = {"scifact": "scifact", "hotpotqa": "hotpotqa_1k", "arguana": "arguana"}
 """Shapes made of test collections, and the folder of each in `MAXSIEVE_CORPORA`."""
 NAMES = [*STRUCTURED, *REAL]
+ENCODER = "minilm"
 QUERY_TOKENS = 32
 SHORTEST_QUERY = 4
 """Of real queries shorter ones are left out: colbandit 0.1.0 reads past the end of them."""
@@ -106,7 +108,8 @@ def _real(name: str, queries: int) -> Shape:
     folder = Path(corpora, REAL[name])
     if not (folder / "corpus.jsonl").is_file():
         raise UnavailableError(f"there is no {REAL[name]} in MAXSIEVE_CORPORA")
-    real = real_vectors.load(folder)
-    asked = [query for query in real.queries if len(query) >= SHORTEST_QUERY][:queries]
-    # Read from the mapped file once: nobody's time should hold a page fault of it.
-    return Shape(name, np.array(real.doc_rows), real.doc_lengths[real.doc_lengths > 0], asked)
+    fetch_model(ENCODER)
+    real = Source.of(folder, encoder=ENCODER, progress=True).embedded()
+    asked = [query for query in real.queries.values() if len(query) >= SHORTEST_QUERY][:queries]
+    documents = [rows for rows in (real.vectors(str(one)) for one in real.index.ids) if len(rows)]
+    return Shape(name, np.concatenate(documents), np.array([len(rows) for rows in documents]), asked)

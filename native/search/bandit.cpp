@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
+#include "search/best_first.hpp"
 #include "search/permutation.hpp"
 #include "search/query.hpp"
 #include "search/radius.hpp"
-#include "search/rescore.hpp"
 #include "search/scan.hpp"
 #include "search/search.hpp"
 
@@ -141,8 +142,7 @@ class Sieve {
         answer_.coverage = cells > 0 ? static_cast<double>(revealed_cells_) / cells : 0.0;
         const bool pac = task_.policy.radius == Radius::serfling && task_.policy.alpha == 1.0;
         answer_.guarantee = certain_ ? Guarantee::exact : pac ? Guarantee::pac : Guarantee::none;
-        answer_.hits = rescore(crew);
-        answer_.rescored = static_cast<int64_t>(active_.size());
+        rescore(crew);
         answer_.stages = {{"scan", scan_seconds}, {"sieve", sieve_seconds}, {"rescore", watch.lap()}};
         return std::move(answer_);
     }
@@ -206,12 +206,25 @@ class Sieve {
         return kth_largest(bounds, task_.k);
     }
 
-    std::vector<Scored> rescore(Crew& crew) const {
+    // Every survivor, or, when all is revealed and bounds are as tight as Certified's, best-first as there.
+    void rescore(Crew& crew) {
         const std::vector<int64_t> positions = active_positions();
-        const std::vector<float> scores = Rescorer(task_, {&query_, 1}, crew).scores(positions);
-        std::vector<Scored> scored(positions.size());
-        for (size_t i = 0; i < scored.size(); ++i) scored[i] = {positions[i], scores[i]};
-        return top_k(std::move(scored), task_.k);
+        CertifiedBounds bounds;
+        std::vector<int64_t> order;
+        if (revealed_ == codes_.tokens && static_cast<int64_t>(active_.size()) > task_.k) {
+            for (const Row& row : active_) {
+                bounds.lower.push_back(row.certain_lower);
+                bounds.upper.push_back(row.certain_upper);
+            }
+            order = best_first(bounds, task_.k);
+        } else {
+            bounds.upper.assign(positions.size(), kInfinity);
+            order.resize(positions.size());
+            std::iota(order.begin(), order.end(), 0);
+        }
+        Rescored rescored = rescore_best_first(task_, query_, positions, bounds, order, crew);
+        answer_.hits = std::move(rescored.hits);
+        answer_.rescored = rescored.count;
     }
 
     const Task& task_;

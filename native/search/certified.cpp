@@ -1,67 +1,15 @@
 // The certified policy: scan the proxies P_i of all candidates, then rescore best-first by P_i + eps_i until the next
 // one can't reach the K-th best canonical score, not even as a tie. docs/theory.md has the proof.
 
-#include <algorithm>
 #include <limits>
 
+#include "search/best_first.hpp"
 #include "search/query.hpp"
-#include "search/rescore.hpp"
 #include "search/scan.hpp"
 #include "search/search.hpp"
 
 namespace maxsieve {
 namespace {
-
-// Those that best-first rescoring can come to, in its order. K documents have lower bounds of at least `floor`, so
-// their canonical scores are too, and they stand before any document whose upper bound is below it: that one is never
-// reached.
-std::vector<int64_t> best_first(const CertifiedBounds& bounds, double floor) {
-    std::vector<int64_t> order;
-    for (size_t i = 0; i < bounds.upper.size(); ++i) {
-        if (bounds.upper[i] >= floor) order.push_back(static_cast<int64_t>(i));
-    }
-    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-        const double upper_a = bounds.upper[static_cast<size_t>(a)], upper_b = bounds.upper[static_cast<size_t>(b)];
-        return upper_a != upper_b ? upper_a > upper_b : a < b;
-    });
-    return order;
-}
-
-// Rescores one query's candidates best-first. They are scored in batches for the threads' sake, then replayed in order:
-// the count is that of one at a time.
-void rescore(const Task& task, const Query& query, const CertifiedBounds& bounds, Crew& crew, Answer& answer) {
-    Stopwatch watch;
-    const auto candidates = query.candidates;
-    const std::vector<int64_t> order = best_first(bounds, kth_largest(bounds.lower, task.k));
-    answer.stages.emplace_back("sieve", watch.lap());
-
-    Rescorer rescorer(task, {&query, 1}, crew);
-    KLargest best(task.k);
-    std::vector<Scored> scored;
-    const int64_t threads = crew.size();
-    const auto total = static_cast<int64_t>(order.size());
-    for (int64_t first = 0;
-         first < total && bounds.upper[static_cast<size_t>(order[static_cast<size_t>(first)])] >= best.kth();) {
-        const int64_t wanted = std::max(task.k - first, threads == 1 ? int64_t{1} : 4 * threads);
-        const int64_t last = std::min(total, first + wanted);
-        std::vector<int64_t> batch;
-        for (int64_t i = first; i < last; ++i) {
-            batch.push_back(candidates[static_cast<size_t>(order[static_cast<size_t>(i)])]);
-        }
-        const std::vector<float> scores = rescorer.scores(batch);
-        for (int64_t i = first; i < last; ++i) {
-            if (bounds.upper[static_cast<size_t>(order[static_cast<size_t>(i)])] < best.kth()) break;
-            const float score = scores[static_cast<size_t>(i - first)];
-            best.push(static_cast<double>(score));
-            scored.push_back({batch[static_cast<size_t>(i - first)], score});
-        }
-        first = last;
-    }
-    answer.rescored = static_cast<int64_t>(scored.size());
-    answer.rounds = {{static_cast<int64_t>(candidates.size()), query.tokens, best.kth()}};
-    answer.hits = top_k(std::move(scored), task.k);
-    answer.stages.emplace_back("rescore", watch.lap());
-}
 
 // What the scan needs of one query: its scales, and its share of eps_i.
 struct Prepared {
@@ -137,8 +85,15 @@ std::vector<Answer> search_certified(const Task& task) {
     const double share = watch.lap() / static_cast<double>(task.queries.size());
     std::vector<Answer> answers(task.queries.size());
     task.for_each_query([&](size_t q, Crew& crew) {
-        answers[q].stages.emplace_back("scan", share);
-        rescore(task, task.queries[q], bounds[q], crew, answers[q]);
+        Answer& answer = answers[q];
+        Stopwatch own;
+        const std::vector<int64_t> order = best_first(bounds[q], task.k);
+        answer.stages = {{"scan", share}, {"sieve", own.lap()}};
+        Rescored rescored = rescore_best_first(task, task.queries[q], task.candidates(), bounds[q], order, crew);
+        answer.rounds = {{static_cast<int64_t>(task.candidates().size()), task.queries[q].tokens, rescored.kth}};
+        answer.rescored = rescored.count;
+        answer.hits = std::move(rescored.hits);
+        answer.stages.emplace_back("rescore", own.lap());
     });
     return answers;
 }

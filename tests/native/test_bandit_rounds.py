@@ -54,7 +54,7 @@ def check_rounds(index: ms.Index, query: np.ndarray, documents: list, k: int, po
     positions, scores, (guarantee, coverage, rescored, rounds, *_), dropped = answer
     assert positions == expected.positions
     assert scores.tobytes() == expected.scores.tobytes()
-    assert (guarantee, coverage, rescored) == (expected.guarantee, expected.coverage, len(expected.survivors))
+    assert (guarantee, coverage, rescored) == (expected.guarantee, expected.coverage, expected.rescored)
     assert len(rounds) == len(expected.rounds)
     for number, (native, spelled) in enumerate(zip(rounds, expected.rounds, strict=True), 1):
         active = candidates[(dropped == 0) | (dropped >= number)]

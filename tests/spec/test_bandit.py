@@ -142,7 +142,10 @@ def test_the_margin_stops_the_loop_early() -> None:
 
 
 def naive_algorithm_1(x, b, K, alpha, delta, margin, block, seed, radius, eps):
-    """Algorithm 1 once more, from the paper's text, with NumPy's own mean and deviation."""
+    """Algorithm 1 once more, from the paper's text, with NumPy's own mean and deviation.
+
+    One rule is not the paper's: when all is revealed, the interval is the sum with its error.
+    """
     N, T = x.shape
     order = permutation(T, seed)
     active, r, trace, revealed = list(range(N)), 0, [], 0
@@ -166,7 +169,7 @@ def naive_algorithm_1(x, b, K, alpha, delta, margin, block, seed, radius, eps):
                 rad += alpha * T * KAPPA * 2 * max(b) * confidence / n + widening
             low = max(row.sum() - b[rest].sum() - widening, T * row.mean() - rad)
             high = min(row.sum() + b[rest].sum() + widening, T * row.mean() + rad)
-            interval[i] = low, high
+            interval[i] = (low, high) if n < T else (row.sum() - eps[i], row.sum() + eps[i])
         tau = sorted(low for low, _ in interval.values())[-K]
         trace.append((active, n, tau))
         active = [i for i in active if interval[i][1] >= tau or interval[i][0] >= tau]

@@ -3,45 +3,49 @@
 from __future__ import annotations
 
 import os
-import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from maxsieve.lab.corpora import Corpus, read_corpus
+from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.text import BM25, Collection, Encoder
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
-import beir
-import retrieval
+DOCUMENTS, QUERIES = 400, 50
 
 
 @pytest.fixture(scope="module")
-def corpus() -> Path:
+def part() -> Corpus:
+    """The first queries of hotpotqa_1k and the documents judged relevant to them, filled up in file order."""
     folder = os.environ.get("MAXSIEVE_CORPORA")
     if not folder:
         pytest.skip("MAXSIEVE_CORPORA is not set: no judged text to test with")
-    return Path(folder, "hotpotqa_1k")
+    whole = read_corpus(Path(folder, "hotpotqa_1k")).first(QUERIES)
+    relevant = {one for query in whole.queries for one in whole.judgements[query]}
+    others = [one for one in whole.documents if one not in relevant][: DOCUMENTS - len(relevant)]
+    chosen = relevant.union(others)
+    documents = {one: text for one, text in whole.documents.items() if one in chosen}
+    judgements = {query: whole.judgements[query] for query in whole.queries}
+    return replace(whole, documents=documents, judgements=judgements)
 
 
 @pytest.mark.filterwarnings("ignore::maxsieve.text.TruncationWarning")
-def test_late_interaction_is_ahead_of_bm25(minilm: Encoder, corpus: Path, tmp_path: Path) -> None:
-    judged = beir.read(corpus, documents=400, queries=50)
+def test_late_interaction_is_ahead_of_bm25(minilm: Encoder, part: Corpus, tmp_path: Path) -> None:
     collection = Collection.create(tmp_path / "c", minilm)
-    collection.add(judged.documents.values(), judged.documents)
+    collection.add(part.documents.values(), part.documents)
     bm25 = BM25.of(collection)
-    lexical = retrieval.ndcg(corpus, retrieval.ranked_by_bm25(bm25, judged.queries))
-    late = retrieval.ndcg(corpus, retrieval.searched(collection, judged.queries, None, 100))
-    staged = retrieval.ndcg(corpus, retrieval.searched(collection, judged.queries, bm25, 100))
+    lexical = ndcg(part, [bm25(text, 10) for text in part.queries.values()])
+    late, staged = (
+        ndcg(part, [hits.ids for hits in collection.search_many(part.queries.values(), 10, first_stage=stage)])
+        for stage in (None, bm25)
+    )
     assert lexical == pytest.approx(0.789, abs=0.005), "bm25s and the judgements: nothing here depends on the machine"
     assert late > lexical + 0.015
     assert staged > lexical + 0.015
 
 
-def test_ndcg_is_the_usual_one(tmp_path: Path) -> None:
-    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t1\nq\tb\t1\nr\tc\t1\n")
-    assert retrieval.ndcg(tmp_path, {"q": [("a", 3.0), ("b", 2.0)]}) == pytest.approx(1)
-    assert retrieval.ndcg(tmp_path, {"q": [("a", 3.0), ("x", 2.0)]}) == pytest.approx(1 / (1 + 0.6309), abs=1e-4)
-    assert retrieval.ndcg(tmp_path, {"q": [("a", 3.0), ("b", 2.0)], "r": []}) == pytest.approx(0.5), (
-        "no hit counts as 0"
-    )
+def ndcg(part: Corpus, answers: list[list[str]]) -> float:
+    run = {query: ranked([str(one) for one in found]) for query, found in zip(part.queries, answers, strict=True)}
+    return float(np.mean(list(quality(run, part.judgements, ["nDCG@10"])["nDCG@10"].values())))

@@ -30,7 +30,7 @@ def draw(chart: Chart, target: Path | IO[bytes], kind: str = "") -> None:
         from matplotlib.figure import Figure
     except ImportError as missing:
         raise ImportError("charts need matplotlib: pip install 'maxsieve[lab]'") from missing
-    with mpl.rc_context({"font.size": 9, "svg.hashsalt": "maxsieve", "svg.fonttype": "path"}):
+    with mpl.rc_context({"font.size": 9, "svg.hashsalt": "maxsieve", "svg.fonttype": "none"}):
         figure = Figure(figsize=(6.4, 4.0), layout="constrained", dpi=150)
         axes = figure.add_subplot()
         right = axes.twinx() if any(series.kind == "marks" for series in chart.series) else None

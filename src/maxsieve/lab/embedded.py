@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,20 +32,26 @@ class Embedded:
     judgements: dict[str, dict[str, int]] = field(default_factory=dict)
     exclusions: dict[str, list[str]] = field(default_factory=dict)
     """Documents that must not be a query's hits."""
-    _rankings: dict[int, dict[str, list[str]]] = field(default_factory=dict, repr=False)
+    sweeps: dict[tuple[object, ...], Any] = field(default_factory=dict, init=False, repr=False)
+    """What experiments that share a sweep have computed. (A copy by `replace` begins without what was computed.)"""
+    _rankings: dict[int, dict[str, list[str]]] = field(default_factory=dict, init=False, repr=False)
+    _firsts: dict[int, Embedded] = field(default_factory=dict, init=False, repr=False)
 
     def first(self, count: int | None) -> Embedded:
         """The same documents with the first queries only."""
         if count is None or count >= len(self.queries):
             return self
-        return replace(self, queries=dict(list(self.queries.items())[:count]), _rankings={})
+        if count not in self._firsts:
+            queries = dict(list(self.queries.items())[:count])
+            self._firsts[count] = replace(self, queries=queries)
+        return self._firsts[count]
 
     def with_vectors(self, encoder: str, change: Callable[[F32], F32], *, queries_too: bool) -> Embedded:
         """A copy in memory whose documents, and queries if wanted, have other vectors."""
         ids = [str(one) for one in self.index.ids]
         index = Index.build((change(self.vectors(one)) for one in ids), ids)
         queries = {one: change(rows) for one, rows in self.queries.items()} if queries_too else self.queries
-        return replace(self, encoder=encoder, index=index, queries=queries, _rankings={})
+        return replace(self, encoder=encoder, index=index, queries=queries)
 
     def vectors(self, one: str) -> F32:
         """A document's vectors."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from maxsieve import Bandit, Exhaustive
+from maxsieve import Bandit, Certified
 from maxsieve.lab.baselines import ball_carving, cells_per_row, doc_uniform
 from maxsieve.lab.embedded import Embedded, to_strings
 from maxsieve.lab.experiment import Options
@@ -20,6 +20,9 @@ TAUS = (0.40, 0.50, 0.60, 0.70, 0.80, 0.90, 1.0)
 QUICK_ALPHAS = (0.05, 0.2, 0.5, 1.0)
 QUICK_GAMMAS = (0.1, 0.2, 0.4, 0.7, 1.0)
 QUICK_TAUS = (0.4, 0.6, 0.8, 1.0)
+
+BASELINE_DEPTH = 100
+"""Of the baselines' rankings: what the deepest of the experiments needs, so that all share one sweep."""
 
 BANDIT, DOC_UNIFORM, BALL_CARVING = "Bandit", "Doc-Uniform", "Ball-carving"
 
@@ -43,9 +46,22 @@ class Point:
         return [overlap(self.answers[query][:k], truth[query][:k]) for query in truth]
 
 
-def bandit_points(data: Embedded, k: int, options: Options, alphas: Sequence[float] = ()) -> list[Point]:
+def _kept(data: Embedded, method: str, k: int, options: Options, make: Callable[[], list[Point]]) -> list[Point]:
+    """The points of a sweep, computed once for all experiments on the same data."""
+    key = (method, k, options.quick)
+    if key not in data.sweeps:
+        data.sweeps[key] = make()
+    found: list[Point] = data.sweeps[key]
+    return found
+
+
+def bandit_points(data: Embedded, k: int, options: Options) -> list[Point]:
     """The engine's `Bandit` at every alpha."""
-    chosen = alphas or (QUICK_ALPHAS if options.quick else ALPHAS)
+    return _kept(data, BANDIT, k, options, lambda: _bandit(data, k, options))
+
+
+def _bandit(data: Embedded, k: int, options: Options) -> list[Point]:
+    chosen = QUICK_ALPHAS if options.quick else ALPHAS
     points = []
     with options.bar(f"{BANDIT}, K = {k}", len(chosen) * len(data.queries)) as advance:
         for alpha in chosen:
@@ -57,6 +73,10 @@ def bandit_points(data: Embedded, k: int, options: Options, alphas: Sequence[flo
 
 def doc_uniform_points(data: Embedded, k: int, options: Options) -> list[Point]:
     """Doc-Uniform at every gamma."""
+    return _kept(data, DOC_UNIFORM, k, options, lambda: _doc_uniform(data, k, options))
+
+
+def _doc_uniform(data: Embedded, k: int, options: Options) -> list[Point]:
     gammas = QUICK_GAMMAS if options.quick else GAMMAS
     ids = [str(one) for one in data.index.ids]
     place = {one: position for position, one in enumerate(ids)}
@@ -74,13 +94,17 @@ def doc_uniform_points(data: Embedded, k: int, options: Options) -> list[Point]:
 
 
 def ball_carving_points(data: Embedded, k: int, options: Options) -> list[Point]:
-    """Ball-carving at every tau."""
+    """Ball-carving at every tau. `Certified` gives what exhaustive scoring of the carved query gives, and sooner."""
+    return _kept(data, BALL_CARVING, k, options, lambda: _ball_carving(data, k, options))
+
+
+def _ball_carving(data: Embedded, k: int, options: Options) -> list[Point]:
     taus = QUICK_TAUS if options.quick else TAUS
     points = []
     with options.bar(f"{BALL_CARVING}, K = {k}", len(taus) * len(data.queries)) as advance:
         for tau in taus:
             carved = {query: ball_carving(rows, tau) for query, rows in data.queries.items()}
-            hits = data.search(k, Exhaustive(), threads=options.cores, queries=carved, advance=advance)
+            hits = data.search(k, Certified(), threads=options.cores, queries=carved, advance=advance)
             coverages = {query: len(carved[query]) / len(rows) for query, rows in data.queries.items()}
             answers = {query: to_strings(found) for query, found in hits.items()}
             points.append(Point(BALL_CARVING, tau, coverages, answers))
@@ -89,6 +113,7 @@ def ball_carving_points(data: Embedded, k: int, options: Options) -> list[Point]
 
 def baseline_points(data: Embedded, k: int, options: Options) -> dict[str, list[Point]]:
     """Both baselines; their rankings don't depend on k, so that a prefix is the answer for a smaller one."""
+    k = max(k, BASELINE_DEPTH)
     return {
         DOC_UNIFORM: doc_uniform_points(data, k, options),
         BALL_CARVING: ball_carving_points(data, k, options),

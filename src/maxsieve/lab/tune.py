@@ -149,7 +149,7 @@ def _split(data: Embedded, choosing: float, seed: int) -> tuple[Embedded, Embedd
         raise ValueError(f"tuning needs at least 2 queries, and {data.name} has {len(names)}")
     count = min(max(1, round(choosing * len(names))), len(names) - 1)
     first, rest = ({one: data.queries[one] for one in part} for part in (names[:count], names[count:]))
-    return replace(data, queries=first, _rankings={}), replace(data, queries=rest, _rankings={})
+    return replace(data, queries=first), replace(data, queries=rest)
 
 
 def _check_share(name: str, value: float, *, one_allowed: bool = False) -> None:

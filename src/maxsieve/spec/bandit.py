@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from maxsieve.spec.arithmetic import F32, F64, permutation
 from maxsieve.spec.bounds import hard_bounds, hybrid_interval, paper_factor, serfling_factors
-from maxsieve.spec.certified import epsilon, error_terms
-from maxsieve.spec.maxsim import cells, score_of_cells, top_k
+from maxsieve.spec.certified import epsilon, error_terms, rescore_best_first
+from maxsieve.spec.maxsim import cells, top_k
 from maxsieve.spec.quantiser import integer_maxima, quantise_document, quantise_query
 
 Guarantee = Literal["exact", "pac", "none"]
@@ -40,11 +40,12 @@ class Round(NamedTuple):
 
 
 class BanditAnswer(NamedTuple):
-    """What Algorithm 1 returns, with its trace: ``survivors`` is the last active set, all of it rescored."""
+    """What Algorithm 1 returns, with its trace: ``survivors`` is the last active set, ``rescored`` of it scored."""
 
     positions: list[int]
     scores: F32
     survivors: NDArray[np.int64]
+    rescored: int
     rounds: list[Round]
     coverage: float
     guarantee: Guarantee
@@ -187,7 +188,10 @@ def bandit(
     radius: Literal["paper", "serfling"] = "paper",
     reveal: Literal["proxies", "exact"] = "proxies",
 ) -> BanditAnswer:
-    """Algorithm 1 whole: sieve, canonical rescore of every survivor, top K of those.
+    """Algorithm 1 whole: sieve, canonical rescore of the survivors, top K of those.
+
+    If all tokens were revealed, the survivors' bounds are as tight as those of `certified`, and like there they are
+    rescored best-first until no bound reaches the K-th best score; else all of them are.
 
     Empty documents are no candidates: ``N`` counts the others, and positions refer to the list as given.
 
@@ -201,14 +205,20 @@ def bandit(
     survivors, rounds, coverage, guarantee = sieve(
         model, K, alpha=alpha, delta=delta, margin=margin, block=block, seed=seed, radius=radius
     )
+    upper = np.full(len(survivors), np.inf)
+    if rounds and rounds[-1].revealed == len(Q) and len(survivors) > K:
+        total = np.zeros(len(survivors))
+        for t in permutation(len(Q), seed):
+            total += model.x[survivors, t]
+        upper = model.scale[survivors] * total + model.eps[survivors]
     S = np.full(len(documents), -np.inf, np.float32)
-    for i in survivors:
-        S[candidates[i]] = score_of_cells(cells(Q, chosen[i]))
+    S[candidates[survivors]], rescored, _ = rescore_best_first(Q, [chosen[i] for i in survivors], upper, K)
     positions = top_k(S, K)
     return BanditAnswer(
         positions=positions,
         scores=S[positions],
         survivors=candidates[survivors],
+        rescored=rescored,
         rounds=[r._replace(active=candidates[r.active]) for r in rounds],
         coverage=coverage,
         guarantee=guarantee,

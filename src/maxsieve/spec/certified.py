@@ -82,7 +82,13 @@ def certified(Q: F32, documents: Sequence[F32], K: int) -> CertifiedAnswer:
     [1]
     """
     P, eps = proxies_and_errors(Q, documents)
-    upper = P + eps
+    S, rescored, tau = rescore_best_first(Q, documents, P + eps, K)
+    positions = top_k(S, K)
+    return CertifiedAnswer(positions, S[positions], rescored, tau)
+
+
+def rescore_best_first(Q: F32, documents: Sequence[F32], upper: F64, K: int) -> tuple[F32, int, float]:
+    """Canonical scores (``-inf`` where none was needed), how many there are, and ``tau`` in the end."""
     S = np.full(len(documents), -np.inf, np.float32)
     rescored, tau = 0, -np.inf
     for i in np.lexsort((np.arange(len(documents)), -upper)):
@@ -92,5 +98,4 @@ def certified(Q: F32, documents: Sequence[F32], K: int) -> CertifiedAnswer:
         rescored += 1
         if rescored >= K:
             tau = float(np.sort(S)[-K])
-    positions = top_k(S, K)
-    return CertifiedAnswer(positions, S[positions], rescored, tau)
+    return S, rescored, tau

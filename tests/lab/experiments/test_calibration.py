@@ -9,23 +9,17 @@ from maxsieve import _core
 from maxsieve.lab.experiment import Options
 from maxsieve.lab.experiments.calibration import (
     EXPERIMENT,
-    KINDS,
     QUICK_DELTAS,
     QUICK_MATRICES,
     QUICK_SEEDS,
-    RIVALS,
-    ROWS,
     RULES,
     K,
-    Kind,
     Tally,
     certificates,
-    made_models,
-    rare_large_cells,
-    rare_small_cells,
     real_models,
     sampled,
 )
+from maxsieve.lab.made_cells import KINDS, RIVALS, ROWS, Kind, made_models, rare_large_cells, rare_small_cells
 from maxsieve.lab.results import Cell, Result
 from maxsieve.lab.source import Source
 from maxsieve.spec import bandit, reveal_exact, sieve, top_k

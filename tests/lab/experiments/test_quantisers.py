@@ -9,22 +9,8 @@ from hypothesis import strategies as st
 
 import maxsieve as ms
 from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments.quantisers import (
-    ABSMAX,
-    ALPHA,
-    EXPERIMENT,
-    KS,
-    PER_CORPUS,
-    PER_DOCUMENT,
-    candidate_scores,
-    corpus_percentile,
-    documents,
-    limits,
-    models,
-    outcome,
-    quantised,
-    rescored,
-)
+from maxsieve.lab.experiments.quantisers import ALPHA, EXPERIMENT, KS, candidate_scores, models, outcome, rescored
+from maxsieve.lab.quantised import ABSMAX, PER_CORPUS, PER_DOCUMENT, corpus_percentile, documents, limits, quantised
 from maxsieve.lab.source import Source
 from maxsieve.spec import proxies_and_errors, quantise_document, reveal_proxies
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from maxsieve import Certified, Exhaustive, Index, _core
 from maxsieve.lab.embedded import F32, Embedded, to_strings
 from maxsieve.lab.experiment import Experiment, Options
+from maxsieve.lab.made_cells import KINDS, ROWS, TOKENS, WINNERS, made_models, row_sums
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
 from maxsieve.lab.source import Source
 from maxsieve.policies import Radius
@@ -20,7 +21,7 @@ from maxsieve.spec import RevealModel, error_terms, norm_up, quantise_query, sie
 
 F64 = NDArray[np.float64]
 
-K = 5
+K = WINNERS
 DELTAS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.001)
 QUICK_DELTAS = (0.5, 0.1, 0.01)
 DEFAULT_DELTA = 0.01
@@ -113,7 +114,7 @@ def sampled(data: Embedded, count: int) -> Embedded:
     if len(positions) > count:
         positions = sorted(random.Random(0).sample(positions, count))
     ids = [str(state.ids[position]) for position in positions]
-    return replace(data, index=Index.build((data.vectors(one) for one in ids), ids), _rankings={})
+    return replace(data, index=Index.build((data.vectors(one) for one in ids), ids))
 
 
 def real_models(data: Embedded, options: Options) -> Iterator[tuple[RevealModel, F32]]:
@@ -125,7 +126,7 @@ def real_models(data: Embedded, options: Options) -> Iterator[tuple[RevealModel,
         excluded = set(data.exclusions.get(query, []))
         kept = [place for place, one in enumerate(data.index.ids) if one not in excluded]
         cells = data.cells(rows, threads=options.cores)[kept]
-        yield exact_model(rows, cells, nu[kept]), _row_sums(cells)
+        yield exact_model(rows, cells, nu[kept]), row_sums(cells)
 
 
 def exact_model(query: F32, cells: F32, nu: F64) -> RevealModel:
@@ -135,63 +136,6 @@ def exact_model(query: F32, cells: F32, nu: F64) -> RevealModel:
     eps = (nu * terms.on_nu + terms.constant) * (1.0 + 2.0**-38)
     b = y.norm * nu.max(initial=0.0) * (1.0 + 2.0**-38)
     return RevealModel(cells.astype(np.float64), np.ones(len(cells)), b, eps, eps)
-
-
-ROWS, TOKENS = 100, 32
-"""Of a made-up matrix; the paper's queries have 32 tokens."""
-RIVALS = 20
-
-Kind = Callable[[np.random.Generator], F64]
-
-
-def even_rows(rng: np.random.Generator) -> F64:
-    """Rows that differ in their means more than in their cells."""
-    return rng.normal(rng.uniform(0.2, 0.8, (ROWS, 1)), 0.1, (ROWS, TOKENS))
-
-
-def near_ties(rng: np.random.Generator) -> F64:
-    """Rows of nearly the same mean."""
-    return rng.normal(rng.normal(0.5, 0.02, (ROWS, 1)), 0.15, (ROWS, TOKENS))
-
-
-def all_or_nothing(rng: np.random.Generator) -> F64:
-    """Cells of 0 and 1 alone, hardly smeared: the first ones of a good row are often all alike, its variance large."""
-    ones = rng.random((ROWS, TOKENS)) < rng.uniform(0.1, 0.9, (ROWS, 1))
-    return ones * 0.99 + rng.uniform(0, 0.01, (ROWS, TOKENS))
-
-
-def rare_large_cells(rng: np.random.Generator) -> F64:
-    """The best rows owe their place to three cells, the others being small and alike; flat rivals stand below them."""
-    return _flat(rng, best=0.3, spike=1.0, rivals=0.35, rival_spike=0.35)
-
-
-def rare_small_cells(rng: np.random.Generator) -> F64:
-    """Rivals look best until their three bad cells are seen."""
-    return _flat(rng, best=0.4, spike=0.4, rivals=0.5, rival_spike=-0.95)
-
-
-def _flat(rng: np.random.Generator, *, best: float, spike: float, rivals: float, rival_spike: float) -> F64:
-    """K best rows, rivals and hopeless ones, flat but for a thousandth, three cells of each apart."""
-    levels = np.repeat([best, rivals, 0.1], [K, RIVALS, ROWS - K - RIVALS])
-    spikes = np.repeat([spike, rival_spike, 0.1], [K, RIVALS, ROWS - K - RIVALS])
-    apart = rng.random((ROWS, TOKENS)).argsort(axis=1) < 3
-    return np.where(apart, spikes[:, None], levels[:, None]) + rng.normal(0, 0.001, (ROWS, TOKENS))
-
-
-KINDS: tuple[Kind, ...] = (even_rows, near_ties, all_or_nothing, rare_large_cells, rare_small_cells)
-
-
-def made_models(kind: Kind, count: int) -> Iterator[tuple[RevealModel, F32]]:
-    """Matrices of one kind with support [-1, 1], and their row sums."""
-    for seed in range(count):
-        cells = np.clip(kind(np.random.default_rng(seed)), -1, 1).astype(np.float32)
-        nothing = np.zeros(ROWS)
-        yield RevealModel(cells.astype(np.float64), np.ones(ROWS), np.ones(TOKENS), nothing, nothing), _row_sums(cells)
-
-
-def _row_sums(cells: F32) -> F32:
-    """Canonical scores: in float64, one token after the other."""
-    return np.asarray(np.cumsum(cells, axis=1, dtype=np.float64)[:, -1], np.float32)
 
 
 def _tallies(

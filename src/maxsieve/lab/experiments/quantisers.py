@@ -8,7 +8,7 @@ does.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,50 +18,20 @@ from maxsieve import _core
 from maxsieve.lab.embedded import F32, Embedded
 from maxsieve.lab.experiment import Experiment, Options
 from maxsieve.lab.metrics.fidelity import overlap
+from maxsieve.lab.quantised import ABSMAX, PERCENTILE, Quantised, limits, quantised
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.lab.source import Source
-from maxsieve.spec import QueryCodes, RevealModel, error_terms, lane_sum, norm_up, quantise_query, sieve, top_k, up32
-from maxsieve.spec.quantiser import TINIEST
+from maxsieve.spec import QueryCodes, RevealModel, error_terms, lane_sum, quantise_query, sieve, top_k
 
 F64 = NDArray[np.float64]
 
 KS = (5, 10, 100)
 QUICK_KS = (5,)
 ALPHA = 0.2
-PERCENTILE = 99.9
-BINS = 1 << 16
 LARGEST_DIM = 1040
 """127^2 * 1040 < 2^24: products of codes add up exactly in float32, in any order."""
-ROWS, QUERY_TOKENS = 1 << 15, 512
+QUERY_TOKENS = 512
 """Of one matrix product."""
-
-ABSMAX, PER_DOCUMENT, PER_CORPUS = "absmax", f"clip at {PERCENTILE} %, document", f"clip at {PERCENTILE} %, corpus"
-
-
-@dataclass(frozen=True)
-class Quantised:
-    """A corpus's codes [tokens, d], where documents begin, and per document the scale, the residual and the norm."""
-
-    codes: NDArray[np.int8]
-    offsets: NDArray[np.int64]
-    scale: F64
-    rho: F64
-    nu: F64
-    clipped: float
-    """The share of values that the codes can't reach."""
-
-    def maxima(self, tokens: NDArray[np.int8]) -> F32:
-        """``max_j <y_t, c_j>`` for every document and query token, [N, T]: whole numbers."""
-        columns = tokens.astype(np.float32).T
-        ends = np.append(self.offsets, len(self.codes))
-        found = np.empty((len(self.offsets), columns.shape[1]), np.float32)
-        first = 0
-        while first < len(found):
-            last = max(first + 1, int(np.searchsorted(ends, ends[first] + ROWS, side="right")) - 1)
-            products = self.codes[ends[first] : ends[last]].astype(np.float32) @ columns
-            np.maximum.reduceat(products, ends[first:last] - ends[first], axis=0, out=found[first:last])
-            first = last
-        return found
 
 
 @dataclass(frozen=True)
@@ -111,54 +81,6 @@ def run(source: Source, options: Options) -> Result:
     )
 
 
-def limits(data: Embedded) -> dict[str, Callable[[F32], float]]:
-    """Each quantiser's largest magnitude, from a document's rows."""
-    common = corpus_percentile(data)
-    return {
-        ABSMAX: lambda rows: float(np.abs(rows).max(initial=0)),
-        PER_DOCUMENT: lambda rows: float(np.percentile(np.abs(rows), PERCENTILE)),
-        PER_CORPUS: lambda _: common,
-    }
-
-
-def corpus_percentile(data: Embedded) -> float:
-    """The least number that so many of all magnitudes stay within, to the 65,536th part of the largest."""
-    largest = max((float(np.abs(rows).max()) for rows in documents(data)), default=0.0)
-    if largest == 0.0:
-        return 0.0
-    counts = np.zeros(BINS, np.int64)
-    for rows in documents(data):
-        bins = np.minimum(np.abs(rows).ravel() * np.float32(BINS / largest), BINS - 1).astype(np.int64)
-        counts += np.bincount(bins, minlength=BINS)
-    below = np.cumsum(counts)
-    return largest * float(np.searchsorted(below, PERCENTILE / 100 * below[-1]) + 1) / BINS
-
-
-def documents(data: Embedded) -> Iterator[F32]:
-    """The documents that have tokens."""
-    state = data.index._snapshot
-    return (np.asarray(state.vectors(int(position)), np.float32) for position in state.searchable)
-
-
-def quantised(data: Embedded, limit: Callable[[F32], float]) -> Quantised:
-    """The corpus in codes of which 127 stands for a document's limit; with `spec.quantiser`'s arithmetic."""
-    codes, lengths, scales, rhos, nus, clipped = [], [], [], [], [], 0
-    for rows in documents(data):
-        m = np.float32(limit(rows))
-        reached = np.zeros(rows.shape, np.float32) if m < TINIEST else rows * (np.float32(127) / m)
-        scales.append(np.float32(0) if m < TINIEST else m / np.float32(127))
-        codes.append(np.clip(np.rint(reached), -127, 127).astype(np.int8))
-        lengths.append(len(rows))
-        wide = rows.astype(np.float64)
-        rhos.append(up32(norm_up(wide - np.float64(scales[-1]) * codes[-1]).max()))
-        nus.append(up32(norm_up(wide).max()))
-        clipped += int((np.abs(rows) > m).sum())
-    flat = np.concatenate([np.zeros((0, data.index.dim), np.int8), *codes])
-    offsets = np.cumsum([0, *lengths])[:-1]
-    scale, rho, nu = (np.array(column, np.float64) for column in (scales, rhos, nus))
-    return Quantised(flat, offsets, scale, rho, nu, clipped / max(1, flat.size))
-
-
 def models(data: Embedded, corpus: Quantised) -> Iterator[tuple[str, RevealModel, F64]]:
     """For every query what the sieve sees of its candidates, and the proxies of their scores."""
     for some in _groups(data.queries):
@@ -182,13 +104,15 @@ def candidate_scores(data: Embedded, query: str, threads: int) -> F32:
 def outcome(model: RevealModel, proxies: F64, scores: F32, k: int) -> Outcome:
     """Both policies on one query; ``scores`` are its candidates' canonical ones."""
     believed = model._replace(eps=np.zeros(len(scores)))
-    (survivors, _, coverage, _), published = sieve(model, k, alpha=ALPHA), sieve(believed, k, alpha=ALPHA)[0]
+    (survivors, rounds, coverage, _), published = sieve(model, k, alpha=ALPHA), sieve(believed, k, alpha=ALPHA)[0]
+    upper = proxies + model.eps
+    complete = bool(rounds) and rounds[-1].revealed == model.x.shape[1]
     return Outcome(
         _overlap(published, scores, k),
         _overlap(survivors, scores, k),
         coverage,
-        len(survivors),
-        rescored(proxies + model.eps, scores, k),
+        rescored(upper[survivors], scores[survivors], k) if complete else len(survivors),
+        rescored(upper, scores, k),
     )
 
 

@@ -94,7 +94,12 @@ def _axes(data: Embedded, options: Options) -> dict[str, Callable[[], Iterator[S
 
     def query_tokens() -> Iterator[Setting]:
         for count in QUERY_TOKENS[1::2] if options.quick else QUERY_TOKENS:
-            yield float(count), replace(data, queries=_long_queries(data, count), _rankings={}), K, 1
+            yield (
+                float(count),
+                replace(data, queries=_long_queries(data, count)),
+                K,
+                1,
+            )
 
     def ks() -> Iterator[Setting]:
         for k in KS[1::2] if options.quick else KS:
@@ -122,7 +127,7 @@ def _axes(data: Embedded, options: Options) -> dict[str, Callable[[], Iterator[S
 def _with_documents(data: Embedded, ids: list[str], change: Callable[[F32], F32]) -> Embedded:
     index = Index.build((change(data.vectors(one)) for one in ids), ids)
     known = {query: [one for one in own if one in index] for query, own in data.exclusions.items()}
-    return replace(data, index=index, exclusions=known, _rankings={})
+    return replace(data, index=index, exclusions=known)
 
 
 def _first_rows(limit: int) -> Callable[[F32], F32]:

@@ -1,0 +1,53 @@
+#include "search/best_first.hpp"
+
+#include <algorithm>
+
+#include "search/rescore.hpp"
+
+namespace maxsieve {
+
+std::vector<int64_t> best_first(const CertifiedBounds& bounds, int64_t k) {
+    // K documents have lower bounds of at least `floor`, so their canonical scores are too, and they stand before any
+    // document whose upper bound is below it: that one is never reached.
+    const double floor = kth_largest(bounds.lower, k);
+    std::vector<int64_t> order;
+    for (size_t i = 0; i < bounds.upper.size(); ++i) {
+        if (bounds.upper[i] >= floor) order.push_back(static_cast<int64_t>(i));
+    }
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+        const double upper_a = bounds.upper[static_cast<size_t>(a)], upper_b = bounds.upper[static_cast<size_t>(b)];
+        return upper_a != upper_b ? upper_a > upper_b : a < b;
+    });
+    return order;
+}
+
+// They are scored in batches for the threads' sake, then replayed in order: the count is that of one at a time.
+Rescored rescore_best_first(const Task& task, const Query& query, std::span<const int64_t> positions,
+                            const CertifiedBounds& bounds, std::span<const int64_t> order, Crew& crew) {
+    Rescorer rescorer(task, {&query, 1}, crew);
+    KLargest best(task.k);
+    std::vector<Scored> scored;
+    const int64_t threads = crew.size();
+    const auto total = static_cast<int64_t>(order.size());
+    for (int64_t first = 0;
+         first < total && bounds.upper[static_cast<size_t>(order[static_cast<size_t>(first)])] >= best.kth();) {
+        const int64_t wanted = std::max(task.k - first, threads == 1 ? int64_t{1} : 4 * threads);
+        const int64_t last = std::min(total, first + wanted);
+        std::vector<int64_t> batch;
+        for (int64_t i = first; i < last; ++i) {
+            batch.push_back(positions[static_cast<size_t>(order[static_cast<size_t>(i)])]);
+        }
+        const std::vector<float> scores = rescorer.scores(batch);
+        for (int64_t i = first; i < last; ++i) {
+            if (bounds.upper[static_cast<size_t>(order[static_cast<size_t>(i)])] < best.kth()) break;
+            const float score = scores[static_cast<size_t>(i - first)];
+            best.push(static_cast<double>(score));
+            scored.push_back({batch[static_cast<size_t>(i - first)], score});
+        }
+        first = last;
+    }
+    const auto count = static_cast<int64_t>(scored.size());
+    return {top_k(std::move(scored), task.k), count, best.kth()};
+}
+
+}  // namespace maxsieve

@@ -1,0 +1,27 @@
+// Best-first rescoring: canonical scores in the order of upper bounds, until the next bound can't reach the K-th best
+// score so far, not even as a tie.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "search/search.hpp"
+#include "search/top_k.hpp"
+
+namespace maxsieve {
+
+// The places, among the bounds, that best-first rescoring can come to, in its order: by falling upper bound, equals by
+// place. There must be at least k bounds.
+std::vector<int64_t> best_first(const CertifiedBounds& bounds, int64_t k);
+
+struct Rescored {
+    std::vector<Scored> hits;
+    int64_t count;  // of documents that were scored, as if one at a time
+    double kth;     // the K-th best score
+};
+
+// Scores the documents at `positions` in the order given.
+Rescored rescore_best_first(const Task& task, const Query& query, std::span<const int64_t> positions,
+                            const CertifiedBounds& bounds, std::span<const int64_t> order, Crew& crew);
+
+}  // namespace maxsieve
