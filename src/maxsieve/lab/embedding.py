@@ -58,7 +58,7 @@ def embed(corpus: Corpus, encoder: Encoder, dims: Sequence[int], *, progress: bo
 
 
 def _opened(corpus: Corpus, encoder: Encoder, dim: int) -> Collection:
-    name = f"{corpus.name}-{corpus.digest[:12]}-nall-qall-{Path(encoder.name).name}-d{dim}"
+    name = f"{corpus.name}-{corpus.digest[:12]}-{Path(encoder.name).name}-d{dim}"
     folder = cache_folder() / "collections" / name
     if not (folder / "collection.json").is_file():
         Collection.create(folder, encoder, dim).close()

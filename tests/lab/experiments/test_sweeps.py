@@ -19,6 +19,7 @@ from maxsieve.lab.sweep import (
     GAMMAS,
     QUICK_ALPHAS,
     TAUS,
+    Point,
     bandit_points,
     baseline_points,
 )
@@ -104,3 +105,10 @@ def test_effectiveness_needs_judgements(tiny_source: Source) -> None:
     bare = replace(tiny_source, _made={0: replace(tiny_source.embedded(), judgements={})})
     with pytest.raises(ValueError, match="needs judgements"):
         effectiveness.run(bare, QUICK)
+
+
+def test_a_coverage_is_filled_by_the_most_careful_setting() -> None:
+    points = [Point(BANDIT, knob, {"q": coverage}, {}) for knob, coverage in ((0.1, 0.21), (0.2, 0.24), (0.3, 0.3))]
+    assert effectiveness.at_coverage(points, 0.2).knob == 0.2
+    assert effectiveness.at_coverage(points, 0.4).knob == 0.3
+    assert effectiveness.at_coverage(points, 0.1).knob == 0.1
