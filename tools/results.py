@@ -6,6 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from maxsieve.lab.charts import draw
 from maxsieve.lab.experiments import SUMMARIES
 from maxsieve.lab.page import markdown_page
 from maxsieve.lab.results import load
@@ -23,7 +24,7 @@ def main(saved: Path, docs: Path) -> None:
     charts.mkdir()
     for result in results:
         for chart in result.charts:
-            shutil.copy(saved / f"{result.stem}-{chart.name}.svg", charts)
+            draw(chart, charts / f"{result.stem}-{chart.name}.svg")
     page = docs / "results.md"
     words = page.read_text(encoding="utf-8").partition(MARK)[0]
     page.write_text(f"{words}{MARK}\n\n{markdown_page(results, charts.name)}", encoding="utf-8")

@@ -9,6 +9,7 @@ from maxsieve.lab.results import Chart, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 COLOURS = ["#1f5fa8", "#d1622b", "#3b8f4f", "#8a4fa3", "#b8860b", "#5f6b73", "#c2477f", "#2a9d9d", "#7a5c3e"]
 """Dark enough on white, and told apart in grey by their order of lightness and by the markers."""
@@ -68,7 +69,10 @@ def _label(chart: Chart, axes: Axes, right: Axes | None) -> None:
     axes.set(title=chart.title, xlabel=chart.x_label, ylabel=chart.y_label)
     if chart.x_scale == "log":  # setting a scale forgets the names of places
         axes.set_xscale("log")
-    axes.set_yscale(chart.y_scale)
+        _plain_numbers(axes.xaxis)
+    if chart.y_scale == "log":
+        axes.set_yscale("log")
+        _plain_numbers(axes.yaxis)
     axes.grid(alpha=0.3)
     axes.set_axisbelow(True)
     handles, labels = axes.get_legend_handles_labels()
@@ -79,6 +83,15 @@ def _label(chart: Chart, axes: Axes, right: Axes | None) -> None:
         handles, labels = handles + more[0], labels + more[1]
     if len(labels) > 1:
         axes.figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+
+
+def _plain_numbers(axis: Axis) -> None:
+    """Ticks at 1, 2, 5, 10, ... with these numbers, not powers of ten."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(NullLocator())
 
 
 def _places(chart: Chart) -> dict[str, int]:
