@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import Bandit, Certified, Exhaustive, Hits, Index, _core
+from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.policies import Policy
 from maxsieve.threads import thread_count
 
@@ -81,6 +82,11 @@ class Embedded:
             hits = self.search(k, Exhaustive(), threads=threads)
             known = self._rankings[k] = {one: to_strings(found) for one, found in hits.items()}
         return {one: ranking[:k] for one, ranking in known.items()}
+
+    def quality(self, answers: Mapping[str, Sequence[str]], measures: Sequence[str]) -> dict[str, dict[str, float]]:
+        """How well answers, ids best first, satisfy the judgements: measure -> query -> value, for judged queries."""
+        judged = {query: self.judgements[query] for query in self.queries if query in self.judgements}
+        return quality({query: ranked(found) for query, found in answers.items()}, judged, measures)
 
     def cells(self, query: F32, *, threads: int | None = None) -> F32:
         """The matrix H [documents, query tokens] of exact cells, documents in the order of ``index.ids``."""

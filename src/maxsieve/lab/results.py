@@ -39,7 +39,7 @@ class Table:
         | 5 | 1.2 |
         | all | - |
         """
-        rules = ["---:" if self._is_numeric(place) else "---" for place in range(len(self.columns))]
+        rules = ["---" if self.is_text(place) else "---:" for place in range(len(self.columns))]
         lines = [[column.name for column in self.columns], *self.text_rows()]
         head, *rest = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
         return "\n".join([head, "|" + "|".join(rules) + "|", *rest])
@@ -50,10 +50,7 @@ class Table:
 
     def is_text(self, place: int) -> bool:
         """Whether a column holds words."""
-        return not self._is_numeric(place)
-
-    def _is_numeric(self, place: int) -> bool:
-        return any(isinstance(row[place], int | float) for row in self.rows)
+        return not any(isinstance(row[place], int | float) for row in self.rows)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import numpy as np
 
 from maxsieve.lab.embedded import Embedded
 from maxsieve.lab.experiment import Experiment, Options
-from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.lab.paper import EFFECTIVENESS
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.lab.source import Source
@@ -71,8 +70,7 @@ def at_coverage(points: list[Point], coverage: float) -> Point:
 
 def _scores(data: Embedded, answers: dict[str, list[str]], k: int) -> list[float]:
     names = [f"{name}@{k}" for name in MEASURES]
-    judgements = {query: data.judgements[query] for query in data.queries if query in data.judgements}
-    found = quality({query: ranked(one[:k]) for query, one in answers.items()}, judgements, names)
+    found = data.quality(answers, names)
     return [float(np.mean(list(found[name].values()))) for name in names]
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from maxsieve.lab.embedded import Embedded
 from maxsieve.lab.experiment import Experiment, Options
-from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.lab.paper import EFFICIENCY
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.lab.source import Source
@@ -51,11 +50,9 @@ def _overlap(truth: dict[str, list[str]]) -> Score:
 
 
 def _quality(data: Embedded, name: str) -> Score:
-    judgements = {query: data.judgements[query] for query in data.queries if query in data.judgements}
-
     def score(answers: dict[str, list[str]], k: int) -> float:
-        run = {query: ranked(found[:k]) for query, found in answers.items()}
-        return float(np.mean(list(quality(run, judgements, [f"{name}@{k}"])[f"{name}@{k}"].values())))
+        measure = f"{name}@{k}"
+        return float(np.mean(list(data.quality(answers, [measure])[measure].values())))
 
     return score
 

@@ -8,7 +8,6 @@ from maxsieve.lab.experiment import Experiment, Options
 from maxsieve.lab.experiments.pareto import cheapest
 from maxsieve.lab.metrics.fidelity import overlap
 from maxsieve.lab.metrics.interval import mean
-from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.lab.source import Source
 from maxsieve.lab.sweep import bandit_points
@@ -39,8 +38,7 @@ def run(source: Source, options: Options) -> Result:
 
 def _row(data: Embedded, options: Options) -> list[Cell]:
     truth = data.truth(10, threads=options.cores)
-    judgements = {query: data.judgements[query] for query in data.queries if query in data.judgements}
-    scores = quality({query: ranked(best) for query, best in truth.items()}, judgements, ["nDCG@10"])["nDCG@10"]
+    scores = data.quality(truth, ["nDCG@10"])["nDCG@10"]
     bandit = data.search(K, Bandit(0.2), threads=options.cores)
     overlaps = [overlap(to_strings(found), truth[query][:K]) for query, found in bandit.items()]
     point = cheapest(bandit_points(data, K, options), truth, K, 0.95)

@@ -11,7 +11,6 @@ from maxsieve import Bandit
 from maxsieve.lab.embedded import F32, Embedded, mean_coverage, to_strings
 from maxsieve.lab.experiment import Experiment, Options
 from maxsieve.lab.metrics.fidelity import overlap
-from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.lab.source import Source
 from maxsieve.text.encoder import unit_rows
@@ -89,12 +88,9 @@ def _mean_overlap(answers: Answers, truth: Answers, k: int) -> float:
 
 
 def _ndcg(data: Embedded, answers: Answers, k: int) -> dict[int, float]:
-    judgements = {query: data.judgements[query] for query in data.queries if query in data.judgements}
-    if not judgements:
-        return {}
     name = f"nDCG@{k}"
-    run = {query: ranked(found[:k]) for query, found in answers.items()}
-    return {k: float(np.mean(list(quality(run, judgements, [name])[name].values())))}
+    values = data.quality(answers, [name])[name]
+    return {k: float(np.mean(list(values.values())))} if values else {}
 
 
 def _table(rows: list[Measured]) -> Table:

@@ -7,7 +7,6 @@ import numpy as np
 from maxsieve.lab.embedded import F32, Embedded
 from maxsieve.lab.experiment import Experiment, Options
 from maxsieve.lab.metrics.interval import difference, mean
-from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.lab.source import Source
 from maxsieve.text import BM25, load_encoder
@@ -36,15 +35,11 @@ def run(source: Source, options: Options) -> Result:
 
 
 def _result(data: Embedded, runs: dict[str, dict[str, list[str]]]) -> Result:
-    judgements = {query: data.judgements[query] for query in data.queries if query in data.judgements}
     scores = {}
     for name, answers in runs.items():
-        kept = {
-            query: [one for one in found if one not in data.exclusions.get(query, [])]
-            for query, found in answers.items()
-        }
-        found = quality({query: ranked(one[:DEPTH]) for query, one in kept.items()}, judgements, [MEASURE])[MEASURE]
-        scores[name] = [found[query] for query in judgements]
+        unwanted = {query: data.exclusions.get(query, []) for query in answers}
+        kept = {query: [one for one in found if one not in unwanted[query]] for query, found in answers.items()}
+        scores[name] = list(data.quality(kept, [MEASURE])[MEASURE].values())
     lexical, single = list(scores)[:2]
     rows: list[list[Cell]] = []
     for name, values in scores.items():
@@ -58,8 +53,8 @@ def _result(data: Embedded, runs: dict[str, dict[str, list[str]]]) -> Result:
     return Result(
         "retrieval",
         data.name,
-        f"{MEASURE} over {len(judgements)} queries, with 95 % bootstrap intervals; documents that a query must not "
-        "find (itself) are left out.",
+        f"{MEASURE} over {len(scores[lexical])} queries, with 95 % bootstrap intervals; documents that a query must "
+        "not find (itself) are left out.",
         [Table(f"{MEASURE}", columns, rows)],
         remarks=[f"Late interaction at its best, {best:.3f}, is {' and '.join(words)}."],
     )
