@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from maxsieve import Certified, Exhaustive, Index, _core
 from maxsieve.lab.embedded import F32, Embedded, to_strings
+from maxsieve.lab.exact_cells import exact_model, norm_bounds
 from maxsieve.lab.experiment import Experiment, Options
 from maxsieve.lab.made_cells import KINDS, ROWS, TOKENS, WINNERS, made_models, row_sums
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
 from maxsieve.lab.source import Source
 from maxsieve.policies import Radius
-from maxsieve.spec import RevealModel, error_terms, norm_up, quantise_query, sieve, top_k, up32
+from maxsieve.spec import RevealModel, sieve, top_k
 
 F64 = NDArray[np.float64]
 
@@ -119,23 +120,12 @@ def sampled(data: Embedded, count: int) -> Embedded:
 
 def real_models(data: Embedded, options: Options) -> Iterator[tuple[RevealModel, F32]]:
     """For each query what `spec.reveal_exact` makes of its candidates, with their scores."""
-    nu = np.array(
-        [up32(norm_up(data.vectors(str(one)).astype(np.float64)).max()) for one in data.index.ids], np.float64
-    )
+    nu = norm_bounds(data)
     for query, rows in data.queries.items():
         excluded = set(data.exclusions.get(query, []))
         kept = [place for place, one in enumerate(data.index.ids) if one not in excluded]
         cells = data.cells(rows, threads=options.cores)[kept]
         yield exact_model(rows, cells, nu[kept]), row_sums(cells)
-
-
-def exact_model(query: F32, cells: F32, nu: F64) -> RevealModel:
-    """`spec.reveal_exact`, from cells that are known."""
-    y = quantise_query(query)
-    terms = error_terms(y._replace(code_norm=np.zeros(len(query)), eta=np.zeros(len(query))))
-    eps = (nu * terms.on_nu + terms.constant) * (1.0 + 2.0**-38)
-    b = y.norm * nu.max(initial=0.0) * (1.0 + 2.0**-38)
-    return RevealModel(cells.astype(np.float64), np.ones(len(cells)), b, eps, eps)
 
 
 def _tallies(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from maxsieve import Bandit
-from maxsieve.lab.embedded import F32, Embedded
+from maxsieve.lab.embedded import Embedded
+from maxsieve.lab.exact_cells import exact_model, norm_bounds
 from maxsieve.lab.experiment import Experiment, Options
 from maxsieve.lab.metrics.fidelity import overlap
 from maxsieve.lab.metrics.interval import difference, mean
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.lab.source import Source
-from maxsieve.spec.bandit import RevealModel, sieve
+from maxsieve.spec.bandit import sieve
 
 KS = (5, 100)
 ALPHAS = (0.1, 0.2, 0.3, 0.5, 1.0)
@@ -23,13 +24,14 @@ def run(source: Source, options: Options) -> Result:
     data = source.embedded().first(options.count or QUERIES)
     ks = [k for k in KS if k < len(data.index)]
     ids = [str(one) for one in data.index.ids]
+    nu = norm_bounds(data)
     found: dict[tuple[int, float], list[tuple[float, float, float, float]]] = {}
     with options.bar("simulating", len(data.queries)) as advance:
         for seed, (query, rows) in enumerate(data.queries.items()):
             cells = data.cells(rows, threads=options.cores)
             own = data.exclusions.get(query, [])
             places = [place for place, one in enumerate(ids) if one not in own and cells[place, 0] > -np.inf]
-            model = _exact(rows, cells[places])
+            model = exact_model(rows, cells[places], nu[places])
             scores = cells[places].astype(np.float64).sum(axis=1)
             names = [ids[place] for place in places]
             for k in ks:
@@ -49,13 +51,6 @@ def run(source: Source, options: Options) -> Result:
                     found.setdefault((k, alpha), []).append((simulated, engine, coverage, hits.report.coverage))
             advance(1)
     return _result(data, found)
-
-
-def _exact(query: F32, cells: F32) -> RevealModel:
-    """Exact cells, with the support of unit vectors: [-|q_t|, |q_t|]."""
-    documents = len(cells)
-    norms = np.linalg.norm(query.astype(np.float64), axis=1)
-    return RevealModel(cells.astype(np.float64), np.ones(documents), norms, np.zeros(documents), np.zeros(documents))
 
 
 def _result(data: Embedded, found: dict[tuple[int, float], list[tuple[float, float, float, float]]]) -> Result:
