@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import maxsieve as ms
+from maxsieve.common.threads import thread_count
 from maxsieve.lab.facts import cpu, system, total_bytes, versions
-from maxsieve.threads import thread_count
 
 PACKAGES = ("numpy", "colbandit", "maxsim-cpu", "numkong", "torch", "sentence-transformers", "pylate", "qdrant-client")
 

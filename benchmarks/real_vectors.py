@@ -14,7 +14,7 @@ import numpy as np
 
 import beir
 import minilm
-from maxsieve.text.cache import cache_folder, once
+from maxsieve.common.cache import cache_folder, once
 from maxsieve.text.encoder import unit_rows
 from maxsieve.text.projection import fit_projection
 from minilm import F32, I64

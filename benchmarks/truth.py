@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from maxsieve.text.cache import cache_folder, once
+from maxsieve.common.cache import cache_folder, once
 from shapes import Shape
 
 F64 = npt.NDArray[np.float64]

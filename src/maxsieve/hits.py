@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
-from maxsieve._checks import as_count
+from maxsieve.common.checks import as_count
 from maxsieve.ids import Id
-from maxsieve.snapshot import Snapshot
+from maxsieve.storage.snapshot import Snapshot
 
 
 class Round(NamedTuple):

@@ -12,22 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
-from maxsieve._checks import as_count
 from maxsieve.arrays import MAX_DIM, Documents, read_documents, to_query, with_dim
 from maxsieve.candidates import Candidates, per_query, read_candidates, read_exclude, select
+from maxsieve.common.checks import as_count
+from maxsieve.common.progress import progress_bar
+from maxsieve.common.threads import thread_count
 from maxsieve.errors import ClosedIndexError
 from maxsieve.hits import Hits, to_hits
 from maxsieve.ids import Id, positions_of, to_id, to_ids
 from maxsieve.policies import CERTIFIED, MANY, Knobs, Policy, to_knobs
-from maxsieve.progress import progress_bar
-from maxsieve.segments import SegmentBuilder, Similarity, Store
-from maxsieve.snapshot import Snapshot
 from maxsieve.storage.directory import Directory
 from maxsieve.storage.disk import DiskStore
 from maxsieve.storage.memory import MemoryStore
 from maxsieve.storage.records import to_records
+from maxsieve.storage.segments import SegmentBuilder, Similarity, Store
+from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.store import IndexStore
-from maxsieve.threads import thread_count
 
 
 class Index:

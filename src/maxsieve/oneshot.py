@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve.arrays import describe_invalid, is_array, read_documents, to_float32, to_matrix, to_numpy, to_query
+from maxsieve.common.threads import thread_count
 from maxsieve.hits import Hits
 from maxsieve.index import Index
 from maxsieve.policies import Policy
-from maxsieve.segments import to_offsets
-from maxsieve.threads import thread_count
+from maxsieve.storage.segments import to_offsets
 
 
 def maxsim(

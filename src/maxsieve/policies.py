@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Literal, TypeAlias, get_args
 
-from maxsieve._checks import as_count
+from maxsieve.common.checks import as_count
 
 Radius: TypeAlias = Literal["paper", "serfling"]
 

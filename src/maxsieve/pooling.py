@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
-from maxsieve._checks import as_count
 from maxsieve.arrays import describe_invalid, to_float32, to_matrix
+from maxsieve.common.checks import as_count
 
 F32 = NDArray[np.float32]
 

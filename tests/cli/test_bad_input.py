@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import CommandLine
-from maxsieve.cli.inputs import BadRecord, Fields, Intake, Source
+from maxsieve.text.inputs import BadRecord, Fields, Intake, Source
 
 GOOD = b'{"id": "a", "text": "red fox"}\n'
 

@@ -7,7 +7,7 @@ import pytest
 
 import maxsieve as ms
 from long_form import scaled
-from maxsieve.threads import thread_count
+from maxsieve.common.threads import thread_count
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ except ImportError:
     atheris = None
 
 if atheris is not None and __name__ == "__main__":
-    with atheris.instrument_imports(include=["maxsieve.storage", "maxsieve.index", "maxsieve.snapshot"]):
+    with atheris.instrument_imports(include=["maxsieve.storage", "maxsieve.index", "maxsieve.storage.snapshot"]):
         import maxsieve  # noqa: F401
 
 from maxsieve.errors import MaxsieveError

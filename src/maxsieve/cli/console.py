@@ -41,12 +41,3 @@ def emit(answer: Any) -> None:
 def shows_progress(wanted: bool | None) -> bool:
     """Whether to draw progress bars: as asked, else if standard error is a terminal."""
     return sys.stderr.isatty() if wanted is None else wanted
-
-
-def printable(text: str) -> str:
-    r"""The text without what could steer a terminal; the same number of characters.
-
-    >>> printable("a\x1b[31mb\nc")
-    'a [31mb c'
-    """
-    return text if text.isprintable() else "".join(letter if letter.isprintable() else " " for letter in text)

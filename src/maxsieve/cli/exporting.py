@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxsieve.cli.console import emit, say, shows_progress
-from maxsieve.cli.inputs.source import STDIN
 from maxsieve.cli.opening import open_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
-from maxsieve.progress import progress_bar
+from maxsieve.common.progress import progress_bar
+from maxsieve.text.inputs.source import STDIN
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection
@@ -51,7 +51,7 @@ def export(
         elif target == STDIN:
             _write_texts(found, lambda line: print(line), progress=False)
         else:
-            from maxsieve.exchange.files import replacing
+            from maxsieve.common.files import replacing
 
             with replacing(target) as file:
                 _write_texts(found, lambda line: file.write(f"{line}\n".encode()), progress=shows_progress(progress))

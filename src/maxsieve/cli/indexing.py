@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maxsieve.cli.console import say
-from maxsieve.cli.inputs import STDIN, Fields, Format, Intake, Source
 from maxsieve.cli.opening import is_collection, open_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress, StoreName
 from maxsieve.cli.taking_in import take_in
+from maxsieve.text.inputs import STDIN, Fields, Format, Intake, Source
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from maxsieve.cli.console import emit, shows_progress
-from maxsieve.cli.inputs.lines import decoded, numbered
-from maxsieve.cli.inputs.source import STDIN, opened
 from maxsieve.cli.opening import bytes_text, id_reader, open_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
+from maxsieve.text.inputs.lines import decoded, numbered
+from maxsieve.text.inputs.source import STDIN, opened
 
 
 def register(app: typer.Typer) -> None:

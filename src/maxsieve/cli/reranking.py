@@ -9,9 +9,9 @@ import typer
 
 from maxsieve.cli import options
 from maxsieve.cli.console import Output, emit, say
-from maxsieve.cli.inputs import STDIN, Fields, Format, Intake, Record, Source
 from maxsieve.cli.show import show_answer, to_plain
 from maxsieve.policies import Policy
+from maxsieve.text.inputs import STDIN, Fields, Format, Intake, Record, Source
 
 if TYPE_CHECKING:
     from maxsieve.text import Encoder, TextHits

@@ -9,8 +9,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from maxsieve.cli.console import emit, say, shows_progress
-from maxsieve.cli.inputs import Intake, Record
 from maxsieve.cli.opening import describe_size, id_reader
+from maxsieve.text.inputs import Intake, Record
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection

@@ -6,10 +6,12 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from maxsieve.common.files import PathLike, replacing
+from maxsieve.common.optional import optional
 from maxsieve.exchange.batches import damaged, from_batches, ids_in, schema_of, to_batch
 from maxsieve.exchange.chunks import TokenVectorChunks
 from maxsieve.exchange.columns import choose_columns
-from maxsieve.exchange.files import PathLike, naming, optional, replacing
+from maxsieve.exchange.files import naming_content_errors
 from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.sidecars import given_ids
 from maxsieve.exchange.vectors import TokenVectors
@@ -55,7 +57,7 @@ def stream_arrow(
     ...     stream_arrow(f"{folder}/it.arrow").build().tokens
     3
     """
-    with naming(path, *damaged()):
+    with naming_content_errors(path, *damaged()):
         schema, _ = _open(path)
         columns = choose_columns(schema, column, id_column, dim)
     known = given_ids(ids)
@@ -72,7 +74,7 @@ def write_arrow(vectors: Writable, path: PathLike) -> None:
     """
     pa = optional("pyarrow", "arrow")
     source = outgoing(vectors)
-    with naming(path, pa.ArrowException), replacing(path) as file:
+    with naming_content_errors(path, pa.ArrowException), replacing(path) as file:
         blocks: Iterable[TokenVectors] = source.blocks()
         if isinstance(vectors, TokenVectors) and vectors.rows.dtype == source.dtype and source.tokens <= MOST_TOKENS:
             blocks = [vectors]
@@ -82,7 +84,7 @@ def write_arrow(vectors: Writable, path: PathLike) -> None:
 
 
 def _batches(path: PathLike) -> Iterator[Any]:
-    with naming(path, *damaged()):
+    with naming_content_errors(path, *damaged()):
         _, batches = _open(path)
         yield from batches
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.common.files import PathLike
+from maxsieve.common.optional import optional
 from maxsieve.exchange.columns import ID, VECTORS, Columns
-from maxsieve.exchange.files import PathLike, naming, optional
+from maxsieve.exchange.files import naming_content_errors
 from maxsieve.exchange.lists import ids_of, vectors_of
 from maxsieve.exchange.outgoing import Outgoing
 from maxsieve.exchange.vectors import TokenVectors
@@ -29,7 +31,7 @@ def from_batches(batches: Iterable[Any], columns: Columns, path: PathLike) -> It
     """
     dim, first = columns.dim, 0
     waiting: list[NDArray[np.int64]] = []
-    with naming(path, *damaged()):
+    with naming_content_errors(path, *damaged()):
         for batch in batches:
             batch.validate(full=True)  # offsets of a damaged file may point anywhere
             rows, lengths = vectors_of(batch.column(columns.vectors), dim, first)
@@ -51,7 +53,7 @@ def ids_in(batches: Iterable[Any], columns: Columns, path: PathLike) -> list[Id]
     if columns.id is None:
         return None
     ids: list[Id] = []
-    with naming(path, *damaged()):
+    with naming_content_errors(path, *damaged()):
         for batch in batches:
             batch.validate(full=True)
             ids += ids_of(batch.column(columns.id), len(ids))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxsieve.exchange.files import optional
+from maxsieve.common.optional import optional
 
 VECTORS, ID = "vectors", "id"
 """The names under which they are written."""

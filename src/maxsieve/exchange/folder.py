@@ -9,9 +9,11 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from maxsieve.common.files import PathLike, replacing, replacing_folder
+from maxsieve.common.optional import optional
 from maxsieve.exchange.chunkfiles import IDS, find_chunks, find_ids
 from maxsieve.exchange.chunks import TokenVectorChunks
-from maxsieve.exchange.files import PathLike, naming, optional, replacing, replacing_folder
+from maxsieve.exchange.files import naming_content_errors
 from maxsieve.exchange.header import write_header
 from maxsieve.exchange.npy import read_npy
 from maxsieve.exchange.outgoing import Writable, outgoing
@@ -80,7 +82,7 @@ def write_folder(vectors: Writable, path: PathLike, *, style: Style = "pylate", 
         raise ValueError(f"style must be {' or '.join(map(repr, get_args(Style)))}, not {style!r}")
     torch = optional("torch", "torch") if style == "colbert" else None
     source = outgoing(vectors)
-    with naming(path), replacing_folder(path) as folder:
+    with naming_content_errors(path), replacing_folder(path) as folder:
         for i, block in enumerate(source.blocks(chunk_bytes)):
             if torch is not None:
                 with replacing(folder / f"{i}.pt") as file:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from maxsieve.common.files import PathLike
 from maxsieve.exchange.arrow import read_arrow, stream_arrow, write_arrow
 from maxsieve.exchange.chunks import TokenVectorChunks
-from maxsieve.exchange.files import PathLike
 from maxsieve.exchange.folder import read_folder, stream_folder, write_folder
 from maxsieve.exchange.npy import read_npy, write_npy
 from maxsieve.exchange.npz import read_npz, write_npz

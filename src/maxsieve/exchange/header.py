@@ -9,7 +9,8 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from maxsieve.exchange.files import PathLike, array_at, map_file, naming
+from maxsieve.common.files import PathLike
+from maxsieve.exchange.files import array_at, map_file, naming_content_errors
 
 READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
 
@@ -59,7 +60,7 @@ def write_header(file: BinaryIO, dtype: np.dtype[Any], shape: tuple[int, ...]) -
 
 def load_array(path: PathLike) -> NDArray[Any]:
     """The array of a ``.npy`` file, mapped."""
-    with naming(path, EOFError):
+    with naming_content_errors(path, EOFError):
         with open(path, "rb") as file:
             header = read_header(file)
         return map_array(map_file(path), header, header.nbytes)

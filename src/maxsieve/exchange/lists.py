@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.arrays import FloatArray
+from maxsieve.common.optional import optional
 from maxsieve.exchange.columns import is_list
-from maxsieve.exchange.files import optional
 from maxsieve.ids import Id, to_ids
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from maxsieve.exchange.files import PathLike, naming, replacing
+from maxsieve.common.files import PathLike, replacing
+from maxsieve.exchange.files import naming_content_errors
 from maxsieve.exchange.header import load_array, write_header
 from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.sidecars import (
@@ -44,7 +45,7 @@ def read_npy(path: PathLike, *, lengths: Any = None, ids: Any = None) -> TokenVe
         lengths = lengths_beside(path)
     if ids is None:
         ids = ids_beside(beside(path, IDS))
-    with naming(path):
+    with naming_content_errors(path):
         return TokenVectors(rows, lengths, ids)
 
 
@@ -62,7 +63,7 @@ def write_npy(vectors: Writable, path: PathLike) -> None:
     """
     source = outgoing(vectors)
     lengths_path, ids_path = beside(path, LENGTHS[0]), beside(path, IDS)
-    with naming(path), ExitStack() as files:  # left in reverse: rows, ids, lengths
+    with naming_content_errors(path), ExitStack() as files:  # left in reverse: rows, ids, lengths
         lengths_file = files.enter_context(replacing(lengths_path))
         ids_file = None if source.ids is None else files.enter_context(replacing(ids_path))
         rows_file = files.enter_context(replacing(path))

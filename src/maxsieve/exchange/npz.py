@@ -13,7 +13,8 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.exchange.files import PathLike, map_file, naming, replacing
+from maxsieve.common.files import PathLike, replacing
+from maxsieve.exchange.files import map_file, naming_content_errors
 from maxsieve.exchange.header import Header, map_array, read_header, write_header
 from maxsieve.exchange.names import Names, choose, no_lengths
 from maxsieve.exchange.outgoing import Writable, outgoing
@@ -53,7 +54,7 @@ def read_npz(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Nam
     ['a', 'b']
     """
     lengths, ids = given_lengths(lengths), given_ids(ids)
-    with open(path, "rb") as file, naming(path, *DAMAGED), zipfile.ZipFile(file) as archive:
+    with open(path, "rb") as file, naming_content_errors(path, *DAMAGED), zipfile.ZipFile(file) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         rows, lengths_name, ids_name = choose(members, names)
         if lengths is None:
@@ -81,7 +82,11 @@ def write_npz(vectors: Writable, path: PathLike) -> None:
         nonlocal lengths
         lengths = source.put(write)
 
-    with naming(path), replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with (
+        naming_content_errors(path),
+        replacing(path) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
+    ):
         ids = None if source.ids is None else _id_array(source.ids)
         _store(archive, file, "rows", source.dtype, (source.tokens, source.dim), put_rows)
         for name, array in (("lengths", lengths), ("ids", ids)):

@@ -8,10 +8,12 @@ from itertools import count
 from typing import Any
 
 from maxsieve.arrays import FloatArray
+from maxsieve.common.files import PathLike, replacing
+from maxsieve.common.optional import optional
 from maxsieve.exchange.batches import damaged, from_batches, ids_in, schema_of, to_batch
 from maxsieve.exchange.chunks import TokenVectorChunks
 from maxsieve.exchange.columns import Columns, choose_columns
-from maxsieve.exchange.files import PathLike, naming, optional, replacing
+from maxsieve.exchange.files import naming_content_errors
 from maxsieve.exchange.outgoing import BLOCK_BYTES, Writable, outgoing
 from maxsieve.exchange.sidecars import given_ids
 from maxsieve.exchange.vectors import TokenVectors
@@ -45,7 +47,7 @@ def stream_parquet(
     ...     stream_parquet(f"{folder}/it.parquet").build().tokens
     3
     """
-    with naming(path, *damaged()), _open(path) as file:
+    with naming_content_errors(path, *damaged()), _open(path) as file:
         columns = choose_columns(file.schema_arrow, column, id_column, dim)
     known = given_ids(ids)
     if known is None and columns.id is not None:
@@ -77,7 +79,7 @@ def write_parquet(vectors: Writable, path: PathLike) -> None:
     """
     pa, pq = optional("pyarrow", "arrow"), optional("pyarrow.parquet", "arrow")
     source = outgoing(vectors)
-    with naming(path, pa.ArrowException), replacing(path) as file:
+    with naming_content_errors(path, pa.ArrowException), replacing(path) as file:
         options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
         with pq.ParquetWriter(file, schema_of(source), **options) as writer:
             for block in source.blocks():
@@ -89,7 +91,7 @@ def _pieces(path: PathLike, columns: Columns) -> Iterator[TokenVectors]:
 
 
 def _batches(path: PathLike, names: list[str]) -> Iterator[Any]:
-    with naming(path, *damaged()), _open(path) as file:
+    with naming_content_errors(path, *damaged()), _open(path) as file:
         documents = file.metadata.num_rows
         groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
         size = sum(group.total_byte_size for group in groups)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from maxsieve.arrays import FloatArray
+from maxsieve.common.files import PathLike
+from maxsieve.common.optional import optional
 from maxsieve.exchange.bfloat16 import bfloat16_rows
-from maxsieve.exchange.files import PathLike, naming, optional
+from maxsieve.exchange.files import naming_content_errors
 from maxsieve.exchange.names import Names, choose
 from maxsieve.exchange.sidecars import IDS, beside, find_lengths, given_ids, given_lengths, ids_beside, lengths_beside
 from maxsieve.exchange.vectors import TokenVectors
@@ -33,7 +35,7 @@ def read_pt(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Name
     if ids is None:
         ids = ids_beside(beside(path, IDS))
     loaded = load(path)
-    with naming(path):
+    with naming_content_errors(path):
         if isinstance(loaded, dict):
             rows_name, lengths_name, ids_name = choose([key for key in loaded if isinstance(key, str)], names)
             if lengths is None and lengths_name is not None:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.common.files import PathLike, replacing
 from maxsieve.exchange.bfloat16 import bfloat16_rows
-from maxsieve.exchange.files import Mapped, PathLike, array_at, map_file, naming, replacing
+from maxsieve.exchange.files import Mapped, array_at, map_file, naming_content_errors
 from maxsieve.exchange.names import IDS, Names, choose, no_lengths
 from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.sidecars import dump_list, given_ids, given_lengths
@@ -50,7 +51,7 @@ def read_safetensors(
     """
     lengths, ids = given_lengths(lengths), given_ids(ids)
     data = map_file(path)
-    with naming(path):
+    with naming_content_errors(path):
         header, start = _read_header(data)
         metadata = header.pop("__metadata__", None) or {}
         rows, lengths_name, ids_name = choose(header, names)
@@ -84,7 +85,7 @@ def write_safetensors(vectors: Writable, path: PathLike) -> None:
     if int_ids:
         tensors["ids"] = (np.dtype("<i8"), (source.count,))
     tensors["rows"] = (source.dtype, (source.tokens, source.dim))
-    with naming(path), replacing(path) as file:
+    with naming_content_errors(path), replacing(path) as file:
         metadata = None if int_ids or source.ids is None else dump_list(source.ids).decode("ascii")
         head = _make_header(tensors, metadata)
         file.write(head)

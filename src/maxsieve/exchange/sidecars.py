@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.exchange.files import PathLike, naming
+from maxsieve.common.files import PathLike
+from maxsieve.exchange.files import naming_content_errors
 from maxsieve.exchange.header import load_array
 from maxsieve.ids import Id, to_ids
 
@@ -57,7 +58,7 @@ def load_lengths(path: PathLike) -> NDArray[Any]:
 
 def load_ids(path: PathLike) -> list[Id]:
     """Ids from a JSON list."""
-    with naming(path):
+    with naming_content_errors(path):
         return to_ids(load_list(path), "ids")
 
 

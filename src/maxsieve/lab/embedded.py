@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import Bandit, Certified, Exhaustive, Hits, Index, _core
+from maxsieve.common.threads import thread_count
 from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.policies import Policy
-from maxsieve.threads import thread_count
 
 F32 = NDArray[np.float32]
 

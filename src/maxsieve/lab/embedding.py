@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
+from maxsieve.common.cache import cache_folder
+from maxsieve.common.progress import progress_bar
 from maxsieve.lab.corpora.corpus import Corpus
-from maxsieve.progress import progress_bar
 from maxsieve.text import Collection, Encoder
-from maxsieve.text.cache import cache_folder
 from maxsieve.text.encoder import F32
 
 CHUNK = 500

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from maxsieve.common.progress import progress_bar
+from maxsieve.common.threads import thread_count
 from maxsieve.lab.results import Result
 from maxsieve.lab.source import Source
-from maxsieve.progress import progress_bar
-from maxsieve.threads import thread_count
 
 
 @dataclass(frozen=True)

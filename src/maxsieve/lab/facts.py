@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from maxsieve import isa
-from maxsieve.threads import thread_count
+from maxsieve.common.threads import thread_count
 
 PACKAGES = ("numpy", "onnxruntime", "tokenizers", "sentence-transformers", "torch", "scipy", "matplotlib")
 """What takes part in an experiment, besides maxsieve itself."""

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from maxsieve import Bandit, Certified
-from maxsieve._checks import as_count
+from maxsieve.common.checks import as_count
 from maxsieve.lab.embedded import Embedded, mean_coverage, mean_rescored, to_strings
 from maxsieve.lab.experiment import Options
 from maxsieve.lab.lower_bound import best_share, lower_bound

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.common.files import naming_os_errors
 from maxsieve.errors import DamagedIndexError, MaxsieveError
-from maxsieve.storage.files import naming
 
 MAGIC = b"MAXSIEVE"
 VERSION = 1
@@ -70,7 +70,7 @@ class BlockWriter:
 
     def write(self, name: str, dtype: str, columns: int, pieces: Iterable[NDArray[Any]]) -> None:
         """Writes a block, piece by piece, so that no more than a piece need be in memory."""
-        with naming(self._temporary):
+        with naming_os_errors(self._temporary):
             offset = max(HEADER_BYTES, -(-self._file.tell() // ALIGN) * ALIGN)
             self._file.write(bytes(offset - self._file.tell()))
             crc = 0
@@ -82,7 +82,7 @@ class BlockWriter:
 
     def commit(self) -> None:
         """Writes the header, flushes everything to the disk and renames."""
-        with naming(self._temporary):
+        with naming_os_errors(self._temporary):
             size = self._file.tell()
             self._file.seek(0)
             self._file.write(pack_header(self._blocks, size))
@@ -108,7 +108,7 @@ class BlockFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with naming(path), open(path, "rb") as file:
+        with naming_os_errors(path), open(path, "rb") as file:
             self.nbytes = os.fstat(file.fileno()).st_size
             if self.nbytes < HEADER_BYTES:
                 raise self._damaged(f"has {self.nbytes} bytes, fewer than a header")

@@ -16,17 +16,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.common.files import sync_folder
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.ids import Id
-from maxsieve.segments import Similarity, Store
 from maxsieve.storage.blocks import BlockFile, BlockWriter
-from maxsieve.storage.files import sync_folder
 from maxsieve.storage.lock import NAME as LOCK_NAME
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.manifest import FILE_NAME, Manifest, Part, read_manifest, write_manifest
 from maxsieve.storage.manifest import NAME as MANIFEST_NAME
 from maxsieve.storage.records import Records, write_records
 from maxsieve.storage.segment_file import MappedSegment, Source, map_segment, write_segment
+from maxsieve.storage.segments import Similarity, Store
 
 ATTEMPTS = 20
 

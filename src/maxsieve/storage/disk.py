@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.common.progress import progress_bar
 from maxsieve.ids import Id, positions_of
-from maxsieve.progress import progress_bar
-from maxsieve.segments import Segment
-from maxsieve.snapshot import Snapshot
 from maxsieve.storage.directory import Directory, MappedPart
 from maxsieve.storage.manifest import Part
 from maxsieve.storage.positions import JoinedIds, Positions, starts_of
 from maxsieve.storage.segment_file import Source
+from maxsieve.storage.segments import Segment
+from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.store import Addition, check_new, closed
 
 SMALL_BYTES = 4 << 20

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from maxsieve.common.files import naming_os_errors
 from maxsieve.errors import IndexLockedError
-from maxsieve.storage.files import naming
 
 NAME = "lock"
 _held: set[int] = set()
@@ -38,7 +38,7 @@ def _open(folder: Path) -> int:
 
 def _take(folder: Path, handle: int) -> None:
     try:
-        with naming(folder / NAME):
+        with naming_os_errors(folder / NAME):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         holder = os.pread(handle, 64, 0).decode("ascii", "replace").strip() or "unknown"

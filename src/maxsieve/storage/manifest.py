@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from maxsieve.arrays import MAX_DIM
+from maxsieve.common.files import naming_os_errors
 from maxsieve.errors import DamagedIndexError, MaxsieveError
-from maxsieve.segments import Similarity, Store
-from maxsieve.storage.files import naming
+from maxsieve.storage.segments import Similarity, Store
 
 NAME = "manifest.json"
 FORMAT = "maxsieve index"
@@ -119,7 +119,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     content["parts"] = [asdict(part) for part in manifest.parts]
     content["checksum"] = _checksum(content)
     temporary = folder / (NAME + ".tmp")
-    with naming(temporary), open(temporary, "wb") as file:
+    with naming_os_errors(temporary), open(temporary, "wb") as file:
         file.write(json.dumps(content, indent=1).encode())
         file.flush()
         os.fsync(file.fileno())

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from maxsieve.ids import Id, positions_of
-from maxsieve.segments import Segment, merge_small
-from maxsieve.snapshot import Snapshot
+from maxsieve.storage.segments import Segment, merge_small
+from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.store import Addition, check_new, closed
 
 

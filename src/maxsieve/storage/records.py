@@ -16,8 +16,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from maxsieve.common.files import naming_os_errors
 from maxsieve.errors import DamagedIndexError
-from maxsieve.storage.files import naming
 
 SCHEMA = "CREATE TABLE records (position INTEGER PRIMARY KEY, record TEXT NOT NULL)"
 BATCH = 1000
@@ -41,7 +41,7 @@ def write_records(path: Path, records: Iterable[tuple[int, str]]) -> int | None:
     except sqlite3.OperationalError as problem:
         code = errno.ENOSPC if "full" in str(problem) else errno.EIO
         raise OSError(code, f"can't write: {problem}", os.fspath(temporary)) from problem
-    with naming(temporary), open(temporary, "rb+") as file:
+    with naming_os_errors(temporary), open(temporary, "rb+") as file:
         os.fsync(file.fileno())
         crc = _crc(iter(lambda: file.read(1 << 20), b""))
     os.replace(temporary, path)
@@ -76,7 +76,7 @@ class Records:
 
     def __init__(self, path: Path, crc: int, documents: int) -> None:
         self.path, self._crc, self._documents = path, crc, documents
-        with naming(path), open(path, "rb") as file:
+        with naming_os_errors(path), open(path, "rb") as file:
             if not os.fstat(file.fileno()).st_size:
                 raise DamagedIndexError(f"{path} is empty")
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from maxsieve import _core
 from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id
-from maxsieve.segments import Segment, Store, to_offsets
 from maxsieve.storage.blocks import BlockFile, BlockWriter
 from maxsieve.storage.id_column import IntColumn, StrColumn, read_ids, write_ids
+from maxsieve.storage.segments import Segment, Store, to_offsets
 
 PIECE_BYTES = 16 << 20
 """What a merge holds in memory of each block at a time."""

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from maxsieve.errors import ClosedIndexError
 from maxsieve.ids import Id, find_duplicate
-from maxsieve.segments import Segment
-from maxsieve.snapshot import Snapshot
+from maxsieve.storage.segments import Segment
+from maxsieve.storage.snapshot import Snapshot
 
 
 @dataclass

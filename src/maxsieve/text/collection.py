@@ -11,16 +11,16 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any
 
-from maxsieve._checks import as_count
 from maxsieve.arrays import MAX_DIM
+from maxsieve.common.checks import as_count
+from maxsieve.common.progress import progress_bar
 from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id
 from maxsieve.index import Index
 from maxsieve.oneshot import rerank
 from maxsieve.policies import Policy
-from maxsieve.progress import progress_bar
-from maxsieve.segments import Store
 from maxsieve.storage.lock import writer_lock
+from maxsieve.storage.segments import Store
 from maxsieve.text.adding import Added, add_documents, worth_merging
 from maxsieve.text.creating import INDEX, create_folder
 from maxsieve.text.documents import check_text, count_texts, read_documents

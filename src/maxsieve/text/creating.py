@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from maxsieve.errors import MaxsieveError
 from maxsieve.index import Index
-from maxsieve.segments import Store
 from maxsieve.storage.lock import NAME as LOCK
 from maxsieve.storage.lock import writer_lock
+from maxsieve.storage.segments import Store
 from maxsieve.text.record import NAME, PROJECTION, Record, write_projection, write_record
 
 INDEX = "index"

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from maxsieve._checks import as_count
-from maxsieve.exchange.files import optional
+from maxsieve.common.checks import as_count
+from maxsieve.common.optional import optional
 from maxsieve.ids import Id
-from maxsieve.snapshot import Snapshot
+from maxsieve.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from maxsieve.text.collection import Collection

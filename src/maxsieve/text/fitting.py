@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.progress import progress_bar
+from maxsieve.common.progress import progress_bar
 from maxsieve.text.adding import batches
 from maxsieve.text.documents import check_text
 from maxsieve.text.encoder import Encoder

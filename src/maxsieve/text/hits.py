@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve._checks import as_count
+from maxsieve.common.checks import as_count
 from maxsieve.hits import Hits, Report
 from maxsieve.ids import Id
 from maxsieve.text.encoder import Encoder, Traceable

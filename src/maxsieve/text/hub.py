@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from maxsieve.common.optional import optional
 from maxsieve.errors import ModelFetchError, ModelMissingError
-from maxsieve.exchange.files import optional
 from maxsieve.text.builtin import MODELS
 
 _OTHER_FRAMEWORKS = ["*.onnx", "*.onnx_data", "*.h5", "*.msgpack", "*.ot", "*.tflite", "openvino/*", "coreml/*"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from maxsieve.common.cache import cache_folder, once
 from maxsieve.errors import ModelFetchError, ModelMissingError
 from maxsieve.text.builtin import MODELS, Model
-from maxsieve.text.cache import cache_folder, once
 from maxsieve.text.carriers import download, sha256, unpack
 from maxsieve.text.encoder import SENTENCE_TRANSFORMERS
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from maxsieve.exchange.files import optional
-from maxsieve.progress import progress_bar
+from maxsieve.common.optional import optional
+from maxsieve.common.progress import progress_bar
+from maxsieve.common.threads import thread_count
 from maxsieve.text.carriers import sha256
 from maxsieve.text.encoder import F32, SENTENCE_TRANSFORMERS, TruncationWarning, as_texts
 from maxsieve.text.hub import find_checkpoint
-from maxsieve.threads import thread_count
 
 _WINDOW = 256  # texts between two moves of the progress bar
 _DECISIVE = {".json", ".safetensors", ".bin", ".txt", ".model", ".metadata", ".jinja"}

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxsieve.progress import progress_bar
+from maxsieve.common.progress import progress_bar
+from maxsieve.common.threads import thread_count
 from maxsieve.text.carriers import sha256
 from maxsieve.text.encoder import F32, Span, TruncationWarning, as_text, as_texts, unit_rows
 from maxsieve.text.onnx_files import Model, OnnxFiles, open_tokenizer
 from maxsieve.text.workers import spread
-from maxsieve.threads import thread_count
 
 
 class _Encoded(NamedTuple):

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve._checks import as_count
-from maxsieve.exchange.files import optional
+from maxsieve.common.checks import as_count
+from maxsieve.common.optional import optional
 
 _LIMIT = 512  # what BERT reads, where a folder doesn't say
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve._checks import as_count
 from maxsieve.arrays import is_array, to_numpy
+from maxsieve.common.checks import as_count
 from maxsieve.text.encoder import F32, Encoder, Span, Traceable, unit_rows
 
 _CHUNK = 1 << 16  # rows at a time in float64

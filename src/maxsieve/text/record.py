@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.arrays import MAX_DIM
+from maxsieve.common.files import naming_os_errors, sync_folder
 from maxsieve.errors import DamagedIndexError, MaxsieveError
-from maxsieve.storage.files import naming, sync_folder
 
 if TYPE_CHECKING:
     from maxsieve.text.encoder import Encoder
@@ -140,7 +140,7 @@ def _check(record: Record) -> None:
 
 def _replace(path: Path, content: bytes) -> None:
     temporary = path.with_name(path.name + ".tmp")
-    with naming(temporary), open(temporary, "wb") as file:
+    with naming_os_errors(temporary), open(temporary, "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve._checks import as_count
 from maxsieve.candidates import Candidates, per_query, read_candidates, read_exclude
+from maxsieve.common.checks import as_count
 from maxsieve.hits import Hits
 from maxsieve.ids import Id, to_ids
 from maxsieve.policies import Policy

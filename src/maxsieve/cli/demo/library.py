@@ -51,7 +51,7 @@ def library_path() -> Path:
     """Where it is kept."""
     import numpy as np
 
-    from maxsieve.text.cache import cache_folder
+    from maxsieve.common.cache import cache_folder
 
     return cache_folder() / "demo" / f"python-{platform.python_version()}-numpy-{np.__version__}-{EDITION}"
 

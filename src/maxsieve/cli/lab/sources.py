@@ -15,7 +15,7 @@ CORPORA = "MAXSIEVE_CORPORA"
 
 def require_extra() -> None:
     """Says at once what is missing, not after an hour of encoding."""
-    from maxsieve.exchange.files import optional
+    from maxsieve.common.optional import optional
 
     for module in ("matplotlib", "scipy"):
         optional(module, "lab")

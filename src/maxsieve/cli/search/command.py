@@ -12,12 +12,12 @@ import typer
 
 from maxsieve.cli import options
 from maxsieve.cli.console import Output, say, shows_progress
-from maxsieve.cli.inputs.source import STDIN, opened
 from maxsieve.cli.opening import open_collection
 from maxsieve.cli.search.answering import Searcher, Sink, to_json, to_reader, to_run_file
 from maxsieve.cli.search.queries import Query, read_queries
 from maxsieve.cli.show import show_answer
-from maxsieve.progress import progress_bar
+from maxsieve.common.progress import progress_bar
+from maxsieve.text.inputs.source import STDIN, opened
 
 BATCH = 64
 """Queries of a file that are encoded and searched at a time."""

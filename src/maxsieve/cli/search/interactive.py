@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from maxsieve.cli.console import printable, say
+from maxsieve.cli.console import say
 from maxsieve.cli.failures import sentence
 from maxsieve.cli.show import show_answer
 from maxsieve.cli.show.answer import heading
 from maxsieve.cli.show.marks import marks_of
 from maxsieve.cli.show.snippet import STYLES
+from maxsieve.common.printable import printable
 
 if TYPE_CHECKING:
     from maxsieve.text import TextHits
@@ -102,7 +103,7 @@ def _history() -> Iterator[None]:
     except ImportError:
         yield
         return
-    from maxsieve.text.cache import cache_folder
+    from maxsieve.common.cache import cache_folder
 
     path = cache_folder() / "history"
     with suppress(OSError):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from maxsieve.cli.inputs.jsonl import to_object
-from maxsieve.cli.inputs.lines import decoded, numbered
-from maxsieve.cli.inputs.record import BadRecord, Place
+from maxsieve.text.inputs.jsonl import to_object
+from maxsieve.text.inputs.lines import decoded, numbered
+from maxsieve.text.inputs.record import BadRecord, Place
 
 IDS, TEXTS = ("_id", "id", "qid"), ("text", "query")
 

@@ -27,7 +27,7 @@ def run_file(path: str | os.PathLike[str]) -> Iterator[Write]:
     q1 Q0 d7 1 2.5 maxsieve
     q1 Q0 d3 2 1.25 maxsieve
     """
-    from maxsieve.exchange.files import replacing
+    from maxsieve.common.files import replacing
 
     with replacing(path) as file:
 

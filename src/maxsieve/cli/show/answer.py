@@ -8,10 +8,10 @@ from rich.cells import set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from maxsieve.cli.console import printable
 from maxsieve.cli.show.marks import marks_of
 from maxsieve.cli.show.report import report_line
 from maxsieve.cli.show.snippet import ELLIPSIS, STYLES, snippet
+from maxsieve.common.printable import printable
 from maxsieve.policies import Policy
 
 if TYPE_CHECKING:

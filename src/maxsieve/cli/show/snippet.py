@@ -9,8 +9,8 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from rich.text import Text
 
-from maxsieve.cli.console import printable
 from maxsieve.cli.show.marks import Mark
+from maxsieve.common.printable import printable
 
 STYLES = ("", "underline", "bold cyan", "bold black on cyan")
 """By grade."""

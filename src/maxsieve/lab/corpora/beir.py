@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from maxsieve.cli.inputs.jsonl import to_object
-from maxsieve.cli.inputs.lines import numbered
-from maxsieve.cli.inputs.record import BadRecord, Place, to_identity, to_text
 from maxsieve.lab.corpora.corpus import Corpus
 from maxsieve.lab.corpora.digest import digest
 from maxsieve.lab.corpora.exclusions import exclude_themselves
 from maxsieve.lab.corpora.judgements import keep_known, read_judgements, warn_of_unjudged
+from maxsieve.text.inputs.jsonl import to_object
+from maxsieve.text.inputs.lines import numbered
+from maxsieve.text.inputs.record import BadRecord, Place, to_identity, to_text
 
 DOCUMENTS, QUERIES, JUDGEMENTS = ("corpus.jsonl",), ("queries.jsonl",), ("qrels.tsv", "qrels/test.tsv")
 """Where each part is: the first that exists."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from maxsieve._checks import as_count
+from maxsieve.common.checks import as_count
 
 
 class CorpusWarning(UserWarning):

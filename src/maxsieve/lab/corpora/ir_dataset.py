@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from maxsieve.cli.inputs.record import Place
-from maxsieve.exchange.files import optional
+from maxsieve.common.optional import optional
 from maxsieve.lab.corpora.corpus import Corpus
 from maxsieve.lab.corpora.exclusions import exclude_themselves
 from maxsieve.lab.corpora.judgements import Judgement, keep_known, warn_of_unjudged
+from maxsieve.text.inputs.record import Place
 
 PREFIX = "ir_datasets:"
 PARTS = ("docs", "queries", "qrels")

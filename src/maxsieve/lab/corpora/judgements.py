@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from maxsieve.cli.inputs.lines import decoded, numbered
-from maxsieve.cli.inputs.record import BadRecord, Place
 from maxsieve.lab.corpora.corpus import CorpusWarning
+from maxsieve.text.inputs.lines import decoded, numbered
+from maxsieve.text.inputs.record import BadRecord, Place
 
 HEADER = ("query-id", "corpus-id", "score")
 GRADE = re.compile(r"[+-]?[0-9]{1,9}")

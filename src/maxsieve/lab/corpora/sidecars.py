@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from maxsieve.cli.inputs.record import Place
 from maxsieve.lab.corpora.judgements import Judgement
+from maxsieve.text.inputs.record import Place
 
 
 def read_judgements_json(path: Path) -> Iterator[Judgement]:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from maxsieve.exchange.files import optional
+from maxsieve.common.optional import optional
 
 Values: TypeAlias = Mapping[str, float] | Sequence[float]
 """One number a query: by its id, or in an order that is always the same."""

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TypeAlias
 
-from maxsieve.cli.inputs.lines import decoded, numbered
-from maxsieve.cli.inputs.record import BadRecord, Place
-from maxsieve.exchange.files import replacing
+from maxsieve.common.files import replacing
 from maxsieve.lab.corpora.judgements import by_query, read_judgements
 from maxsieve.lab.metrics.quality import Run
+from maxsieve.text.inputs.lines import decoded, numbered
+from maxsieve.text.inputs.record import BadRecord, Place
 
 PathLike: TypeAlias = str | os.PathLike[str]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from maxsieve.cli.inputs.record import BadRecord, Fields, Place, Record
-from maxsieve.cli.inputs.source import Source
+from maxsieve.text.inputs.record import BadRecord, Fields, Place, Record
+from maxsieve.text.inputs.source import Source
 
 
 class Intake:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from maxsieve.cli.inputs.lines import decoded, numbered
-from maxsieve.cli.inputs.record import BadRecord, Fields, Found, Place, Record
+from maxsieve.text.inputs.lines import decoded, numbered
+from maxsieve.text.inputs.record import BadRecord, Fields, Found, Place, Record
 
 
 def read_jsonl(lines: Iterable[bytes], source: str, fields: Fields) -> Found:
@@ -32,7 +32,7 @@ def to_object(line: bytes, place: Place) -> dict[str, Any]:
 
     >>> to_object(b'{"a": ', Place("it", "line", 1))
     Traceback (most recent call last):
-    maxsieve.cli.inputs.record.BadRecord: it, line 1: not JSON: Expecting value at character 7
+    maxsieve.text.inputs.record.BadRecord: it, line 1: not JSON: Expecting value at character 7
     """
     text = decoded(line, place)
     try:

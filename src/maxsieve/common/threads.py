@@ -7,7 +7,7 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
-from maxsieve._checks import as_count
+from maxsieve.common.checks import as_count
 
 
 def thread_count(threads: int | None) -> int:

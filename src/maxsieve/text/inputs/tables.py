@@ -6,8 +6,8 @@ import csv
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from maxsieve.cli.inputs.lines import unmarked
-from maxsieve.cli.inputs.record import BadRecord, Fields, Found, Place
+from maxsieve.text.inputs.lines import unmarked
+from maxsieve.text.inputs.record import BadRecord, Fields, Found, Place
 
 if TYPE_CHECKING:
     from _csv import Reader

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve.ids import Id
-from maxsieve.segments import Segment
+from maxsieve.storage.segments import Segment
 
 
 class IdsByPosition(Protocol):

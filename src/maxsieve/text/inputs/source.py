@@ -11,13 +11,13 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
-from maxsieve.cli.inputs.folder import SUFFIXES as TEXT_SUFFIXES
-from maxsieve.cli.inputs.folder import read_file, read_folder, text_files
-from maxsieve.cli.inputs.jsonl import read_jsonl
-from maxsieve.cli.inputs.lines import BOM, read_lines
-from maxsieve.cli.inputs.parquet import count_rows, read_parquet
-from maxsieve.cli.inputs.record import Fields, Found
-from maxsieve.cli.inputs.tables import read_csv, read_tsv
+from maxsieve.text.inputs.folder import SUFFIXES as TEXT_SUFFIXES
+from maxsieve.text.inputs.folder import read_file, read_folder, text_files
+from maxsieve.text.inputs.jsonl import read_jsonl
+from maxsieve.text.inputs.lines import BOM, read_lines
+from maxsieve.text.inputs.parquet import count_rows, read_parquet
+from maxsieve.text.inputs.record import Fields, Found
+from maxsieve.text.inputs.tables import read_csv, read_tsv
 
 STDIN = "-"
 

@@ -7,14 +7,14 @@ import math
 from pathlib import Path
 from typing import Any
 
-from maxsieve.cli.inputs.record import DEFAULT_IDS, BadRecord, Fields, Found, Place
+from maxsieve.text.inputs.record import DEFAULT_IDS, BadRecord, Fields, Found, Place
 
 BATCH_ROWS = 1024
 
 
 def read_parquet(path: Path, fields: Fields) -> Found:
     """Each row is a document; what JSON has no form for (dates, decimals) is kept as text."""
-    from maxsieve.exchange.files import optional
+    from maxsieve.common.optional import optional
 
     pa, pq = optional("pyarrow", "arrow"), optional("pyarrow.parquet", "arrow")
     source = str(path)
@@ -37,7 +37,7 @@ def read_parquet(path: Path, fields: Fields) -> Found:
 
 def count_rows(path: Path) -> int | None:
     """How many rows the file says it has."""
-    from maxsieve.exchange.files import optional
+    from maxsieve.common.optional import optional
 
     try:
         return int(optional("pyarrow.parquet", "arrow").read_metadata(path).num_rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from maxsieve.cli.inputs.record import BadRecord, Found, Place, Record
+from maxsieve.text.inputs.record import BadRecord, Found, Place, Record
 
 BOM = b"\xef\xbb\xbf"
 WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")

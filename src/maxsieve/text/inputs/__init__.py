@@ -1,7 +1,7 @@
 """Documents as people have them: JSON Lines, CSV, TSV, Parquet, folders of text files, standard input."""
 
-from maxsieve.cli.inputs.intake import Intake
-from maxsieve.cli.inputs.record import BadRecord, Fields, Record
-from maxsieve.cli.inputs.source import STDIN, Format, Source
+from maxsieve.text.inputs.intake import Intake
+from maxsieve.text.inputs.record import BadRecord, Fields, Record
+from maxsieve.text.inputs.source import STDIN, Format, Source
 
 __all__ = ["STDIN", "BadRecord", "Fields", "Format", "Intake", "Record", "Source"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from maxsieve.cli.inputs.lines import BOM, WIDE_BOMS, not_utf8
-from maxsieve.cli.inputs.record import BadRecord, Found, Place, Record
+from maxsieve.text.inputs.lines import BOM, WIDE_BOMS, not_utf8
+from maxsieve.text.inputs.record import BadRecord, Found, Place, Record
 
 SUFFIXES = (".txt", ".md")
 
