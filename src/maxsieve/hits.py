@@ -74,7 +74,7 @@ class Hits:
     scores: NDArray[np.float32]
     _positions: list[int]
     _reported: tuple[Any, ...]
-    _state: Snapshot
+    snapshot: Snapshot
     _query: NDArray[np.float32]
 
     def __len__(self) -> int:
@@ -101,7 +101,7 @@ class Hits:
         >>> index.search([[1.0]]).metadata
         [{'two': 2}, 'one']
         """
-        return self._state.records(self._positions)
+        return self.snapshot.records(self._positions)
 
     def explain(self, rank: int) -> list[Match]:
         """Why the hit at ``rank`` (from 0) scored so: each query token's best document token and their similarity.
@@ -115,7 +115,7 @@ class Hits:
         rank = as_count(rank, "rank", at_least=0)
         if rank >= len(self):
             raise ValueError(f"rank must be below the number of hits, {len(self)}, not {rank}")
-        tokens, similarities = _core.explain(self._state.corpus, self._query, self._positions[rank])
+        tokens, similarities = _core.explain(self.snapshot.corpus, self._query, self._positions[rank])
         pairs = zip(tokens.tolist(), similarities.tolist(), strict=True)
         return [Match(t, j, similarity) for t, (j, similarity) in enumerate(pairs)]
 

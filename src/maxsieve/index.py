@@ -147,7 +147,7 @@ class Index:
         >>> "east" in index
         True
         """
-        self._snapshot  # noqa: B018 - raises when closed
+        self.snapshot  # noqa: B018 - raises when closed
         if ids is None:
             raise TypeError("add needs ids, one for each document")
         known = to_ids(ids, "ids")
@@ -181,7 +181,7 @@ class Index:
         self._storage.close()
 
     def __enter__(self) -> Index:
-        self._snapshot  # noqa: B018 - raises when closed
+        self.snapshot  # noqa: B018 - raises when closed
         return self
 
     def __exit__(
@@ -190,10 +190,10 @@ class Index:
         self.close()
 
     def __len__(self) -> int:
-        return len(self._snapshot.live)
+        return len(self.snapshot.live)
 
     def __contains__(self, one: object) -> bool:
-        self._snapshot  # noqa: B018 - raises when closed
+        self.snapshot  # noqa: B018 - raises when closed
         try:
             wanted = to_id(one, "id")
         except (TypeError, ValueError):
@@ -208,25 +208,30 @@ class Index:
             return "<closed maxsieve.Index>"
 
     @property
+    def snapshot(self) -> Snapshot:
+        """The present state, which never changes: what is read from it fits together, whatever is written meanwhile."""
+        return self._storage.snapshot
+
+    @property
     def dim(self) -> int:
         """Numbers in a vector."""
-        return self._snapshot.dim
+        return self.snapshot.dim
 
     @property
     def tokens(self) -> int:
         """Token vectors of all documents."""
-        state = self._snapshot
+        state = self.snapshot
         return int(state.lengths[state.alive].sum())
 
     @property
     def nbytes(self) -> int:
         """Bytes held for vectors, codes and bounds; deleted documents count until `compact`."""
-        return sum(segment.nbytes for segment in self._snapshot.segments)
+        return sum(segment.nbytes for segment in self.snapshot.segments)
 
     @property
     def ids(self) -> list[Id]:
         """All ids, in insertion order."""
-        state = self._snapshot
+        state = self.snapshot
         return [state.ids[i] for i in state.live.tolist()]
 
     def vectors(self, one: Id) -> NDArray[np.float32] | NDArray[np.float16]:
@@ -246,6 +251,19 @@ class Index:
         """
         state, position = self._locate(one, "metadata")
         return state.records([position])[0]
+
+    def known_metadata(self, ids: Iterable[Id]) -> dict[Id, Any]:
+        """The records of those of some ids that are in the index, None for a document without one.
+
+        >>> index = Index.build([[[1.0]], [[2.0]]], ["a", "b"], metadata=[{"title": "Alpha"}, None])
+        >>> index.known_metadata(["b", "c", "a"])
+        {'b': None, 'a': {'title': 'Alpha'}}
+        """
+        wanted = to_ids(ids, "known_metadata")
+        with self._storage.guard:
+            state, table = self._storage.snapshot, self._storage.positions(len(wanted))
+            places = {one: place for one in wanted if (place := table.get(one)) is not None}
+        return dict(zip(places, state.records(list(places.values())), strict=True))
 
     def search(
         self,
@@ -272,7 +290,7 @@ class Index:
         (['both', 'east'], 'exact')
         """
         k, knobs, threads = _checked(k, policy, threads)
-        state = self._snapshot
+        state = self.snapshot
         rows = to_query(query, "query", state.dim, cosine=self._similarity == "cosine")
         if candidates is None and exclude is None:
             positions = state.searchable
@@ -353,10 +371,6 @@ class Index:
         with self._storage.guard:
             state = self._storage.snapshot
             return state, int(positions_of(to_ids([one], what), self._storage.positions(), what)[0])
-
-    @property
-    def _snapshot(self) -> Snapshot:
-        return self._storage.snapshot
 
 
 def _checked(k: int, policy: Policy | None, threads: int | None) -> tuple[int, Knobs, int]:

@@ -51,7 +51,7 @@ class Merges(NamedTuple):
 
 def merges(rows: F32) -> Merges:
     """The whole hierarchy of a document's tokens, from which `cut` takes any number of clusters."""
-    from maxsieve.exchange.files import optional  # whose package has all the formats: not for `import maxsieve`
+    from maxsieve.common.optional import optional
 
     ward, pdist = optional("scipy.cluster.hierarchy", "pool").ward, optional("scipy.spatial.distance", "pool").pdist
     if len(rows) < 2:

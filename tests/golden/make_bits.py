@@ -106,10 +106,10 @@ def bits(case: Case) -> dict[str, str]:
     """What the kernel in use computes of one case."""
     query, documents = collection(case)
     index = ms.Index.build(documents, store=case.store, similarity=case.similarity)
-    (segment,) = index._snapshot.segments
+    (segment,) = index.snapshot.segments
     found = {
         "codes": digest(segment.rows, segment.codes, segment.scale, segment.rho, segment.nu),
-        "bounds": digest(*_core.bounds(index._snapshot.corpus, query, 1)),
+        "bounds": digest(*_core.bounds(index.snapshot.corpus, query, 1)),
         "scores": hits_digest(index.search(query, len(documents), policy=ms.Exhaustive())),
     }
     return found | {name: hits_digest(index.search(query, 5, policy=policy)) for name, policy in POLICIES.items()}

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import maxsieve as ms
 from long_form import FULL
-from maxsieve import segments
+from maxsieve.storage import segments
 
 from .support import POLICIES, Rows, answer, answers, bits, contents, eighths, expected, query_of
 
@@ -175,16 +175,16 @@ def test_many_single_adds_leave_few_segments(how: dict[str, Any]) -> None:
     index = ms.Index.create(5, **how)
     for one, rows in documents.items():
         index.add([rows], [one])
-    assert len(index._snapshot.segments) <= 2 * math.log2(300)
+    assert len(index.snapshot.segments) <= 2 * math.log2(300)
     whole = fresh(documents, **how)
-    assert len(whole._snapshot.segments) == 1
+    assert len(whole.snapshot.segments) == 1
     assert contents(index) == contents(whole)
     gone = list(range(0, 300, 3))
     index.delete(gone)
     whole.delete(gone)
     index.compact()
     assert contents(index) == contents(whole)
-    assert len(index._snapshot.segments) <= 2 * math.log2(300)
+    assert len(index.snapshot.segments) <= 2 * math.log2(300)
 
 
 @given(sizes=st.lists(st.integers(0, 12), max_size=25), block=st.sampled_from([0, 300, 2000, 1 << 20]))
@@ -319,7 +319,7 @@ class ChangingIndex(RuleBasedStateMachine):
     def compact(self) -> None:
         self.index.compact()
         rows = sum(len(doc) for doc in self.model.values())
-        assert sum(segment.tokens for segment in self.index._snapshot.segments) == rows
+        assert sum(segment.tokens for segment in self.index.snapshot.segments) == rows
 
     @rule(bad=st.sampled_from([np.full((1, 3), np.nan), np.ones((2, 2)), "text"]), ids=some_ids)
     def fail(self, bad: Any, ids: list[int]) -> None:
@@ -383,12 +383,12 @@ def test_compaction_and_merging_keep_codes_and_bounds_with_their_documents(how: 
     index.delete(range(0, 50, 6))
     index.compact()
     kept = {one: documents[one] for one in index.ids}
-    arrays = [segment.arrays for segment in index._snapshot.segments]
-    (whole,) = fresh(kept, 9, **how)._snapshot.segments
+    arrays = [segment.arrays for segment in index.snapshot.segments]
+    (whole,) = fresh(kept, 9, **how).snapshot.segments
     for name, parts, one in zip(
         ("rows", "offsets", "codes", "scale", "rho", "nu"), zip(*arrays, strict=True), whole.arrays, strict=True
     ):
         if name != "offsets":
             assert np.concatenate(parts).tobytes() == one.tobytes(), name
-    lengths = np.concatenate([np.diff(segment.offsets) for segment in index._snapshot.segments])
+    lengths = np.concatenate([np.diff(segment.offsets) for segment in index.snapshot.segments])
     assert lengths.tolist() == [len(rows) for rows in kept.values()]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from maxsieve import segments
 from maxsieve.errors import ClosedIndexError, MaxsieveError
+from maxsieve.storage import segments
 
 from .support import Rows, check_sentence, contents, eighths, refused
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maxsieve as ms
-from maxsieve import segments, spec
+from maxsieve import spec
+from maxsieve.storage import segments
 
 from .support import Rows, answers, bits, check_sentence, contents, eighths, expected, query_of, run_script
 
@@ -346,7 +347,7 @@ def test_block_boundaries_change_nothing(form: str, lengths: list[int], rows_in_
         patch.setattr(segments, "BLOCK_BYTES", 4 * 3 * rows_in_block)
         cut = ms.Index.build(docs, **how)
     if whole.tokens > 10 * max(9, rows_in_block):
-        assert len(cut._snapshot.segments) > 1
+        assert len(cut.snapshot.segments) > 1
     assert contents(cut) == contents(whole)
 
 
@@ -354,7 +355,7 @@ def test_an_enormous_document_does_not_enlarge_the_blocks_after_it(monkeypatch: 
     monkeypatch.setattr(segments, "BLOCK_BYTES", 4 * 5 * 10)
     lengths = [3, 1000, *[4] * 500]
     index = ms.Index.build(np.ones((length, 5)) for length in lengths)
-    sizes = [segment.tokens for segment in index._snapshot.segments]
+    sizes = [segment.tokens for segment in index.snapshot.segments]
     assert sizes[:3] == [3, 1000, 8]
     assert max(sizes[2:]) <= 10
 
@@ -383,7 +384,7 @@ RESIDENT = """
 import resource, sys
 import numpy as np
 import maxsieve as ms
-from maxsieve import segments
+from maxsieve.storage import segments
 
 segments.BLOCK_BYTES = 8 << 20
 rng = np.random.default_rng(0)

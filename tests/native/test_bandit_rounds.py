@@ -29,7 +29,7 @@ def collection(seed: int, count: int = 130, d: int = 12, tokens: int = 21) -> tu
 
 
 def native_trace(index: ms.Index, query: np.ndarray, k: int, policy: ms.Bandit, threads: int) -> tuple:
-    snapshot = index._snapshot
+    snapshot = index.snapshot
     (answer,) = _core.search(
         snapshot.corpus,
         [query],

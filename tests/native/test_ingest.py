@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maxsieve as ms
-from maxsieve import _core, segments, spec
+from maxsieve import _core, spec
+from maxsieve.storage import segments
 
 
 def unaligned(rows: Any) -> Any:
@@ -46,7 +47,7 @@ def stored(rows: Any, store: str, similarity: str) -> Any:
 def check(documents: list[Any], store: Any, similarity: Any, threads: int) -> None:
     index = ms.Index.build(documents, store=store, similarity=similarity, threads=threads)
     at = 0
-    for segment in index._snapshot.segments:
+    for segment in index.snapshot.segments:
         for i in range(segment.documents):
             rows = slice(segment.offsets[i], segment.offsets[i + 1])
             expected = stored(documents[at], store, similarity)

@@ -22,7 +22,7 @@ def answers(documents: list[np.ndarray], query: np.ndarray) -> list[tuple[object
         found.append(
             (hits.ids, hits.scores.tobytes(), report.guarantee, report.coverage, report.rescored, report.rounds)
         )
-    lower, upper = _core.bounds(index._snapshot.corpus, query, 1)
+    lower, upper = _core.bounds(index.snapshot.corpus, query, 1)
     return [*found, (lower.tobytes(), upper.tobytes())]
 
 
@@ -55,7 +55,7 @@ def test_every_query_length(tokens: int) -> None:
 def test_every_document_length(d: int) -> None:
     """Proxies of documents of 1 to 70 tokens, which end anywhere in a kernel's blocks of rows."""
     rng = np.random.default_rng(d)
-    corpus = ms.Index.build([rng.standard_normal((length, d)) for length in range(1, 71)])._snapshot.corpus
+    corpus = ms.Index.build([rng.standard_normal((length, d)) for length in range(1, 71)]).snapshot.corpus
     for tokens in (*range(1, 10), 31, 32, 33, 64, 128, 512):
         query = rng.standard_normal((tokens, d)).astype(np.float32)
         expected = None

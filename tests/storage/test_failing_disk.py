@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from maxsieve import segments
-from maxsieve.storage import disk
+from maxsieve.storage import disk, segments
 from maxsieve.storage.manifest import read_manifest
 
 from .faults import CALLS, WRITES, FailingDisk

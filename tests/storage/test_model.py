@@ -17,8 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import maxsieve as ms
 from index.support import POLICIES, Rows, answer
 from long_form import FULL
-from maxsieve import segments
-from maxsieve.storage import disk, positions, segment_file
+from maxsieve.storage import disk, positions, segment_file, segments
 
 NOT_FOUND, MIXED = r"no document has the id", r"this index has \w+ ids|all str or all int"
 
@@ -158,7 +157,7 @@ class StoredIndex(RuleBasedStateMachine):
     def compact(self, which: int) -> None:
         self.indexes[which].compact()
         self.wrote(which)
-        parts = self.indexes[which]._snapshot.segments
+        parts = self.indexes[which].snapshot.segments
         assert sum(segment.tokens for segment in parts) == sum(len(one.rows) for one in self.model.values())
         assert sum(segment.documents for segment in parts) == len(self.model)
         if disk.LARGE_BYTES > 10_000:

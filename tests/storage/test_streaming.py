@@ -14,7 +14,7 @@ import pytest
 
 import maxsieve as ms
 from index.support import Rows, contents
-from maxsieve import segments
+from maxsieve.storage import segments
 
 BLOCKS, PIECES, REST = 2.25, 3, 2 << 20
 """What a build may hold at its peak is a block as it came, the same as stored, and codes; a compaction holds three
@@ -48,7 +48,7 @@ PEAKS = """
 import itertools, sys, tracemalloc
 import numpy as np
 import maxsieve as ms
-from maxsieve import segments
+from maxsieve.storage import segments
 from maxsieve.storage import segment_file
 from storage.test_streaming import document
 
@@ -66,7 +66,7 @@ tracemalloc.reset_peak()
 before = tracemalloc.get_traced_memory()[0]
 index.compact()
 print(tracemalloc.get_traced_memory()[1] - before)
-assert len(index._snapshot.segments) == 1
+assert len(index.snapshot.segments) == 1
 index.verify()
 """
 
@@ -178,7 +178,7 @@ def test_an_interrupted_build_leaves_nothing_or_a_prefix(
 KILLED = """
 import sys
 import maxsieve as ms
-from maxsieve import segments
+from maxsieve.storage import segments
 from storage.test_streaming import document
 
 segments.BLOCK_BYTES = 64 << 10

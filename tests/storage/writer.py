@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import maxsieve as ms
-from maxsieve import segments
-from maxsieve.storage import disk
+from maxsieve.storage import disk, segments
 
 DIM = 8
 MOST = 60

@@ -90,7 +90,7 @@ class Embedded:
 
     def cells(self, query: F32, *, threads: int | None = None) -> F32:
         """The matrix H [documents, query tokens] of exact cells, documents in the order of ``index.ids``."""
-        state = self.index._snapshot
+        state = self.index.snapshot
         return _core.cells(state.corpus, np.ascontiguousarray(query), thread_count(threads))[state.live]
 
     def _searched(

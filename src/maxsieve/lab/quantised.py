@@ -73,7 +73,7 @@ def corpus_percentile(data: Embedded) -> float:
 
 def documents(data: Embedded) -> Iterator[F32]:
     """The documents that have tokens."""
-    state = data.index._snapshot
+    state = data.index.snapshot
     return (np.asarray(state.vectors(int(position)), np.float32) for position in state.searchable)
 
 

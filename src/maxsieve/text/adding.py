@@ -49,7 +49,7 @@ def add_documents(
     queue = _Queue(index, encode, replace, advance)
     while group := list(islice(documents, LOOKUPS)):
         _check_id_type(index, group[0].id)
-        known = _stored(index, [document.id for document in group])
+        known = index.known_metadata(document.id for document in group)
         for document in group:
             queue.put(document, known.get(document.id))
         queue.commit(all_of_it=False)
@@ -73,7 +73,7 @@ def batches(texts: Iterable[T], length: Callable[[T], int]) -> Iterator[list[T]]
 
 def worth_merging(index: Index) -> bool:
     """Whether many small commits have left many small segments."""
-    return sum(segment.nbytes < SMALL_SEGMENT for segment in index._snapshot.segments) > FEW_SEGMENTS
+    return sum(segment.nbytes < SMALL_SEGMENT for segment in index.snapshot.segments) > FEW_SEGMENTS
 
 
 class _Queue:
@@ -123,16 +123,8 @@ class _Queue:
                 self._index.compact()
 
 
-def _stored(index: Index, ids: list[Id]) -> dict[Id, Any]:
-    """The records of those ids that are in the index."""
-    with index._storage.guard:
-        state, table = index._storage.snapshot, index._storage.positions(len(ids))
-        places = {one: place for one in ids if (place := table.get(one)) is not None}
-    return dict(zip(places, state.records(list(places.values())), strict=True))
-
-
 def _check_id_type(index: Index, one: Id) -> None:
     """Refuses ids of another type than those in the index, before anything is encoded."""
-    state = index._snapshot
+    state = index.snapshot
     if len(state.live) and type(known := state.ids[int(state.live[0])]) is not type(one):
         raise TypeError(f"ids: {one!r} is {type(one).__name__}; this collection has {type(known).__name__} ids")

@@ -191,7 +191,7 @@ class Collection:
 
     def info(self) -> dict[str, Any]:
         """What there is to say about it, as JSON can hold it."""
-        state, record = self.index._snapshot, self._own.record
+        state, record = self.index.snapshot, self._own.record
         return {
             "path": str(self.path),
             "documents": len(self),
@@ -267,6 +267,6 @@ class Collection:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """One writer at a time: threads take turns, other processes meet the folder's lock."""
-        self.index._snapshot  # noqa: B018 - raises when closed
+        self.index.snapshot  # noqa: B018 - raises when closed
         with self._turn, writer_lock(self.path):
             yield

@@ -64,7 +64,7 @@ class BM25:
         return [state.ids[int(position)] for position in state.live[best]]
 
     def _current(self) -> _Table:
-        state = self._collection.index._snapshot
+        state = self._collection.index.snapshot
         with self._guard:
             if self._table is None or self._table.state.version != state.version:
                 self._table = _Table(state, _retriever(state, self._collection.path / FOLDER))

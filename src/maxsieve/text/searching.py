@@ -111,7 +111,7 @@ def to_first_stage(first_stage: FirstStage | str | None, collection: Collection)
 def _searched(hits: Hits, candidates: Candidates, exclude: list[Id] | None) -> int:
     """How many documents a query was compared with."""
     unwanted = set(exclude or ())
-    state = hits._state
+    state = hits.snapshot
     if candidates is None:
         return len(state.live) - len(unwanted)
     if isinstance(candidates, list):

@@ -110,7 +110,7 @@ def run(source: Source, options: Options) -> Result:
 
 def sampled(data: Embedded, count: int) -> Embedded:
     """The same queries on some of the documents that have tokens, always the same ones."""
-    state = data.index._snapshot
+    state = data.index.snapshot
     positions = state.searchable.tolist()
     if len(positions) > count:
         positions = sorted(random.Random(0).sample(positions, count))
@@ -158,7 +158,7 @@ def certificates(data: Embedded, options: Options) -> Table:
             for query, true in exhaustive.items()
         )
         rows.append([f"Certified differs from Exhaustive, K = {k}", "query", len(exhaustive), wrong])
-    state = data.index._snapshot
+    state = data.index.snapshot
     broken = 0
     for query in data.queries.values():
         lower, upper = (bound[state.searchable] for bound in _core.bounds(state.corpus, query, options.cores))

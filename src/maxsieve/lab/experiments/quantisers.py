@@ -96,7 +96,7 @@ def models(data: Embedded, corpus: Quantised) -> Iterator[tuple[str, RevealModel
 
 def candidate_scores(data: Embedded, query: str, threads: int) -> F32:
     """The canonical scores of the documents that can be a query's hits."""
-    state = data.index._snapshot
+    state = data.index.snapshot
     scores: F32 = _core.score(state.corpus, [data.queries[query]], threads)[0]
     return scores[state.searchable[_kept(data, query)]]
 
@@ -151,7 +151,7 @@ def _groups(queries: dict[str, F32]) -> Iterator[list[str]]:
 def _kept(data: Embedded, query: str) -> NDArray[np.int64]:
     """Which of the documents that have tokens are not excluded for the query."""
     excluded = set(data.exclusions.get(query, []))
-    state = data.index._snapshot
+    state = data.index.snapshot
     positions = state.searchable.tolist()
     return np.array([i for i, at in enumerate(positions) if not excluded or state.ids[at] not in excluded], np.int64)
 
