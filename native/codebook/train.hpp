@@ -1,0 +1,41 @@
+// Making a codebook: spherical k-means on a sample of tokens, in two levels, so that it costs C sqrt(C) and not C^2.
+//
+// First heads for about sqrt(C) groups; then, within each group, its share of the C centroids; then two rounds over all
+// of them with the search that assigns tokens later. Sums are of integers (codes times a fixed-point weight that gives
+// every token unit length) and norms in lane order, so that a sample gives the same codebook on any CPU and any number
+// of threads.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codebook/codebook.hpp"
+#include "kernels/kernel.hpp"
+#include "threads/crew.hpp"
+
+namespace maxsieve {
+
+// Tokens to learn from: codes [tokens][code_stride(d)] and the scale of each one's document.
+struct Sample {
+    int64_t d, tokens;
+    const int8_t* codes;
+    const float* scale;
+};
+
+class TrainedCodebook {
+  public:
+    // `centroids` is a power of two; there must be a token.
+    TrainedCodebook(const Sample& sample, int64_t centroids, uint64_t seed, const Kernel& kernel, Crew& crew);
+
+    Codebook view() const;
+
+    std::vector<int8_t> heads, codes;
+    std::vector<int64_t> starts;
+    std::vector<float> length;
+    float scale = 0.0F;
+
+  private:
+    int64_t d_;
+};
+
+}  // namespace maxsieve
