@@ -2,7 +2,8 @@
 
 It is the oracle of the tests and imports nothing of the engine. Read it beside the paper, in this order:
 `arithmetic` (how numbers round), `maxsim` (cells and scores), `quantiser` (codes and what they lose), `certified` (the
-default policy), `bounds` and `bandit` (the paper's sections 3 and 4, appendices A, C and D.1).
+default policy), `codebook` and `calibrated` (two bytes a token), `bounds` and `bandit` (the paper's sections 3 and 4,
+appendices A, C and D.1).
 """
 
 from maxsieve.spec.arithmetic import fma32, lane_sum, log, norm_up, normalise, permutation, up32
@@ -16,7 +17,25 @@ from maxsieve.spec.bandit import (
     sieve,
 )
 from maxsieve.spec.bounds import KAPPA, hard_bounds, hybrid_interval, paper_factor, rho_n, serfling_factors
+from maxsieve.spec.calibrated import (
+    CalibratedAnswer,
+    depth,
+    first_by_proxy,
+    queries_needed,
+    ranks_by_proxy,
+    tier0_proxies,
+)
 from maxsieve.spec.certified import CertifiedAnswer, certified, epsilon, error_terms, proxies_and_errors, proxy
+from maxsieve.spec.codebook import (
+    PROBES,
+    Codebook,
+    assign,
+    by_proxy,
+    lookup_proxies,
+    lookup_proxy,
+    similarity_table,
+    survivors,
+)
 from maxsieve.spec.maxsim import cells, score_of_cells, scores, scores_float64, similarities, top_k
 from maxsieve.spec.quantiser import (
     DocumentCodes,
@@ -29,24 +48,33 @@ from maxsieve.spec.quantiser import (
 
 __all__ = [
     "KAPPA",
+    "PROBES",
     "BanditAnswer",
+    "CalibratedAnswer",
     "CertifiedAnswer",
+    "Codebook",
     "DocumentCodes",
     "QueryCodes",
     "RevealModel",
     "Round",
+    "assign",
     "bandit",
+    "by_proxy",
     "cells",
     "certified",
     "codes_of",
+    "depth",
     "epsilon",
     "error_terms",
+    "first_by_proxy",
     "fma32",
     "hard_bounds",
     "hybrid_interval",
     "integer_maxima",
     "lane_sum",
     "log",
+    "lookup_proxies",
+    "lookup_proxy",
     "norm_up",
     "normalise",
     "paper_factor",
@@ -55,6 +83,8 @@ __all__ = [
     "proxy",
     "quantise_document",
     "quantise_query",
+    "queries_needed",
+    "ranks_by_proxy",
     "reveal_exact",
     "reveal_proxies",
     "rho_n",
@@ -64,6 +94,9 @@ __all__ = [
     "serfling_factors",
     "sieve",
     "similarities",
+    "similarity_table",
+    "survivors",
+    "tier0_proxies",
     "top_k",
     "up32",
 ]
