@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=build/emulate-venv
 [[ -d "$venv" ]] || "${PYTHON:-python3}" -m venv "$venv"
-settings=(--config-settings=cmake.define.MAXSIEVE_EMULATE=ON --config-settings=cmake.define.MAXSIEVE_SANITIZE=ON
+settings=(--config-settings=cmake.define.MAXSIEVE_EMULATE=ON --config-settings=cmake.define.MAXSIEVE_SANITIZE=address,undefined
   --config-settings=build-dir=build/emulate)
 if [[ -x "$venv/bin/pytest" ]]; then
   "$venv/bin/pip" install --quiet --force-reinstall --no-deps . "${settings[@]}"

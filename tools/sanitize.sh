@@ -5,9 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=build/sanitize-venv
 [[ -d "$venv" ]] || "${PYTHON:-python3}" -m venv "$venv"
-"$venv/bin/pip" install --quiet '.[test]' --config-settings=cmake.define.MAXSIEVE_SANITIZE=ON \
+"$venv/bin/pip" install --quiet '.[test]' --config-settings=cmake.define.MAXSIEVE_SANITIZE=address,undefined \
   --config-settings=build-dir=build/sanitize
-"$venv/bin/pip" install --quiet --force-reinstall --no-deps . --config-settings=cmake.define.MAXSIEVE_SANITIZE=ON \
+"$venv/bin/pip" install --quiet --force-reinstall --no-deps . --config-settings=cmake.define.MAXSIEVE_SANITIZE=address,undefined \
   --config-settings=build-dir=build/sanitize
 compiler="${CXX:-g++}"
 LD_PRELOAD="$("$compiler" -print-file-name=libasan.so) $("$compiler" -print-file-name=libubsan.so)" \

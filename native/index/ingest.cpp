@@ -40,8 +40,8 @@ int64_t longest_document(const NewSegment& segment) {
 
 class Ingest {
   public:
-    Ingest(const Source& source, bool cosine, const NewSegment& out, int workers)
-        : source_(source), cosine_(cosine), out_(out), scratch_(static_cast<size_t>(workers)) {
+    Ingest(const InputRows& input, bool cosine, const NewSegment& out, int workers)
+        : input_(input), cosine_(cosine), out_(out), scratch_(static_cast<size_t>(workers)) {
         if (out.half) scratch_numbers_ = static_cast<size_t>(longest_document(out) * out.d);
     }
 
@@ -49,7 +49,7 @@ class Ingest {
     bool take(int64_t i, int worker) {
         const int64_t first = out_.offsets[i], length = out_.offsets[i + 1] - first, numbers = length * out_.d;
         float* rows = out_.half ? scratch(worker) : static_cast<float*>(out_.rows) + first * out_.d;
-        source_.read(first, length, kernel_, rows);
+        input_.read(first, length, kernel_, rows);
         if (cosine_) {
             if (first_invalid_row(rows, length, out_.d) >= 0) return false;
             normalise(rows, length, out_.d);
@@ -75,7 +75,7 @@ class Ingest {
         return mine.get();
     }
 
-    const Source& source_;
+    const InputRows& input_;
     const bool cosine_;
     const NewSegment& out_;
     const Kernel& kernel_ = current_kernel();
@@ -86,11 +86,11 @@ class Ingest {
 
 }  // namespace
 
-int64_t ingest(const Source& source, bool cosine, const NewSegment& out, int threads, Interrupt& interrupt) {
+int64_t ingest(const InputRows& input, bool cosine, const NewSegment& out, int threads, Interrupt& interrupt) {
     const std::vector<int64_t> starts = cut_into_tasks(out);
     const auto tasks = static_cast<int64_t>(starts.size()) - 1;
     Crew crew(static_cast<int>(std::clamp<int64_t>(tasks, 1, threads)), interrupt);
-    Ingest documents(source, cosine, out, crew.size());
+    Ingest documents(input, cosine, out, crew.size());
     std::atomic<int64_t> first_bad{out.documents};
     crew.run(tasks, [&](int64_t task, int worker) {
         for (int64_t i = starts[static_cast<size_t>(task)]; i < starts[static_cast<size_t>(task) + 1]; ++i) {

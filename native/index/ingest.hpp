@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "index/source.hpp"
+#include "index/input_rows.hpp"
 #include "threads/interrupt.hpp"
 
 namespace maxsieve {
@@ -12,7 +12,7 @@ namespace maxsieve {
 // What `ingest` writes: arrays of the caller's, for documents end to end.
 struct NewSegment {
     int64_t documents, d;
-    const int64_t* offsets;  // documents + 1 of them, from 0 to the rows of the source
+    const int64_t* offsets;  // documents + 1 of them, from 0 to the rows of the input
     void* rows;              // [tokens][d], float32 or float16
     bool half;
     int8_t* codes;  // [tokens][code_stride(d)]
@@ -21,6 +21,6 @@ struct NewSegment {
 
 // Fills in the segment; with `cosine`, of normalised rows. Returns the first document with a value that is not finite
 // or is over 2^50, as given or, for float16, as stored; -1 if there is none.
-int64_t ingest(const Source& source, bool cosine, const NewSegment& out, int threads, Interrupt& interrupt);
+int64_t ingest(const InputRows& input, bool cosine, const NewSegment& out, int threads, Interrupt& interrupt);
 
 }  // namespace maxsieve

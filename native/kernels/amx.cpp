@@ -23,9 +23,9 @@
 //
 // Overflow: |<y, c>| <= 127^2 * 4096 < 2^27.
 
-#include "kernels/generic/ahead.hpp"
+#include "kernels/generic/prefetch.hpp"
 #include "kernels/generic/quantise.hpp"
-#include "kernels/generic/weigh.hpp"
+#include "kernels/generic/weighted_sums.hpp"
 #include "kernels/x86/amx_tiles.hpp"
 #include "kernels/x86/avx512.hpp"
 
@@ -57,6 +57,10 @@ void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
 // The sums of the last two steps: one is being stored while the other is compared.
 class Lagging {
   public:
+    static constexpr size_t kBytes = 2 * kPair * kPair * sizeof(int32_t);
+
+    explicit Lagging(int32_t* sums) : sums_{sums, sums + kPair * kPair} {}
+
     // Where a step stores its tiles: [2 x 16 query tokens][2 x 16 document tokens][16].
     int32_t* room() { return sums_[turn_]; }
 
@@ -85,11 +89,11 @@ class Lagging {
                     largest = _mm512_max_epi32(largest, _mm512_loadu_si512(sums + r * kTile));
                 }
             }
-            raise(step.best + t, largest, step.tokens - t);
+            update_best(step.best + t, largest, step.tokens - t);
         }
     }
 
-    alignas(64) int32_t sums_[2][kPair * kPair];
+    int32_t* sums_[2];
     int turn_ = 0;
     Step pending_ = {0, 0, nullptr};
 };
@@ -99,29 +103,29 @@ class Lagging {
 // are at least 16 document tokens up to its end.
 template <int Tiles, int Columns>
 void sweep_short(const CodeSpan& span, int64_t stride, const int8_t* packed, int64_t tokens, Lagging& lagging,
-                 Ahead& ahead, int32_t* best) {
+                 Prefetcher& prefetcher, int32_t* best) {
     if (packed != nullptr) load_query<Tiles, Columns>(packed, tile_bytes(stride));
     for (int64_t j = 0; j < span.rows; j += kTile) {
         const int64_t first = j + kTile < span.rows ? j : span.rows - kTile;
         step_short<Tiles, Columns>(span.codes + first * stride, stride, lagging.room());
-        ahead.pay(kTile * stride);
+        prefetcher.advance(kTile * stride);
         lagging.filled(kTile, tokens, best);
     }
 }
 
 template <int Columns>
 void sweep_long(const CodeSpan& span, int64_t stride, const int8_t* packed, int64_t tokens, Lagging& lagging,
-                Ahead& ahead, int32_t* best) {
+                Prefetcher& prefetcher, int32_t* best) {
     const int8_t* last = span.codes + (span.rows - kTile) * stride;
     int64_t j = 0;
     for (; j + kTile < span.rows; j += 2 * kTile) {
         const int8_t* rows = span.codes + j * stride;
         const int8_t* more = j + 2 * kTile < span.rows ? rows + kTile * stride : last;
-        step_long<2, Columns>(rows, more, stride, packed, ahead, lagging.room());
+        step_long<2, Columns>(rows, more, stride, packed, prefetcher, lagging.room());
         lagging.filled(2 * kTile, tokens, best);
     }
     if (j < span.rows) {
-        step_long<1, Columns>(last, nullptr, stride, packed, ahead, lagging.room());
+        step_long<1, Columns>(last, nullptr, stride, packed, prefetcher, lagging.room());
         lagging.filled(kTile, tokens, best);
     }
 }
@@ -137,7 +141,7 @@ inline CodeSpan repeated(const CodeSpan& span, int64_t stride, int8_t* copy) {
 }
 
 using Sweep = void (*)(const CodeSpan& span, int64_t stride, const int8_t* packed, int64_t tokens, Lagging& lagging,
-                       Ahead& ahead, int32_t* best);
+                       Prefetcher& prefetcher, int32_t* best);
 
 inline Sweep sweep_for(int64_t tiles, int64_t columns) {
     if (tiles == 1) return columns == 1 ? sweep_short<1, 1> : sweep_short<1, 2>;
@@ -145,10 +149,13 @@ inline Sweep sweep_for(int64_t tiles, int64_t columns) {
     return columns == 1 ? sweep_long<1> : sweep_long<2>;
 }
 
-void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best) {
-    alignas(64) int8_t copy[kTile * kMaxStride];
-    Lagging lagging;
-    Ahead ahead(spans, count, stride);
+// In the scratch memory are the sums, then room for a document of fewer than 16 tokens.
+void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best,
+            int8_t* scratch) {
+    static_assert(scratch_bytes(kMaxStride) >= Lagging::kBytes + kTile * kMaxStride);
+    Lagging lagging(reinterpret_cast<int32_t*>(scratch));
+    int8_t* copy = scratch + Lagging::kBytes;
+    Prefetcher prefetcher(spans, count, stride);
     const int64_t pair_bytes = 2 * tiles_of(stride) * tile_bytes(stride);
     const int64_t resident = kPieceBytes / stride / kPair * kPair;
     const Sweep one = sweep_for(tiles_of(stride), 1), two = sweep_for(tiles_of(stride), 2);
@@ -158,13 +165,13 @@ void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan
         if (spans[s].rows == 0) continue;
         const CodeSpan whole = spans[s].rows < kTile ? repeated(spans[s], stride, copy) : spans[s];
         const int64_t piece = tokens <= kPair ? whole.rows : resident > kPair ? resident : kPair;
-        ahead.owe(spans[s].rows * stride);
+        prefetcher.begin(spans[s].rows * stride);
         for (int64_t j = 0; j < whole.rows; j += piece) {
             const CodeSpan part{whole.codes + j * stride, whole.rows - j < piece ? whole.rows - j : piece};
             for (int64_t t = 0; t < tokens; t += kPair) {
                 const int64_t left = tokens - t < kPair ? tokens - t : kPair;
                 const int8_t* query = t == in_place ? nullptr : packed + t / kPair * pair_bytes;
-                (left > kTile ? two : one)(part, stride, query, left, lagging, ahead, best + t);
+                (left > kTile ? two : one)(part, stride, query, left, lagging, prefetcher, best + t);
                 if (tiles_of(stride) <= 2) in_place = t;
             }
         }
@@ -181,7 +188,7 @@ const Kernel kAmx{
     .packed_bytes = packed_bytes,
     .pack = pack,
     .maxima = maxima,
-    .weigh = generic_weigh,
+    .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
     .widen = avx512_widen,
 };

@@ -23,7 +23,7 @@
 #include "kernels/avx2/maxima.hpp"
 #include "kernels/generic/cells.hpp"
 #include "kernels/generic/quantise.hpp"
-#include "kernels/generic/weigh.hpp"
+#include "kernels/generic/weighted_sums.hpp"
 #include "kernels/kernel.hpp"
 
 namespace maxsieve {
@@ -79,7 +79,7 @@ const Kernel kAvx2{
     .packed_bytes = packed_bytes<SignedPairs>,
     .pack = pack<SignedPairs>,
     .maxima = maxima<SignedPairs>,
-    .weigh = generic_weigh,
+    .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
     .widen = widen,
 };
@@ -90,7 +90,7 @@ const Kernel kAvxVnni{
     .packed_bytes = avxvnni_packed_bytes,
     .pack = avxvnni_pack,
     .maxima = avxvnni_maxima,
-    .weigh = generic_weigh,
+    .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
     .widen = widen,
 };

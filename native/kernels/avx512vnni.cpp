@@ -23,9 +23,9 @@
 // Overflow: |y| <= 127, 1 <= u <= 255. A sum starts within 128 * 127 * 4096 and moves by at most 255 * 127 * 4096:
 // below 2^28 throughout.
 
-#include "kernels/generic/ahead.hpp"
+#include "kernels/generic/prefetch.hpp"
 #include "kernels/generic/quantise.hpp"
-#include "kernels/generic/weigh.hpp"
+#include "kernels/generic/weighted_sums.hpp"
 #include "kernels/x86/avx512.hpp"
 #include "kernels/x86/avx512_lanes.hpp"
 
@@ -36,6 +36,7 @@ constexpr int64_t kVector = 64;
 constexpr int64_t kRows = 16;  // of a block
 // Bytes of blocks that a longer query passes over group by group, so that both they and a group stay in L1.
 constexpr int64_t kResident = 8192;
+static_assert(scratch_bytes(kMaxStride) >= kRows * kMaxStride && scratch_bytes(0) >= kResident);
 
 constexpr int64_t whole_vectors(int64_t stride) {
     return (stride + kVector - 1) / kVector * kVector;
@@ -111,7 +112,8 @@ inline void bias_block(const int8_t* codes, int64_t rows, int64_t stride, uint8_
 
 // Rows document tokens of a block against one group.
 template <int Width, int Vectors, int Rows>
-inline void dots(const int8_t* group, const uint8_t* rows, int64_t chunks, Ahead& ahead, __m512i (&largest)[Vectors]) {
+inline void dots(const int8_t* group, const uint8_t* rows, int64_t chunks, Prefetcher& prefetcher,
+                 __m512i (&largest)[Vectors]) {
     constexpr int64_t kPiece = kVector / Width;
     constexpr int kParts = 16 / Width;
     Sums sums[Vectors][Rows];
@@ -120,7 +122,7 @@ inline void dots(const int8_t* group, const uint8_t* rows, int64_t chunks, Ahead
     }
     group += Vectors * kVector;
     for (; chunks > 0; --chunks, rows += kRows * kVector) {
-        ahead.pay(Rows * kVector);
+        prefetcher.advance(Rows * kVector);
         for (int64_t k = 0; k < kVector; k += kPiece, group += Vectors * kVector) {
             __m512i query[Vectors];
             for (int v = 0; v < Vectors; ++v) query[v] = load(group + v * kVector);
@@ -139,34 +141,36 @@ inline void dots(const int8_t* group, const uint8_t* rows, int64_t chunks, Ahead
 
 // A block's first `count` rows, Rows at a time; no more than half of Rows go to a narrower step, while that is filled.
 template <int Width, int Vectors, int Rows>
-inline void dots_of_block(const int8_t* group, const uint8_t* rows, int64_t count, int64_t chunks, Ahead& ahead,
-                          __m512i (&largest)[Vectors]) {
+inline void dots_of_block(const int8_t* group, const uint8_t* rows, int64_t count, int64_t chunks,
+                          Prefetcher& prefetcher, __m512i (&largest)[Vectors]) {
     constexpr int kHalf = Rows / 2;
     constexpr bool kHalves = kHalf >= 4 && kHalf >= 16 / Width;
     for (; count > (kHalves ? kHalf : 0); count -= Rows, rows += Rows * kVector) {
-        dots<Width, Vectors, Rows>(group, rows, chunks, ahead, largest);
+        dots<Width, Vectors, Rows>(group, rows, chunks, prefetcher, largest);
     }
     if constexpr (kHalves) {
-        if (count > 0) dots_of_block<Width, Vectors, kHalf>(group, rows, count, chunks, ahead, largest);
+        if (count > 0) dots_of_block<Width, Vectors, kHalf>(group, rows, count, chunks, prefetcher, largest);
     }
 }
 
 template <int Width, int Vectors>
 void dots_of_blocks(const int8_t* group, const uint8_t* blocks, int64_t rows, int64_t chunks, int64_t tokens,
-                    Ahead& ahead, int32_t* best) {
+                    Prefetcher& prefetcher, int32_t* best) {
     __m512i largest[Vectors];
     for (int v = 0; v < Vectors; ++v) largest[v] = _mm512_set1_epi32(INT32_MIN);
     for (; rows > 0; rows -= kRows, blocks += kRows * kVector * chunks) {
-        dots_of_block<Width, Vectors, 16 / Vectors>(group, blocks, rows < kRows ? rows : kRows, chunks, ahead, largest);
+        dots_of_block<Width, Vectors, 16 / Vectors>(group, blocks, rows < kRows ? rows : kRows, chunks, prefetcher,
+                                                    largest);
     }
-    for (int v = 0; v < Vectors; ++v) raise(best + v * 16, largest_of_rows<Width>(largest[v]), tokens - v * 16);
+    for (int v = 0; v < Vectors; ++v) update_best(best + v * 16, largest_of_rows<Width>(largest[v]), tokens - v * 16);
 }
 
-void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best) {
-    alignas(64) uint8_t blocks[kRows * kMaxStride];
+void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best,
+            int8_t* scratch) {
+    auto* blocks = reinterpret_cast<uint8_t*>(scratch);
     const int64_t chunks = whole_vectors(stride) / kVector, block_bytes = kRows * kVector * chunks;
     const int64_t at_once = tokens > 32 && kResident > block_bytes ? kResident / block_bytes * kRows : kRows;
-    Ahead ahead(spans, count, stride);
+    Prefetcher prefetcher(spans, count, stride);
     for (int64_t s = 0; s < count; ++s, best += tokens) {
         for (int64_t j = 0; j < spans[s].rows; j += at_once) {
             const int64_t rows = spans[s].rows - j < at_once ? spans[s].rows - j : at_once;
@@ -174,28 +178,28 @@ void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan
                 const int64_t real = rows - r < kRows ? rows - r : kRows;
                 bias_block(spans[s].codes + (j + r) * stride, real, stride, blocks + r / kRows * block_bytes);
             }
-            ahead.owe(rows * stride);
+            prefetcher.begin(rows * stride);
             const int8_t* at = packed;
             for (int64_t t = 0; t < tokens;) {
                 const Group group(tokens - t);
                 switch (group.width * group.vectors) {
                     case 32:
-                        dots_of_blocks<16, 2>(at, blocks, rows, chunks, group.tokens, ahead, best + t);
+                        dots_of_blocks<16, 2>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
                         break;
                     case 16:
-                        dots_of_blocks<16, 1>(at, blocks, rows, chunks, group.tokens, ahead, best + t);
+                        dots_of_blocks<16, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
                         break;
                     case 8:
-                        dots_of_blocks<8, 1>(at, blocks, rows, chunks, group.tokens, ahead, best + t);
+                        dots_of_blocks<8, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
                         break;
                     case 4:
-                        dots_of_blocks<4, 1>(at, blocks, rows, chunks, group.tokens, ahead, best + t);
+                        dots_of_blocks<4, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
                         break;
                     case 2:
-                        dots_of_blocks<2, 1>(at, blocks, rows, chunks, group.tokens, ahead, best + t);
+                        dots_of_blocks<2, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
                         break;
                     default:
-                        dots_of_blocks<1, 1>(at, blocks, rows, chunks, group.tokens, ahead, best + t);
+                        dots_of_blocks<1, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
                         break;
                 }
                 at += group.bytes(stride);
@@ -213,7 +217,7 @@ const Kernel kAvx512vnni{
     .packed_bytes = packed_bytes,
     .pack = pack,
     .maxima = maxima,
-    .weigh = generic_weigh,
+    .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
     .widen = avx512_widen,
 };

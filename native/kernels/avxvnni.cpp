@@ -46,8 +46,8 @@ void avxvnni_pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* p
 }
 
 void avxvnni_maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count,
-                    int32_t* best) {
-    maxima<Quadruples>(packed, tokens, stride, spans, count, best);
+                    int32_t* best, int8_t* scratch) {
+    maxima<Quadruples>(packed, tokens, stride, spans, count, best, scratch);
 }
 
 }  // namespace maxsieve

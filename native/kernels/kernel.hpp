@@ -14,11 +14,17 @@ constexpr int64_t kPanel = 16;
 // Rows of codes are padded with zeros to a multiple of this many bytes: a zero code adds nothing to a dot product.
 constexpr int64_t kCodeAlign = 32;
 
-// The longest row of codes, for d = 4096: kernels keep a few rows on their stack.
+// The longest row of codes, for d = 4096: the kernels' overflow arguments hold up to it.
 constexpr int64_t kMaxStride = 4096;
 
 constexpr int64_t code_stride(int64_t d) {
     return (d + kCodeAlign - 1) / kCodeAlign * kCodeAlign;
+}
+
+// Bytes of scratch memory that any kernel's `maxima` gets, for 16 rows of codes in whole vectors of 64 bytes and 8 KiB
+// besides. It is the caller's: a thread's stack may be small.
+constexpr size_t scratch_bytes(int64_t stride) {
+    return static_cast<size_t>(16 * ((stride + 63) / 64 * 64) + 8192);
 }
 
 // Some consecutive tokens of one document.
@@ -36,20 +42,22 @@ struct DocumentSquares {
 struct Kernel {
     const char* name;
 
-    // best[t] = max(best[t], canonical <q_t, e_j>) over `count` float32 rows e_j; best has room for whole panels.
+    // best[t] = max(best[t], canonical <q_t, e_j>) over `count` float32 rows e_j; best has room for whole panels. A
+    // largest that is zero is +0.0, whichever zeros it was the largest of.
     void (*cells)(const float* panels, int64_t tokens, int64_t d, const float* rows, int64_t count, float* best);
 
     // The layout in which `maxima` wants the codes [tokens][stride] of some query tokens, and its size.
     size_t (*packed_bytes)(int64_t tokens, int64_t stride);
     void (*pack)(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed);
 
-    // best[s * tokens + t] = max(best[s * tokens + t], <y_t, c_j>) over the rows c_j of each span s.
+    // best[s * tokens + t] = max(best[s * tokens + t], <y_t, c_j>) over the rows c_j of each span s. `scratch` begins
+    // at a cache line and has scratch_bytes(stride).
     void (*maxima)(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count,
-                   int32_t* best);
+                   int32_t* best, int8_t* scratch);
 
     // sums[i] = sum over t of weights[t] * maxima[i * apart + t], in lane order, each product rounded to float64.
-    void (*weigh)(const double* weights, int64_t tokens, const int32_t* maxima, int64_t apart, int64_t count,
-                  double* sums);
+    void (*weighted_sums)(const double* weights, int64_t tokens, const int32_t* maxima, int64_t apart, int64_t count,
+                          double* sums);
 
     // Codes [count][stride] of one document's rows [count][d]; false if a value is not finite or is over 2^50.
     bool (*quantise)(const float* rows, int64_t count, int64_t d, int64_t stride, int8_t* codes,

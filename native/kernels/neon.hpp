@@ -12,6 +12,7 @@
 
 #include <cstring>
 
+#include "kernels/generic/row_blocks.hpp"
 #include "kernels/kernel.hpp"
 
 namespace maxsieve {
@@ -42,7 +43,7 @@ inline int32x4_t totals(const int32x4_t (&sums)[Rows]) {
 }
 
 template <class Product, int Tokens, int Rows>
-inline void raise(const int8_t* query, int64_t stride, const int8_t* rows, int32x4_t (&largest)[Tokens]) {
+inline void update_largest(const int8_t* query, int64_t stride, const int8_t* rows, int32x4_t (&largest)[Tokens]) {
     int32x4_t sums[Tokens][Rows];
     for (int t = 0; t < Tokens; ++t) {
         for (int r = 0; r < Rows; ++r) sums[t][r] = vdupq_n_s32(0);
@@ -58,27 +59,12 @@ inline void raise(const int8_t* query, int64_t stride, const int8_t* rows, int32
     for (int t = 0; t < Tokens; ++t) largest[t] = vmaxq_s32(largest[t], totals(sums[t]));
 }
 
-// Calls block<Rows>(codes) for the rows of a span from j on, Rows at a time. A last few that fill more than half a
-// block are a whole one, which reaches back over rows it has had: that changes no maximum. Fewer go to a block half as
-// large.
-template <int Rows, class Block>
-inline void over_rows(const CodeSpan& span, int64_t stride, int64_t j, const Block& block) {
-    for (; j + Rows <= span.rows; j += Rows) block.template operator()<Rows>(span.codes + j * stride);
-    if constexpr (Rows > 1) {
-        if (span.rows - j > Rows / 2 && span.rows >= Rows) {
-            block.template operator()<Rows>(span.codes + (span.rows - Rows) * stride);
-        } else if (j < span.rows) {
-            over_rows<Rows / 2>(span, stride, j, block);
-        }
-    }
-}
-
 template <class Product, int Tokens>
 void maxima_of(const int8_t* query, int64_t stride, const CodeSpan& span, int32_t* best) {
     int32x4_t largest[Tokens];
     for (int t = 0; t < Tokens; ++t) largest[t] = vdupq_n_s32(best[t]);
-    over_rows<kTogether>(span, stride, 0, [&]<int Rows>(const int8_t* rows) {
-        raise<Product, Tokens, Rows>(query, stride, rows, largest);
+    for_each_row_block<kTogether>(0, span.rows, [&]<int Rows>(int64_t row) {
+        update_largest<Product, Tokens, Rows>(query, stride, span.codes + row * stride, largest);
     });
     for (int t = 0; t < Tokens; ++t) best[t] = vmaxvq_s32(largest[t]);
 }

@@ -13,7 +13,7 @@
 
 #include "kernels/generic/cells.hpp"
 #include "kernels/generic/quantise.hpp"
-#include "kernels/generic/weigh.hpp"
+#include "kernels/generic/weighted_sums.hpp"
 #include "kernels/neon.hpp"
 
 namespace maxsieve {
@@ -46,7 +46,7 @@ inline void add_lane(const int8_t* packed, int64_t stride, const int8x16_t (&tok
 }
 
 template <int Fours, int Rows>
-inline void raise_fours(const int8_t* packed, int64_t stride, const int8_t* rows, int32x4_t (&largest)[Fours]) {
+inline void update_fours(const int8_t* packed, int64_t stride, const int8_t* rows, int32x4_t (&largest)[Fours]) {
     int32x4_t sums[Fours][Rows];
     for (int f = 0; f < Fours; ++f) {
         for (int r = 0; r < Rows; ++r) sums[f][r] = vdupq_n_s32(0);
@@ -68,8 +68,9 @@ template <int Fours, int Together>
 void maxima_of_fours(const int8_t* packed, int64_t stride, const CodeSpan& span, int32_t* best) {
     int32x4_t largest[Fours];
     for (int f = 0; f < Fours; ++f) largest[f] = vld1q_s32(best + 4 * f);
-    over_rows<Together>(span, stride, 0,
-                        [&]<int Rows>(const int8_t* rows) { raise_fours<Fours, Rows>(packed, stride, rows, largest); });
+    for_each_row_block<Together>(0, span.rows, [&]<int Rows>(int64_t row) {
+        update_fours<Fours, Rows>(packed, stride, span.codes + row * stride, largest);
+    });
     for (int f = 0; f < Fours; ++f) vst1q_s32(best + 4 * f, largest[f]);
 }
 
@@ -94,7 +95,8 @@ void span_maxima(const int8_t* packed, int64_t tokens, int64_t stride, const Cod
     row_maxima<DotProduct>(packed + t * stride, tokens - t, stride, span, best + t);
 }
 
-void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best) {
+void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best,
+            int8_t*) {
     for (int64_t s = 0; s < count; ++s, best += tokens) span_maxima(packed, tokens, stride, spans[s], best);
 }
 
@@ -106,7 +108,7 @@ const Kernel kNeonDotprod{
     .packed_bytes = packed_bytes,
     .pack = pack,
     .maxima = maxima,
-    .weigh = generic_weigh,
+    .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
     .widen = widen,
 };

@@ -6,7 +6,7 @@
 
 #include "kernels/generic/cells.hpp"
 #include "kernels/generic/quantise.hpp"
-#include "kernels/generic/weigh.hpp"
+#include "kernels/generic/weighted_sums.hpp"
 #include "kernels/kernel.hpp"
 
 namespace maxsieve {
@@ -31,7 +31,8 @@ void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
     std::memcpy(packed, codes, packed_bytes(tokens, stride));
 }
 
-void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best) {
+void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best,
+            int8_t*) {
     for (int64_t s = 0; s < count; ++s, best += tokens) {
         for (int64_t j = 0; j < spans[s].rows; ++j) {
             const int8_t* token = spans[s].codes + j * stride;
@@ -69,7 +70,7 @@ const Kernel kScalar{
     .packed_bytes = packed_bytes,
     .pack = pack,
     .maxima = maxima,
-    .weigh = generic_weigh,
+    .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
     .widen = widen,
 };

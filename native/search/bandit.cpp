@@ -1,16 +1,18 @@
 // Algorithm 1 of the paper on int8 proxies; spec/bandit.py is its definition, operation by operation.
 
+#include "search/bandit.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "search/best_first.hpp"
+#include "search/damage.hpp"
 #include "search/permutation.hpp"
-#include "search/query.hpp"
 #include "search/radius.hpp"
 #include "search/scan.hpp"
-#include "search/search.hpp"
+#include "search/stopwatch.hpp"
 
 namespace maxsieve {
 namespace {
@@ -38,7 +40,7 @@ struct Row {
 double largest_nu(const Corpus& corpus, std::span<const int64_t> candidates) {
     float nu = 0.0F;
     size_t hint = 0;
-    for (const int64_t position : candidates) nu = std::max(nu, corpus.at(position, hint).nu);
+    for (const int64_t position : candidates) nu = std::max(nu, corpus.at(position, hint).nu());
     return static_cast<double>(nu);
 }
 
@@ -46,12 +48,13 @@ double largest_nu(const Corpus& corpus, std::span<const int64_t> candidates) {
 // go to `reveal`, and `end_round`.
 class Sieve {
   public:
-    Sieve(const Task& task, const Query& query, double nu)
-        : task_(task),
+    Sieve(const BanditKnobs& knobs, const Task& task, const Query& query, double nu)
+        : knobs_(knobs),
+          task_(task),
           query_(query),
-          codes_(task.kernel, query.rows, query.tokens, task.corpus.d()),
+          codes_(task.engine.kernel, query.rows, query.tokens, task.engine.corpus.d()),
           terms_(codes_),
-          order_(permutation(codes_.tokens, task.policy.seed)),
+          order_(permutation(codes_.tokens, knobs.seed)),
           unrevealed_(static_cast<size_t>(codes_.tokens + 1), 0.0) {
         const auto candidates = static_cast<int64_t>(query.candidates.size());
         active_.reserve(query.candidates.size());
@@ -68,21 +71,20 @@ class Sieve {
     }
 
     bool wants_round() const {
-        return static_cast<int64_t>(active_.size()) > task_.k + task_.policy.margin && revealed_ < codes_.tokens;
+        return static_cast<int64_t>(active_.size()) > task_.k + knobs_.margin && revealed_ < codes_.tokens;
     }
 
     void begin_round() {
-        block_ = std::min(task_.policy.block, codes_.tokens - revealed_);
+        block_ = std::min(knobs_.block, codes_.tokens - revealed_);
         scale_.clear();
         for (int64_t n = revealed_; n < revealed_ + block_; ++n) {
             scale_.push_back(static_cast<double>(codes_.scale[static_cast<size_t>(order_[static_cast<size_t>(n)])]));
         }
         const int64_t after = revealed_ + block_, tokens = codes_.tokens;
-        const int64_t rounds = (tokens + task_.policy.block - 1) / task_.policy.block;
+        const int64_t rounds = (tokens + knobs_.block - 1) / knobs_.block;
         factors_ = {kInfinity, kInfinity, 1};
         if (after > 1) {
-            factors_ =
-                radius_factors(task_.policy, after, tokens, static_cast<int64_t>(query_.candidates.size()), rounds);
+            factors_ = radius_factors(knobs_, after, tokens, static_cast<int64_t>(query_.candidates.size()), rounds);
         }
     }
 
@@ -124,15 +126,15 @@ class Sieve {
     }
 
     // Goes on to the end, after a first round that took `scan_seconds` if there was one.
-    Answer finish(Crew& crew, double scan_seconds) {
+    Answer finish(const Engine& engine, double scan_seconds) {
         Stopwatch watch;
         double sieve_seconds = 0.0;
         if (block_ > 0) end_round();
         sieve_seconds += watch.lap();
         while (wants_round()) {
             begin_round();
-            const PackedCodes packed(task_.kernel, block_rows(), task_.corpus.stride());
-            scan(task_.corpus, active_positions(), task_.kernel, packed, crew, task_.interrupt,
+            const PackedCodes packed(engine.kernel, block_rows(), engine.corpus.stride());
+            scan(engine, active_positions(), packed,
                  [this](const Scanned& scanned) { reveal(scanned, block_, scanned.maxima); });
             scan_seconds += watch.lap();
             end_round();
@@ -140,37 +142,36 @@ class Sieve {
         }
         const auto cells = static_cast<double>(query_.candidates.size()) * static_cast<double>(codes_.tokens);
         answer_.coverage = cells > 0 ? static_cast<double>(revealed_cells_) / cells : 0.0;
-        const bool pac = task_.policy.radius == Radius::serfling && task_.policy.alpha == 1.0;
+        const bool pac = knobs_.radius == Radius::serfling && knobs_.alpha == 1.0;
         answer_.guarantee = certain_ ? Guarantee::exact : pac ? Guarantee::pac : Guarantee::none;
-        rescore(crew);
+        rescore(engine);
         answer_.stages = {{"scan", scan_seconds}, {"sieve", sieve_seconds}, {"rescore", watch.lap()}};
         return std::move(answer_);
     }
 
   private:
     void bound(Row& row, const Document& document, int64_t n) const {
-        const auto size = static_cast<double>(n), scale = static_cast<double>(document.scale);
+        const auto size = static_cast<double>(n), scale = static_cast<double>(document.scale());
         const double revealed = scale * row.total, open = unrevealed_[static_cast<size_t>(n)];
-        const double epsilon = terms_.epsilon(document.rho, document.nu);
+        const double epsilon = terms_.epsilon(document.rho(), document.nu());
         const double hard_lower = revealed - open, hard_upper = revealed + open;
         row.certain_lower = hard_lower - epsilon;
         row.certain_upper = hard_upper + epsilon;
-        const bool paper = task_.policy.radius == Radius::paper;
+        const bool paper = knobs_.radius == Radius::paper;
         double radius = kInfinity;
         if (n > 1) {
             const double squares = std::max(row.shifted_squares - row.shifted * row.shifted / size, 0.0);
             radius = factors_.on_sigma * (scale * std::sqrt(squares / static_cast<double>(factors_.degrees)));
             if (!paper) {
-                const double cell_error = static_cast<double>(document.rho) * largest_code_norm_ +
-                                          static_cast<double>(document.nu) * largest_eta_;
+                const double cell_error = static_cast<double>(document.rho()) * largest_code_norm_ +
+                                          static_cast<double>(document.nu()) * largest_eta_;
                 radius = radius + factors_.on_range * (2.0 * (largest_b_ + cell_error)) + epsilon;
             }
         }
         const double estimate = revealed * (static_cast<double>(codes_.tokens) / size);
         row.lower = std::max(paper ? hard_lower : row.certain_lower, estimate - radius);
         row.upper = std::min(paper ? hard_upper : row.certain_upper, estimate + radius);
-        if (n ==
-            codes_.tokens) {  // nothing is left to reveal: only the proxies' own error is between us and the scores
+        if (n == codes_.tokens) {  // nothing is left to reveal: only the proxies' own error stands before the scores
             row.lower = row.certain_lower;
             row.upper = row.certain_upper;
         }
@@ -207,7 +208,7 @@ class Sieve {
     }
 
     // Every survivor, or, when all is revealed and bounds are as tight as Certified's, best-first as there.
-    void rescore(Crew& crew) {
+    void rescore(const Engine& engine) {
         const std::vector<int64_t> positions = active_positions();
         CertifiedBounds bounds;
         std::vector<int64_t> order;
@@ -222,11 +223,12 @@ class Sieve {
             order.resize(positions.size());
             std::iota(order.begin(), order.end(), 0);
         }
-        Rescored rescored = rescore_best_first(task_, query_, positions, bounds, order, crew);
+        Rescored rescored = rescore_best_first(engine, query_, task_.k, positions, bounds, order);
         answer_.hits = std::move(rescored.hits);
         answer_.rescored = rescored.count;
     }
 
+    const BanditKnobs& knobs_;
     const Task& task_;
     const Query& query_;
     QueryCodes codes_;
@@ -246,13 +248,17 @@ class Sieve {
 
 }  // namespace
 
+size_t Bandit::bytes_kept() const {
+    return sizeof(Row);
+}
+
 // The first round, in which every document is active for every query, is one scan for all of them.
-std::vector<Answer> search_bandit(const Task& task) {
+std::vector<Answer> Bandit::search(const Task& task) const {
     Stopwatch watch;
-    const double nu = largest_nu(task.corpus, task.candidates());
+    const double nu = largest_nu(task.engine.corpus, task.candidates());
     std::vector<Sieve> sieves;
     sieves.reserve(task.queries.size());
-    for (const Query& query : task.queries) sieves.emplace_back(task, query, nu);
+    for (const Query& query : task.queries) sieves.emplace_back(knobs_, task, query, nu);
     if (std::all_of(sieves.begin(), sieves.end(), [](const Sieve& sieve) { return sieve.wants_round(); })) {
         std::vector<const int8_t*> rows;
         for (Sieve& sieve : sieves) {
@@ -260,19 +266,18 @@ std::vector<Answer> search_bandit(const Task& task) {
             const std::vector<const int8_t*> block = sieve.block_rows();
             rows.insert(rows.end(), block.begin(), block.end());
         }
-        const PackedCodes packed(task.kernel, rows, task.corpus.stride());
-        scan(task.corpus, task.candidates(), task.kernel, packed, task.crew, task.interrupt,
-             [&](const Scanned& scanned) {
-                 const int32_t* maxima = scanned.maxima;
-                 for (Sieve& sieve : sieves) {
-                     sieve.reveal(scanned, packed.tokens(), maxima);
-                     maxima += sieve.block();
-                 }
-             });
+        const PackedCodes packed(task.engine.kernel, rows, task.engine.corpus.stride());
+        scan(task.engine, task.candidates(), packed, [&](const Scanned& scanned) {
+            const int32_t* maxima = scanned.maxima;
+            for (Sieve& sieve : sieves) {
+                sieve.reveal(scanned, packed.tokens(), maxima);
+                maxima += sieve.block();
+            }
+        });
     }
     const double share = watch.lap() / static_cast<double>(sieves.size());
     std::vector<Answer> answers(sieves.size());
-    task.for_each_query([&](size_t q, Crew& crew) { answers[q] = sieves[q].finish(crew, share); });
+    task.for_each_query([&](size_t q, const Engine& engine) { answers[q] = sieves[q].finish(engine, share); });
     return answers;
 }
 

@@ -22,16 +22,16 @@ std::vector<int64_t> best_first(const CertifiedBounds& bounds, int64_t k) {
 }
 
 // They are scored in batches for the threads' sake, then replayed in order: the count is that of one at a time.
-Rescored rescore_best_first(const Task& task, const Query& query, std::span<const int64_t> positions,
-                            const CertifiedBounds& bounds, std::span<const int64_t> order, Crew& crew) {
-    Rescorer rescorer(task, {&query, 1}, crew);
-    KLargest best(task.k);
+Rescored rescore_best_first(const Engine& engine, const Query& query, int64_t k, std::span<const int64_t> positions,
+                            const CertifiedBounds& bounds, std::span<const int64_t> order) {
+    Rescorer rescorer(engine, {&query, 1});
+    KLargest best(k);
     std::vector<Scored> scored;
-    const int64_t threads = crew.size();
+    const int64_t threads = engine.crew.size();
     const auto total = static_cast<int64_t>(order.size());
     for (int64_t first = 0;
          first < total && bounds.upper[static_cast<size_t>(order[static_cast<size_t>(first)])] >= best.kth();) {
-        const int64_t wanted = std::max(task.k - first, threads == 1 ? int64_t{1} : 4 * threads);
+        const int64_t wanted = std::max(k - first, threads == 1 ? int64_t{1} : 4 * threads);
         const int64_t last = std::min(total, first + wanted);
         std::vector<int64_t> batch;
         for (int64_t i = first; i < last; ++i) {
@@ -47,7 +47,7 @@ Rescored rescore_best_first(const Task& task, const Query& query, std::span<cons
         first = last;
     }
     const auto count = static_cast<int64_t>(scored.size());
-    return {top_k(std::move(scored), task.k), count, best.kth()};
+    return {top_k(std::move(scored), k), count, best.kth()};
 }
 
 }  // namespace maxsieve

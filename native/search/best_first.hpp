@@ -5,7 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "search/search.hpp"
+#include "search/bounds.hpp"
+#include "search/engine.hpp"
+#include "search/query.hpp"
 #include "search/top_k.hpp"
 
 namespace maxsieve {
@@ -20,8 +22,8 @@ struct Rescored {
     double kth;     // the K-th best score
 };
 
-// Scores the documents at `positions` in the order given.
-Rescored rescore_best_first(const Task& task, const Query& query, std::span<const int64_t> positions,
-                            const CertifiedBounds& bounds, std::span<const int64_t> order, Crew& crew);
+// Scores the documents at `positions` in the order given, for the k best.
+Rescored rescore_best_first(const Engine& engine, const Query& query, int64_t k, std::span<const int64_t> positions,
+                            const CertifiedBounds& bounds, std::span<const int64_t> order);
 
 }  // namespace maxsieve

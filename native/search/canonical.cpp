@@ -9,7 +9,7 @@ namespace {
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 // Rows at a time: at most 128 KiB of floats, so that they stay in L2 while the query's panels pass over them, and at
-// most four million multiply-adds, so that even software FMA comes up for breath within a tenth of a second.
+// most four million multiply-adds, so that even with software FMA the interrupt is looked at every tenth of a second.
 int64_t piece_rows(int64_t tokens, int64_t d) {
     return std::max<int64_t>(1, std::min<int64_t>(32768 / d, (int64_t{1} << 22) / (tokens * d)));
 }
@@ -25,9 +25,9 @@ CanonicalScorer::CanonicalScorer(const Kernel& kernel, const Panels& panels, Int
 
 std::span<const float> CanonicalScorer::cells(const Document& document) {
     std::fill(best_.begin(), best_.end(), kNone);
-    for (int64_t j = 0; j < document.length; j += piece_) {
+    for (int64_t j = 0; j < document.length(); j += piece_) {
         if (j > 0) interrupt_.check();
-        const int64_t count = std::min(piece_, document.length - j);
+        const int64_t count = std::min(piece_, document.length() - j);
         kernel_.cells(panels_.data(), panels_.tokens(), panels_.d(), float_rows(document, j, count), count,
                       best_.data());
     }
@@ -42,7 +42,7 @@ float CanonicalScorer::score(const Document& document) {
 
 void CanonicalScorer::explain(const Document& document, int64_t* tokens, float* similarities) {
     std::fill_n(similarities, panels_.tokens(), kNone);
-    for (int64_t j = 0; j < document.length; ++j) {
+    for (int64_t j = 0; j < document.length(); ++j) {
         interrupt_.check();
         std::fill(best_.begin(), best_.end(), kNone);
         kernel_.cells(panels_.data(), panels_.tokens(), panels_.d(), float_rows(document, j, 1), 1, best_.data());
@@ -57,9 +57,9 @@ void CanonicalScorer::explain(const Document& document, int64_t* tokens, float* 
 
 const float* CanonicalScorer::float_rows(const Document& document, int64_t first, int64_t count) {
     const int64_t d = panels_.d();
-    if (!document.half) return static_cast<const float*>(document.rows) + first * d;
+    if (!document.half()) return static_cast<const float*>(document.rows()) + first * d;
     widened_.resize(static_cast<size_t>(piece_ * d));
-    kernel_.widen(static_cast<const uint16_t*>(document.rows) + first * d, count * d, widened_.data());
+    kernel_.widen(static_cast<const uint16_t*>(document.rows()) + first * d, count * d, widened_.data());
     return widened_.data();
 }
 

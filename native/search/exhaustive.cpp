@@ -1,17 +1,17 @@
-// Every cell, canonically.
+#include "search/exhaustive.hpp"
 
 #include "search/rescore.hpp"
-#include "search/search.hpp"
+#include "search/stopwatch.hpp"
 
 namespace maxsieve {
 
-std::vector<Answer> search_exhaustive(const Task& task) {
+std::vector<Answer> Exhaustive::search(const Task& task) const {
     Stopwatch watch;
     const auto candidates = task.candidates();
-    const std::vector<float> scores = Rescorer(task, task.queries, task.crew).scores(candidates);
+    const std::vector<float> scores = Rescorer(task.engine, task.queries).scores(candidates);
     const double share = watch.lap() / static_cast<double>(task.queries.size());
     std::vector<Answer> answers(task.queries.size());
-    task.for_each_query([&](size_t q, Crew&) {
+    task.for_each_query([&](size_t q, const Engine&) {
         Stopwatch own;
         std::vector<Scored> all(candidates.size());
         for (size_t i = 0; i < all.size(); ++i) all[i] = {candidates[i], scores[q * candidates.size() + i]};

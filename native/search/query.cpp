@@ -39,12 +39,12 @@ QueryCodes::QueryCodes(const Kernel& kernel, const float* query, int64_t tokens_
 }
 
 PackedCodes::PackedCodes(const Kernel& kernel, const std::vector<const int8_t*>& rows, int64_t stride)
-    : tokens_(static_cast<int64_t>(rows.size())), data_(kernel.packed_bytes(tokens_, stride) / sizeof(Line) + 1) {
+    : tokens_(static_cast<int64_t>(rows.size())), data_(kernel.packed_bytes(tokens_, stride)) {
     std::vector<int8_t> chosen(rows.size() * static_cast<size_t>(stride));
     for (size_t n = 0; n < rows.size(); ++n) {
         std::memcpy(chosen.data() + n * static_cast<size_t>(stride), rows[n], static_cast<size_t>(stride));
     }
-    kernel.pack(chosen.data(), tokens_, stride, data_.front().bytes);
+    kernel.pack(chosen.data(), tokens_, stride, data_.data());
 }
 
 ErrorTerms::ErrorTerms(const QueryCodes& query) {

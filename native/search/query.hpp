@@ -1,12 +1,21 @@
-// A query in the two forms the engine reads: float panels for canonical cells, int8 codes for proxies.
+// A query as it is given, and in the two forms the engine reads: float panels for canonical cells, int8 codes for
+// proxies.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "kernels/kernel.hpp"
+#include "search/aligned_bytes.hpp"
 
 namespace maxsieve {
+
+struct Query {
+    const float* rows;  // [tokens][d]
+    int64_t tokens;
+    std::span<const int64_t> candidates;  // positions of non-empty documents, ascending
+};
 
 // Transposed into panels [d][16] of 16 tokens, zeros behind the last.
 class Panels {
@@ -41,15 +50,11 @@ class PackedCodes {
     PackedCodes(const Kernel& kernel, const std::vector<const int8_t*>& rows, int64_t stride);
 
     int64_t tokens() const { return tokens_; }
-    const int8_t* data() const { return data_.front().bytes; }
+    const int8_t* data() const { return data_.data(); }
 
   private:
-    // Cache lines: a row of a tile, or a vector of 64 bytes, never straddles two.
-    struct alignas(64) Line {
-        int8_t bytes[64];
-    };
     int64_t tokens_;
-    std::vector<Line> data_;
+    AlignedBytes data_;
 };
 
 // The query's share of eps_i = (rho_i * on_rho + nu_i * on_nu + constant) * (1 + 2^-38); docs/theory.md derives it.

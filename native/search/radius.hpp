@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "search/search.hpp"
+#include "search/bandit.hpp"
 
 namespace maxsieve {
 
@@ -14,6 +14,6 @@ struct RadiusFactors {
 };
 
 // After n of T tokens, for N candidates and at most `rounds` rounds. For n <= 1 the radius is infinite: don't ask.
-RadiusFactors radius_factors(const Policy& policy, int64_t n, int64_t tokens, int64_t candidates, int64_t rounds);
+RadiusFactors radius_factors(const BanditKnobs& knobs, int64_t n, int64_t tokens, int64_t candidates, int64_t rounds);
 
 }  // namespace maxsieve

@@ -1,19 +1,18 @@
-// The rescore: canonical scores of chosen documents for one query or several, on the crew's threads.
+// The rescore: canonical scores of chosen documents for one query or several, on the engine's threads.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "search/canonical.hpp"
+#include "search/engine.hpp"
 #include "search/query.hpp"
-#include "search/search.hpp"
 
 namespace maxsieve {
 
 class Rescorer {
   public:
-    Rescorer(const Task& task, std::span<const Query> queries, Crew& crew);
+    Rescorer(const Engine& engine, std::span<const Query> queries);
 
     // [queries][positions], -infinity for empty documents; each document is read once for all the queries.
     std::vector<float> scores(std::span<const int64_t> positions);
@@ -26,8 +25,7 @@ class Rescorer {
     template <typename Use>
     void for_each(std::span<const int64_t> positions, const Use& use);
 
-    const Task& task_;
-    Crew& crew_;
+    const Engine& engine_;
     std::vector<Panels> panels_;
     std::vector<std::vector<CanonicalScorer>> scorers_;  // one a query for each worker, made when it first works
 };

@@ -4,6 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include "search/aligned_bytes.hpp"
+
 namespace maxsieve {
 namespace {
 
@@ -28,7 +30,7 @@ std::vector<Range> ranges(const Corpus& corpus, std::span<const int64_t> positio
     int64_t tokens = 0;
     size_t hint = 0;
     for (const int64_t position : positions) {
-        lengths.push_back(corpus.at(position, hint).length);
+        lengths.push_back(corpus.at(position, hint).length());
         tokens += lengths.back();
     }
     const int64_t most_tokens = tokens / (16 * threads);
@@ -42,10 +44,12 @@ std::vector<Range> ranges(const Corpus& corpus, std::span<const int64_t> positio
     return ranges;
 }
 
+// What a thread keeps from task to task.
 struct Scratch {
     std::vector<Document> documents;
     std::vector<CodeSpan> spans;
     std::vector<int32_t> best;
+    AlignedBytes kernel;
 };
 
 // Tokens of one document handled between two looks at the interrupt: some 16 million multiply-adds.
@@ -55,16 +59,20 @@ int64_t piece_rows(int64_t tokens, int64_t stride) {
 
 }  // namespace
 
-void scan(const Corpus& corpus, std::span<const int64_t> positions, const Kernel& kernel, const PackedCodes& query,
-          Crew& crew, Interrupt& interrupt, const std::function<void(const Scanned&)>& consume) {
-    const std::vector<Range> tasks = ranges(corpus, positions, crew.size());
+void scan(const Engine& engine, std::span<const int64_t> positions, const PackedCodes& query,
+          const std::function<void(const Scanned&)>& consume) {
+    const Corpus& corpus = engine.corpus;
+    const Kernel& kernel = engine.kernel;
+    Interrupt& interrupt = engine.interrupt();
+    const std::vector<Range> tasks = ranges(corpus, positions, engine.crew.size());
     const int64_t tokens = query.tokens(), stride = corpus.stride(), piece = piece_rows(tokens, stride);
-    std::vector<Scratch> scratches(static_cast<size_t>(crew.size()));
-    crew.run(static_cast<int64_t>(tasks.size()), [&](int64_t task, int worker) {
+    std::vector<Scratch> scratches(static_cast<size_t>(engine.crew.size()));
+    engine.crew.run(static_cast<int64_t>(tasks.size()), [&](int64_t task, int worker) {
         Scratch& scratch = scratches[static_cast<size_t>(worker)];
         const auto [first, last] = tasks[static_cast<size_t>(task)];
         scratch.documents.clear();
         scratch.spans.clear();
+        scratch.kernel.resize(scratch_bytes(stride));
         scratch.best.assign(static_cast<size_t>((last - first) * tokens), std::numeric_limits<int32_t>::min());
         size_t hint = 0;
         for (int64_t i = first; i < last; ++i) {
@@ -76,20 +84,21 @@ void scan(const Corpus& corpus, std::span<const int64_t> positions, const Kernel
             int64_t end = i, rows = 0;
             for (; end < last - first; ++end) {
                 const Document& document = scratch.documents[static_cast<size_t>(end)];
-                if (rows + document.length > piece) break;
-                rows += document.length;
-                scratch.spans.push_back({document.codes, document.length});
+                if (rows + document.length() > piece) break;
+                rows += document.length();
+                scratch.spans.push_back({document.codes(), document.length()});
             }
             if (end > i) {
                 kernel.maxima(query.data(), tokens, stride, scratch.spans.data(), end - i,
-                              scratch.best.data() + i * tokens);
+                              scratch.best.data() + i * tokens, scratch.kernel.data());
                 scratch.spans.clear();
                 i = end;
             } else {
                 const Document& document = scratch.documents[static_cast<size_t>(i)];
-                for (int64_t j = 0; j < document.length; j += piece) {
-                    const CodeSpan span{document.codes + j * stride, std::min(piece, document.length - j)};
-                    kernel.maxima(query.data(), tokens, stride, &span, 1, scratch.best.data() + i * tokens);
+                for (int64_t j = 0; j < document.length(); j += piece) {
+                    const CodeSpan span{document.codes() + j * stride, std::min(piece, document.length() - j)};
+                    kernel.maxima(query.data(), tokens, stride, &span, 1, scratch.best.data() + i * tokens,
+                                  scratch.kernel.data());
                     interrupt.check();
                 }
                 ++i;

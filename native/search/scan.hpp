@@ -6,10 +6,8 @@
 #include <span>
 
 #include "index/corpus.hpp"
-#include "kernels/kernel.hpp"
+#include "search/engine.hpp"
 #include "search/query.hpp"
-#include "threads/crew.hpp"
-#include "threads/interrupt.hpp"
 
 namespace maxsieve {
 
@@ -20,8 +18,8 @@ struct Scanned {
     const int32_t* maxima;
 };
 
-// `consume` runs on the crew's threads and gets each document once.
-void scan(const Corpus& corpus, std::span<const int64_t> positions, const Kernel& kernel, const PackedCodes& query,
-          Crew& crew, Interrupt& interrupt, const std::function<void(const Scanned&)>& consume);
+// `consume` runs on the engine's threads and gets each document once.
+void scan(const Engine& engine, std::span<const int64_t> positions, const PackedCodes& query,
+          const std::function<void(const Scanned&)>& consume);
 
 }  // namespace maxsieve

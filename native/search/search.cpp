@@ -1,44 +1,34 @@
 #include "search/search.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <span>
 
 #include "kernels/table.hpp"
-#include "numeric/floating_point.hpp"
 
 namespace maxsieve {
 namespace {
 
-int64_t now() {
-    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
+// What all groups under way may keep. A single query takes what it needs.
+constexpr size_t kMostBytes = size_t{128} << 20;
 
-std::vector<Answer> search_group(const Task& task) {
-    std::vector<Answer> answers;
-    switch (task.policy.kind) {
-        case PolicyKind::certified:
-            answers = search_certified(task);
-            break;
-        case PolicyKind::bandit:
-            answers = search_bandit(task);
-            break;
-        case PolicyKind::exhaustive:
-            answers = search_exhaustive(task);
-            break;
-    }
+std::vector<Answer> search_group(const Policy& policy, const Task& task) {
+    std::vector<Answer> answers = policy.search(task);
     for (Answer& answer : answers) {
-        answer.isa = task.kernel.name;
+        answer.isa = task.engine.kernel.name;
         for (const auto& [stage, seconds] : answer.stages) answer.seconds += seconds;
     }
     return answers;
 }
 
+// What a group of queries keeps while it is searched for.
+size_t bytes_of(std::span<const Query> group, const Policy& policy) {
+    return group.size() * group.front().candidates.size() * policy.bytes_kept();
+}
+
 // Ranges of neighbouring queries with the same candidates. More tokens at once gain nothing: a document's codes have
-// then been used often enough to pay for reading them. What a group keeps, two float64 bounds for each query and
-// document, is limited too.
-std::vector<std::span<const Query>> grouped(std::span<const Query> queries) {
+// then been used often enough to pay for reading them.
+std::vector<std::span<const Query>> grouped(std::span<const Query> queries, const Policy& policy) {
     constexpr int64_t kMostTokens = 1024;
-    constexpr size_t kMostBounds = size_t{1} << 23;
     std::vector<std::span<const Query>> groups;
     for (size_t first = 0; first < queries.size();) {
         const auto candidates = queries[first].candidates;
@@ -48,12 +38,20 @@ std::vector<std::span<const Query>> grouped(std::span<const Query> queries) {
             tokens += queries[last].tokens;
             const bool same = queries[last].candidates.data() == candidates.data() &&
                               queries[last].candidates.size() == candidates.size();
-            if (!same || tokens > kMostTokens || (last - first + 1) * candidates.size() > kMostBounds) break;
+            const auto with_this = queries.subspan(first, last - first + 1);
+            if (!same || tokens > kMostTokens || bytes_of(with_this, policy) > kMostBytes) break;
         }
         groups.push_back(queries.subspan(first, last - first));
         first = last;
     }
     return groups;
+}
+
+// Whether each thread shall have a group of its own.
+bool side_by_side(const std::vector<std::span<const Query>>& groups, const Policy& policy, size_t threads) {
+    size_t largest = 0;
+    for (const auto group : groups) largest = std::max(largest, bytes_of(group, policy));
+    return threads > 1 && groups.size() >= threads && largest <= kMostBytes / threads;
 }
 
 // Starting a thread costs some 20 microseconds: not worth it below about a million multiply-adds a thread.
@@ -70,28 +68,17 @@ int useful_threads(const Corpus& corpus, const std::vector<Query>& queries, int 
 
 }  // namespace
 
-Stopwatch::Stopwatch() : last_(now()) {}
-
-double Stopwatch::lap() {
-    const int64_t before = last_;
-    last_ = now();
-    return static_cast<double>(last_ - before) * 1e-9;
-}
-
 std::vector<Answer> search(const Corpus& corpus, const std::vector<Query>& queries, int64_t k, const Policy& policy,
-                           int threads, bool trace, const std::function<bool()>& poll) {
-    const DefaultFloatingPoint state;
+                           int threads, bool trace, Interrupt& interrupt) {
     const Kernel& kernel = current_kernel();
-    Interrupt interrupt(poll);
-    threads = useful_threads(corpus, queries, threads);
-    const std::vector<std::span<const Query>> groups = grouped(queries);
+    const std::vector<std::span<const Query>> groups = grouped(queries, policy);
     std::vector<Answer> answers(queries.size());
     const auto run = [&](std::span<const Query> group, Crew& crew) {
-        std::vector<Answer> found = search_group({corpus, group, k, policy, kernel, crew, interrupt, trace});
+        std::vector<Answer> found = search_group(policy, {{corpus, kernel, crew}, group, k, trace});
         std::move(found.begin(), found.end(), answers.begin() + (group.data() - queries.data()));
     };
-    Crew crew(threads, interrupt);
-    if (groups.size() >= static_cast<size_t>(threads) && threads > 1) {
+    Crew crew(useful_threads(corpus, queries, threads), interrupt);
+    if (side_by_side(groups, policy, static_cast<size_t>(crew.size()))) {
         crew.run(static_cast<int64_t>(groups.size()), [&](int64_t i, int) {
             Crew alone(1, interrupt);
             run(groups[static_cast<size_t>(i)], alone);
@@ -103,17 +90,6 @@ std::vector<Answer> search(const Corpus& corpus, const std::vector<Query>& queri
         }
     }
     return answers;
-}
-
-void Task::for_each_query(const std::function<void(size_t, Crew&)>& work) const {
-    if (queries.size() == 1) {
-        work(0, crew);
-        return;
-    }
-    crew.run(static_cast<int64_t>(queries.size()), [&](int64_t i, int) {
-        Crew alone(1, interrupt);
-        work(static_cast<size_t>(i), alone);
-    });
 }
 
 }  // namespace maxsieve

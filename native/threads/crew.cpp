@@ -1,5 +1,6 @@
 #include "threads/crew.hpp"
 
+#include <chrono>
 #include <exception>
 
 #include "numeric/floating_point.hpp"
@@ -29,7 +30,7 @@ Crew::~Crew() {
 void Crew::run(int64_t tasks, const std::function<void(int64_t, int)>& work) {
     work_ = &work;
     tasks_ = tasks;
-    failure_ = nullptr;
+    failed_.store(false, std::memory_order_relaxed);
     next_.store(0, std::memory_order_relaxed);
     const bool alone = threads_.empty() || tasks < 2;
     if (!alone) {
@@ -49,7 +50,7 @@ void Crew::run(int64_t tasks, const std::function<void(int64_t, int)>& work) {
             lock.lock();
         }
     }
-    if (failure_) std::rethrow_exception(failure_);
+    if (failed_.load(std::memory_order_relaxed)) interrupt_.rethrow();
 }
 
 void Crew::serve(int worker) {
@@ -83,12 +84,9 @@ void Crew::guard(const Action& action) noexcept {
     try {
         action();
     } catch (...) {
-        // The failure is noted before the others are stopped: their Interrupted must not take its place.
-        {
-            const std::lock_guard lock(mutex_);
-            if (!failure_) failure_ = std::current_exception();
-        }
+        // The first failure is kept before the others are stopped, and their Interrupted comes after it.
         interrupt_.stop();
+        failed_.store(true, std::memory_order_relaxed);
     }
 }
 

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -24,9 +23,11 @@ class Crew {
     Crew& operator=(const Crew&) = delete;
 
     int size() const { return static_cast<int>(threads_.size()) + 1; }
+    Interrupt& interrupt() const { return interrupt_; }
 
     // Runs work(task, worker) for task = 0..tasks-1, each once, in any order, workers numbered 0..size()-1. Returns
-    // when all are done; rethrows the first exception after everybody has stopped.
+    // when all are done. After a failure, here or elsewhere in the call, it throws the call's first failure once
+    // everybody here has stopped. Work may have crews of its own, with the same interrupt.
     void run(int64_t tasks, const std::function<void(int64_t task, int worker)>& work);
 
   private:
@@ -45,7 +46,7 @@ class Crew {
     uint64_t generation_ = 0;
     int busy_ = 0;
     bool leaving_ = false;
-    std::exception_ptr failure_;
+    std::atomic<bool> failed_{false};
 };
 
 }  // namespace maxsieve

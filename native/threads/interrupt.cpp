@@ -4,7 +4,7 @@
 
 namespace maxsieve {
 
-Interrupt::Interrupt(std::function<bool()> poll) : poll_(std::move(poll)) {}
+Interrupt::Interrupt(std::function<void()> poll) : poll_(std::move(poll)) {}
 
 void Interrupt::check() {
     if (stopped_.load(std::memory_order_relaxed)) throw Interrupted();
@@ -12,10 +12,18 @@ void Interrupt::check() {
     const auto now = std::chrono::steady_clock::now();
     if (now - polled_ < std::chrono::milliseconds(50)) return;
     polled_ = now;
-    if (poll_()) {
-        stop();
-        throw Interrupted();
-    }
+    poll_();
+}
+
+void Interrupt::stop() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+    stopped_.store(true, std::memory_order_relaxed);  // after the failure: nobody throws Interrupted before it is kept
+}
+
+void Interrupt::rethrow() {
+    const std::lock_guard lock(mutex_);
+    std::rethrow_exception(failure_);
 }
 
 }  // namespace maxsieve

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sized
-from contextlib import nullcontext
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -115,7 +114,10 @@ def to_float32(array: FloatArray, *, copy: bool = False) -> NDArray[np.float32]:
     if copy and type(array) is np.ndarray and array.dtype is FLOAT32:  # what most are, in a third of the time
         copied: NDArray[np.float32] = array.copy()
         return copied
-    with nullcontext() if array.dtype == np.float32 else np.errstate(all="ignore"):
+    if array.dtype == np.float32:
+        return array.astype(np.float32, order="C", subok=False, copy=copy)
+    # Another library may have told this thread to flush small numbers to zero, which NumPy's cast would then do.
+    with np.errstate(all="ignore"), _core.DefaultFloatingPoint():
         return array.astype(np.float32, order="C", subok=False, copy=copy)
 
 

@@ -73,7 +73,7 @@ class Hits:
     ids: list[Id]
     scores: NDArray[np.float32]
     _positions: list[int]
-    _reported: tuple[Any, ...]
+    _answer: _core.Answer
     snapshot: Snapshot
     _query: NDArray[np.float32]
 
@@ -89,8 +89,11 @@ class Hits:
     @cached_property
     def report(self) -> Report:
         """How the answer was found and what it guarantees; made when first asked for."""
-        guarantee, coverage, rescored, rounds, isa, seconds, stages = self._reported
-        return Report(guarantee, coverage, rescored, [Round(*one) for one in rounds], isa, seconds, stages)
+        answer = self._answer
+        rounds = [Round(*one) for one in answer.rounds]
+        return Report(
+            answer.guarantee, answer.coverage, answer.rescored, rounds, answer.isa, answer.seconds, answer.stages
+        )
 
     @cached_property
     def metadata(self) -> list[Any]:
@@ -120,7 +123,7 @@ class Hits:
         return [Match(t, j, similarity) for t, (j, similarity) in enumerate(pairs)]
 
 
-def to_hits(answer: tuple[Any, ...], state: Snapshot, query: NDArray[np.float32]) -> Hits:
-    """The core's tuple as `Hits`."""
-    positions, scores, reported, _ = answer
-    return Hits(list(map(state.ids.__getitem__, positions)), scores, positions, reported, state, query)
+def to_hits(answer: _core.Answer, state: Snapshot, query: NDArray[np.float32]) -> Hits:
+    """The engine's answer as `Hits`."""
+    positions = answer.positions
+    return Hits(list(map(state.ids.__getitem__, positions)), answer.scores, positions, answer, state, query)

@@ -20,7 +20,7 @@ from maxsieve.common.threads import thread_count
 from maxsieve.errors import ClosedIndexError
 from maxsieve.hits import Hits, to_hits
 from maxsieve.ids import Id, positions_of, to_id, to_ids
-from maxsieve.policies import CERTIFIED, MANY, Knobs, Policy, to_knobs
+from maxsieve.policies import CERTIFIED, MANY, Policy, to_native
 from maxsieve.storage.directory import Directory
 from maxsieve.storage.disk import DiskStore
 from maxsieve.storage.memory import MemoryStore
@@ -289,14 +289,14 @@ class Index:
         >>> hits.ids, hits.report.guarantee
         (['both', 'east'], 'exact')
         """
-        k, knobs, threads = _checked(k, policy, threads)
+        k, native, threads = _checked(k, policy, threads)
         state = self.snapshot
         rows = to_query(query, "query", state.dim, cosine=self._similarity == "cosine")
         if candidates is None and exclude is None:
             positions = state.searchable
         else:
             state, (positions,) = self._choose(read_candidates([candidates]), read_exclude([exclude]))
-        (answer,) = _core.search(state.corpus, [rows], [positions], k, *knobs, threads, False)
+        (answer,) = _core.search(state.corpus, [rows], [positions], k, native, threads, False)
         return to_hits(answer, state, rows)
 
     def search_many(
@@ -320,11 +320,11 @@ class Index:
         all_queries = list(queries)
         wanted = per_query(candidates, len(all_queries), "candidates")
         unwanted = per_query(exclude, len(all_queries), "exclude")
-        k, knobs, threads = _checked(k, policy, threads)
+        k, native, threads = _checked(k, policy, threads)
         dim, cosine = self.dim, self._similarity == "cosine"
         rows = [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(all_queries)]
         state, positions = self._choose(read_candidates(wanted), read_exclude(unwanted))
-        answers = _core.search(state.corpus, rows, positions, k, *knobs, threads, False)
+        answers = _core.search(state.corpus, rows, positions, k, native, threads, False)
         return [to_hits(answer, state, row) for answer, row in zip(answers, rows, strict=True)]
 
     def _choose(
@@ -373,10 +373,10 @@ class Index:
             return state, int(positions_of(to_ids([one], what), self._storage.positions(), what)[0])
 
 
-def _checked(k: int, policy: Policy | None, threads: int | None) -> tuple[int, Knobs, int]:
+def _checked(k: int, policy: Policy | None, threads: int | None) -> tuple[int, _core.Policy, int]:
     """The settings of a search as the core takes them."""
     k = as_count(k, "k", at_least=1)
-    return min(k, MANY), to_knobs(CERTIFIED if policy is None else policy), thread_count(threads)
+    return min(k, MANY), to_native(CERTIFIED if policy is None else policy), thread_count(threads)
 
 
 def _check_choice(value: object, name: str, choices: tuple[str, ...]) -> None:

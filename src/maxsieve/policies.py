@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Literal, TypeAlias, get_args
 
+from maxsieve import _core
 from maxsieve.common.checks import as_count
 
 Radius: TypeAlias = Literal["paper", "serfling"]
@@ -85,24 +86,14 @@ CERTIFIED = Certified()
 MANY = 2**40
 """More documents or tokens than there ever are: the core counts in 64 bits, Python without end."""
 
-Knobs: TypeAlias = tuple[str, float, float, int, int, int, str]
+_KNOBLESS: dict[type, _core.Policy] = {Certified: _core.Certified(), Exhaustive: _core.Exhaustive()}
 
 
-def to_knobs(policy: object) -> Knobs:
-    """What the core takes for a policy: its name and the knobs of `Bandit`, which the others ignore."""
+def to_native(policy: object) -> _core.Policy:
+    """The engine's own form of a policy."""
     if type(policy) is Bandit:
-        return _knobs("bandit", policy)
+        margin, block = min(policy.margin, MANY), min(policy.block, MANY)
+        return _core.Bandit(policy.alpha, policy.delta, margin, block, policy.seed, policy.radius)
     if type(policy) not in _KNOBLESS:
         raise TypeError(f"policy must be Certified(), Bandit() or Exhaustive(), not {policy!r}")
     return _KNOBLESS[type(policy)]
-
-
-def _knobs(name: str, bandit: Bandit) -> Knobs:
-    margin, block = min(bandit.margin, MANY), min(bandit.block, MANY)
-    return name, bandit.alpha, bandit.delta, margin, block, bandit.seed, bandit.radius
-
-
-_KNOBLESS: dict[type, Knobs] = {
-    Certified: _knobs("certified", Bandit()),
-    Exhaustive: _knobs("exhaustive", Bandit()),
-}

@@ -10,6 +10,7 @@ import pytest
 import maxsieve as ms
 from long_form import sampled, scaled
 from maxsieve import _core, spec
+from maxsieve.policies import to_native
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 BLOCKS = (1, 3, 4, 16, 64)
@@ -28,35 +29,25 @@ def collection(seed: int, count: int = 130, d: int = 12, tokens: int = 21) -> tu
     return (chosen + 0.1 * rng.standard_normal((tokens, d))).astype(np.float32), documents
 
 
-def native_trace(index: ms.Index, query: np.ndarray, k: int, policy: ms.Bandit, threads: int) -> tuple:
+def native_trace(
+    index: ms.Index, query: np.ndarray, k: int, policy: ms.Bandit, threads: int
+) -> tuple[_core.Answer, np.ndarray]:
     snapshot = index.snapshot
-    (answer,) = _core.search(
-        snapshot.corpus,
-        [query],
-        [snapshot.searchable],
-        k,
-        "bandit",
-        policy.alpha,
-        policy.delta,
-        policy.margin,
-        policy.block,
-        policy.seed,
-        policy.radius,
-        threads,
-        True,
-    )
+    native = to_native(policy)
+    (answer,) = _core.search(snapshot.corpus, [query], [snapshot.searchable], k, native, threads, True)
     return answer, snapshot.searchable
 
 
 def check_rounds(index: ms.Index, query: np.ndarray, documents: list, k: int, policy: ms.Bandit, threads: int) -> int:
     expected = spec.bandit(query, documents, k, **vars(policy))
     answer, candidates = native_trace(index, query, k, policy, threads)
-    positions, scores, (guarantee, coverage, rescored, rounds, *_), dropped = answer
-    assert positions == expected.positions
-    assert scores.tobytes() == expected.scores.tobytes()
-    assert (guarantee, coverage, rescored) == (expected.guarantee, expected.coverage, expected.rescored)
-    assert len(rounds) == len(expected.rounds)
-    for number, (native, spelled) in enumerate(zip(rounds, expected.rounds, strict=True), 1):
+    dropped = answer.dropped
+    assert answer.positions == expected.positions
+    assert answer.scores.tobytes() == expected.scores.tobytes()
+    assert answer.guarantee == expected.guarantee
+    assert (answer.coverage, answer.rescored) == (expected.coverage, expected.rescored)
+    assert len(answer.rounds) == len(expected.rounds)
+    for number, (native, spelled) in enumerate(zip(answer.rounds, expected.rounds, strict=True), 1):
         active = candidates[(dropped == 0) | (dropped >= number)]
         assert active.tolist() == spelled.active.tolist()
         assert native == (len(spelled.active), spelled.revealed, spelled.threshold)

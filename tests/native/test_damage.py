@@ -8,6 +8,7 @@ import pytest
 import maxsieve as ms
 from maxsieve import _core
 from maxsieve.errors import DamagedIndexError
+from maxsieve.policies import to_native
 
 
 def damaged_corpus(block: str, value: float) -> tuple[_core.Corpus, np.ndarray]:
@@ -19,22 +20,34 @@ def damaged_corpus(block: str, value: float) -> tuple[_core.Corpus, np.ndarray]:
     return _core.Corpus(16, (_core.Segment(*arrays.values()),)), rng.standard_normal((8, 16)).astype(np.float32)
 
 
-@pytest.mark.parametrize("policy", ["certified", "bandit", "exhaustive"])
+POLICIES = {
+    "certified": ms.Certified(),
+    "bandit": ms.Bandit(margin=0),
+    "serfling": ms.Bandit(margin=0, radius="serfling"),
+    "exhaustive": ms.Exhaustive(),
+}
+
+
+def search(corpus: _core.Corpus, query: np.ndarray, k: int, policy: str, threads: int) -> np.ndarray:
+    (answer,) = _core.search(corpus, [query], [np.arange(300)], k, to_native(POLICIES[policy]), threads, False)
+    return answer.scores
+
+
+@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("block", ["rows", "scale", "rho", "nu"])
 def test_bad_numbers(block: str, value: float, policy: str, isa: str) -> None:
     corpus, query = damaged_corpus(block, value)
-    everything = np.arange(300)
     try:
-        (answer,) = _core.search(corpus, [query], [everything], 200, policy, 0.2, 0.01, 0, 4, 0, "serfling", 2, False)
+        scores = search(corpus, query, 200, policy, 2)
     except DamagedIndexError:
         return
-    assert np.isfinite(answer[1]).all()
-    assert (np.diff(answer[1]) <= 0).all()
+    assert np.isfinite(scores).all()
+    assert (np.diff(scores) <= 0).all()
 
 
 def test_nan_is_reported_by_every_policy(isa: str) -> None:
     for policy, block in (("certified", "scale"), ("certified", "rho"), ("bandit", "scale"), ("bandit", "nu")):
         corpus, query = damaged_corpus(block, np.nan)
         with pytest.raises(DamagedIndexError, match="damaged"):
-            _core.search(corpus, [query], [np.arange(300)], 10, policy, 0.2, 0.01, 0, 4, 0, "paper", 1, False)
+            search(corpus, query, 10, policy, 1)

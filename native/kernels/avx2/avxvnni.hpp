@@ -8,6 +8,6 @@ namespace maxsieve {
 size_t avxvnni_packed_bytes(int64_t tokens, int64_t stride);
 void avxvnni_pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed);
 void avxvnni_maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count,
-                    int32_t* best);
+                    int32_t* best, int8_t* scratch);
 
 }  // namespace maxsieve

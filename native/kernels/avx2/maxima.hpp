@@ -11,14 +11,11 @@
 #include <immintrin.h>
 
 #include "kernels/avx2/packing.hpp"
+#include "kernels/generic/prefetch.hpp"
 
 namespace maxsieve {
 namespace {
 
-constexpr int64_t kLineBytes = 64;
-// How far ahead of the row at work memory is asked for, unless a block of long rows is more: DRAM's latency, some 200
-// ns at the rate of four query tokens.
-constexpr int64_t kAhead = 4096;
 // Longer rows are taken kLongRows at a time: on Zen 3 that costs 4 % in cache and gains 10 to 20 % from DRAM.
 constexpr int64_t kLongRow = 2 * kLineBytes;
 // The rows that all groups of a long query meet before the next rows come: they stay in L2.
@@ -76,34 +73,6 @@ constexpr int64_t lane_of(int64_t t, int64_t copy) {
     return t / kTokensOfHalf * 4 + t % kTokensOfHalf + copy * kTokensOfHalf;
 }
 
-// Looks `lead` bytes ahead of a scan, over the ends of spans: those of a candidate list lie apart.
-class Course {
-  public:
-    Course(const CodeSpan* spans, int64_t count, int64_t stride, int64_t lead)
-        : stride_(stride), lead_(lead), ahead_(spans), end_(spans + count) {}
-
-    void enter(const CodeSpan& span) {
-        passed_ += entered_.rows * stride_;
-        entered_ = span;
-    }
-
-    // Where the scan will be after a row of the span entered; the row itself if it will be over.
-    const int8_t* ahead_of(const int8_t* row) {
-        const int64_t target = passed_ + (row - entered_.codes) + lead_;
-        for (; ahead_ != end_; ++ahead_) {
-            const int64_t bytes = ahead_->rows * stride_;
-            if (target - before_ < bytes) return ahead_->codes + (target - before_);
-            before_ += bytes;
-        }
-        return row;
-    }
-
-  private:
-    int64_t stride_, lead_, passed_ = 0, before_ = 0;  // bytes before the span entered, and before the one ahead
-    CodeSpan entered_{nullptr, 0};
-    const CodeSpan *ahead_, *end_;
-};
-
 // Vectors groups of Width query tokens, and the largest dot products that they have met.
 template <class Product, int Width, int Vectors>
 class Groups {
@@ -112,19 +81,18 @@ class Groups {
         for (int v = 0; v < Vectors; ++v) largest_[v] = _mm256_set1_epi32(INT32_MIN);
     }
 
-    // `course` is null if other groups have met the rows: then nothing is to be asked of memory.
-    void meet(const CodeSpan& span, Course* course) {
+    void multiply(const CodeSpan& span, Prefetcher& prefetcher) {
         if constexpr (Vectors == 2) {
-            meet_blocks<Product::kRowsOfTwo>(span.codes, span.rows, course);
+            multiply_blocks<Product::kRowsOfTwo>(span.codes, span.rows, prefetcher);
         } else if (stride_ <= kLongRow) {
-            meet_blocks<Product::kRows>(span.codes, span.rows, course);
+            multiply_blocks<Product::kRows>(span.codes, span.rows, prefetcher);
         } else {
-            meet_blocks<Product::kLongRows>(span.codes, span.rows, course);
+            multiply_blocks<Product::kLongRows>(span.codes, span.rows, prefetcher);
         }
     }
 
-    // best[t] for `tokens` of the groups' tokens; the others are padding.
-    void raise(int64_t tokens, int32_t* best) const {
+    // best[t] = max(best[t], the largest) for `tokens` of the groups' tokens; the others are padding.
+    void update_best(int64_t tokens, int32_t* best) const {
         for (int v = 0; v < Vectors; ++v) {
             alignas(kVector) int32_t lanes[8];
             _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), largest_[v]);
@@ -140,17 +108,17 @@ class Groups {
 
   private:
     template <int Rows>
-    void meet_blocks(const int8_t* rows, int64_t count, Course* course) {
+    void multiply_blocks(const int8_t* rows, int64_t count, Prefetcher& prefetcher) {
         for (; count >= Rows; count -= Rows, rows += Rows * stride_) {
-            meet_block<Rows>(rows, course == nullptr ? rows : course->ahead_of(rows));
+            multiply_block<Rows>(rows, prefetcher.take(Rows * stride_, rows));
         }
-        if constexpr (Rows > 1) meet_blocks<(Rows > 4 ? 4 : Rows > 2 ? 2 : 1)>(rows, count, course);
+        if constexpr (Rows > 1) multiply_blocks<(Rows > 4 ? 4 : Rows > 2 ? 2 : 1)>(rows, count, prefetcher);
     }
 
-    // While the block is worked on, as many bytes at `ahead` are fetched, evenly: in one burst it cost
-    // up to a tenth of the time.
+    // While the block is worked on, as many bytes at `ahead` are fetched, evenly: in one burst it cost up to a tenth of
+    // the time.
     template <int Rows>
-    void meet_block(const int8_t* rows, const int8_t* ahead) {
+    void multiply_block(const int8_t* rows, const int8_t* ahead) {
         constexpr int64_t kPiece = kVector / Width;
         const int64_t apart = group_bytes<Product>(Width, stride_);
         __m256i sums[Vectors][Rows];
@@ -180,52 +148,53 @@ class Groups {
 };
 
 template <class Product, int Width, int Vectors>
-void raise(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan& chunk, Course* course, int32_t* best) {
+void groups_maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan& chunk, Prefetcher& prefetcher,
+                   int32_t* best) {
     Groups<Product, Width, Vectors> groups(packed, stride);
-    groups.meet(chunk, course);
-    groups.raise(tokens, best);
+    groups.multiply(chunk, prefetcher);
+    groups.update_best(tokens, best);
 }
 
 template <class Product>
-void raise_all(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan& chunk, Course* course,
-               int32_t* best) {
+void chunk_maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan& chunk, Prefetcher& prefetcher,
+                  int32_t* best) {
+    prefetcher.begin(chunk.rows * stride);
     while (tokens > 0) {
         const int64_t width = next_width(tokens), vectors = tokens > 8 && next_width(tokens - 8) == 8 ? 2 : 1;
         const int64_t taken = tokens < width * vectors ? tokens : width * vectors;
         switch (width * vectors) {
             case 16:
-                raise<Product, 8, 2>(packed, taken, stride, chunk, course, best);
+                groups_maxima<Product, 8, 2>(packed, taken, stride, chunk, prefetcher, best);
                 break;
             case 8:
-                raise<Product, 8, 1>(packed, taken, stride, chunk, course, best);
+                groups_maxima<Product, 8, 1>(packed, taken, stride, chunk, prefetcher, best);
                 break;
             case 4:
-                raise<Product, 4, 1>(packed, taken, stride, chunk, course, best);
+                groups_maxima<Product, 4, 1>(packed, taken, stride, chunk, prefetcher, best);
                 break;
             case 2:
-                raise<Product, 2, 1>(packed, taken, stride, chunk, course, best);
+                groups_maxima<Product, 2, 1>(packed, taken, stride, chunk, prefetcher, best);
                 break;
             default:
-                raise<Product, 1, 1>(packed, taken, stride, chunk, course, best);
+                groups_maxima<Product, 1, 1>(packed, taken, stride, chunk, prefetcher, best);
                 break;
         }
         packed += vectors * group_bytes<Product>(width, stride);
         tokens -= taken;
         best += taken;
-        course = nullptr;
     }
 }
 
 template <class Product>
-void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best) {
+void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best,
+            int8_t*) {
     const int64_t chunk = kChunkBytes / stride / 8 * 8;  // 16 rows for the longest, of d = 4096
     const int64_t block = Product::kLongRows * stride;
-    Course course(spans, count, stride, block > kAhead ? block : kAhead);
+    Prefetcher prefetcher(spans, count, stride, block > kLead ? block : kLead);
     for (const CodeSpan* span = spans; span != spans + count; ++span, best += tokens) {
-        course.enter(*span);
         for (int64_t j = 0; j < span->rows; j += chunk) {
             const int64_t rows = span->rows - j < chunk ? span->rows - j : chunk;
-            raise_all<Product>(packed, tokens, stride, {span->codes + j * stride, rows}, &course, best);
+            chunk_maxima<Product>(packed, tokens, stride, {span->codes + j * stride, rows}, prefetcher, best);
         }
     }
 }

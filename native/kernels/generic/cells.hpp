@@ -9,6 +9,7 @@
 // time; anything else would spill.
 #pragma once
 
+#include "kernels/generic/row_blocks.hpp"
 #include "kernels/kernel.hpp"
 
 namespace maxsieve {
@@ -63,21 +64,6 @@ void cells_block(const float* const (&panel)[Vectors], int64_t d, const float* r
     }
 }
 
-// The rows from j on, Rows at a time. A last few that fill more than half a block are a whole one, which reaches back
-// over rows it has had: that changes no maximum. Fewer go to a block half as large.
-template <class Vector, int Vectors, int Rows>
-void cells_rows(const float* const (&panel)[Vectors], int64_t d, const float* rows, int64_t j, int64_t count,
-                float* const (&best)[Vectors]) {
-    for (; j + Rows <= count; j += Rows) cells_block<Vector, Vectors, Rows>(panel, d, rows + j * d, best);
-    if constexpr (Rows > 1) {
-        if (count - j > Rows / 2 && count >= Rows) {
-            cells_block<Vector, Vectors, Rows>(panel, d, rows + (count - Rows) * d, best);
-        } else if (j < count) {
-            cells_rows<Vector, Vectors, Rows / 2>(panel, d, rows, j, count, best);
-        }
-    }
-}
-
 template <class Vector>
 constexpr int rows_with(int vectors) {
     constexpr int kEnough = 12;
@@ -98,7 +84,8 @@ void cells_vectors(const float* panels, int64_t first, int64_t d, const float* r
         panel[v] = panels + token / kPanel * (kPanel * d) + token % kPanel;
         best[v] = best_all + token;
     }
-    cells_rows<Vector, Vectors, rows_with<Vector>(Vectors)>(panel, d, rows, 0, count, best);
+    for_each_row_block<rows_with<Vector>(Vectors)>(
+        0, count, [&]<int Rows>(int64_t row) { cells_block<Vector, Vectors, Rows>(panel, d, rows + row * d, best); });
 }
 
 template <class Vector>
@@ -119,6 +106,8 @@ void generic_cells(const float* panels, int64_t tokens, int64_t d, const float* 
         default:
             break;
     }
+    // ISAs differ in which of two zeros is the larger. Adding +0.0 makes -0.0 a +0.0 and changes nothing else.
+    for (int64_t t = 0; t < tokens; ++t) best[t] += 0.0F;
 }
 
 }  // namespace

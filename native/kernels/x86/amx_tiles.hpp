@@ -4,7 +4,7 @@
 
 #include <immintrin.h>
 
-#include "kernels/generic/ahead.hpp"
+#include "kernels/generic/prefetch.hpp"
 
 namespace maxsieve {
 namespace {
@@ -81,8 +81,8 @@ inline void step_short(const int8_t* rows, int64_t stride, int32_t* sums) {
 
 // 16 or 32 document tokens (the latter from `more` on) against 16 or 32 query tokens, for rows of any size.
 template <int Rows, int Columns>
-inline void step_long(const int8_t* rows, const int8_t* more, int64_t stride, const int8_t* packed, Ahead& ahead,
-                      int32_t* sums) {
+inline void step_long(const int8_t* rows, const int8_t* more, int64_t stride, const int8_t* packed,
+                      Prefetcher& prefetcher, int32_t* sums) {
     const int64_t tiles = tiles_of(stride), next_tokens = tiles * tile_bytes(stride);
     _tile_zero(0);
     if constexpr (Columns == 2) _tile_zero(1);
@@ -90,7 +90,7 @@ inline void step_long(const int8_t* rows, const int8_t* more, int64_t stride, co
     if constexpr (Rows == 2 && Columns == 2) _tile_zero(3);
     for (int64_t tile = 0; tile < tiles; ++tile, packed += tile_bytes(stride)) {
         const int64_t offset = tile_offset(tile, stride);
-        ahead.pay(Rows * tile_bytes(stride));
+        prefetcher.advance(Rows * tile_bytes(stride));
         _tile_loadd(4, rows + offset, stride);
         _tile_loadd(6, packed, kRowBytes);
         _tile_dpbssd(0, 4, 6);

@@ -24,12 +24,15 @@ def similarities(Q: F32, E: F32) -> F32:
 def cells(Q: F32, E: F32) -> F32:
     """The row ``H[i, :]``: for each query token the largest similarity among the document's own tokens.
 
-    There is no padding, so all-negative similarities stay negative. ``-inf`` for an empty document.
+    There is no padding, so all-negative similarities stay negative. ``-inf`` for an empty document. A similarity can
+    be -0.0, where a negative one was too small for float32; a cell that is zero is always +0.0 (adding +0.0 changes
+    nothing else), for which of two zeros is the larger depends on the CPU.
 
     >>> cells(np.eye(2, dtype=np.float32), np.array([[3, 4], [5, -6]], np.float32)).tolist()
     [5.0, 4.0]
     """
-    return np.asarray(similarities(Q, E).max(axis=1, initial=-np.inf))
+    largest = similarities(Q, E).max(axis=1, initial=-np.inf)
+    return np.asarray(largest + np.float32(0.0))
 
 
 def score_of_cells(row: F32) -> np.float32:

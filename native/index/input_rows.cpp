@@ -1,4 +1,4 @@
-#include "index/source.hpp"
+#include "index/input_rows.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -65,12 +65,12 @@ void read_piece(const Piece& piece, int64_t first, int64_t count, int64_t d, con
 
 }  // namespace
 
-Source::Source(int64_t d, std::vector<Piece> pieces) : d_(d), pieces_(std::move(pieces)), starts_{0} {
+InputRows::InputRows(int64_t d, std::vector<Piece> pieces) : d_(d), pieces_(std::move(pieces)), starts_{0} {
     starts_.reserve(pieces_.size() + 1);
     for (const Piece& piece : pieces_) starts_.push_back(starts_.back() + piece.rows);
 }
 
-void Source::read(int64_t first, int64_t count, const Kernel& kernel, float* out) const {
+void InputRows::read(int64_t first, int64_t count, const Kernel& kernel, float* out) const {
     auto at = static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), first) - starts_.begin()) - 1;
     for (const int64_t end = first + count; first < end; ++at) {
         const Piece& piece = pieces_[at];

@@ -16,8 +16,8 @@ inline void add_weighted(const double* weights, const int32_t* maxima, int64_t c
     for (int p = 0; p < kParts; ++p) lanes.part[p] += weight.part[p] * numbers.part[p];
 }
 
-inline void generic_weigh(const double* weights, int64_t tokens, const int32_t* maxima, int64_t apart, int64_t count,
-                          double* sums) {
+inline void generic_weighted_sums(const double* weights, int64_t tokens, const int32_t* maxima, int64_t apart,
+                                  int64_t count, double* sums) {
     for (int64_t i = 0; i < count; ++i, maxima += apart) {
         WideLanes lanes = {};
         int64_t t = 0;

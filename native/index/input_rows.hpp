@@ -18,9 +18,9 @@ struct Piece {
 };
 
 // Pieces laid end to end, read as float32. Nothing here owns the memory.
-class Source {
+class InputRows {
   public:
-    Source(int64_t d, std::vector<Piece> pieces);
+    InputRows(int64_t d, std::vector<Piece> pieces);
 
     int64_t rows() const { return starts_.back(); }
 

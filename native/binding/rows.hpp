@@ -1,4 +1,4 @@
-// A Python list of arrays as a `Source`. The buffer protocol gives what is needed in a fraction of the time an
+// A Python list of arrays as `InputRows`. The buffer protocol gives what is needed in a fraction of the time an
 // nb::ndarray takes, and there may be an array for each of a million documents.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "index/source.hpp"
+#include "index/input_rows.hpp"
 
 namespace maxsieve {
 
@@ -30,7 +30,7 @@ class PythonRows {
         }
     }
 
-    Source source(int64_t d) const { return {d, pieces_}; }
+    InputRows input(int64_t d) const { return {d, pieces_}; }
 
   private:
     class View {

@@ -1,0 +1,66 @@
+// What Python sees of an answer. Each property makes its objects when it is asked for: a report is not always read.
+
+#include "binding/arrays.hpp"
+#include "binding/search.hpp"
+#include "search/answer.hpp"
+
+namespace nb = nanobind;
+
+namespace maxsieve {
+namespace {
+
+nb::list positions(const Answer& answer) {
+    nb::list positions;
+    for (const Scored& hit : answer.hits) positions.append(hit.position);
+    return positions;
+}
+
+nb::object scores(const Answer& answer) {
+    std::vector<float> scores;
+    scores.reserve(answer.hits.size());
+    for (const Scored& hit : answer.hits) scores.push_back(hit.score);
+    return to_numpy(std::move(scores), {answer.hits.size()});
+}
+
+const char* guarantee(const Answer& answer) {
+    switch (answer.guarantee) {
+        case Guarantee::exact:
+            return "exact";
+        case Guarantee::pac:
+            return "pac";
+        default:
+            return "none";
+    }
+}
+
+nb::list rounds(const Answer& answer) {
+    nb::list rounds;
+    for (const Round& round : answer.rounds) {
+        rounds.append(nb::make_tuple(round.active, round.revealed, round.threshold));
+    }
+    return rounds;
+}
+
+nb::dict stages(const Answer& answer) {
+    nb::dict stages;
+    for (const auto& [stage, seconds] : answer.stages) stages[stage] = seconds;
+    return stages;
+}
+
+}  // namespace
+
+void bind_answers(nb::module_& m) {
+    nb::class_<Answer>(m, "Answer")
+        .def_prop_ro("positions", &positions)
+        .def_prop_ro("scores", &scores)
+        .def_prop_ro("guarantee", &guarantee)
+        .def_ro("coverage", &Answer::coverage)
+        .def_ro("rescored", &Answer::rescored)
+        .def_prop_ro("rounds", &rounds)
+        .def_prop_ro("isa", [](const Answer& answer) { return answer.isa; })
+        .def_ro("seconds", &Answer::seconds)
+        .def_prop_ro("stages", &stages)
+        .def_prop_ro("dropped", [](const Answer& answer) { return to_numpy(answer.dropped, {answer.dropped.size()}); });
+}
+
+}  // namespace maxsieve

@@ -1,0 +1,72 @@
+#include "binding/ingest.hpp"
+
+#include <optional>
+
+#include "binding/arrays.hpp"
+#include "binding/corpus.hpp"
+#include "binding/interruptible.hpp"
+#include "binding/rows.hpp"
+#include "index/ingest.hpp"
+#include "index/normalise.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace maxsieve {
+namespace {
+
+using AnyWritableMatrix = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// Fills rows, codes, scale, rho and nu from arrays laid end to end; returns the first document with a bad value, or -1.
+int64_t ingest_into(const nb::list& arrays, const Flat<const int64_t>& offsets, const AnyWritableMatrix& rows,
+                    const Matrix<int8_t>& codes, const Flat<float>& scale, const Flat<float>& rho,
+                    const Flat<float>& nu, bool cosine, int threads) {
+    // A segment of the same arrays makes all their checks.
+    const HeldSegment checked{
+        AnyMatrix(rows),      offsets, Matrix<const int8_t>(codes), Flat<const float>(scale), Flat<const float>(rho),
+        Flat<const float>(nu)};
+    const Segment& view = checked.view();
+    const PythonRows given(arrays, view.d);
+    const InputRows input = given.input(view.d);
+    require(input.rows() == static_cast<int64_t>(rows.shape(0)), "the arrays must have the segment's rows");
+    require(threads >= 1, "threads must be at least 1");
+    const NewSegment out{view.documents, view.d,       view.offsets, rows.data(), view.half,
+                         codes.data(),   scale.data(), rho.data(),   nu.data()};
+    return interruptible([&](Interrupt& interrupt) { return ingest(input, cosine, out, threads, interrupt); });
+}
+
+int64_t find_invalid_row(const Matrix<const float>& rows) {
+    const nb::gil_scoped_release released;
+    return first_invalid_row(rows.data(), static_cast<int64_t>(rows.shape(0)), static_cast<int64_t>(rows.shape(1)));
+}
+
+void normalise_rows(const Matrix<float>& rows) {
+    const nb::gil_scoped_release released;
+    const DefaultFloatingPoint state;
+    normalise(rows.data(), static_cast<int64_t>(rows.shape(0)), static_cast<int64_t>(rows.shape(1)));
+}
+
+// `with DefaultFloatingPoint(): ...` for casts that NumPy makes.
+class FloatingPointGuard {
+  public:
+    void enter() { state_.emplace(); }
+    void leave(const nb::args&) { state_.reset(); }
+
+  private:
+    std::optional<DefaultFloatingPoint> state_;
+};
+
+}  // namespace
+
+void bind_ingest(nb::module_& m) {
+    m.def("ingest", &ingest_into, "arrays"_a, "offsets"_a, "rows"_a.noconvert(), "codes"_a.noconvert(),
+          "scale"_a.noconvert(), "rho"_a.noconvert(), "nu"_a.noconvert(), "cosine"_a, "threads"_a);
+    m.def("first_invalid_row", &find_invalid_row, "rows"_a);
+    m.def("normalise", &normalise_rows, "rows"_a.noconvert());
+    nb::class_<FloatingPointGuard>(m, "DefaultFloatingPoint")
+        .def(nb::init<>())
+        .def("__enter__", &FloatingPointGuard::enter)
+        .def("__exit__", &FloatingPointGuard::leave);
+}
+
+}  // namespace maxsieve

@@ -1,0 +1,77 @@
+// The module `maxsieve._core`: everything of the engine that Python sees, put together.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+
+#include "binding/corpus.hpp"
+#include "binding/ingest.hpp"
+#include "binding/search.hpp"
+#include "kernels/table.hpp"
+#include "search/damage.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace maxsieve {
+namespace {
+
+std::vector<std::string> isa_names() {
+    std::vector<std::string> names;
+    for (const Kernel* kernel : available_kernels()) names.emplace_back(kernel->name);
+    return names;
+}
+
+// Why this interpreter can't have the module, or null.
+const char* unsupported() {
+    // Work is done without the GIL, and a thread takes it back through the main interpreter: in another one it would
+    // wait for itself. nanobind's types belong to one interpreter, too.
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        return "maxsieve can't be used in a subinterpreter: import it in the main interpreter, or in a process of its "
+               "own";
+    }
+    // A free-threaded Python says so in its ABI flags. What Python objects the engine touches, it touches under the
+    // GIL.
+    PyObject* flags = PySys_GetObject("abiflags");
+    const char* text = flags == nullptr ? nullptr : PyUnicode_AsUTF8(flags);
+    if (text == nullptr) PyErr_Clear();
+    if (text != nullptr && std::strchr(text, 't') != nullptr) {
+        return "maxsieve does not support free-threaded Python (3.13t, 3.14t): use the usual build, with the GIL";
+    }
+    return nullptr;
+}
+
+}  // namespace
+}  // namespace maxsieve
+
+NB_MODULE(_core_supported, m) {
+    using namespace maxsieve;
+    nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const DamagedData& damage) {
+            const nb::object type = nb::module_::import_("maxsieve.errors").attr("DamagedIndexError");
+            PyErr_SetString(type.ptr(), damage.what());
+        }
+    });
+    bind_corpus(m);
+    bind_policies(m);
+    bind_answers(m);
+    bind_search(m);
+    bind_ingest(m);
+    m.def("isa", [] { return current_kernel().name; });
+    m.def("isas", &isa_names);
+    m.def("use_isa", &use_kernel, "name"_a);
+}
+
+// What Python calls for `import _core`. It refuses before nanobind is set up: importing it in a second interpreter
+// would spoil it for the first.
+extern "C" NB_EXPORT PyObject* PyInit__core() {
+    if (const char* why = maxsieve::unsupported()) {
+        PyErr_SetString(PyExc_ImportError, why);
+        return nullptr;
+    }
+    return PyInit__core_supported();
+}

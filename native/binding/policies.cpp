@@ -1,0 +1,38 @@
+// The policies, with their knobs. A new one is a line here.
+
+#include <nanobind/stl/string.h>
+
+#include "binding/arrays.hpp"
+#include "binding/search.hpp"
+#include "search/bandit.hpp"
+#include "search/certified.hpp"
+#include "search/exhaustive.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace maxsieve {
+namespace {
+
+BanditKnobs knobs(double alpha, double delta, int64_t margin, int64_t block, uint64_t seed, const std::string& radius) {
+    require(radius == "paper" || radius == "serfling", "unknown radius");
+    require(alpha > 0.0 && alpha <= 1.0 && delta > 0.0 && delta < 1.0 && margin >= 0 && block >= 1,
+            "knob out of range");
+    return {alpha, delta, margin, block, seed, radius == "paper" ? Radius::paper : Radius::serfling};
+}
+
+}  // namespace
+
+void bind_policies(nb::module_& m) {
+    nb::class_<Policy>(m, "Policy");
+    nb::class_<Certified, Policy>(m, "Certified").def(nb::init<>());
+    nb::class_<Exhaustive, Policy>(m, "Exhaustive").def(nb::init<>());
+    nb::class_<Bandit, Policy>(m, "Bandit")
+        .def(
+            "__init__",
+            [](Bandit* self, double alpha, double delta, int64_t margin, int64_t block, uint64_t seed,
+               const std::string& radius) { new (self) Bandit(knobs(alpha, delta, margin, block, seed, radius)); },
+            "alpha"_a, "delta"_a, "margin"_a, "block"_a, "seed"_a, "radius"_a);
+}
+
+}  // namespace maxsieve

@@ -1,0 +1,127 @@
+#include "binding/search.hpp"
+
+#include <nanobind/stl/vector.h>
+
+#include <numeric>
+
+#include "binding/arrays.hpp"
+#include "binding/corpus.hpp"
+#include "binding/interruptible.hpp"
+#include "kernels/table.hpp"
+#include "search/bounds.hpp"
+#include "search/canonical.hpp"
+#include "search/rescore.hpp"
+#include "search/search.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace maxsieve {
+namespace {
+
+Query to_query(const Matrix<const float>& rows, std::span<const int64_t> candidates, const Corpus& corpus) {
+    require(rows.shape(0) >= 1, "a query needs a token");
+    require(static_cast<int64_t>(rows.shape(1)) == corpus.d(), "the query must have the corpus's dimension");
+    return {rows.data(), static_cast<int64_t>(rows.shape(0)), candidates};
+}
+
+void require_position(int64_t position, const Corpus& corpus) {
+    require(position >= 0 && position < corpus.documents(), "no document at this position");
+}
+
+nb::list search_all(const HeldCorpus& held, const std::vector<Matrix<const float>>& rows,
+                    const std::vector<Flat<const int64_t>>& candidates, int64_t k, const Policy& policy, int threads,
+                    bool trace) {
+    const Corpus& corpus = held.get();
+    require(corpus.coded() || !policy.needs_codes(), "this policy needs codes");
+    require(k >= 1 && threads >= 1, "k and threads must be at least 1");
+    require(rows.size() == candidates.size(), "one list of candidates for each query");
+    std::vector<Query> queries;
+    for (size_t i = 0; i < rows.size(); ++i) {
+        const std::span<const int64_t> positions(candidates[i].data(), candidates[i].shape(0));
+        for (size_t p = 0; p < positions.size(); ++p) {
+            require_position(positions[p], corpus);
+            require(p == 0 || positions[p - 1] < positions[p], "candidates must ascend");
+        }
+        queries.push_back(to_query(rows[i], positions, corpus));
+    }
+    std::vector<Answer> answers = interruptible(
+        [&](Interrupt& interrupt) { return search(corpus, queries, k, policy, threads, trace, interrupt); });
+    nb::list result;
+    for (Answer& answer : answers) result.append(nb::cast(std::move(answer)));
+    return result;
+}
+
+// What use(engine, queries, positions) makes of queries against all documents.
+template <class Use>
+auto with_all_documents(const Corpus& corpus, const std::vector<Matrix<const float>>& rows, int threads,
+                        const Use& use) {
+    require(threads >= 1, "threads must be at least 1");
+    std::vector<int64_t> positions(static_cast<size_t>(corpus.documents()));
+    std::iota(positions.begin(), positions.end(), 0);
+    std::vector<Query> queries;
+    for (const auto& query : rows) queries.push_back(to_query(query, positions, corpus));
+    return interruptible([&](Interrupt& interrupt) {
+        Crew crew(threads, interrupt);
+        return use(Engine{corpus, current_kernel(), crew}, queries, positions);
+    });
+}
+
+// P - eps and P + eps of every document, which must not be empty.
+nb::tuple bounds_of_all(const HeldCorpus& held, const Matrix<const float>& query, int threads) {
+    require(held.get().coded(), "bounds need codes");
+    CertifiedBounds bounds =
+        with_all_documents(held.get(), {query}, threads, [](const Engine& engine, const auto& queries, const auto&) {
+            return std::move(certified_bounds(engine, queries).front());
+        });
+    const size_t count = bounds.lower.size();
+    return nb::make_tuple(to_numpy(std::move(bounds.lower), {count}), to_numpy(std::move(bounds.upper), {count}));
+}
+
+// Canonical scores [queries, documents] of everything against everything.
+nb::object score_all(const HeldCorpus& held, const std::vector<Matrix<const float>>& rows, int threads) {
+    const auto documents = static_cast<size_t>(held.get().documents());
+    return to_numpy(with_all_documents(held.get(), rows, threads,
+                                       [](const Engine& engine, const auto& queries, const auto& positions) {
+                                           return Rescorer(engine, queries).scores(positions);
+                                       }),
+                    {rows.size(), documents});
+}
+
+// Canonical cells [documents, tokens] of one query.
+nb::object cells_of_all(const HeldCorpus& held, const Matrix<const float>& query, int threads) {
+    const auto documents = static_cast<size_t>(held.get().documents());
+    return to_numpy(with_all_documents(held.get(), {query}, threads,
+                                       [](const Engine& engine, const auto& queries, const auto& positions) {
+                                           return Rescorer(engine, queries).cells(positions);
+                                       }),
+                    {documents, query.shape(0)});
+}
+
+nb::tuple explain(const HeldCorpus& held, const Matrix<const float>& rows, int64_t position) {
+    const Corpus& corpus = held.get();
+    const Query query = to_query(rows, {}, corpus);
+    require_position(position, corpus);
+    const size_t tokens = rows.shape(0);
+    std::vector<int64_t> best(tokens);
+    std::vector<float> similarities(tokens);
+    interruptible([&](Interrupt& interrupt) {
+        const Panels panels(query.rows, query.tokens, corpus.d());
+        size_t hint = 0;
+        CanonicalScorer(current_kernel(), panels, interrupt)
+            .explain(corpus.at(position, hint), best.data(), similarities.data());
+    });
+    return nb::make_tuple(to_numpy(std::move(best), {tokens}), to_numpy(std::move(similarities), {tokens}));
+}
+
+}  // namespace
+
+void bind_search(nb::module_& m) {
+    m.def("search", &search_all, "corpus"_a, "queries"_a, "candidates"_a, "k"_a, "policy"_a, "threads"_a, "trace"_a);
+    m.def("bounds", &bounds_of_all, "corpus"_a, "query"_a, "threads"_a);
+    m.def("score", &score_all, "corpus"_a, "queries"_a, "threads"_a);
+    m.def("cells", &cells_of_all, "corpus"_a, "query"_a, "threads"_a);
+    m.def("explain", &explain, "corpus"_a, "query"_a, "position"_a);
+}
+
+}  // namespace maxsieve

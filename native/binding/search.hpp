@@ -1,0 +1,14 @@
+// The parts of the module that search; module.cpp puts them together.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace maxsieve {
+
+void bind_policies(nanobind::module_& m);
+void bind_answers(nanobind::module_& m);
+
+// search, bounds, score, cells, explain.
+void bind_search(nanobind::module_& m);
+
+}  // namespace maxsieve

@@ -1,0 +1,75 @@
+// Prefetching through a list of spans. Documents of a candidate list lie anywhere, and the hardware follows a stream no
+// further than its page: the cursor here stays `lead` bytes before the work, and goes on in the next span when it has
+// reached the end of one. Behind the last it runs straight on, where the next documents of a whole corpus are; a
+// prefetch can't fault.
+//
+// Rows that several groups of query tokens pass over are prefetched for once: a kernel says with `begin` how many bytes
+// it comes to, and what it asks for beyond them is not fetched.
+#pragma once
+
+#include "kernels/kernel.hpp"
+
+namespace maxsieve {
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+// The latency of memory, some 130 to 200 ns, at 4 ns for a token of 128 bytes.
+constexpr int64_t kLead = 4096;
+
+class Prefetcher {
+  public:
+    Prefetcher(const CodeSpan* spans, int64_t count, int64_t stride, int64_t lead = kLead)
+        : span_(spans), end_(spans + count), stride_(stride) {
+        if (count > 0) next_ = span_->codes, left_ = span_->rows * stride_;
+        begin(lead);
+        advance(lead);
+    }
+
+    // Work on that many bytes begins.
+    void begin(int64_t bytes) { due_ += bytes; }
+
+    // Prefetches the next bytes, no more of them than are due. This and `take` are inlined even where that seems dear:
+    // a call would spill the caller's vector registers.
+    [[gnu::always_inline]] inline void advance(int64_t at_most) {
+        int64_t bytes = at_most < due_ ? at_most : due_;
+        due_ -= bytes;
+        while (bytes > 0) {
+            enter_next_spans();
+            const int64_t piece = left_ > 0 && left_ < bytes ? left_ : bytes;
+            for (int64_t line = 0; line < piece; line += kLineBytes) __builtin_prefetch(next_ + line);
+            next_ += piece;
+            left_ -= piece;
+            bytes -= piece;
+        }
+    }
+
+    // For a kernel that spreads prefetches over its own loop: where the next bytes are, or `otherwise` if none are due.
+    // They may reach beyond a span's end; what comes after them is right again.
+    [[gnu::always_inline]] inline const int8_t* take(int64_t bytes, const int8_t* otherwise) {
+        if (due_ <= 0) return otherwise;
+        due_ -= bytes;
+        enter_next_spans();
+        const int8_t* taken = next_;
+        next_ += bytes;
+        left_ -= bytes;
+        return taken;
+    }
+
+  private:
+    // left_ is negative when the cursor has reached so far beyond the end of a span: as far into the next one.
+    void enter_next_spans() {
+        while (left_ <= 0 && span_ + 1 < end_) [[unlikely]] {
+            ++span_;
+            next_ = span_->codes - left_;
+            left_ += span_->rows * stride_;
+        }
+    }
+
+    const CodeSpan *span_, *end_;
+    int64_t stride_;
+    const int8_t* next_ = nullptr;
+    int64_t left_ = 0, due_ = 0;  // bytes of the span before the cursor, and bytes to be fetched
+};
+
+}  // namespace
+}  // namespace maxsieve

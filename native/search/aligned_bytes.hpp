@@ -1,0 +1,24 @@
+// Memory for kernels, which begins at a cache line: a row of a tile, or a vector of 64 bytes, never straddles two.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace maxsieve {
+
+class AlignedBytes {
+  public:
+    explicit AlignedBytes(size_t bytes = 0) { resize(bytes); }
+    void resize(size_t bytes) { lines_.resize(bytes / sizeof(Line) + 1); }
+    int8_t* data() { return lines_.front().bytes; }
+    const int8_t* data() const { return lines_.front().bytes; }
+
+  private:
+    struct alignas(64) Line {
+        int8_t bytes[64];
+    };
+    std::vector<Line> lines_;
+};
+
+}  // namespace maxsieve

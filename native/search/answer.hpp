@@ -1,0 +1,31 @@
+// What a search finds out about one query.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "search/top_k.hpp"
+
+namespace maxsieve {
+
+enum class Guarantee { exact, pac, none };
+
+struct Round {
+    int64_t active, revealed;
+    double threshold;
+};
+
+struct Answer {
+    std::vector<Scored> hits;
+    Guarantee guarantee = Guarantee::exact;
+    double coverage = 1.0;
+    int64_t rescored = 0;
+    std::vector<Round> rounds;
+    std::vector<std::pair<const char*, double>> stages;  // seconds of each
+    const char* isa = nullptr;                           // the kernel that ran
+    double seconds = 0.0;
+    std::vector<int32_t> dropped;  // for each candidate the round (from 1) that dropped it, 0 for none; on request
+};
+
+}  // namespace maxsieve

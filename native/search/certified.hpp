@@ -1,0 +1,15 @@
+// The certified policy: the exhaustive answer, proven.
+#pragma once
+
+#include "search/bounds.hpp"
+#include "search/policy.hpp"
+
+namespace maxsieve {
+
+class Certified : public Policy {
+  public:
+    std::vector<Answer> search(const Task& task) const override;
+    size_t bytes_kept() const override { return CertifiedBounds::kBytes; }
+};
+
+}  // namespace maxsieve

@@ -1,0 +1,15 @@
+// The exhaustive policy: every document scored canonically.
+#pragma once
+
+#include "search/policy.hpp"
+
+namespace maxsieve {
+
+class Exhaustive : public Policy {
+  public:
+    std::vector<Answer> search(const Task& task) const override;
+    size_t bytes_kept() const override { return sizeof(float); }
+    bool needs_codes() const override { return false; }
+};
+
+}  // namespace maxsieve

@@ -1,0 +1,27 @@
+// What a policy is. A new one is a class of its own, in files of its own, and a line in binding/policies.cpp.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "search/answer.hpp"
+#include "search/task.hpp"
+
+namespace maxsieve {
+
+class Policy {
+  public:
+    virtual ~Policy() = default;
+
+    // An answer for each query. Where work was done for all of them at once, each answer's stages have its share of
+    // the seconds.
+    virtual std::vector<Answer> search(const Task& task) const = 0;
+
+    // Bytes that a task keeps for each of its queries and candidates, from its first scan to its end.
+    virtual size_t bytes_kept() const = 0;
+
+    // Whether documents need codes.
+    virtual bool needs_codes() const { return true; }
+};
+
+}  // namespace maxsieve

@@ -1,0 +1,25 @@
+// What a policy works on: some queries with the same candidates, so that each document is read once for all of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "search/engine.hpp"
+#include "search/query.hpp"
+
+namespace maxsieve {
+
+struct Task {
+    const Engine& engine;
+    std::span<const Query> queries;  // one or more
+    int64_t k;
+    bool trace;
+
+    std::span<const int64_t> candidates() const { return queries.front().candidates; }
+
+    // Runs work(i, engine) for each query: with all threads for a single one, side by side with one each for several.
+    void for_each_query(const std::function<void(size_t i, const Engine& engine)>& work) const;
+};
+
+}  // namespace maxsieve
