@@ -55,6 +55,7 @@ void bind_answers(nb::module_& m) {
         .def_prop_ro("scores", &scores)
         .def_prop_ro("guarantee", &guarantee)
         .def_ro("coverage", &Answer::coverage)
+        .def_ro("survivors", &Answer::survivors)
         .def_ro("rescored", &Answer::rescored)
         .def_prop_ro("rounds", &rounds)
         .def_prop_ro("isa", [](const Answer& answer) { return answer.isa; })

@@ -1,5 +1,7 @@
 #include "binding/corpus.hpp"
 
+#include <nanobind/stl/optional.h>
+
 #include <utility>
 
 namespace nb = nanobind;
@@ -17,45 +19,76 @@ std::vector<Segment> views(int64_t d, const nb::tuple& segments) {
     return views;
 }
 
+const Codebook* view(int64_t d, const std::vector<Segment>& segments, const nb::object& codebook) {
+    if (codebook.is_none()) return nullptr;
+    const Codebook& book = nb::cast<const HeldCodebook&>(codebook).view();
+    require(book.d == d, "the codebook must have the corpus's dimension");
+    for (const Segment& segment : segments) {
+        require(segment.centroids != nullptr, "with a codebook every segment must have centroids");
+    }
+    return &book;
+}
+
 }  // namespace
 
-HeldSegment::HeldSegment(AnyMatrix rows, Flat<const int64_t> offsets)
-    : rows_(std::move(rows)), offsets_(std::move(offsets)) {
-    const bool half = rows_.dtype() == nb::dtype<uint16_t>();
-    require(half || rows_.dtype() == nb::dtype<float>(), "rows must be float32, or float16 seen as uint16");
+HeldSegment::HeldSegment(int64_t d, Flat<const int64_t> offsets, std::optional<AnyMatrix> rows,
+                         std::optional<Matrix<const int8_t>> codes, std::optional<Flat<const float>> scale,
+                         std::optional<Flat<const float>> rho, std::optional<Flat<const float>> nu,
+                         std::optional<Flat<const uint16_t>> centroids)
+    : offsets_(std::move(offsets)),
+      rows_(std::move(rows)),
+      codes_(std::move(codes)),
+      scale_(std::move(scale)),
+      rho_(std::move(rho)),
+      nu_(std::move(nu)),
+      centroids_(std::move(centroids)) {
+    require(d >= 1 && code_stride(d) <= kMaxStride, "a vector has 1 to 4096 dimensions");
     require(offsets_.shape(0) >= 1, "offsets need one entry more than there are documents");
     const auto documents = static_cast<int64_t>(offsets_.shape(0)) - 1;
     const int64_t* offset = offsets_.data();
-    require(offset[0] == 0 && offset[documents] == static_cast<int64_t>(rows_.shape(0)),
-            "offsets must run from 0 to the number of rows");
+    require(offset[0] == 0, "offsets must begin with 0");
     for (int64_t i = 0; i < documents; ++i) require(offset[i] <= offset[i + 1], "offsets must not fall");
-    view_.documents = documents, view_.d = static_cast<int64_t>(rows_.shape(1));
-    view_.offsets = offset, view_.rows = rows_.data(), view_.half = half;
-}
-
-HeldSegment::HeldSegment(AnyMatrix rows, Flat<const int64_t> offsets, Matrix<const int8_t> codes,
-                         Flat<const float> scale, Flat<const float> rho, Flat<const float> nu)
-    : HeldSegment(std::move(rows), std::move(offsets)) {
-    codes_ = std::move(codes), scale_ = std::move(scale), rho_ = std::move(rho), nu_ = std::move(nu);
-    require(codes_.shape(0) == rows_.shape(0) && static_cast<int64_t>(codes_.shape(1)) == code_stride(view_.d),
-            "codes must be [tokens, padded d]");
-    require(static_cast<int64_t>(codes_.shape(1)) <= kMaxStride, "codes are for at most 4096 dimensions");
-    for (const auto* bound : {&scale_, &rho_, &nu_}) {
-        require(static_cast<int64_t>(bound->shape(0)) == view_.documents, "one scale, rho and nu for each document");
+    const int64_t tokens = offset[documents];
+    const auto fits = [&](const auto& matrix, int64_t columns) {
+        return static_cast<int64_t>(matrix.shape(0)) == tokens && static_cast<int64_t>(matrix.shape(1)) == columns;
+    };
+    view_.documents = documents, view_.d = d, view_.offsets = offset, view_.stored = Stored::int8;
+    require(rows_ || codes_, "a segment needs rows or codes");
+    if (rows_) {
+        const bool half = rows_->dtype() == nb::dtype<uint16_t>();
+        require(half || rows_->dtype() == nb::dtype<float>(), "rows must be float32, or float16 seen as uint16");
+        require(fits(*rows_, d), "offsets must run from 0 to the number of rows");
+        view_.stored = half ? Stored::float16 : Stored::float32, view_.rows = rows_->data();
     }
-    view_.codes = codes_.data(), view_.scale = scale_.data(), view_.rho = rho_.data(), view_.nu = nu_.data();
+    if (codes_) {
+        require(fits(*codes_, code_stride(d)), "codes must be [tokens, padded d]");
+        for (const auto* bound : {&scale_, &rho_, &nu_}) {
+            require(*bound && static_cast<int64_t>((*bound)->shape(0)) == documents,
+                    "one scale, rho and nu for each document");
+        }
+        view_.codes = codes_->data();
+        view_.scale = scale_->data(), view_.rho = rho_->data(), view_.nu = nu_->data();
+    }
+    if (centroids_) {
+        require(static_cast<int64_t>(centroids_->shape(0)) == tokens, "one centroid for each token");
+        view_.centroids = centroids_->data();
+    }
 }
 
-HeldCorpus::HeldCorpus(int64_t d, nb::tuple segments)
-    : segments_(std::move(segments)), corpus_(d, views(d, segments_)) {}
+HeldCorpus::HeldCorpus(int64_t d, nb::tuple segments, nb::object codebook)
+    : segments_(std::move(segments)),
+      codebook_(std::move(codebook)),
+      corpus_(d, views(d, segments_), view(d, views(d, segments_), codebook_)) {}
 
 void bind_corpus(nb::module_& m) {
     nb::class_<HeldSegment>(m, "Segment")
-        .def(nb::init<AnyMatrix, Flat<const int64_t>>(), "rows"_a, "offsets"_a)
-        .def(nb::init<AnyMatrix, Flat<const int64_t>, Matrix<const int8_t>, Flat<const float>, Flat<const float>,
-                      Flat<const float>>(),
-             "rows"_a, "offsets"_a, "codes"_a, "scale"_a, "rho"_a, "nu"_a);
-    nb::class_<HeldCorpus>(m, "Corpus").def(nb::init<int64_t, nb::tuple>(), "dim"_a, "segments"_a);
+        .def(nb::init<int64_t, Flat<const int64_t>, std::optional<AnyMatrix>, std::optional<Matrix<const int8_t>>,
+                      std::optional<Flat<const float>>, std::optional<Flat<const float>>,
+                      std::optional<Flat<const float>>, std::optional<Flat<const uint16_t>>>(),
+             "dim"_a, "offsets"_a, "rows"_a = nb::none(), "codes"_a = nb::none(), "scale"_a = nb::none(),
+             "rho"_a = nb::none(), "nu"_a = nb::none(), "centroids"_a = nb::none());
+    nb::class_<HeldCorpus>(m, "Corpus")
+        .def(nb::init<int64_t, nb::tuple, nb::object>(), "dim"_a, "segments"_a, "codebook"_a = nb::none());
     m.def("code_stride", &code_stride, "dim"_a);
 }
 

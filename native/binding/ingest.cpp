@@ -1,5 +1,7 @@
 #include "binding/ingest.hpp"
 
+#include <nanobind/stl/optional.h>
+
 #include <optional>
 
 #include "binding/arrays.hpp"
@@ -17,21 +19,23 @@ namespace {
 
 using AnyWritableMatrix = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// Fills rows, codes, scale, rho and nu from arrays laid end to end; returns the first document with a bad value, or -1.
-int64_t ingest_into(const nb::list& arrays, const Flat<const int64_t>& offsets, const AnyWritableMatrix& rows,
-                    const Matrix<int8_t>& codes, const Flat<float>& scale, const Flat<float>& rho,
-                    const Flat<float>& nu, bool cosine, int threads) {
+// Fills rows (None: the vectors are codes times scale), codes, scale, rho and nu from arrays laid end to end; returns
+// the first document with a bad value, or -1.
+int64_t ingest_into(const nb::list& arrays, int64_t d, const Flat<const int64_t>& offsets,
+                    const std::optional<AnyWritableMatrix>& rows, const Matrix<int8_t>& codes, const Flat<float>& scale,
+                    const Flat<float>& rho, const Flat<float>& nu, bool cosine, int threads) {
     // A segment of the same arrays makes all their checks.
-    const HeldSegment checked{
-        AnyMatrix(rows),      offsets, Matrix<const int8_t>(codes), Flat<const float>(scale), Flat<const float>(rho),
-        Flat<const float>(nu)};
+    const HeldSegment checked(d, offsets, rows ? std::optional(AnyMatrix(*rows)) : std::nullopt,
+                              Matrix<const int8_t>(codes), Flat<const float>(scale), Flat<const float>(rho),
+                              Flat<const float>(nu), std::nullopt);
     const Segment& view = checked.view();
-    const PythonRows given(arrays, view.d);
-    const InputRows input = given.input(view.d);
-    require(input.rows() == static_cast<int64_t>(rows.shape(0)), "the arrays must have the segment's rows");
+    const PythonRows given(arrays, d);
+    const InputRows input = given.input(d);
+    require(input.rows() == static_cast<int64_t>(codes.shape(0)), "the arrays must have the segment's rows");
     require(threads >= 1, "threads must be at least 1");
-    const NewSegment out{view.documents, view.d,       view.offsets, rows.data(), view.half,
-                         codes.data(),   scale.data(), rho.data(),   nu.data()};
+    const NewSegment out{
+        view.documents, d,          view.offsets, view.stored, rows ? rows->data() : nullptr, codes.data(),
+        scale.data(),   rho.data(), nu.data()};
     return interruptible([&](Interrupt& interrupt) { return ingest(input, cosine, out, threads, interrupt); });
 }
 
@@ -59,7 +63,7 @@ class FloatingPointGuard {
 }  // namespace
 
 void bind_ingest(nb::module_& m) {
-    m.def("ingest", &ingest_into, "arrays"_a, "offsets"_a, "rows"_a.noconvert(), "codes"_a.noconvert(),
+    m.def("ingest", &ingest_into, "arrays"_a, "dim"_a, "offsets"_a, "rows"_a.noconvert().none(), "codes"_a.noconvert(),
           "scale"_a.noconvert(), "rho"_a.noconvert(), "nu"_a.noconvert(), "cosine"_a, "threads"_a);
     m.def("first_invalid_row", &find_invalid_row, "rows"_a);
     m.def("normalise", &normalise_rows, "rows"_a.noconvert());

@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "binding/codebook.hpp"
 #include "binding/corpus.hpp"
 #include "binding/ingest.hpp"
 #include "binding/search.hpp"
@@ -56,6 +57,7 @@ NB_MODULE(_core_supported, m) {
             PyErr_SetString(type.ptr(), damage.what());
         }
     });
+    bind_codebook(m);
     bind_corpus(m);
     bind_policies(m);
     bind_answers(m);

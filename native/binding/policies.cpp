@@ -5,6 +5,7 @@
 #include "binding/arrays.hpp"
 #include "binding/search.hpp"
 #include "search/bandit.hpp"
+#include "search/calibrated.hpp"
 #include "search/certified.hpp"
 #include "search/exhaustive.hpp"
 
@@ -27,6 +28,14 @@ void bind_policies(nb::module_& m) {
     nb::class_<Policy>(m, "Policy");
     nb::class_<Certified, Policy>(m, "Certified").def(nb::init<>());
     nb::class_<Exhaustive, Policy>(m, "Exhaustive").def(nb::init<>());
+    nb::class_<Calibrated, Policy>(m, "Calibrated")
+        .def(
+            "__init__",
+            [](Calibrated* self, int64_t depth) {
+                require(depth >= 1, "depth must be at least 1");
+                new (self) Calibrated(depth);
+            },
+            "depth"_a);
     nb::class_<Bandit, Policy>(m, "Bandit")
         .def(
             "__init__",

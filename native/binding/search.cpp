@@ -12,6 +12,7 @@
 #include "search/canonical.hpp"
 #include "search/rescore.hpp"
 #include "search/search.hpp"
+#include "search/tier0.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -29,21 +30,26 @@ void require_position(int64_t position, const Corpus& corpus) {
     require(position >= 0 && position < corpus.documents(), "no document at this position");
 }
 
+std::span<const int64_t> to_positions(const Flat<const int64_t>& array, const Corpus& corpus) {
+    const std::span<const int64_t> positions(array.data(), array.shape(0));
+    for (size_t p = 0; p < positions.size(); ++p) {
+        require_position(positions[p], corpus);
+        require(p == 0 || positions[p - 1] < positions[p], "candidates must ascend");
+    }
+    return positions;
+}
+
 nb::list search_all(const HeldCorpus& held, const std::vector<Matrix<const float>>& rows,
                     const std::vector<Flat<const int64_t>>& candidates, int64_t k, const Policy& policy, int threads,
                     bool trace) {
     const Corpus& corpus = held.get();
     require(corpus.coded() || !policy.needs_codes(), "this policy needs codes");
+    require(corpus.has_codebook() || !policy.needs_codebook(), "this policy needs a codebook");
     require(k >= 1 && threads >= 1, "k and threads must be at least 1");
     require(rows.size() == candidates.size(), "one list of candidates for each query");
     std::vector<Query> queries;
     for (size_t i = 0; i < rows.size(); ++i) {
-        const std::span<const int64_t> positions(candidates[i].data(), candidates[i].shape(0));
-        for (size_t p = 0; p < positions.size(); ++p) {
-            require_position(positions[p], corpus);
-            require(p == 0 || positions[p - 1] < positions[p], "candidates must ascend");
-        }
-        queries.push_back(to_query(rows[i], positions, corpus));
+        queries.push_back(to_query(rows[i], to_positions(candidates[i], corpus), corpus));
     }
     std::vector<Answer> answers = interruptible(
         [&](Interrupt& interrupt) { return search(corpus, queries, k, policy, threads, trace, interrupt); });
@@ -98,6 +104,35 @@ nb::object cells_of_all(const HeldCorpus& held, const Matrix<const float>& query
                     {documents, query.shape(0)});
 }
 
+// The places by tier 0, from 1, of some of a query's candidates.
+nb::object ranks_of(const HeldCorpus& held, const Matrix<const float>& rows, const Flat<const int64_t>& candidates,
+                    const Flat<const int64_t>& wanted, int threads) {
+    const Corpus& corpus = held.get();
+    require(corpus.has_codebook() && threads >= 1, "ranks need a codebook and a thread");
+    const Query query = to_query(rows, to_positions(candidates, corpus), corpus);
+    std::vector<int64_t> places = interruptible([&](Interrupt& interrupt) {
+        Crew crew(threads, interrupt);
+        return ranks(tier0({corpus, current_kernel(), crew}, query), query.candidates, to_positions(wanted, corpus));
+    });
+    require(places.size() == wanted.shape(0), "what is wanted must be among the candidates");
+    const size_t count = places.size();
+    return to_numpy(std::move(places), {count});
+}
+
+// The proxies of tier 0 of a query's candidates.
+nb::object tier0_of(const HeldCorpus& held, const Matrix<const float>& rows, const Flat<const int64_t>& candidates,
+                    int threads) {
+    const Corpus& corpus = held.get();
+    require(corpus.has_codebook() && threads >= 1, "tier 0 needs a codebook and a thread");
+    const Query query = to_query(rows, to_positions(candidates, corpus), corpus);
+    Tier0 tier = interruptible([&](Interrupt& interrupt) {
+        Crew crew(threads, interrupt);
+        return tier0({corpus, current_kernel(), crew}, query);
+    });
+    const size_t count = tier.proxies.size();
+    return to_numpy(std::move(tier.proxies), {count});
+}
+
 nb::tuple explain(const HeldCorpus& held, const Matrix<const float>& rows, int64_t position) {
     const Corpus& corpus = held.get();
     const Query query = to_query(rows, {}, corpus);
@@ -121,6 +156,8 @@ void bind_search(nb::module_& m) {
     m.def("bounds", &bounds_of_all, "corpus"_a, "query"_a, "threads"_a);
     m.def("score", &score_all, "corpus"_a, "queries"_a, "threads"_a);
     m.def("cells", &cells_of_all, "corpus"_a, "query"_a, "threads"_a);
+    m.def("tier0", &tier0_of, "corpus"_a, "query"_a, "candidates"_a, "threads"_a);
+    m.def("ranks", &ranks_of, "corpus"_a, "query"_a, "candidates"_a, "wanted"_a, "threads"_a);
     m.def("explain", &explain, "corpus"_a, "query"_a, "position"_a);
 }
 

@@ -28,10 +28,11 @@ void first_largest_places(const int32_t* numbers, int64_t size, int64_t count, i
 
 // What a worker holds between tasks.
 struct Assigner::Scratch {
-    std::vector<int32_t> dots, largest, place;   // of a batch
-    std::vector<int32_t> best;                   // of each token of a block, the largest dot product so far
+    std::vector<int32_t> dots, largest, place;    // of a batch
+    std::vector<int32_t> best;                    // of each token of a block, the largest dot product so far
     std::vector<std::vector<int32_t>> searching;  // for each group, the tokens that search it
-    std::vector<int8_t> gathered;                // the codes of a batch of those
+    std::vector<int8_t> gathered;                 // the codes of a batch of those
+    AlignedBytes kernel;
 };
 
 Assigner::Assigner(const Kernel& kernel, const Codebook& book)
@@ -43,7 +44,9 @@ Assigner::Assigner(const Kernel& kernel, const Codebook& book)
       packed_(std::make_unique<std::once_flag[]>(static_cast<size_t>(book.groups))) {}
 
 Assigner::Packed Assigner::pack(const int8_t* codes, int64_t count) const {
-    Packed packed{count, (count + kPanel - 1) / kPanel * kPanel, {}};
+    Packed packed;
+    packed.real = count;
+    packed.lanes = (count + kPanel - 1) / kPanel * kPanel;
     std::vector<int8_t> rows(static_cast<size_t>(packed.lanes * stride_));
     std::memcpy(rows.data(), codes, static_cast<size_t>(count * stride_));
     packed.bytes.resize(kernel_.packed_bytes(packed.lanes, stride_));
@@ -73,9 +76,11 @@ void Assigner::assign_block(const int8_t* codes, int64_t tokens, uint16_t* ids, 
     scratch.searching.resize(static_cast<size_t>(book_.groups));
     for (auto& list : scratch.searching) list.clear();
     scratch.dots.resize(static_cast<size_t>(kBatch * heads_.lanes));
+    scratch.kernel.resize(scratch_bytes(stride_));
     for (int64_t first = 0; first < tokens; first += kBatch) {
         const int64_t count = std::min(kBatch, tokens - first);
-        kernel_.dots(heads_.bytes.data(), heads_.lanes, stride_, codes + first * stride_, count, scratch.dots.data());
+        kernel_.dots(heads_.bytes.data(), heads_.lanes, stride_, codes + first * stride_, count, scratch.dots.data(),
+                     scratch.kernel.data());
         for (int64_t j = 0; j < count; ++j) {
             int32_t probed[kProbes];
             first_largest_places(scratch.dots.data() + j * heads_.lanes, heads_.real, probes, probed);
@@ -90,7 +95,7 @@ void Assigner::assign_block(const int8_t* codes, int64_t tokens, uint16_t* ids, 
     // Groups in ascending order, and a later centroid only if its dot product is larger: of equals, the first.
     for (int64_t g = 0; g < book_.groups; ++g) {
         const std::vector<int32_t>& list = scratch.searching[static_cast<size_t>(g)];
-        if (list.empty() || book_.starts[g] == book_.starts[g + 1]) continue;
+        if (list.empty()) continue;
         const Packed& members = group(g);
         scratch.dots.resize(static_cast<size_t>(std::max(kBatch * members.lanes, kBatch * heads_.lanes)));
         for (size_t first = 0; first < list.size(); first += kBatch) {
@@ -100,7 +105,7 @@ void Assigner::assign_block(const int8_t* codes, int64_t tokens, uint16_t* ids, 
                             codes + list[first + static_cast<size_t>(j)] * stride_, static_cast<size_t>(stride_));
             }
             kernel_.dots(members.bytes.data(), members.lanes, stride_, scratch.gathered.data(), count,
-                         scratch.dots.data());
+                         scratch.dots.data(), scratch.kernel.data());
             kernel_.first_largest(scratch.dots.data(), members.lanes, members.real, count, scratch.largest.data(),
                                   scratch.place.data());
             for (int64_t j = 0; j < count; ++j) {

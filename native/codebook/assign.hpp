@@ -8,6 +8,7 @@
 
 #include "codebook/codebook.hpp"
 #include "kernels/kernel.hpp"
+#include "numeric/aligned_bytes.hpp"
 #include "threads/crew.hpp"
 
 namespace maxsieve {
@@ -26,7 +27,7 @@ class Assigner {
     // Rows of codes packed for dot products, with zero rows up to whole panels behind them.
     struct Packed {
         int64_t real = 0, lanes = 0;
-        std::vector<int8_t> bytes;
+        AlignedBytes bytes;
     };
     struct Scratch;
 

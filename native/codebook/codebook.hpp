@@ -15,6 +15,7 @@ struct Codebook {
     const int8_t* codes;           // [centroids][code_stride(d)]
     float scale;                   // of the codes: scale * codes[c] has about unit length
     const float* length;           // [centroids], the mean length of a centroid's tokens
+    float longest;                 // the largest of those
 };
 
 }  // namespace maxsieve

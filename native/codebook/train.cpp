@@ -7,8 +7,9 @@
 #include <span>
 
 #include "codebook/assign.hpp"
+#include "numeric/aligned_bytes.hpp"
+#include "numeric/permutation.hpp"
 #include "numeric/vectors.hpp"
-#include "search/permutation.hpp"
 
 namespace maxsieve {
 namespace {
@@ -82,7 +83,8 @@ class Weighted {
 // Tokens by the place they were assigned to: those of place p are order[starts[p]] to order[starts[p + 1] - 1].
 struct Members {
     template <class Place>
-    Members(std::span<const Place> places, int64_t count) : starts(static_cast<size_t>(count) + 1, 0), order(places.size()) {
+    Members(std::span<const Place> places, int64_t count)
+        : starts(static_cast<size_t>(count) + 1, 0), order(places.size()) {
         for (const Place place : places) ++starts[static_cast<size_t>(place) + 1];
         std::partial_sum(starts.begin(), starts.end(), starts.begin());
         std::vector<int64_t> next(starts.begin(), starts.end() - 1);
@@ -120,7 +122,7 @@ std::vector<int32_t> nearest(const Kernel& kernel, const Directions& to, int64_t
     const int64_t lanes = (count + kPanel - 1) / kPanel * kPanel;
     std::vector<int8_t> padded(static_cast<size_t>(lanes * stride));
     std::copy(to.codes.begin(), to.codes.end(), padded.begin());
-    std::vector<int8_t> packed(kernel.packed_bytes(lanes, stride));
+    AlignedBytes packed(kernel.packed_bytes(lanes, stride));
     kernel.pack(padded.data(), lanes, stride, packed.data());
     std::vector<int32_t> places(chosen.size());
     constexpr int64_t kBatch = 64;
@@ -133,7 +135,8 @@ std::vector<int32_t> nearest(const Kernel& kernel, const Directions& to, int64_t
             std::copy(row, row + stride, gathered.begin() + j * stride);
         }
         std::vector<int32_t> dots(static_cast<size_t>(rows * lanes)), largest(static_cast<size_t>(rows));
-        kernel.dots(packed.data(), lanes, stride, gathered.data(), rows, dots.data());
+        AlignedBytes scratch(scratch_bytes(stride));
+        kernel.dots(packed.data(), lanes, stride, gathered.data(), rows, dots.data(), scratch.data());
         kernel.first_largest(dots.data(), lanes, count, rows, largest.data(), places.data() + first);
     };
     const int64_t tasks = (total + kBatch - 1) / kBatch;
@@ -158,8 +161,7 @@ Clusters cluster(const Weighted& tokens, std::span<const int64_t> chosen, std::s
     }
     Clusters clusters{to_codes(sums, count, tokens.stride), {}};
     for (int round = 0;; ++round) {
-        clusters.places =
-            nearest(kernel, clusters.directions, count, tokens.stride, tokens.sample.codes, chosen, crew);
+        clusters.places = nearest(kernel, clusters.directions, count, tokens.stride, tokens.sample.codes, chosen, crew);
         if (round == rounds) return clusters;
         std::fill(sums.begin(), sums.end(), 0);
         std::vector<bool> chosen_by(static_cast<size_t>(count));
@@ -212,7 +214,8 @@ TrainedCodebook::TrainedCodebook(const Sample& sample, int64_t centroids, uint64
     heads = std::move(top.directions.codes);
     const Members members(std::span<const int32_t>(top.places), groups);
     starts.assign(1, 0);
-    for (const int64_t share : shares(members, groups, sample.tokens, centroids)) starts.push_back(starts.back() + share);
+    for (const int64_t share : shares(members, groups, sample.tokens, centroids))
+        starts.push_back(starts.back() + share);
 
     std::vector<int64_t> sums(static_cast<size_t>(centroids * stride));
     crew.run(groups, [&](int64_t g, int) {
@@ -263,7 +266,8 @@ Codebook TrainedCodebook::view() const {
             .starts = starts.data(),
             .codes = codes.data(),
             .scale = scale,
-            .length = length.data()};
+            .length = length.data(),
+            .longest = *std::max_element(length.begin(), length.end())};
 }
 
 }  // namespace maxsieve

@@ -5,7 +5,8 @@
 
 namespace maxsieve {
 
-Corpus::Corpus(int64_t d, std::vector<Segment> segments) : d_(d), segments_(std::move(segments)), starts_{0} {
+Corpus::Corpus(int64_t d, std::vector<Segment> segments, const Codebook* codebook)
+    : d_(d), codebook_(codebook), segments_(std::move(segments)), starts_{0} {
     for (const Segment& segment : segments_) {
         starts_.push_back(starts_.back() + segment.documents);
         tokens_ += segment.offsets[segment.documents] - segment.offsets[0];

@@ -8,17 +8,22 @@
 #include <cstdint>
 #include <vector>
 
+#include "codebook/codebook.hpp"
 #include "kernels/kernel.hpp"
 
 namespace maxsieve {
 
+// What a document's vectors are: numbers of their own, or its codes times its scale.
+enum class Stored { float32, float16, int8 };
+
 struct Segment {
     int64_t documents, d;
     const int64_t* offsets;  // documents + 1 of them, in tokens
-    const void* rows;        // [tokens][d], float32 or float16
-    bool half;
+    Stored stored;
+    const void* rows;     // [tokens][d], float32 or float16; null for int8
     const int8_t* codes;  // [tokens][code_stride(d)], or null where only canonical scores are wanted
     const float *scale, *rho, *nu;
+    const uint16_t* centroids;  // [tokens], or null where there is no codebook
 };
 
 // One document of a segment, which must live longer. What the segment lacks must not be asked for.
@@ -31,14 +36,14 @@ class Document {
           length_(segment.offsets[index + 1] - first_) {}
 
     int64_t length() const { return length_; }
-    bool half() const { return segment_->half; }
-    const void* rows() const {
-        return static_cast<const char*>(segment_->rows) + first_ * segment_->d * (segment_->half ? 2 : 4);
-    }
+    Stored stored() const { return segment_->stored; }
+    const float* float32_rows() const { return static_cast<const float*>(segment_->rows) + first_ * segment_->d; }
+    const uint16_t* float16_rows() const { return static_cast<const uint16_t*>(segment_->rows) + first_ * segment_->d; }
     const int8_t* codes() const { return segment_->codes + first_ * code_stride(segment_->d); }
     float scale() const { return segment_->scale[index_]; }
     float rho() const { return segment_->rho[index_]; }
     float nu() const { return segment_->nu[index_]; }
+    const uint16_t* centroids() const { return segment_->centroids + first_; }
 
   private:
     const Segment* segment_;
@@ -47,15 +52,18 @@ class Document {
 
 class Corpus {
   public:
-    Corpus(int64_t d, std::vector<Segment> segments);
+    // `codebook` names the segments' centroids; null if there is none. It must live longer.
+    Corpus(int64_t d, std::vector<Segment> segments, const Codebook* codebook);
 
     int64_t d() const { return d_; }
     int64_t stride() const { return code_stride(d_); }
     int64_t documents() const { return starts_.back(); }
     int64_t tokens() const { return tokens_; }
 
-    // Whether every document has codes.
+    // Whether every document has codes, and whether all tokens have centroids of a codebook.
     bool coded() const { return coded_; }
+    bool has_codebook() const { return codebook_ != nullptr; }
+    const Codebook& codebook() const { return *codebook_; }
 
     // The document at a position; `hint` remembers the segment, so that ascending positions find theirs at once.
     Document at(int64_t position, size_t& hint) const;
@@ -63,6 +71,7 @@ class Corpus {
   private:
     int64_t d_, tokens_ = 0;
     bool coded_ = true;
+    const Codebook* codebook_;
     std::vector<Segment> segments_;
     std::vector<int64_t> starts_;  // position of each segment's first document, and the end
 };

@@ -42,25 +42,28 @@ class Ingest {
   public:
     Ingest(const InputRows& input, bool cosine, const NewSegment& out, int workers)
         : input_(input), cosine_(cosine), out_(out), scratch_(static_cast<size_t>(workers)) {
-        if (out.half) scratch_numbers_ = static_cast<size_t>(longest_document(out) * out.d);
+        if (out.stored != Stored::float32) scratch_numbers_ = static_cast<size_t>(longest_document(out) * out.d);
     }
 
     // False if document i has a value that is refused.
     bool take(int64_t i, int worker) {
         const int64_t first = out_.offsets[i], length = out_.offsets[i + 1] - first, numbers = length * out_.d;
-        float* rows = out_.half ? scratch(worker) : static_cast<float*>(out_.rows) + first * out_.d;
+        float* rows =
+            out_.stored == Stored::float32 ? static_cast<float*>(out_.rows) + first * out_.d : scratch(worker);
         input_.read(first, length, kernel_, rows);
         if (cosine_) {
             if (first_invalid_row(rows, length, out_.d) >= 0) return false;
             normalise(rows, length, out_.d);
         }
-        if (out_.half) {
+        if (out_.stored == Stored::float16) {
             uint16_t* stored = static_cast<uint16_t*>(out_.rows) + first * out_.d;
             narrow(rows, numbers, stored);
             kernel_.widen(stored, numbers, rows);
         }
         DocumentSquares squares{};
-        if (!kernel_.quantise(rows, length, out_.d, stride_, out_.codes + first * stride_, &squares)) return false;
+        int8_t* codes = out_.codes + first * stride_;
+        if (!kernel_.quantise(rows, length, out_.d, stride_, codes, &squares)) return false;
+        if (out_.stored == Stored::int8) squares = as_stored(codes, length, squares.scale);
         out_.scale[i] = squares.scale;
         out_.rho[i] = up32(norm_up(squares.residual, out_.d));
         out_.nu[i] = up32(norm_up(squares.norm, out_.d));
@@ -68,6 +71,16 @@ class Ingest {
     }
 
   private:
+    // Of a document whose vectors are its codes times its scale: nothing is lost, and the norms are those of the codes.
+    // The scale is rounded to 17 bits, so that its products with codes of 7 bits are float32 numbers.
+    DocumentSquares as_stored(const int8_t* codes, int64_t length, float scale) const {
+        DocumentSquares squares{to_17_bits(scale), 0.0, 0.0};
+        for (int64_t j = 0; j < length; ++j) {
+            squares.norm = std::max(squares.norm, scaled_square(codes + j * stride_, stride_, squares.scale));
+        }
+        return squares;
+    }
+
     // Room for the float32 form of one document that is stored in another.
     float* scratch(int worker) {
         auto& mine = scratch_[static_cast<size_t>(worker)];

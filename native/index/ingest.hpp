@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "index/corpus.hpp"
 #include "index/input_rows.hpp"
 #include "threads/interrupt.hpp"
 
@@ -13,8 +14,8 @@ namespace maxsieve {
 struct NewSegment {
     int64_t documents, d;
     const int64_t* offsets;  // documents + 1 of them, from 0 to the rows of the input
-    void* rows;              // [tokens][d], float32 or float16
-    bool half;
+    Stored stored;
+    void* rows;     // [tokens][d], float32 or float16; null for int8
     int8_t* codes;  // [tokens][code_stride(d)]
     float *scale, *rho, *nu;
 };

@@ -23,8 +23,10 @@
 //
 // Overflow: |<y, c>| <= 127^2 * 4096 < 2^27.
 
+#include "kernels/generic/lookup.hpp"
 #include "kernels/generic/prefetch.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/x86/amx_tiles.hpp"
 #include "kernels/x86/avx512.hpp"
@@ -180,6 +182,47 @@ void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan
     _tile_release();
 }
 
+// 16 document tokens against 16 * Columns query tokens.
+template <int Columns>
+void store_dots(const int8_t* rows, int64_t stride, const int8_t* packed, Prefetcher& nothing, int32_t* sums) {
+    if (tiles_of(stride) == 1) {
+        load_query<1, Columns>(packed, tile_bytes(stride));
+        step_short<1, Columns>(rows, stride, sums);
+    } else if (tiles_of(stride) == 2) {
+        load_query<2, Columns>(packed, tile_bytes(stride));
+        step_short<2, Columns>(rows, stride, sums);
+    } else {
+        step_long<1, Columns>(rows, nullptr, stride, packed, nothing, sums);
+    }
+}
+
+// In the scratch memory are the sums of a step, then room for fewer than 16 rows.
+void dots(const int8_t* packed, int64_t tokens, int64_t stride, const int8_t* rows, int64_t count, int32_t* out,
+          int8_t* scratch) {
+    auto* sums = reinterpret_cast<int32_t*>(scratch);
+    const int64_t tokens_bytes = tiles_of(stride) * tile_bytes(stride);
+    Prefetcher nothing(nullptr, 0, stride, 0);
+    _tile_loadconfig(stride < kMostDepth ? &kShallow : &kDeep);
+    for (int64_t j = 0; j < count; j += kTile, out += kTile * tokens) {
+        const int64_t real = count - j < kTile ? count - j : kTile;
+        const int8_t* from = rows + j * stride;
+        if (real < kTile) from = repeated({from, real}, stride, scratch + Lagging::kBytes).codes;
+        for (int64_t t = 0; t < tokens; t += kPair) {
+            const int64_t columns = tokens - t < kPair ? 1 : 2;
+            const int8_t* query = packed + t / kTile * tokens_bytes;
+            (columns == 2 ? store_dots<2> : store_dots<1>)(from, stride, query, nothing, sums);
+            asm volatile("" ::: "memory");  // the intrinsics don't tell the compiler that tiles are stored to memory
+            for (int64_t c = 0; c < columns; ++c) {
+                for (int64_t r = 0; r < real; ++r) {
+                    std::memcpy(out + r * tokens + t + c * kTile, sums + c * kNextTokens + r * kTile,
+                                kTile * sizeof *out);
+                }
+            }
+        }
+    }
+    _tile_release();
+}
+
 }  // namespace
 
 const Kernel kAmx{
@@ -188,9 +231,14 @@ const Kernel kAmx{
     .packed_bytes = packed_bytes,
     .pack = pack,
     .maxima = maxima,
+    .dots = dots,
+    .first_largest = generic_first_largest,
+    .to_bytes = generic_to_bytes,
+    .lookup = generic_lookup,
     .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
     .widen = avx512_widen,
+    .scale_codes = generic_scale_codes,
 };
 
 }  // namespace maxsieve

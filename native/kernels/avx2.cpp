@@ -20,9 +20,11 @@
 #include <immintrin.h>
 
 #include "kernels/avx2/avxvnni.hpp"
-#include "kernels/avx2/maxima.hpp"
+#include "kernels/avx2/dots.hpp"
 #include "kernels/generic/cells.hpp"
+#include "kernels/generic/lookup.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/kernel.hpp"
 
@@ -79,9 +81,14 @@ const Kernel kAvx2{
     .packed_bytes = packed_bytes<SignedPairs>,
     .pack = pack<SignedPairs>,
     .maxima = maxima<SignedPairs>,
+    .dots = dots<SignedPairs>,
+    .first_largest = generic_first_largest,
+    .to_bytes = generic_to_bytes,
+    .lookup = generic_lookup,
     .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
     .widen = widen,
+    .scale_codes = generic_scale_codes,
 };
 
 const Kernel kAvxVnni{
@@ -90,9 +97,14 @@ const Kernel kAvxVnni{
     .packed_bytes = avxvnni_packed_bytes,
     .pack = avxvnni_pack,
     .maxima = avxvnni_maxima,
+    .dots = avxvnni_dots,
+    .first_largest = generic_first_largest,
+    .to_bytes = generic_to_bytes,
+    .lookup = generic_lookup,
     .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
     .widen = widen,
+    .scale_codes = generic_scale_codes,
 };
 
 }  // namespace maxsieve

@@ -23,8 +23,10 @@
 // Overflow: |y| <= 127, 1 <= u <= 255. A sum starts within 128 * 127 * 4096 and moves by at most 255 * 127 * 4096:
 // below 2^28 throughout.
 
+#include "kernels/generic/lookup.hpp"
 #include "kernels/generic/prefetch.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/x86/avx512.hpp"
 #include "kernels/x86/avx512_lanes.hpp"
@@ -110,13 +112,11 @@ inline void bias_block(const int8_t* codes, int64_t rows, int64_t stride, uint8_
     }
 }
 
-// Rows document tokens of a block against one group.
+// The sums of Rows document tokens of a block against one group.
 template <int Width, int Vectors, int Rows>
-inline void dots(const int8_t* group, const uint8_t* rows, int64_t chunks, Prefetcher& prefetcher,
-                 __m512i (&largest)[Vectors]) {
+[[gnu::always_inline]] inline void multiply_block(const int8_t* group, const uint8_t* rows, int64_t chunks,
+                                                  Prefetcher& prefetcher, Sums (&sums)[Vectors][Rows]) {
     constexpr int64_t kPiece = kVector / Width;
-    constexpr int kParts = 16 / Width;
-    Sums sums[Vectors][Rows];
     for (int v = 0; v < Vectors; ++v) {
         for (int r = 0; r < Rows; ++r) sums[v][r] = Sums(load(group + v * kVector));
     }
@@ -132,6 +132,14 @@ inline void dots(const int8_t* group, const uint8_t* rows, int64_t chunks, Prefe
             }
         }
     }
+}
+
+template <int Width, int Vectors, int Rows>
+inline void update_largest(const int8_t* group, const uint8_t* rows, int64_t chunks, Prefetcher& prefetcher,
+                           __m512i (&largest)[Vectors]) {
+    constexpr int kParts = 16 / Width;
+    Sums sums[Vectors][Rows];
+    multiply_block<Width>(group, rows, chunks, prefetcher, sums);
     for (int v = 0; v < Vectors; ++v) {
         for (int r = 0; r < Rows; r += kParts) {
             largest[v] = _mm512_max_epi32(largest[v], fold_parts<kParts>(sums[v] + r));
@@ -141,26 +149,26 @@ inline void dots(const int8_t* group, const uint8_t* rows, int64_t chunks, Prefe
 
 // A block's first `count` rows, Rows at a time; no more than half of Rows go to a narrower step, while that is filled.
 template <int Width, int Vectors, int Rows>
-inline void dots_of_block(const int8_t* group, const uint8_t* rows, int64_t count, int64_t chunks,
-                          Prefetcher& prefetcher, __m512i (&largest)[Vectors]) {
+inline void block_maxima(const int8_t* group, const uint8_t* rows, int64_t count, int64_t chunks,
+                         Prefetcher& prefetcher, __m512i (&largest)[Vectors]) {
     constexpr int kHalf = Rows / 2;
     constexpr bool kHalves = kHalf >= 4 && kHalf >= 16 / Width;
     for (; count > (kHalves ? kHalf : 0); count -= Rows, rows += Rows * kVector) {
-        dots<Width, Vectors, Rows>(group, rows, chunks, prefetcher, largest);
+        update_largest<Width, Vectors, Rows>(group, rows, chunks, prefetcher, largest);
     }
     if constexpr (kHalves) {
-        if (count > 0) dots_of_block<Width, Vectors, kHalf>(group, rows, count, chunks, prefetcher, largest);
+        if (count > 0) block_maxima<Width, Vectors, kHalf>(group, rows, count, chunks, prefetcher, largest);
     }
 }
 
 template <int Width, int Vectors>
-void dots_of_blocks(const int8_t* group, const uint8_t* blocks, int64_t rows, int64_t chunks, int64_t tokens,
-                    Prefetcher& prefetcher, int32_t* best) {
+void blocks_maxima(const int8_t* group, const uint8_t* blocks, int64_t rows, int64_t chunks, int64_t tokens,
+                   Prefetcher& prefetcher, int32_t* best) {
     __m512i largest[Vectors];
     for (int v = 0; v < Vectors; ++v) largest[v] = _mm512_set1_epi32(INT32_MIN);
     for (; rows > 0; rows -= kRows, blocks += kRows * kVector * chunks) {
-        dots_of_block<Width, Vectors, 16 / Vectors>(group, blocks, rows < kRows ? rows : kRows, chunks, prefetcher,
-                                                    largest);
+        block_maxima<Width, Vectors, 16 / Vectors>(group, blocks, rows < kRows ? rows : kRows, chunks, prefetcher,
+                                                   largest);
     }
     for (int v = 0; v < Vectors; ++v) update_best(best + v * 16, largest_of_rows<Width>(largest[v]), tokens - v * 16);
 }
@@ -184,27 +192,61 @@ void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan
                 const Group group(tokens - t);
                 switch (group.width * group.vectors) {
                     case 32:
-                        dots_of_blocks<16, 2>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
+                        blocks_maxima<16, 2>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
                         break;
                     case 16:
-                        dots_of_blocks<16, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
+                        blocks_maxima<16, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
                         break;
                     case 8:
-                        dots_of_blocks<8, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
+                        blocks_maxima<8, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
                         break;
                     case 4:
-                        dots_of_blocks<4, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
+                        blocks_maxima<4, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
                         break;
                     case 2:
-                        dots_of_blocks<2, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
+                        blocks_maxima<2, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
                         break;
                     default:
-                        dots_of_blocks<1, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
+                        blocks_maxima<1, 1>(at, blocks, rows, chunks, group.tokens, prefetcher, best + t);
                         break;
                 }
                 at += group.bytes(stride);
                 t += group.tokens;
             }
+        }
+    }
+}
+
+// All dot products of a block, of which `real` rows are real, with one group of 16 * Vectors query tokens.
+template <int Vectors>
+void store_dots(const int8_t* group, const uint8_t* block, int64_t real, int64_t chunks, Prefetcher& nothing,
+                int64_t tokens, int32_t* out) {
+    constexpr int kTogether = 16 / Vectors;
+    for (int64_t first = 0; first < real; first += kTogether) {
+        Sums sums[Vectors][kTogether];
+        multiply_block<16>(group, block + first * kVector, chunks, nothing, sums);
+        for (int64_t r = 0; r < kTogether && first + r < real; ++r) {
+            for (int v = 0; v < Vectors; ++v) {
+                _mm512_storeu_si512(out + (first + r) * tokens + v * 16, __m512i(sums[v][r]));
+            }
+        }
+    }
+}
+
+void dots(const int8_t* packed, int64_t tokens, int64_t stride, const int8_t* rows, int64_t count, int32_t* out,
+          int8_t* scratch) {
+    auto* block = reinterpret_cast<uint8_t*>(scratch);
+    const int64_t chunks = whole_vectors(stride) / kVector;
+    Prefetcher nothing(nullptr, 0, stride, 0);
+    for (int64_t j = 0; j < count; j += kRows, out += kRows * tokens) {
+        const int64_t real = count - j < kRows ? count - j : kRows;
+        bias_block(rows + j * stride, real, stride, block);
+        const int8_t* at = packed;
+        for (int64_t t = 0; t < tokens;) {
+            const Group group(tokens - t);
+            (group.vectors == 2 ? store_dots<2> : store_dots<1>)(at, block, real, chunks, nothing, tokens, out + t);
+            at += group.bytes(stride);
+            t += group.tokens;
         }
     }
 }
@@ -217,9 +259,14 @@ const Kernel kAvx512vnni{
     .packed_bytes = packed_bytes,
     .pack = pack,
     .maxima = maxima,
+    .dots = dots,
+    .first_largest = generic_first_largest,
+    .to_bytes = generic_to_bytes,
+    .lookup = generic_lookup,
     .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
     .widen = avx512_widen,
+    .scale_codes = generic_scale_codes,
 };
 
 }  // namespace maxsieve

@@ -14,7 +14,7 @@
 
 #include <immintrin.h>
 
-#include "kernels/avx2/maxima.hpp"
+#include "kernels/avx2/dots.hpp"
 
 namespace maxsieve {
 namespace {
@@ -48,6 +48,11 @@ void avxvnni_pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* p
 void avxvnni_maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count,
                     int32_t* best, int8_t* scratch) {
     maxima<Quadruples>(packed, tokens, stride, spans, count, best, scratch);
+}
+
+void avxvnni_dots(const int8_t* packed, int64_t tokens, int64_t stride, const int8_t* rows, int64_t count, int32_t* out,
+                  int8_t* scratch) {
+    dots<Quadruples>(packed, tokens, stride, rows, count, out, scratch);
 }
 
 }  // namespace maxsieve

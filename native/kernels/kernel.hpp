@@ -33,6 +33,12 @@ struct CodeSpan {
     int64_t rows;
 };
 
+// The centroids of one document's tokens.
+struct CentroidSpan {
+    const uint16_t* ids;
+    int64_t tokens;
+};
+
 // One document's scale and the largest lane sum of squares of any row: of what its codes lost, and of its numbers.
 struct DocumentSquares {
     float scale;
@@ -46,7 +52,7 @@ struct Kernel {
     // largest that is zero is +0.0, whichever zeros it was the largest of.
     void (*cells)(const float* panels, int64_t tokens, int64_t d, const float* rows, int64_t count, float* best);
 
-    // The layout in which `maxima` wants the codes [tokens][stride] of some query tokens, and its size.
+    // The layout in which `maxima` and `dots` want the codes [tokens][stride] of some query tokens, and its size.
     size_t (*packed_bytes)(int64_t tokens, int64_t stride);
     void (*pack)(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed);
 
@@ -54,6 +60,24 @@ struct Kernel {
     // at a cache line and has scratch_bytes(stride).
     void (*maxima)(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count,
                    int32_t* best, int8_t* scratch);
+
+    // out[j * tokens + t] = <y_t, c_j> for `count` rows c_j; tokens come in whole panels. `scratch` as above.
+    void (*dots)(const int8_t* packed, int64_t tokens, int64_t stride, const int8_t* rows, int64_t count, int32_t* out,
+                 int8_t* scratch);
+
+    // Of the first `real` numbers of each row, rows being `apart` numbers apart, the largest and its first place.
+    void (*first_largest)(const int32_t* rows, int64_t apart, int64_t real, int64_t count, int32_t* largest,
+                          int32_t* place);
+
+    // Rows of a table of bytes, `width` each, from rows of dot products: (dot * length[row]) * factor[column] + 0.5,
+    // each operation rounded to float32, cut to [0, 255] and to a whole number.
+    void (*to_bytes)(const int32_t* dots, int64_t apart, const float* length, const float* factor, int64_t width,
+                     int64_t rows, uint8_t* table);
+
+    // sums[s] += the sum over columns of the largest byte in the rows of the table, `width` (32 or 64) bytes each, that
+    // the ids of span s name. There are `rows` rows, a power of two.
+    void (*lookup)(const uint8_t* table, int64_t width, int64_t rows, const CentroidSpan* spans, int64_t count,
+                   int32_t* sums);
 
     // sums[i] = sum over t of weights[t] * maxima[i * apart + t], in lane order, each product rounded to float64.
     void (*weighted_sums)(const double* weights, int64_t tokens, const int32_t* maxima, int64_t apart, int64_t count,
@@ -65,6 +89,9 @@ struct Kernel {
 
     // float16 bits to float32, exact.
     void (*widen)(const uint16_t* halves, int64_t count, float* floats);
+
+    // Rows [count][d] of float32 from codes [count][stride] times their scale, which is exact: a scale has 17 bits.
+    void (*scale_codes)(const int8_t* codes, float scale, int64_t count, int64_t d, int64_t stride, float* rows);
 };
 
 extern const Kernel kScalar;

@@ -7,7 +7,9 @@
 #include "kernels/neon.hpp"
 
 #include "kernels/generic/cells.hpp"
+#include "kernels/generic/lookup.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 
 namespace maxsieve {
@@ -37,9 +39,14 @@ const Kernel kNeon{
     .packed_bytes = packed_bytes,
     .pack = pack,
     .maxima = maxima,
+    .dots = dots<Widening>,
+    .first_largest = generic_first_largest,
+    .to_bytes = generic_to_bytes,
+    .lookup = generic_lookup,
     .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
     .widen = widen,
+    .scale_codes = generic_scale_codes,
 };
 
 }  // namespace maxsieve

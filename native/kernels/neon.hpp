@@ -42,8 +42,9 @@ inline int32x4_t totals(const int32x4_t (&sums)[Rows]) {
                       vpaddq_s32(sums[kLast < 2 ? kLast : 2], sums[kLast < 3 ? kLast : 3]));
 }
 
+// Of each query token the dot products with Rows document tokens, as `totals` has them.
 template <class Product, int Tokens, int Rows>
-inline void update_largest(const int8_t* query, int64_t stride, const int8_t* rows, int32x4_t (&largest)[Tokens]) {
+inline void multiply_block(const int8_t* query, int64_t stride, const int8_t* rows, int32x4_t (&dots)[Tokens]) {
     int32x4_t sums[Tokens][Rows];
     for (int t = 0; t < Tokens; ++t) {
         for (int r = 0; r < Rows; ++r) sums[t][r] = vdupq_n_s32(0);
@@ -56,7 +57,7 @@ inline void update_largest(const int8_t* query, int64_t stride, const int8_t* ro
             for (int r = 0; r < Rows; ++r) sums[t][r] = Product::add(sums[t][r], codes, token[r]);
         }
     }
-    for (int t = 0; t < Tokens; ++t) largest[t] = vmaxq_s32(largest[t], totals(sums[t]));
+    for (int t = 0; t < Tokens; ++t) dots[t] = totals(sums[t]);
 }
 
 template <class Product, int Tokens>
@@ -64,7 +65,9 @@ void maxima_of(const int8_t* query, int64_t stride, const CodeSpan& span, int32_
     int32x4_t largest[Tokens];
     for (int t = 0; t < Tokens; ++t) largest[t] = vdupq_n_s32(best[t]);
     for_each_row_block<kTogether>(0, span.rows, [&]<int Rows>(int64_t row) {
-        update_largest<Product, Tokens, Rows>(query, stride, span.codes + row * stride, largest);
+        int32x4_t dots[Tokens];
+        multiply_block<Product, Tokens, Rows>(query, stride, span.codes + row * stride, dots);
+        for (int t = 0; t < Tokens; ++t) largest[t] = vmaxq_s32(largest[t], dots[t]);
     });
     for (int t = 0; t < Tokens; ++t) best[t] = vmaxvq_s32(largest[t]);
 }
@@ -88,6 +91,21 @@ void row_maxima(const int8_t* query, int64_t tokens, int64_t stride, const CodeS
             break;
         default:
             break;
+    }
+}
+
+// All dot products of query tokens, whose codes lie row by row, and document tokens.
+template <class Product>
+[[maybe_unused]] void dots(const int8_t* query, int64_t tokens, int64_t stride, const int8_t* rows, int64_t count,
+                           int32_t* out, int8_t*) {
+    for (int64_t t = 0; t < tokens; t += kTogether) {
+        for_each_row_block<kTogether>(0, count, [&]<int Rows>(int64_t row) {
+            int32x4_t found[kTogether];
+            multiply_block<Product, kTogether, Rows>(query + t * stride, stride, rows + row * stride, found);
+            for (int i = 0; i < kTogether; ++i) {
+                for (int r = 0; r < Rows; ++r) out[(row + r) * tokens + t + i] = found[i][r];
+            }
+        });
     }
 }
 

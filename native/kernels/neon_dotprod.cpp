@@ -12,7 +12,9 @@
 // with 8 of document tokens, 4 of running maxima and one or two of query tokens.
 
 #include "kernels/generic/cells.hpp"
+#include "kernels/generic/lookup.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/neon.hpp"
 
@@ -45,9 +47,9 @@ inline void add_lane(const int8_t* packed, int64_t stride, const int8x16_t (&tok
     }
 }
 
+// The dot products of Rows document tokens and 4 * Fours query tokens, a lane for each of the latter.
 template <int Fours, int Rows>
-inline void update_fours(const int8_t* packed, int64_t stride, const int8_t* rows, int32x4_t (&largest)[Fours]) {
-    int32x4_t sums[Fours][Rows];
+inline void multiply_fours(const int8_t* packed, int64_t stride, const int8_t* rows, int32x4_t (&sums)[Fours][Rows]) {
     for (int f = 0; f < Fours; ++f) {
         for (int r = 0; r < Rows; ++r) sums[f][r] = vdupq_n_s32(0);
     }
@@ -59,9 +61,6 @@ inline void update_fours(const int8_t* packed, int64_t stride, const int8_t* row
         add_lane<2>(packed, stride, token, sums);
         add_lane<3>(packed, stride, token, sums);
     }
-    for (int f = 0; f < Fours; ++f) {
-        for (int r = 0; r < Rows; ++r) largest[f] = vmaxq_s32(largest[f], sums[f][r]);
-    }
 }
 
 template <int Fours, int Together>
@@ -69,7 +68,11 @@ void maxima_of_fours(const int8_t* packed, int64_t stride, const CodeSpan& span,
     int32x4_t largest[Fours];
     for (int f = 0; f < Fours; ++f) largest[f] = vld1q_s32(best + 4 * f);
     for_each_row_block<Together>(0, span.rows, [&]<int Rows>(int64_t row) {
-        update_fours<Fours, Rows>(packed, stride, span.codes + row * stride, largest);
+        int32x4_t sums[Fours][Rows];
+        multiply_fours(packed, stride, span.codes + row * stride, sums);
+        for (int f = 0; f < Fours; ++f) {
+            for (int r = 0; r < Rows; ++r) largest[f] = vmaxq_s32(largest[f], sums[f][r]);
+        }
     });
     for (int f = 0; f < Fours; ++f) vst1q_s32(best + 4 * f, largest[f]);
 }
@@ -100,6 +103,19 @@ void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan
     for (int64_t s = 0; s < count; ++s, best += tokens) span_maxima(packed, tokens, stride, spans[s], best);
 }
 
+void dots(const int8_t* packed, int64_t tokens, int64_t stride, const int8_t* rows, int64_t count, int32_t* out,
+          int8_t*) {
+    for (int64_t t = 0; t < tokens; t += kPanel) {
+        for_each_row_block<4>(0, count, [&]<int Rows>(int64_t row) {
+            int32x4_t sums[4][Rows];
+            multiply_fours(packed + t * stride, stride, rows + row * stride, sums);
+            for (int f = 0; f < 4; ++f) {
+                for (int r = 0; r < Rows; ++r) vst1q_s32(out + (row + r) * tokens + t + 4 * f, sums[f][r]);
+            }
+        });
+    }
+}
+
 }  // namespace
 
 const Kernel kNeonDotprod{
@@ -108,9 +124,14 @@ const Kernel kNeonDotprod{
     .packed_bytes = packed_bytes,
     .pack = pack,
     .maxima = maxima,
+    .dots = dots,
+    .first_largest = generic_first_largest,
+    .to_bytes = generic_to_bytes,
+    .lookup = generic_lookup,
     .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
     .widen = widen,
+    .scale_codes = generic_scale_codes,
 };
 
 }  // namespace maxsieve

@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "kernels/generic/cells.hpp"
+#include "kernels/generic/lookup.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/kernel.hpp"
 
@@ -31,18 +33,28 @@ void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
     std::memcpy(packed, codes, packed_bytes(tokens, stride));
 }
 
+int32_t dot_of(const int8_t* a, const int8_t* b, int64_t stride) {
+    int32_t dot = 0;
+    for (int64_t k = 0; k < stride; ++k) dot += static_cast<int32_t>(a[k]) * b[k];
+    return dot;
+}
+
 void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best,
             int8_t*) {
     for (int64_t s = 0; s < count; ++s, best += tokens) {
         for (int64_t j = 0; j < spans[s].rows; ++j) {
-            const int8_t* token = spans[s].codes + j * stride;
             for (int64_t t = 0; t < tokens; ++t) {
-                const int8_t* query = packed + t * stride;
-                int32_t dot = 0;
-                for (int64_t k = 0; k < stride; ++k) dot += static_cast<int32_t>(query[k]) * token[k];
+                const int32_t dot = dot_of(packed + t * stride, spans[s].codes + j * stride, stride);
                 best[t] = dot > best[t] ? dot : best[t];
             }
         }
+    }
+}
+
+void dots(const int8_t* packed, int64_t tokens, int64_t stride, const int8_t* rows, int64_t count, int32_t* out,
+          int8_t*) {
+    for (int64_t j = 0; j < count; ++j) {
+        for (int64_t t = 0; t < tokens; ++t) *out++ = dot_of(packed + t * stride, rows + j * stride, stride);
     }
 }
 
@@ -70,9 +82,14 @@ const Kernel kScalar{
     .packed_bytes = packed_bytes,
     .pack = pack,
     .maxima = maxima,
+    .dots = dots,
+    .first_largest = generic_first_largest,
+    .to_bytes = generic_to_bytes,
+    .lookup = generic_lookup,
     .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
     .widen = widen,
+    .scale_codes = generic_scale_codes,
 };
 
 }  // namespace maxsieve

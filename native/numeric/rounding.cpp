@@ -1,5 +1,6 @@
 #include "numeric/rounding.hpp"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -15,6 +16,23 @@ double lane_sum(const double* x, int64_t count) {
 
 double norm_up(double squares, int64_t d) {
     return std::sqrt(squares * (1.0 + static_cast<double>(d + 16) * 0x1p-52));
+}
+
+double scaled_square(const int8_t* codes, int64_t stride, float scale) {
+    F64x8 lanes = {};
+    for (int64_t k = 0; k < stride; k += kLanes) {
+        I8x8 code;
+        std::memcpy(&code, codes + k, sizeof code);
+        const F64x8 coded = __builtin_convertvector(code, F64x8) * static_cast<double>(scale);
+        lanes += coded * coded;
+    }
+    return fold(lanes);
+}
+
+float to_17_bits(float x) {
+    constexpr uint32_t kDropped = 0x7F, kHalf = 0x3F;
+    const auto bits = std::bit_cast<uint32_t>(x);
+    return std::bit_cast<float>((bits + kHalf + (bits >> 7 & 1)) & ~kDropped);
 }
 
 float up32(double x) {

@@ -7,9 +7,9 @@
 #include <limits>
 #include <numeric>
 
+#include "numeric/permutation.hpp"
 #include "search/best_first.hpp"
 #include "search/damage.hpp"
-#include "search/permutation.hpp"
 #include "search/radius.hpp"
 #include "search/scan.hpp"
 #include "search/stopwatch.hpp"

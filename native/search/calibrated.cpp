@@ -15,7 +15,7 @@ bool few(const Task& task, int64_t depth) {
     const Corpus& corpus = task.engine.corpus;
     const auto candidates = static_cast<int64_t>(task.candidates().size());
     const double length = static_cast<double>(corpus.tokens()) / static_cast<double>(corpus.documents());
-    return static_cast<double>(candidates - depth) * length <= static_cast<double>(corpus.codebook()->centroids);
+    return static_cast<double>(candidates - depth) * length <= static_cast<double>(corpus.codebook().centroids);
 }
 
 }  // namespace

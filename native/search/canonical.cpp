@@ -57,9 +57,14 @@ void CanonicalScorer::explain(const Document& document, int64_t* tokens, float* 
 
 const float* CanonicalScorer::float_rows(const Document& document, int64_t first, int64_t count) {
     const int64_t d = panels_.d();
-    if (!document.half()) return static_cast<const float*>(document.rows()) + first * d;
+    if (document.stored() == Stored::float32) return document.float32_rows() + first * d;
     widened_.resize(static_cast<size_t>(piece_ * d));
-    kernel_.widen(static_cast<const uint16_t*>(document.rows()) + first * d, count * d, widened_.data());
+    if (document.stored() == Stored::float16) {
+        kernel_.widen(document.float16_rows() + first * d, count * d, widened_.data());
+    } else {
+        const int64_t stride = code_stride(d);
+        kernel_.scale_codes(document.codes() + first * stride, document.scale(), count, d, stride, widened_.data());
+    }
     return widened_.data();
 }
 

@@ -22,6 +22,9 @@ class Policy {
 
     // Whether documents need codes.
     virtual bool needs_codes() const { return true; }
+
+    // Whether their tokens need centroids.
+    virtual bool needs_codebook() const { return false; }
 };
 
 }  // namespace maxsieve

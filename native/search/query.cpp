@@ -24,16 +24,9 @@ QueryCodes::QueryCodes(const Kernel& kernel, const float* query, int64_t tokens_
         int8_t* row_codes = codes.data() + t * stride;
         DocumentSquares squares{};
         kernel.quantise(row, 1, d, stride, row_codes, &squares);
-        F64x8 lanes = {};
-        for (int64_t k = 0; k < d; k += kLanes) {
-            I8x8 code;
-            std::memcpy(&code, row_codes + k, sizeof code);
-            const F64x8 coded = __builtin_convertvector(code, F64x8) * static_cast<double>(squares.scale);
-            lanes += coded * coded;
-        }
         scale.push_back(squares.scale);
         norm.push_back(norm_up(squares.norm, d));
-        code_norm.push_back(norm_up(fold(lanes), d));
+        code_norm.push_back(norm_up(scaled_square(row_codes, stride, squares.scale), d));
         eta.push_back(norm_up(squares.residual, d));
     }
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/kernel.hpp"
-#include "search/aligned_bytes.hpp"
+#include "numeric/aligned_bytes.hpp"
 
 namespace maxsieve {
 

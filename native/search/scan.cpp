@@ -4,45 +4,13 @@
 #include <limits>
 #include <vector>
 
-#include "search/aligned_bytes.hpp"
+#include "search/ranges.hpp"
 
 namespace maxsieve {
 namespace {
 
-// A task: some consecutive positions, at most so many documents, so that what it keeps of each stays in cache.
-struct Range {
-    int64_t first, last;
-};
+// So many documents of a task that what it keeps of each stays in cache.
 constexpr int64_t kMostDocuments = 64;
-
-// Tasks of about the same number of tokens, at least sixteen for each thread where there are so many documents: threads
-// take them as they come, and the last to finish is late by a fraction of a sixteenth of its work. One thread needs
-// no balance, hence no pass over the lengths.
-std::vector<Range> ranges(const Corpus& corpus, std::span<const int64_t> positions, int threads) {
-    const auto count = static_cast<int64_t>(positions.size());
-    std::vector<Range> ranges;
-    if (threads == 1) {
-        for (int64_t i = 0; i < count; i += kMostDocuments) ranges.push_back({i, std::min(i + kMostDocuments, count)});
-        return ranges;
-    }
-    std::vector<int64_t> lengths;
-    lengths.reserve(positions.size());
-    int64_t tokens = 0;
-    size_t hint = 0;
-    for (const int64_t position : positions) {
-        lengths.push_back(corpus.at(position, hint).length());
-        tokens += lengths.back();
-    }
-    const int64_t most_tokens = tokens / (16 * threads);
-    for (int64_t i = 0; i < count;) {
-        const int64_t first = i;
-        for (int64_t held = 0; i < count && i - first < kMostDocuments && (i == first || held < most_tokens); ++i) {
-            held += lengths[static_cast<size_t>(i)];
-        }
-        ranges.push_back({first, i});
-    }
-    return ranges;
-}
 
 // What a thread keeps from task to task.
 struct Scratch {
@@ -64,7 +32,7 @@ void scan(const Engine& engine, std::span<const int64_t> positions, const Packed
     const Corpus& corpus = engine.corpus;
     const Kernel& kernel = engine.kernel;
     Interrupt& interrupt = engine.interrupt();
-    const std::vector<Range> tasks = ranges(corpus, positions, engine.crew.size());
+    const std::vector<Range> tasks = ranges(corpus, positions, engine.crew.size(), kMostDocuments);
     const int64_t tokens = query.tokens(), stride = corpus.stride(), piece = piece_rows(tokens, stride);
     std::vector<Scratch> scratches(static_cast<size_t>(engine.crew.size()));
     engine.crew.run(static_cast<int64_t>(tasks.size()), [&](int64_t task, int worker) {

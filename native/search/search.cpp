@@ -14,6 +14,7 @@ constexpr size_t kMostBytes = size_t{128} << 20;
 std::vector<Answer> search_group(const Policy& policy, const Task& task) {
     std::vector<Answer> answers = policy.search(task);
     for (Answer& answer : answers) {
+        if (answer.survivors == 0) answer.survivors = static_cast<int64_t>(task.candidates().size());
         answer.isa = task.engine.kernel.name;
         for (const auto& [stage, seconds] : answer.stages) answer.seconds += seconds;
     }

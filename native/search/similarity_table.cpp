@@ -8,6 +8,12 @@ namespace {
 // Centroids of a task: their dot products with a strip of query tokens stay in L1.
 constexpr int64_t kPiece = 64;
 
+// What a thread keeps from task to task.
+struct Scratch {
+    std::vector<int32_t> dots;
+    AlignedBytes kernel;
+};
+
 int64_t width_for(int64_t tokens) {
     return tokens > 32 ? 64 : 32;
 }
@@ -29,7 +35,6 @@ std::vector<float> factors(const Codebook& book, const QueryCodes& query, double
 SimilarityTable::SimilarityTable(const Kernel& kernel, const Codebook& book, const QueryCodes& query, Crew& crew)
     : centroids_(book.centroids), tokens_(query.tokens) {
     const double norm = *std::max_element(query.norm.begin(), query.norm.end());
-    const double length = *std::max_element(book.length, book.length + book.centroids);
     const std::vector<int8_t> nothing(static_cast<size_t>(query.stride));
     for (int64_t first = 0; first < query.tokens; first += strips_.back().width) {
         const int64_t width = width_for(query.tokens - first);
@@ -38,15 +43,18 @@ SimilarityTable::SimilarityTable(const Kernel& kernel, const Codebook& book, con
             rows[static_cast<size_t>(t - first)] = query.row(t);
         }
         const PackedCodes packed(kernel, rows, query.stride);
-        const std::vector<float> factor = factors(book, query, norm * length, first, width);
-        Strip& strip = strips_.emplace_back(Strip{width, std::vector<uint8_t>(static_cast<size_t>(centroids_ * width))});
-        std::vector<std::vector<int32_t>> dots(static_cast<size_t>(crew.size()));
+        const std::vector<float> factor = factors(book, query, norm * static_cast<double>(book.longest), first, width);
+        Strip& strip =
+            strips_.emplace_back(Strip{width, std::vector<uint8_t>(static_cast<size_t>(centroids_ * width))});
+        std::vector<Scratch> scratches(static_cast<size_t>(crew.size()));
         crew.run((centroids_ + kPiece - 1) / kPiece, [&](int64_t task, int worker) {
-            auto& mine = dots[static_cast<size_t>(worker)];
-            mine.resize(static_cast<size_t>(kPiece * width));
+            Scratch& mine = scratches[static_cast<size_t>(worker)];
+            mine.dots.resize(static_cast<size_t>(kPiece * width));
+            mine.kernel.resize(scratch_bytes(query.stride));
             const int64_t c = task * kPiece, count = std::min(kPiece, centroids_ - c);
-            kernel.dots(packed.data(), width, query.stride, book.codes + c * query.stride, count, mine.data());
-            kernel.to_bytes(mine.data(), width, book.length + c, factor.data(), width, count,
+            kernel.dots(packed.data(), width, query.stride, book.codes + c * query.stride, count, mine.dots.data(),
+                        mine.kernel.data());
+            kernel.to_bytes(mine.dots.data(), width, book.length + c, factor.data(), width, count,
                             strip.bytes.data() + c * width);
         });
     }

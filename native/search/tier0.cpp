@@ -9,6 +9,8 @@
 namespace maxsieve {
 namespace {
 
+constexpr int64_t kMostDocuments = 1024;  // of a task
+
 // For each proxy that there can be, how many candidates have a larger one.
 std::vector<int64_t> count_larger(const Tier0& tier) {
     std::vector<int64_t> larger(static_cast<size_t>(tier.largest) + 1, 0);
@@ -28,9 +30,9 @@ Tier0 tier0(const Engine& engine, const Query& query) {
     const Corpus& corpus = engine.corpus;
     Stopwatch watch;
     const QueryCodes codes(engine.kernel, query.rows, query.tokens, corpus.d());
-    const SimilarityTable table(engine.kernel, *corpus.codebook(), codes, engine.crew);
+    const SimilarityTable table(engine.kernel, corpus.codebook(), codes, engine.crew);
     Tier0 tier{std::vector<int32_t>(query.candidates.size()), table.largest_sum(), watch.lap(), 0.0};
-    const std::vector<Range> tasks = ranges(corpus, query.candidates, engine.crew.size());
+    const std::vector<Range> tasks = ranges(corpus, query.candidates, engine.crew.size(), kMostDocuments);
     std::vector<std::vector<CentroidSpan>> scratch(static_cast<size_t>(engine.crew.size()));
     engine.crew.run(static_cast<int64_t>(tasks.size()), [&](int64_t task, int worker) {
         const auto [first, last] = tasks[static_cast<size_t>(task)];

@@ -48,7 +48,7 @@ def maxsim(
     if (row := _core.first_invalid_row(rows)) >= 0:
         document = int(np.searchsorted(offsets, row, side="right")) - 1
         raise ValueError(describe_invalid(rows[row], f"document {document}, row {row - int(offsets[document])}"))
-    corpus = _core.Corpus(rows.shape[1], (_core.Segment(rows, offsets),))
+    corpus = _core.Corpus(rows.shape[1], (_core.Segment(rows.shape[1], offsets, rows),))
     return _core.score(corpus, each, threads)
 
 

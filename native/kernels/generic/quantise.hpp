@@ -87,5 +87,13 @@ inline bool generic_quantise(const float* rows, int64_t count, int64_t d, int64_
     return true;
 }
 
+// Codes times their scale, in float32.
+inline void generic_scale_codes(const int8_t* codes, float scale, int64_t count, int64_t d, int64_t stride,
+                                float* rows) {
+    for (int64_t j = 0; j < count; ++j, codes += stride, rows += d) {
+        for (int64_t k = 0; k < d; ++k) rows[k] = static_cast<float>(codes[k]) * scale;
+    }
+}
+
 }  // namespace
 }  // namespace maxsieve

@@ -35,7 +35,7 @@ class Segment:
         for array in self.arrays:
             array.flags.writeable = False
         rows: NDArray[Any] = self.rows.view(np.uint16) if self.rows.dtype == np.float16 else self.rows
-        native = _core.Segment(rows, self.offsets, self.codes, self.scale, self.rho, self.nu)
+        native = _core.Segment(rows.shape[1], self.offsets, rows, self.codes, self.scale, self.rho, self.nu)
         object.__setattr__(self, "native", native)
 
     @property
@@ -169,7 +169,7 @@ class SegmentBuilder:
         plain = [as_buffer(array) for array in arrays]
         writable = rows.view(np.uint16) if self._store == "float16" else rows
         cosine = self._similarity == "cosine"
-        bad = _core.ingest(plain, offsets, writable, codes, scale, rho, nu, cosine, self._threads)
+        bad = _core.ingest(plain, self._dim, offsets, writable, codes, scale, rho, nu, cosine, self._threads)
         if bad >= 0:
             raise self._refusal(arrays, offsets, bad)
         return Segment(rows, offsets, codes, scale, rho, nu)

@@ -1,4 +1,4 @@
-#include "search/permutation.hpp"
+#include "numeric/permutation.hpp"
 
 #include <numeric>
 #include <utility>

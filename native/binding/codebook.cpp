@@ -1,0 +1,95 @@
+#include "binding/codebook.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "binding/interruptible.hpp"
+#include "codebook/assign.hpp"
+#include "codebook/train.hpp"
+#include "kernels/table.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace maxsieve {
+namespace {
+
+// The centroid of each token with codes [tokens, padded d].
+nb::object assign(const HeldCodebook& held, const Matrix<const int8_t>& codes, int threads) {
+    const Codebook& book = held.view();
+    require(static_cast<int64_t>(codes.shape(1)) == code_stride(book.d), "codes must be [tokens, padded d]");
+    require(threads >= 1, "threads must be at least 1");
+    const size_t tokens = codes.shape(0);
+    std::vector<uint16_t> ids(tokens);
+    interruptible([&](Interrupt& interrupt) {
+        Crew crew(threads, interrupt);
+        Assigner(current_kernel(), book).assign(codes.data(), static_cast<int64_t>(tokens), ids.data(), crew);
+    });
+    return to_numpy(std::move(ids), {tokens});
+}
+
+// Heads, starts, codes, scale and length of a codebook learned from codes [tokens, padded d], each with its scale.
+nb::tuple train(int64_t d, const Matrix<const int8_t>& codes, const Flat<const float>& scale, int64_t centroids,
+                uint64_t seed, int threads) {
+    require(d >= 1 && code_stride(d) <= kMaxStride, "a vector has 1 to 4096 dimensions");
+    require(static_cast<int64_t>(codes.shape(1)) == code_stride(d), "codes must be [tokens, padded d]");
+    require(codes.shape(0) >= 1 && scale.shape(0) == codes.shape(0), "a scale for each token, and at least one token");
+    require(centroids >= 1 && centroids <= Codebook::kMostCentroids &&
+                std::has_single_bit(static_cast<uint64_t>(centroids)),
+            "centroids must be a power of two, at most 65,536");
+    require(threads >= 1, "threads must be at least 1");
+    const Sample sample{d, static_cast<int64_t>(codes.shape(0)), codes.data(), scale.data()};
+    TrainedCodebook made = interruptible([&](Interrupt& interrupt) {
+        Crew crew(threads, interrupt);
+        return TrainedCodebook(sample, centroids, seed, current_kernel(), crew);
+    });
+    const size_t groups = made.starts.size() - 1, count = made.length.size(), stride = codes.shape(1);
+    return nb::make_tuple(
+        to_numpy(std::move(made.heads), {groups, stride}), to_numpy(std::move(made.starts), {groups + 1}),
+        to_numpy(std::move(made.codes), {count, stride}), made.scale, to_numpy(std::move(made.length), {count}));
+}
+
+}  // namespace
+
+HeldCodebook::HeldCodebook(int64_t d, Matrix<const int8_t> heads, Flat<const int64_t> starts,
+                           Matrix<const int8_t> codes, float scale, Flat<const float> length)
+    : heads_(std::move(heads)), starts_(std::move(starts)), codes_(std::move(codes)), length_(std::move(length)) {
+    require(d >= 1 && code_stride(d) <= kMaxStride, "a vector has 1 to 4096 dimensions");
+    const auto groups = static_cast<int64_t>(heads_.shape(0)), centroids = static_cast<int64_t>(codes_.shape(0));
+    require(centroids >= 1 && centroids <= Codebook::kMostCentroids &&
+                std::has_single_bit(static_cast<uint64_t>(centroids)),
+            "centroids must be a power of two, at most 65,536");
+    for (const auto* matrix : {&heads_, &codes_}) {
+        require(static_cast<int64_t>(matrix->shape(1)) == code_stride(d), "codes must be [centroids, padded d]");
+    }
+    require(groups >= 1 && static_cast<int64_t>(starts_.shape(0)) == groups + 1,
+            "one start for each group, and the end");
+    const int64_t* start = starts_.data();
+    require(start[0] == 0 && start[groups] == centroids, "groups must run from 0 to the number of centroids");
+    for (int64_t g = 0; g < groups; ++g) require(start[g] < start[g + 1], "no group may be empty");
+    require(static_cast<int64_t>(length_.shape(0)) == centroids, "one length for each centroid");
+    const auto valid = [](float x) { return std::isfinite(x) && x >= 0.0F && x <= 0x1p60F; };
+    require(valid(scale) && std::all_of(length_.data(), length_.data() + centroids, valid),
+            "scale and lengths must be finite and not negative");
+    view_ = {.d = d,
+             .groups = groups,
+             .centroids = centroids,
+             .heads = heads_.data(),
+             .starts = start,
+             .codes = codes_.data(),
+             .scale = scale,
+             .length = length_.data(),
+             .longest = *std::max_element(length_.data(), length_.data() + centroids)};
+}
+
+void bind_codebook(nb::module_& m) {
+    nb::class_<HeldCodebook>(m, "Codebook")
+        .def(nb::init<int64_t, Matrix<const int8_t>, Flat<const int64_t>, Matrix<const int8_t>, float,
+                      Flat<const float>>(),
+             "dim"_a, "heads"_a, "starts"_a, "codes"_a, "scale"_a, "length"_a);
+    m.def("assign", &assign, "codebook"_a, "codes"_a, "threads"_a);
+    m.def("train", &train, "dim"_a, "codes"_a, "scale"_a, "centroids"_a, "seed"_a, "threads"_a);
+}
+
+}  // namespace maxsieve
