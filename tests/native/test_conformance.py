@@ -123,3 +123,21 @@ def test_cells_are_those_of_the_specification(isa: str) -> None:
     assert np.isneginf(found[1]).all()
     for position in (0, 2, 3):
         assert found[position].tobytes() == spec.cells(query, documents[position]).tobytes()
+
+
+def test_a_cell_that_is_zero_is_positive(isa: str) -> None:
+    """A similarity of -0.0, from a product too small for float32, beside +0.0, in any order and number."""
+    tiny = np.float32(2.0**-100)
+    plus, minus = [0.0, 0.0], [0.0, -tiny]
+    query = np.array([[1.0, tiny], [-tiny, 0.0]], np.float32)
+    orders = [[plus, minus], [minus, plus], [minus], [minus] * 13 + [plus], [plus] + [minus] * 40]
+    documents = [np.array(rows, np.float32) for rows in orders]
+    index = ms.Index.build(documents)
+    cells = _core.cells(index.snapshot.corpus, query, 1)
+    assert cells.tobytes() == np.zeros((5, 2), np.float32).tobytes()
+    for document, row in zip(documents, cells, strict=True):
+        assert row.tobytes() == spec.cells(query, document).tobytes()
+    hits = index.search(query, 5)
+    for rank in range(5):
+        similarities = np.array([match.similarity for match in hits.explain(rank)], np.float32)
+        assert similarities.tobytes() == np.zeros(2, np.float32).tobytes()

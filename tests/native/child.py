@@ -1,0 +1,22 @@
+"""Python in a process of its own: for what would end the process, or change its state, if it went wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+PROLOGUE = """
+import resource, signal, sys, threading
+import numpy as np
+import maxsieve as ms
+rng = np.random.default_rng(0)
+"""
+
+
+def run(code: str, *, prologue: str = PROLOGUE, **environment: str) -> str:
+    """What the code prints. It must end by itself, without an error."""
+    command = [sys.executable, "-c", prologue + code]
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"exit code {done.returncode}\n{done.stderr}"
+    return done.stdout
