@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.arrays import FloatArray, check_dim, plain, to_numpy
+from maxsieve.arrays import FloatArray, check_dim, check_mapped, plain, to_numpy
 from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
 
@@ -60,6 +60,7 @@ class TokenVectors:
         """The documents [L, d] in order, as views of the rows."""
         first = 0
         for length in self.lengths.tolist():
+            check_mapped([self.rows])
             yield self.rows[first : first + length]
             first += length
 
