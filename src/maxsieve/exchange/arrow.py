@@ -109,8 +109,10 @@ def _open(path: PathLike) -> tuple[Any, Iterator[Any]]:
 
 
 def _checked(batches: Iterator[Any], data: Mapped) -> Iterator[Any]:
-    """The batches, each after a look whether the file still has all its bytes."""
+    """The batches; before each of them a look whether the file still has all its bytes."""
     bytes_of_file = np.frombuffer(data, np.uint8)
-    for batch in batches:
+    while True:
         check_mapped([bytes_of_file])
+        if (batch := next(batches, None)) is None:
+            return
         yield batch

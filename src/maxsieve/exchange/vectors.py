@@ -88,7 +88,7 @@ def check_lengths(lengths: Any, tokens: int) -> NDArray[np.int64]:
         raise ValueError(f"lengths[{int(array.argmin())}] is negative")
     if len(array) and array.max() > tokens:
         raise ValueError(f"lengths[{int(array.argmax())}] is {array.max()}, but there are only {tokens} rows")
-    checked = array.astype(np.int64, copy=False)
+    checked = array.astype(np.int64)  # a copy: they are few, and may lie in a mapped file that is truncated later
     ends = np.cumsum(checked)
     if (ends[1:] < ends[:-1]).any():
         raise ValueError("lengths add up to more than 64 bits can hold")
