@@ -14,7 +14,7 @@ from maxsieve._core import isas as _isas
 from maxsieve.hits import Hits, Match, Report, Round
 from maxsieve.index import Index
 from maxsieve.oneshot import maxsim, rerank
-from maxsieve.policies import Bandit, Certified, Exhaustive
+from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive
 from maxsieve.pooling import pool
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Bandit",
+    "Calibrated",
     "Certified",
     "Collection",
     "Exhaustive",

@@ -6,16 +6,29 @@ from numpy.typing import NDArray
 class Segment:
     def __init__(
         self,
-        rows: NDArray[np.float32] | NDArray[np.uint16],
+        dim: int,
         offsets: NDArray[np.int64],
-        codes: NDArray[np.int8] = ...,
-        scale: NDArray[np.float32] = ...,
-        rho: NDArray[np.float32] = ...,
-        nu: NDArray[np.float32] = ...,
+        rows: NDArray[np.float32] | NDArray[np.uint16] | None = ...,
+        codes: NDArray[np.int8] | None = ...,
+        scale: NDArray[np.float32] | None = ...,
+        rho: NDArray[np.float32] | None = ...,
+        nu: NDArray[np.float32] | None = ...,
+        centroids: NDArray[np.uint16] | None = ...,
+    ) -> None: ...
+
+class Codebook:
+    def __init__(
+        self,
+        dim: int,
+        heads: NDArray[np.int8],
+        starts: NDArray[np.int64],
+        codes: NDArray[np.int8],
+        scale: float,
+        length: NDArray[np.float32],
     ) -> None: ...
 
 class Corpus:
-    def __init__(self, dim: int, segments: tuple[Segment, ...]) -> None: ...
+    def __init__(self, dim: int, segments: tuple[Segment, ...], codebook: Codebook | None = ...) -> None: ...
 
 class Policy: ...
 
@@ -24,6 +37,9 @@ class Certified(Policy):
 
 class Exhaustive(Policy):
     def __init__(self) -> None: ...
+
+class Calibrated(Policy):
+    def __init__(self, depth: int) -> None: ...
 
 class Bandit(Policy):
     def __init__(self, alpha: float, delta: float, margin: int, block: int, seed: int, radius: str) -> None: ...
@@ -37,6 +53,8 @@ class Answer:
     def guarantee(self) -> Literal["exact", "pac", "none"]: ...
     @property
     def coverage(self) -> float: ...
+    @property
+    def survivors(self) -> int: ...
     @property
     def rescored(self) -> int: ...
     @property
@@ -69,13 +87,28 @@ def bounds(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def score(corpus: Corpus, queries: list[NDArray[np.float32]], threads: int) -> NDArray[np.float32]: ...
 def cells(corpus: Corpus, query: NDArray[np.float32], threads: int) -> NDArray[np.float32]: ...
+def tier0(
+    corpus: Corpus, query: NDArray[np.float32], candidates: NDArray[np.int64], threads: int
+) -> NDArray[np.int32]: ...
+def ranks(
+    corpus: Corpus,
+    query: NDArray[np.float32],
+    candidates: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+    threads: int,
+) -> NDArray[np.int64]: ...
+def assign(codebook: Codebook, codes: NDArray[np.int8], threads: int) -> NDArray[np.uint16]: ...
+def train(
+    dim: int, codes: NDArray[np.int8], scale: NDArray[np.float32], centroids: int, seed: int, threads: int
+) -> tuple[NDArray[np.int8], NDArray[np.int64], NDArray[np.int8], float, NDArray[np.float32]]: ...
 def explain(
     corpus: Corpus, query: NDArray[np.float32], position: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]: ...
 def ingest(
     arrays: list[NDArray[Any]],
+    dim: int,
     offsets: NDArray[np.int64],
-    rows: NDArray[np.float32] | NDArray[np.uint16],
+    rows: NDArray[np.float32] | NDArray[np.uint16] | None,
     codes: NDArray[np.int8],
     scale: NDArray[np.float32],
     rho: NDArray[np.float32],

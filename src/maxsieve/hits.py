@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from maxsieve import _core
 from maxsieve.common.checks import as_count
 from maxsieve.ids import Id
+from maxsieve.storage.calibration import Changes, Origin
 from maxsieve.storage.snapshot import Snapshot
+
+Guarantee: TypeAlias = Literal["exact", "pac", "calibrated", "none"]
 
 
 class Round(NamedTuple):
@@ -37,9 +40,12 @@ class Report:
     """How an answer was found and what it guarantees.
 
     guarantee
-        ``"exact"``: the answer is the exhaustive one; ``"pac"``: it is with probability at least 1 - delta; ``"none"``.
+        ``"exact"``: the answer is the exhaustive one; ``"pac"``: it is with probability at least 1 - delta;
+        ``"calibrated"``: it has the promised share of it on average (`Calibrated`); ``"none"``.
     coverage
         cells revealed as proxies over all cells.
+    survivors
+        documents that passed tier 0 of `Calibrated`; for other policies, all candidates.
     rescored
         documents scored canonically.
     rounds
@@ -48,15 +54,31 @@ class Report:
         the kernel that ran.
     seconds, stages
         how long the search took, and each part of it.
+    calibrated_on
+        what the index was calibrated on, ``"queries"`` or ``"own sentences"``; None for other policies.
+    added, deleted
+        documents added and deleted since the calibration.
     """
 
-    guarantee: Literal["exact", "pac", "none"]
+    guarantee: Guarantee
     coverage: float
+    survivors: int
     rescored: int
     rounds: list[Round]
     isa: str
     seconds: float
     stages: dict[str, float]
+    calibrated_on: Origin | None = None
+    added: int = 0
+    deleted: int = 0
+
+
+class Promise(NamedTuple):
+    """What `Calibrated` can promise of an answer that is not exact, and what the index was calibrated on."""
+
+    guarantee: Literal["calibrated", "none"]
+    calibrated_on: Origin
+    changes: Changes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,6 +98,7 @@ class Hits:
     _answer: _core.Answer
     snapshot: Snapshot
     _query: NDArray[np.float32]
+    _promise: Promise | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -89,11 +112,23 @@ class Hits:
     @cached_property
     def report(self) -> Report:
         """How the answer was found and what it guarantees; made when first asked for."""
-        answer = self._answer
-        rounds = [Round(*one) for one in answer.rounds]
-        return Report(
-            answer.guarantee, answer.coverage, answer.rescored, rounds, answer.isa, answer.seconds, answer.stages
+        answer, promise = self._answer, self._promise
+        guarantee: Guarantee = answer.guarantee
+        if promise is not None and guarantee != "exact":
+            guarantee = promise.guarantee
+        report = Report(
+            guarantee,
+            answer.coverage,
+            answer.survivors,
+            answer.rescored,
+            [Round(*one) for one in answer.rounds],
+            answer.isa,
+            answer.seconds,
+            answer.stages,
         )
+        if promise is None:
+            return report
+        return replace(report, calibrated_on=promise.calibrated_on, **promise.changes._asdict())
 
     @cached_property
     def metadata(self) -> list[Any]:
@@ -104,7 +139,7 @@ class Hits:
         >>> index.search([[1.0]]).metadata
         [{'two': 2}, 'one']
         """
-        return self.snapshot.records(self._positions)
+        return self.snapshot.metadata(self._positions)
 
     def explain(self, rank: int) -> list[Match]:
         """Why the hit at ``rank`` (from 0) scored so: each query token's best document token and their similarity.
@@ -123,7 +158,7 @@ class Hits:
         return [Match(t, j, similarity) for t, (j, similarity) in enumerate(pairs)]
 
 
-def to_hits(answer: _core.Answer, state: Snapshot, query: NDArray[np.float32]) -> Hits:
+def to_hits(answer: _core.Answer, state: Snapshot, query: NDArray[np.float32], promise: Promise | None = None) -> Hits:
     """The engine's answer as `Hits`."""
     positions = answer.positions
-    return Hits(list(map(state.ids.__getitem__, positions)), answer.scores, positions, answer, state, query)
+    return Hits(list(map(state.ids.__getitem__, positions)), answer.scores, positions, answer, state, query, promise)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, get_args
@@ -13,21 +13,24 @@ from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve.arrays import MAX_DIM, Documents, read_documents, to_query, with_dim
+from maxsieve.calibrating import plan, with_calibration, with_codebook
 from maxsieve.candidates import Candidates, per_query, read_candidates, read_exclude, select
 from maxsieve.common.checks import as_count
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.errors import ClosedIndexError
-from maxsieve.hits import Hits, to_hits
+from maxsieve.hits import Hits, Promise, to_hits
 from maxsieve.ids import Id, positions_of, to_id, to_ids
-from maxsieve.policies import CERTIFIED, MANY, Policy, to_native
+from maxsieve.policies import CERTIFIED, MANY, Calibrated, Policy, to_native
+from maxsieve.storage.building import SegmentBuilder
+from maxsieve.storage.calibration import ORIGINS, Origin
 from maxsieve.storage.directory import Directory
-from maxsieve.storage.disk import DiskStore
-from maxsieve.storage.memory import MemoryStore
-from maxsieve.storage.records import to_records
-from maxsieve.storage.segments import SegmentBuilder, Similarity, Store
+from maxsieve.storage.disk import DiskStorage
+from maxsieve.storage.memory import MemoryStorage
+from maxsieve.storage.metadata import to_texts
+from maxsieve.storage.segments import Similarity, Store
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.storage.store import IndexStore
+from maxsieve.storage.storage import Storage
 
 
 class Index:
@@ -43,7 +46,7 @@ class Index:
     ['north']
     """
 
-    def __init__(self, storage: IndexStore, store: Store, similarity: Similarity) -> None:
+    def __init__(self, storage: Storage, store: Store, similarity: Similarity) -> None:
         self._storage, self._store, self._similarity = storage, store, similarity
 
     @classmethod
@@ -76,7 +79,8 @@ class Index:
             one document if that is larger, a few times over. If the build is interrupted, what was committed stays
             there as a valid index, which `add` can go on with; if nothing was, nothing stays.
         store
-            the type in which rows are kept: ``"float32"``, or ``"float16"``, which rounds them and takes half the room.
+            the type in which vectors are kept: ``"float32"``; ``"float16"``, which rounds them and takes 3/5 of the
+            room; or ``"int8"``, which rounds them to codes of one byte and takes 1/5.
         similarity
             ``"dot"`` takes vectors as given, ``"cosine"`` normalises documents and queries (a zero vector stays zero).
 
@@ -86,13 +90,13 @@ class Index:
         """
         known = None if ids is None else to_ids(ids, "ids")
         dim, documents = with_dim(read_documents(docs, lengths, mask, None, _namer(known)))
-        records = to_records(metadata, documents.total if known is None else len(known))
+        texts = to_texts(metadata, documents.total if known is None else len(known))
         threads = thread_count(threads)
         index = cls.create(dim, path=path, store=store, similarity=similarity)
         try:
-            index._add(documents, known, records, False, threads, progress, stepwise=True)
+            index.add_documents(documents, known, texts, threads=threads, progress=progress, stepwise=True)
         except BaseException:
-            index._storage.discard_if_empty()
+            index.discard_if_empty()
             raise
         return index
 
@@ -114,8 +118,8 @@ class Index:
         _check_choice(store, "store", get_args(Store))
         _check_choice(similarity, "similarity", get_args(Similarity))
         if path is None:
-            return cls(MemoryStore(dim), store, similarity)
-        return cls(DiskStore(Directory.create(Path(path), dim, store, similarity)), store, similarity)
+            return cls(MemoryStorage(dim, store), store, similarity)
+        return cls(DiskStorage(Directory.create(Path(path), dim, store, similarity)), store, similarity)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Index:
@@ -125,7 +129,7 @@ class Index:
         open; one at a time may change it.
         """
         directory = Directory.open(Path(path))
-        return cls(DiskStore(directory), directory.manifest.store, directory.manifest.similarity)
+        return cls(DiskStorage(directory), directory.manifest.store, directory.manifest.similarity)
 
     def add(
         self,
@@ -152,7 +156,38 @@ class Index:
             raise TypeError("add needs ids, one for each document")
         known = to_ids(ids, "ids")
         documents = read_documents(docs, lengths, mask, self.dim, _namer(known))
-        self._add(documents, known, to_records(metadata, len(known)), replace, thread_count(None), progress)
+        self.add_documents(documents, known, to_texts(metadata, len(known)), replace=replace, progress=progress)
+
+    def add_documents(
+        self,
+        documents: Documents,
+        ids: list[Id] | None,
+        texts: list[str | None] | None = None,
+        *,
+        replace: bool = False,
+        threads: int | None = None,
+        progress: bool = False,
+        stepwise: bool = False,
+    ) -> None:
+        """`add` for documents, ids and metadata that were looked at before; without ids they are numbered from 0 on.
+
+        ``stepwise`` commits each segment when it is full.
+        """
+        total = len(ids) if documents.total is None and ids is not None else documents.total
+        with (
+            self._storage.adding(ids, texts, replace, stepwise) as addition,
+            progress_bar("indexing", total, shown=progress) as advance,
+        ):
+            crew = thread_count(threads)
+            builder = SegmentBuilder(self.dim, self._store, self._similarity, crew, _namer(ids), addition.add)
+            count = 0
+            for batch in documents.batches:
+                count += len(batch.lengths)
+                addition.check(count, complete=False)
+                builder.add(batch)
+                advance(len(batch.lengths))
+            addition.check(count, complete=True)
+            builder.finish()
 
     def delete(self, ids: Iterable[Id] | Id) -> None:
         """Deletes documents, all of them or, if an id is unknown, none. Their memory is given back by `compact`.
@@ -165,8 +200,83 @@ class Index:
         self._storage.delete(to_ids([ids] if isinstance(ids, (str, int, np.integer)) else ids, "delete"))
 
     def compact(self, *, progress: bool = False) -> None:
-        """Gives back what deleted and replaced documents take, and merges small segments. Answers stay the same."""
+        """Gives back what deleted and replaced documents take, and merges small segments. Answers stay the same.
+
+        A codebook that the index has outgrown, having four times the tokens it was made for, is made again, and so is
+        the calibration, with the queries it kept; answers of `Calibrated` may then differ.
+        """
         self._storage.compact(progress)
+        codebook = self.snapshot.codebook
+        if codebook is not None and codebook.outgrown_by(self.tokens):
+            self._retrain(progress)
+
+    def train_codebook(self, *, progress: bool = False) -> None:
+        """Makes the codebook of `Calibrated`, or makes it again from the documents that are there now.
+
+        A calibration is made again too, with the queries it kept.
+
+        >>> index = Index.build(np.eye(4, dtype=np.float32), lengths=[2, 2])
+        >>> index.train_codebook()
+        >>> index.snapshot.codebook.centroids
+        256
+        """
+        self._retrain(progress)
+
+    def calibrate(
+        self, queries: Iterable[Any], k: int = 100, *, calibrated_on: Origin = "queries", progress: bool = False
+    ) -> None:
+        """Finds out, on queries [T, d] like those to come, how many documents `Calibrated` must follow up for a top k.
+
+        The queries and what was found out are kept with the index. An overlap of 0.99 needs at least 99 queries, 0.95
+        at least 19. A codebook is made if there is none. Each query is searched for exactly, which takes as long as
+        that many searches with `Certified`.
+
+        >>> rng = np.random.default_rng(0)
+        >>> index = Index.build(rng.standard_normal((2000, 8)), lengths=[4] * 500)
+        >>> index.calibrate(rng.standard_normal((20, 3, 8)), k=10)
+        >>> index.search(rng.standard_normal((3, 8)), k=5, policy=Calibrated(overlap=0.9)).report.calibrated_on
+        'queries'
+        """
+        k = as_count(k, "k", at_least=1)
+        if calibrated_on not in ORIGINS:
+            raise ValueError(f"calibrated_on must be {' or '.join(map(repr, ORIGINS))}, not {calibrated_on!r}")
+        dim, cosine = self.dim, self._similarity == "cosine"
+        rows = [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(queries)]
+        if not rows:
+            raise ValueError("calibrate needs queries, and there are none")
+        threads = thread_count(None)
+
+        def change(state: Snapshot) -> Snapshot:
+            coded = with_codebook(state, threads) if state.codebook is None else state
+            return with_calibration(coded, rows, k, calibrated_on, threads, advance)
+
+        with progress_bar("calibrating", len(rows), shown=progress) as advance:
+            self._storage.replace_tiers(change)
+
+    def recalibrate(self, *, progress: bool = False) -> None:
+        """`calibrate` again with the queries it kept, after documents have changed."""
+        threads = thread_count(None)
+
+        def change(state: Snapshot) -> Snapshot:
+            old = state.calibration
+            if old is None:
+                raise ValueError("this index is not calibrated: call index.calibrate(queries) first")
+            return with_calibration(state, old.queries, old.wanted, old.origin, threads, advance)
+
+        with progress_bar("calibrating", None, shown=progress) as advance:
+            self._storage.replace_tiers(change)
+
+    def _retrain(self, progress: bool) -> None:
+        threads = thread_count(None)
+
+        def change(state: Snapshot) -> Snapshot:
+            coded, old = with_codebook(state, threads), state.calibration
+            if old is None:
+                return coded
+            return with_calibration(coded, old.queries, old.wanted, old.origin, threads, advance)
+
+        with progress_bar("calibrating", None, shown=progress) as advance:
+            self._storage.replace_tiers(change)
 
     def refresh(self) -> None:
         """Goes to the newest version on disk, as other processes have written it. In memory there is nothing to do."""
@@ -175,6 +285,10 @@ class Index:
     def verify(self, *, progress: bool = False) -> None:
         """Reads everything on disk and compares checksums; `DamagedIndexError` names the file that differs."""
         self._storage.verify(progress)
+
+    def discard_if_empty(self) -> None:
+        """Removes the files of an index on disk that no document was ever added to; leaves any other as it is."""
+        self._storage.discard_if_empty()
 
     def close(self) -> None:
         """Lets go of everything; later calls raise `ClosedIndexError`. Searches under way finish."""
@@ -218,6 +332,11 @@ class Index:
         return self.snapshot.dim
 
     @property
+    def store(self) -> Store:
+        """The type in which rows are kept."""
+        return self._store
+
+    @property
     def tokens(self) -> int:
         """Token vectors of all documents."""
         state = self.snapshot
@@ -231,8 +350,7 @@ class Index:
     @property
     def ids(self) -> list[Id]:
         """All ids, in insertion order."""
-        state = self.snapshot
-        return [state.ids[i] for i in state.live.tolist()]
+        return self.snapshot.live_ids()
 
     def vectors(self, one: Id) -> NDArray[np.float32] | NDArray[np.float16]:
         """A copy of a document's vectors [L, d], as stored.
@@ -250,7 +368,7 @@ class Index:
         {'title': 'Alpha'}
         """
         state, position = self._locate(one, "metadata")
-        return state.records([position])[0]
+        return state.metadata([position])[0]
 
     def known_metadata(self, ids: Iterable[Id]) -> dict[Id, Any]:
         """The records of those of some ids that are in the index, None for a document without one.
@@ -263,7 +381,7 @@ class Index:
         with self._storage.guard:
             state, table = self._storage.snapshot, self._storage.positions(len(wanted))
             places = {one: place for one in wanted if (place := table.get(one)) is not None}
-        return dict(zip(places, state.records(list(places.values())), strict=True))
+        return dict(zip(places, state.metadata(list(places.values())), strict=True))
 
     def search(
         self,
@@ -278,7 +396,7 @@ class Index:
         """The k best documents for a query [T, d].
 
         policy
-            `Certified` (the default), `Bandit` or `Exhaustive`.
+            `Certified` (the default), `Calibrated` (far faster, after `calibrate`), `Bandit` or `Exhaustive`.
         candidates
             search only these ids (repeats are ignored), or a boolean mask over `Index.ids`; all documents by default.
         exclude
@@ -289,15 +407,19 @@ class Index:
         >>> hits.ids, hits.report.guarantee
         (['both', 'east'], 'exact')
         """
-        k, native, threads = _checked(k, policy, threads)
+        k, threads = _checked(k, threads)
+        policy = CERTIFIED if policy is None else policy
         state = self.snapshot
         rows = to_query(query, "query", state.dim, cosine=self._similarity == "cosine")
         if candidates is None and exclude is None:
             positions = state.searchable
         else:
-            state, (positions,) = self._choose(read_candidates([candidates]), read_exclude([exclude]))
+            wanted, unwanted = read_candidates([candidates]), read_exclude([exclude])
+            state, (positions,) = self._choose(wanted, unwanted)
+            exclude = unwanted[0]
+        native, promise = _planned(policy, state, k, [candidates], [exclude])
         (answer,) = _core.search(state.corpus, [rows], [positions], k, native, threads, False)
-        return to_hits(answer, state, rows)
+        return to_hits(answer, state, rows, promise)
 
     def search_many(
         self,
@@ -320,12 +442,14 @@ class Index:
         all_queries = list(queries)
         wanted = per_query(candidates, len(all_queries), "candidates")
         unwanted = per_query(exclude, len(all_queries), "exclude")
-        k, native, threads = _checked(k, policy, threads)
+        k, threads = _checked(k, threads)
         dim, cosine = self.dim, self._similarity == "cosine"
         rows = [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(all_queries)]
-        state, positions = self._choose(read_candidates(wanted), read_exclude(unwanted))
+        chosen, excluded = read_candidates(wanted), read_exclude(unwanted)
+        state, positions = self._choose(chosen, excluded)
+        native, promise = _planned(CERTIFIED if policy is None else policy, state, k, chosen, excluded)
         answers = _core.search(state.corpus, rows, positions, k, native, threads, False)
-        return [to_hits(answer, state, row) for answer, row in zip(answers, rows, strict=True)]
+        return [to_hits(answer, state, row, promise) for answer, row in zip(answers, rows, strict=True)]
 
     def _choose(
         self, candidates: list[Candidates], exclude: list[list[Id] | None]
@@ -341,42 +465,26 @@ class Index:
                     chosen[choice] = select(*views, self._storage.positions, wanted, unwanted)
         return state, [chosen[id(wanted), id(unwanted)] for wanted, unwanted in choices]
 
-    def _add(
-        self,
-        documents: Documents,
-        ids: list[Id] | None,
-        records: list[str | None] | None,
-        replace: bool,
-        threads: int,
-        progress: bool,
-        *,
-        stepwise: bool = False,
-    ) -> None:
-        total = len(ids) if documents.total is None and ids is not None else documents.total
-        with (
-            self._storage.adding(ids, records, replace, stepwise) as addition,
-            progress_bar("indexing", total, shown=progress) as advance,
-        ):
-            builder = SegmentBuilder(self.dim, self._store, self._similarity, threads, _namer(ids), addition.emit)
-            count = 0
-            for batch in documents.batches:
-                count += len(batch.lengths)
-                addition.check(count, complete=False)
-                builder.add(batch)
-                advance(len(batch.lengths))
-            addition.check(count, complete=True)
-            builder.finish()
-
     def _locate(self, one: Id, what: str) -> tuple[Snapshot, int]:
         with self._storage.guard:
             state = self._storage.snapshot
             return state, int(positions_of(to_ids([one], what), self._storage.positions(), what)[0])
 
 
-def _checked(k: int, policy: Policy | None, threads: int | None) -> tuple[int, _core.Policy, int]:
+def _checked(k: int, threads: int | None) -> tuple[int, int]:
     """The settings of a search as the core takes them."""
-    k = as_count(k, "k", at_least=1)
-    return min(k, MANY), to_native(CERTIFIED if policy is None else policy), thread_count(threads)
+    return min(as_count(k, "k", at_least=1), MANY), thread_count(threads)
+
+
+def _planned(
+    policy: Policy, state: Snapshot, k: int, candidates: Sequence[Any], exclude: Sequence[list[Id] | None]
+) -> tuple[_core.Policy, Promise | None]:
+    """The engine's policy for some queries and what it promises: one for all, for the most that is excluded."""
+    if type(policy) is not Calibrated:
+        return to_native(policy), None
+    restricted = any(one is not None for one in candidates)
+    excluded = max((len(set(one)) for one in exclude if one is not None), default=0)
+    return plan(policy, state, k, restricted=restricted, excluded=excluded)
 
 
 def _check_choice(value: object, name: str, choices: tuple[str, ...]) -> None:

@@ -68,7 +68,7 @@ def similarity_table(book: Codebook, y: QueryCodes) -> NDArray[np.uint8]:
         return np.zeros(dots.T.shape, np.uint8)
     factor = (y.scale.astype(np.float64) * float(book.scale) * 255.0 / largest).astype(np.float32)
     steps = (dots.T.astype(np.float32) * book.length[:, None]) * factor[None, :] + np.float32(0.5)
-    return np.clip(steps, np.float32(0), np.float32(255)).astype(np.uint8)
+    return np.asarray(np.clip(steps, np.float32(0), np.float32(255)), np.uint8)
 
 
 def lookup_proxy(table: NDArray[np.uint8], ids: NDArray[np.uint16]) -> int:

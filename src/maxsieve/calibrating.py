@@ -1,0 +1,89 @@
+"""Making codebooks and calibrations of an index, and how far `Calibrated` follows its list by tier 0."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve import _core
+from maxsieve.hits import Promise
+from maxsieve.policies import Calibrated
+from maxsieve.storage.calibration import NO_CHANGES, Calibration, Origin, queries_needed
+from maxsieve.storage.codebook import Codebook
+from maxsieve.storage.snapshot import Snapshot
+
+TOGETHER = 32
+"""Queries that are searched for at a time."""
+
+
+def with_codebook(state: Snapshot, threads: int) -> Snapshot:
+    """The state with a new codebook and all tokens named by it; what was calibrated before is void."""
+    if not state.lengths[state.alive].sum():
+        raise ValueError("there is no token to learn a codebook from: add documents first")
+    book = Codebook.train(state.dim, state.segments, threads)
+    segments = [book.name_tokens(segment, threads) for segment in state.segments]
+    return replace(state, segments=segments, codebook=book, calibration=None, changes=NO_CHANGES)
+
+
+def with_calibration(
+    state: Snapshot,
+    queries: Sequence[NDArray[np.float32]],
+    k: int,
+    origin: Origin,
+    threads: int,
+    advance: Callable[[int], None],
+) -> Snapshot:
+    """The state, which has a codebook, calibrated on queries for a top k."""
+    wanted, k = k, min(k, len(state.searchable))
+    ranks = np.empty((len(queries), k), np.int64)
+    for first in range(0, len(queries), TOGETHER):
+        some = list(queries[first : first + TOGETHER])
+        answers = _core.search(state.corpus, some, [state.searchable] * len(some), k, _core.Certified(), threads, False)
+        for i, (query, answer) in enumerate(zip(some, answers, strict=True), first):
+            best = np.array(answer.positions, np.int64)
+            ascending = np.argsort(best)
+            ranks[i, ascending] = state.ranks(query, best[ascending], threads)
+        advance(len(some))
+    lengths = np.array([len(query) for query in queries], np.int64)
+    made = Calibration(
+        ranks, np.concatenate(list(queries)), lengths, len(state.searchable), int(time.time()), origin, wanted
+    )
+    return replace(state, calibration=made, changes=NO_CHANGES)
+
+
+def plan(
+    policy: Calibrated, state: Snapshot, k: int, *, restricted: bool, excluded: int
+) -> tuple[_core.Policy, Promise]:
+    """The engine's policy and what it can promise, for a top k of all documents or, if ``restricted``, of candidates.
+
+    With ``excluded`` documents that must not be hits, the top k of the others lies in the top k + excluded of all:
+    docs/theory.md, section 10, has the stricter target that this needs.
+    """
+    calibration = state.calibration
+    if calibration is None:
+        raise ValueError("this index is not calibrated: call index.calibrate(queries) first")
+    there = len(state.searchable)
+    if there <= k:
+        return _core.Calibrated(max(1, there)), Promise("none", calibration.origin, state.changes)
+    if not calibration.enough_for(policy.target):
+        raise ValueError(
+            f"an overlap of {policy.overlap} needs {queries_needed(policy.target)} calibration queries; "
+            f"this index was calibrated with {len(calibration.ranks)}"
+        )
+    if k > calibration.k:
+        raise ValueError(f"k is {k}, but this index was calibrated for k up to {calibration.k}: calibrate(..., k={k})")
+    wider = min(k + excluded, calibration.k)
+    target = 1 - (1 - policy.target) * Fraction(k, k + excluded)
+    kept = k + excluded <= calibration.k and calibration.enough_for(target)
+    depth = calibration.depth(wider, target if kept else policy.target)
+    if there > calibration.documents:
+        depth = ceil(depth * Fraction(there, calibration.documents))
+    promised = kept and not restricted and calibration.holds_after(state.changes)
+    promise = Promise("calibrated" if promised else "none", calibration.origin, state.changes)
+    return _core.Calibrated(max(depth, k)), promise

@@ -1,0 +1,118 @@
+"""What a calibration found out: how far down the list by tier 0 the true best documents of its queries stand.
+
+spec/calibrated.py says what is promised with it, docs/theory.md why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.errors import DamagedIndexError
+from maxsieve.storage.blocks import BlockFile, writing_blocks
+
+Origin: TypeAlias = Literal["queries", "own sentences"]
+ORIGINS: tuple[Origin, ...] = ("queries", "own sentences")
+
+MOST_CHANGED = Fraction(1, 10)
+"""The share of the documents that may have been added or deleted since, before a calibration promises nothing."""
+
+
+class Changes(NamedTuple):
+    """Documents added and deleted since a calibration; a replaced one is both."""
+
+    added: int = 0
+    deleted: int = 0
+
+
+NO_CHANGES = Changes()
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Places by tier 0 of each query's true best documents, and the queries, so that it can be done again.
+
+    ``ranks`` is [queries, k], best document first; ``documents`` could be hits then; ``made`` is in seconds since 1970;
+    ``wanted`` is the k that was asked for, of which there may have been fewer documents.
+    """
+
+    ranks: NDArray[np.int64]
+    rows: NDArray[np.float32]
+    lengths: NDArray[np.int64]
+    documents: int
+    made: int
+    origin: Origin
+    wanted: int
+    _depths: dict[tuple[int, Fraction], int] = field(default_factory=dict, repr=False)
+
+    @property
+    def queries(self) -> list[NDArray[np.float32]]:
+        """The queries it was made with."""
+        return np.split(self.rows, np.cumsum(self.lengths)[:-1])
+
+    @property
+    def k(self) -> int:
+        """The most hits it can promise anything about."""
+        return int(self.ranks.shape[1])
+
+    def enough_for(self, overlap: Fraction) -> bool:
+        """Whether there are enough queries to promise an expected overlap."""
+        return len(self.ranks) >= queries_needed(overlap)
+
+    def depth(self, k: int, overlap: Fraction) -> int:
+        """How many documents by tier 0 must be followed up for a top k; `enough_for` must hold."""
+        if (k, overlap) not in self._depths:
+            places = np.sort(self.ranks[:, :k], axis=None)
+            self._depths[k, overlap] = int(places[ceil(k * (len(self.ranks) + 1) * overlap) - 1])
+        return self._depths[k, overlap]
+
+    def holds_after(self, changes: Changes) -> bool:
+        """Whether its promise outlives what has changed."""
+        return sum(changes) <= MOST_CHANGED * self.documents
+
+    def write(self, path: Path) -> int:
+        """Writes it, durable when it returns; gives the file's checksum."""
+        facts = [self.documents, self.made, ORIGINS.index(self.origin), self.wanted]
+        with writing_blocks(path) as writer:
+            writer.write("ranks", "<i8", self.k, [self.ranks])
+            writer.write("lengths", "<i8", 1, [self.lengths])
+            writer.write("facts", "<i8", 1, [np.array(facts, np.int64)])
+            writer.write("rows", "<f4", self.rows.shape[1], [self.rows])
+        return writer.crc
+
+    @classmethod
+    def read(cls, file: BlockFile, dim: int) -> Calibration:
+        """One that was written, checked: a promise must not rest on damage."""
+        file.verify(lambda _: None)
+        k = file.blocks["ranks"].columns if "ranks" in file.blocks else 0
+        ranks, lengths, facts = file.array("ranks", "<i8", k), file.array("lengths", "<i8"), file.array("facts", "<i8")
+        rows = file.array("rows", "<f4", dim)
+        sane = (
+            len(facts) == 4
+            and 0 < len(ranks) == len(lengths)
+            and bool((lengths > 0).all())
+            and int(lengths.sum()) == len(rows)
+            and 1 <= k <= facts[0]
+            and bool(((ranks >= 1) & (ranks <= facts[0])).all())
+            and 0 <= facts[2] < len(ORIGINS)
+            and facts[3] >= k
+        )
+        if not sane:
+            raise DamagedIndexError(f"{file.path} holds numbers that no calibration gives")
+        documents, made, origin, wanted = facts.tolist()
+        return cls(ranks, rows, lengths, documents, made, ORIGINS[origin], wanted)
+
+
+def queries_needed(overlap: Fraction) -> int:
+    """The fewest queries with which an expected overlap can be promised.
+
+    >>> queries_needed(Fraction("0.99")), queries_needed(Fraction("0.95"))
+    (99, 19)
+    """
+    return ceil(1 / (1 - overlap)) - 1

@@ -1,0 +1,145 @@
+"""The codebook of tier 0: centroids that tokens are named by, two bytes each. spec/codebook.py says what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import log2
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve import _core
+from maxsieve.errors import DamagedIndexError
+from maxsieve.storage.blocks import BlockFile, writing_blocks
+from maxsieve.storage.segments import Segment
+
+FEWEST, MOST = 256, 65536
+"""Centroids: fewer are no help, more can't be named by two bytes."""
+
+SAMPLE = 16
+"""Tokens to learn from, for each centroid. Twice as many take twice the time and gain little."""
+
+OUTGROWN = 4
+"""A codebook is made again by `compact` when there are so many times the tokens it was made for: then the number of
+centroids that suits them has doubled."""
+
+SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Codebook:
+    """Centroids in groups; ``tokens`` is how many the index had when it was made."""
+
+    dim: int
+    heads: NDArray[np.int8]
+    starts: NDArray[np.int64]
+    codes: NDArray[np.int8]
+    scale: float
+    length: NDArray[np.float32]
+    tokens: int
+
+    @classmethod
+    def train(cls, dim: int, segments: Sequence[Segment], threads: int) -> Codebook:
+        """Learns from a sample of the tokens, drawn with a fixed seed. There must be a token."""
+        codes, scale, tokens = _sample(segments)
+        made = _core.train(dim, codes, scale, centroids_for(tokens), SEED, threads)
+        return cls(dim, *made, tokens)
+
+    @cached_property
+    def native(self) -> _core.Codebook:
+        """The engine's view."""
+        return _core.Codebook(self.dim, self.heads, self.starts, self.codes, self.scale, self.length)
+
+    def name_tokens(self, segment: Segment, threads: int) -> Segment:
+        """The segment with the centroids of its tokens."""
+        segment.check()
+        return segment.with_centroids(_core.assign(self.native, segment.codes, threads))
+
+    @property
+    def centroids(self) -> int:
+        """How many there are."""
+        return len(self.codes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        return sum(array.nbytes for array in (self.heads, self.starts, self.codes, self.length))
+
+    def outgrown_by(self, tokens: int) -> bool:
+        """Whether an index of so many tokens deserves another one."""
+        return tokens >= OUTGROWN * self.tokens and centroids_for(tokens) > self.centroids
+
+    def write(self, path: Path) -> int:
+        """Writes it, durable when it returns; gives the file's checksum."""
+        with writing_blocks(path) as writer:
+            writer.write("heads", "|i1", self.heads.shape[1], [self.heads])
+            writer.write("starts", "<i8", 1, [self.starts])
+            writer.write("codes", "|i1", self.codes.shape[1], [self.codes])
+            writer.write("length", "<f4", 1, [self.length])
+            writer.write("scale", "<f4", 1, [np.array([self.scale], np.float32)])
+            writer.write("tokens", "<i8", 1, [np.array([self.tokens], np.int64)])
+        return writer.crc
+
+    @classmethod
+    def read(cls, file: BlockFile, dim: int) -> Codebook:
+        """One that was written. Every search reads all of it, so that its checksums are compared here."""
+        file.verify(lambda _: None)
+        stride = _core.code_stride(dim)
+        scale, tokens = file.array("scale", "<f4"), file.array("tokens", "<i8")
+        if len(scale) != 1 or len(tokens) != 1 or tokens[0] < 1:
+            raise DamagedIndexError(f"{file.path} does not have one scale and one number of tokens")
+        heads, codes = (file.array(name, "|i1", stride) for name in ("heads", "codes"))
+        starts, length = file.array("starts", "<i8"), file.array("length", "<f4")
+        book = cls(dim, heads, starts, codes, float(scale[0]), length, int(tokens[0]))
+        try:
+            book.native  # noqa: B018 - it looks at everything
+        except ValueError as problem:
+            raise DamagedIndexError(f"{file.path}: {problem}") from None
+        return book
+
+
+def centroids_for(tokens: int) -> int:
+    """The power of two nearest to 16 sqrt(tokens), within limits.
+
+    >>> [centroids_for(tokens) for tokens in (1, 50_000, 1_700_000, 64_000_000)]
+    [256, 4096, 16384, 65536]
+    """
+    return int(min(MOST, max(FEWEST, 2 ** round(log2(16) + log2(max(1, tokens)) / 2))))
+
+
+def _sample(segments: Sequence[Segment]) -> tuple[NDArray[np.int8], NDArray[np.float32], int]:
+    """Codes and scales of tokens of living documents, and how many tokens those have."""
+    ends = [np.cumsum(np.where(segment.alive, segment.lengths, 0)) for segment in segments]
+    total = sum(int(end[-1]) for end in ends if len(end))
+    chosen = spread_sample(total, min(total, SAMPLE * centroids_for(total)))
+    codes, scale, start = [], [], 0
+    for segment, end in zip(segments, ends, strict=True):
+        tokens = int(end[-1]) if len(end) else 0
+        mine = chosen[(chosen >= start) & (chosen < start + tokens)] - start
+        documents = np.searchsorted(end, mine, side="right")
+        codes.append(segment.codes[segment.offsets[documents + 1] - (end[documents] - mine)])
+        scale.append(segment.scale[documents])
+        start += tokens
+    return np.concatenate(codes), np.concatenate(scale), total
+
+
+def spread_sample(total: int, wanted: int) -> NDArray[np.int64]:
+    """So many of the numbers below ``total``, ascending: one at random from each of as many equal ranges.
+
+    The generator is SplitMix64, written out so that it can't change with a NumPy release.
+
+    >>> spread_sample(1000, 4).tolist()
+    [35, 450, 679, 944]
+    """
+    place = np.arange(wanted + 1, dtype=np.int64)
+    bounds = place * (total // max(1, wanted)) + place * (total % max(1, wanted)) // max(1, wanted)
+    with np.errstate(over="ignore"):
+        word = (place[:-1].astype(np.uint64) + np.uint64(SEED + 1)) * np.uint64(0x9E3779B97F4A7C15)
+        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        word ^= word >> np.uint64(31)
+    chosen: NDArray[np.int64] = bounds[:-1] + (word % np.diff(bounds).astype(np.uint64)).astype(np.int64)
+    return chosen
