@@ -55,9 +55,10 @@ results: $(VENV)/dev.stamp
 	$(BIN)/maxsieve model fetch minilm
 	tools/results.sh $(ARGS)
 
-# The native tests under AddressSanitizer and UndefinedBehaviorSanitizer, in a build of their own.
+# The tests of engine and index under AddressSanitizer and UndefinedBehaviorSanitizer, then under ThreadSanitizer, each in a
+# build of its own. ARGS="memory" or ARGS="threads" runs one of the two.
 sanitize: $(VENV)/dev.stamp
-	tools/sanitize.sh
+	tools/sanitize.sh $(ARGS)
 
 # The native tests of the AVX-512 and AMX kernels on a machine without them (needs Debian's libsimde-dev).
 test-emulated: $(VENV)/dev.stamp

@@ -1,15 +1,36 @@
 #!/usr/bin/env bash
-# Builds the core with AddressSanitizer and UndefinedBehaviorSanitizer in an environment of its own and runs the tests that reach
-# it. Python itself is not instrumented, so the runtimes are preloaded, and its leaks are not looked at.
+# Builds the core with sanitizers, in environments of their own, and runs the tests that reach it: first AddressSanitizer with
+# UndefinedBehaviorSanitizer, then ThreadSanitizer. `tools/sanitize.sh memory` or `threads` runs one of them; further arguments
+# go to pytest. Python itself is not instrumented, so the runtimes are preloaded, and its leaks are not looked at.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-venv=build/sanitize-venv
-[[ -d "$venv" ]] || "${PYTHON:-python3}" -m venv "$venv"
-"$venv/bin/pip" install --quiet '.[test]' --config-settings=cmake.define.MAXSIEVE_SANITIZE=address,undefined \
-  --config-settings=build-dir=build/sanitize
-"$venv/bin/pip" install --quiet --force-reinstall --no-deps . --config-settings=cmake.define.MAXSIEVE_SANITIZE=address,undefined \
-  --config-settings=build-dir=build/sanitize
 compiler="${CXX:-g++}"
-LD_PRELOAD="$("$compiler" -print-file-name=libasan.so) $("$compiler" -print-file-name=libubsan.so)" \
-  ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
-  "$venv/bin/python" -m pytest -q tests/native tests/index "$@"
+
+# build NAME SANITIZERS: an environment build/NAME-venv with a core that has them.
+build() {
+  local venv="build/$1-venv"
+  local settings=("--config-settings=cmake.define.MAXSIEVE_SANITIZE=$2" "--config-settings=build-dir=build/$1")
+  [[ -d "$venv" ]] || "${PYTHON:-python3}" -m venv "$venv"
+  "$venv/bin/pip" install --quiet '.[test]' "${settings[@]}"
+  "$venv/bin/pip" install --quiet --force-reinstall --no-deps . "${settings[@]}"
+}
+
+runtime() { "$compiler" -print-file-name="lib$1.so"; }
+
+memory() {
+  build sanitize address,undefined
+  LD_PRELOAD="$(runtime asan) $(runtime ubsan)" ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 \
+    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 build/sanitize-venv/bin/python -m pytest -q tests/native tests/index "$@"
+}
+
+# Addresses are not randomised: the runtime knows only some layouts of memory. tools/tsan.supp says what is not looked at.
+threads() {
+  build tsan thread
+  LD_PRELOAD="$(runtime tsan)" TSAN_OPTIONS="halt_on_error=1:suppressions=$PWD/tools/tsan.supp" \
+    setarch "$(uname -m)" -R build/tsan-venv/bin/python -m pytest -q tests/native tests/index "$@"
+}
+
+case "${1:-}" in
+  memory | threads) "$@" ;;
+  *) memory "$@" && threads "$@" ;;
+esac

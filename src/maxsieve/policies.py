@@ -117,14 +117,14 @@ CERTIFIED = Certified()
 MANY = 2**40
 """More documents or tokens than there ever are: the core counts in 64 bits, Python without end."""
 
-_KNOBLESS: dict[type, _core.Policy] = {Certified: _core.Certified(), Exhaustive: _core.Exhaustive()}
-
 
 def to_native(policy: object) -> _core.Policy:
     """The engine's own form of a policy; that of `Calibrated` depends on the index (calibrating.py)."""
+    if type(policy) is Certified:
+        return _core.Certified()
+    if type(policy) is Exhaustive:
+        return _core.Exhaustive()
     if type(policy) is Bandit:
         margin, block = min(policy.margin, MANY), min(policy.block, MANY)
         return _core.Bandit(policy.alpha, policy.delta, margin, block, policy.seed, policy.radius)
-    if type(policy) not in _KNOBLESS:
-        raise TypeError(f"policy must be Certified(), Calibrated(), Bandit() or Exhaustive(), not {policy!r}")
-    return _KNOBLESS[type(policy)]
+    raise TypeError(f"policy must be Certified(), Calibrated(), Bandit() or Exhaustive(), not {policy!r}")

@@ -6,6 +6,12 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+not_sanitized = pytest.mark.skipif(
+    "san.so" in os.environ.get("LD_PRELOAD", ""), reason="sanitizers need more memory, and more of the stack"
+)
+
 PROLOGUE = """
 import resource, signal, sys, threading
 import numpy as np

@@ -61,6 +61,7 @@ print(refused)
 """
 
 
+@child.not_sanitized
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
 @pytest.mark.parametrize("policy", POLICIES[:3])
 def test_no_memory(policy: str) -> None:

@@ -20,6 +20,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
+@child.not_sanitized
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems count otherwise")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("policy", ["ms.Certified()", "ms.Bandit()", "ms.Exhaustive()"])

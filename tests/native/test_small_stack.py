@@ -27,5 +27,6 @@ print(*done)
 """
 
 
+@child.not_sanitized
 def test_stack_of_64_kb(isa: str) -> None:
     assert child.run(CODE, MAXSIEVE_ISA=isa) == f"{isa}\n"
