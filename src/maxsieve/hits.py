@@ -161,4 +161,4 @@ class Hits:
 def to_hits(answer: _core.Answer, state: Snapshot, query: NDArray[np.float32], promise: Promise | None = None) -> Hits:
     """The engine's answer as `Hits`."""
     positions = answer.positions
-    return Hits(list(map(state.ids.__getitem__, positions)), answer.scores, positions, answer, state, query, promise)
+    return Hits(state.ids_at(positions), answer.scores, positions, answer, state, query, promise)

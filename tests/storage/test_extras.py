@@ -1,4 +1,4 @@
-"""Files that belong to an index as a whole: named by the manifest, verified, carried along, and never written unasked."""
+"""Files that belong to an index as a whole: named by the manifest, verified, carried along, never written unasked."""
 
 from __future__ import annotations
 

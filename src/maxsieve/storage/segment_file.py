@@ -51,9 +51,8 @@ class StoredSegment(Segment):
         """Compares every checksum, and looks for numbers that no writer writes however well they are checksummed."""
         self.verify_checksums(advance)
         self.ids.verify()
-        everything = np.ones(self.documents, np.bool_)
         for kind in self.kinds:
-            for piece in self.pieces(kind, everything, PIECE_BYTES):
+            for piece in self.pieces(kind, None, PIECE_BYTES):
                 if not ((piece >= kind.least) & (piece <= kind.most)).all():
                     raise DamagedIndexError(f"{self.file.path} has numbers in block {kind.name!r} that can't be there")
 
@@ -102,8 +101,8 @@ def map_segment(
         deleted = BlockFile(folder / entry.deleted)
         alive = np.ones(entry.documents, np.bool_)
         alive[_read_deleted(deleted, entry.documents)] = False
-        mapped = replace(mapped, alive=alive, deleted=deleted)
-    return replace(mapped, entry=entry)
+        mapped = mapped.changed(alive=alive, deleted=deleted)
+    return mapped.changed(entry=entry)
 
 
 def write_deleted(path: Path, alive: NDArray[np.bool_]) -> None:
@@ -124,7 +123,7 @@ def _with_centroids(segment: StoredSegment, file: BlockFile) -> StoredSegment:
     centroids = file.array(CENTROIDS.name, CENTROIDS.dtype)
     if len(centroids) != segment.tokens:
         raise DamagedIndexError(f"{file.path} does not have one centroid for each of {segment.tokens} tokens")
-    return replace(segment.with_centroids(centroids), named=file)
+    return segment.with_centroids(centroids).changed(named=file)
 
 
 def _map(folder: Path, entry: SegmentEntry, manifest: Manifest) -> StoredSegment:
