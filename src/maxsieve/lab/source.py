@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from maxsieve import Index
 from maxsieve.lab.corpora import Corpus, read_corpus, read_vectors
+from maxsieve.lab.corpora.ready import digest_of_vectors
 from maxsieve.lab.embedded import Embedded
 from maxsieve.lab.embedding import embed
-from maxsieve.text import Collection, load_encoder
+from maxsieve.text import Collection, Encoder, load_encoder
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,22 @@ class Source:
             raise ValueError(f"{purpose} needs texts, and {self.path} holds vectors only: give a corpus of texts")
         return self.corpus
 
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the corpus, or of the file of embeddings and its judgements."""
+        return self.texts("a digest").digest if self.path is None else digest_of_vectors(self.path)
+
+    @cached_property
+    def loaded_encoder(self) -> Encoder:
+        """What makes vectors of texts."""
+        self.texts("an encoder")
+        return load_encoder(self.encoder)
+
+    @property
+    def fingerprint(self) -> dict[str, str]:
+        """What decides the vectors besides the corpus: the encoder's; nothing of ready-made ones."""
+        return {} if self.corpus is None else dict(self.loaded_encoder.fingerprint)
+
     def embedded(self, dim: int | None = None) -> Embedded:
         """Its vectors, of ``dim`` dimensions: from the cache, or made now. Queries without a judgement are left out."""
         wanted = self.dim if dim is None else dim
@@ -67,7 +85,7 @@ class Source:
             return
         corpus = self.texts("embedding")
         judged = corpus.first(None)
-        collections = embed(corpus, load_encoder(self.encoder), dims, progress=self.progress)
+        collections = embed(corpus, self.loaded_encoder, dims, progress=self.progress)
         for dim, collection in zip(dims, collections, strict=True):
             rows = collection.encoder.queries(list(judged.queries.values()))
             queries = {one: found for one, found in zip(judged.queries, rows, strict=True) if len(found)}

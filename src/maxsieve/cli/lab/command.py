@@ -20,7 +20,6 @@ from maxsieve.cli.lab.options import (
     Queries,
     Quick,
 )
-from maxsieve.cli.lab.running import run
 from maxsieve.cli.lab.show import output, show_paths, show_result
 from maxsieve.cli.lab.sources import open_sources, require_extra
 from maxsieve.cli.options import AsJson, Progress, Threads
@@ -62,6 +61,7 @@ def _experiment(name: str) -> Callable[..., None]:
     ) -> None:
         from maxsieve.lab.experiment import Options
         from maxsieve.lab.results import save
+        from maxsieve.lab.running import run
 
         shown = shows_progress(progress)
         console = output()

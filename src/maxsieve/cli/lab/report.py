@@ -22,7 +22,6 @@ from maxsieve.cli.lab.options import (
     Queries,
     Quick,
 )
-from maxsieve.cli.lab.running import reusable, run
 from maxsieve.cli.lab.sources import open_sources
 from maxsieve.cli.options import AsJson, Progress, Threads
 from maxsieve.errors import MaxsieveError
@@ -127,16 +126,17 @@ def _entries(
     names: Sequence[str], sources: Sequence[Source], options: Options, folder: Path, *, again: bool
 ) -> Iterator[Entry]:
     from maxsieve.lab.results import save
+    from maxsieve.lab.running import reusable, run
 
     for source in sources:
         for name in names:
-            known = None if again else reusable(name, source, options, folder)
-            if known is not None:
-                yield Entry(name, source.name, known, True, 0.0)
-                continue
             started = perf_counter()
             result, failure = None, None
             try:
+                known = None if again else reusable(name, source, options, folder)
+                if known is not None:
+                    yield Entry(name, source.name, known, True, 0.0)
+                    continue
                 result = run(name, source, options)
                 save(result, folder)
             except Exception as problem:  # a night's work is not lost for one experiment that a corpus doesn't suit

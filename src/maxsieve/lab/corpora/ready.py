@@ -70,9 +70,14 @@ def read_vectors(path: str | Path) -> ReadyVectors:
         judgements = keep_known(read_judgements_json(judged), str(judged), known, set(query_ids), stacklevel=2)
         warn_of_unjudged(str(judged), query_ids, judgements, {}, stacklevel=2)
     exclusions = read_exclusions_json(excluded, known, set(query_ids)) if excluded.is_file() else {}
-    files = [(one.name, one) for one in (path, judged, excluded) if one.is_file()]
     vectors = dict(zip(query_ids, queries, strict=True))
-    return ReadyVectors(path.stem, documents, doc_ids, vectors, judgements, digest(files), exclusions)
+    return ReadyVectors(path.stem, documents, doc_ids, vectors, judgements, digest_of_vectors(path), exclusions)
+
+
+def digest_of_vectors(path: Path) -> str:
+    """SHA-256 of the file of embeddings and of what is beside it, in hexadecimal."""
+    files = [path, *(beside(path, template) for template in (JUDGEMENTS, EXCLUSIONS))]
+    return digest((one.name, one) for one in files if one.is_file())
 
 
 def _read(path: Path, prefix: str, kind: str) -> tuple[list[str], list[F32]]:
