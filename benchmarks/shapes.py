@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from maxsieve.lab.source import Source
+from maxsieve.lab.dataset import Dataset
+from maxsieve.structured import Structured
 from maxsieve.text.models import fetch_model
-from structured import Structured
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -109,7 +109,7 @@ def _real(name: str, queries: int) -> Shape:
     if not (folder / "corpus.jsonl").is_file():
         raise UnavailableError(f"there is no {REAL[name]} in MAXSIEVE_CORPORA")
     fetch_model(ENCODER)
-    real = Source.of(folder, encoder=ENCODER, progress=True).embedded()
+    real = Dataset.of(folder, encoder=ENCODER, progress=True).embedded()
     asked = [query for query in real.queries.values() if len(query) >= SHORTEST_QUERY][:queries]
-    documents = [rows for rows in (real.vectors(str(one)) for one in real.index.ids) if len(rows)]
+    documents = list(real.documents())
     return Shape(name, np.concatenate(documents), np.array([len(rows) for rows in documents]), asked)

@@ -17,7 +17,7 @@ from typing import Any
 
 import maxsieve
 from maxsieve.common.threads import thread_count
-from maxsieve.lab.corpora.digest import digest
+from maxsieve.lab.corpora.corpus import digest
 
 PACKAGES = ("numpy", "onnxruntime", "tokenizers", "sentence-transformers", "torch", "scipy", "matplotlib")
 """What takes part in an experiment, besides maxsieve itself."""
