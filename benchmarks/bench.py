@@ -20,6 +20,7 @@ from pathlib import Path
 
 import maxsieve as ms
 import shapes
+from arguments import positive
 from chart import draw
 from machine import describe
 from measure import CLOCKS
@@ -99,13 +100,6 @@ def parse() -> argparse.Namespace:
     if options.clock == "cpu" and options.threads != [1]:
         parser.error("CPU time adds up over threads: --clock cpu goes with --threads 1")
     return options
-
-
-def positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not at least 1")
-    return number
 
 
 if __name__ == "__main__":
