@@ -19,6 +19,7 @@ from maxsieve.lab.corpora import Corpus, read_corpus, read_vectors
 from maxsieve.lab.corpora.ready import digest_of_vectors
 from maxsieve.lab.embedded import F32, Embedded
 from maxsieve.text import Collection, Encoder, load_encoder
+from maxsieve.text.encoder import DEFAULT_DIM, DEFAULT_ENCODER
 
 CHUNK = 500
 """Documents that are encoded once for all dimensions."""
@@ -42,7 +43,14 @@ class Dataset:
     _collections: dict[int, Collection] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, corpus: str | Path, *, encoder: str = "minilm", dim: int = 128, progress: bool = False) -> Dataset:
+    def of(
+        cls,
+        corpus: str | Path,
+        *,
+        encoder: str = DEFAULT_ENCODER,
+        dim: int = DEFAULT_DIM,
+        progress: bool = False,
+    ) -> Dataset:
         """Reads the corpus; vectors are made when they are asked for."""
         if str(corpus).endswith(".npz"):
             return cls(Path(corpus).stem, "", 0, None, Path(corpus), progress)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 import typer
 
 from maxsieve.cli.options import Threads
+from maxsieve.text.encoder import DEFAULT_DIM, DEFAULT_ENCODER
 
 if TYPE_CHECKING:
     from maxsieve.lab.dataset import Dataset
@@ -35,8 +36,8 @@ DEFAULT_OUT = Path("lab-results")
 class Settings(NamedTuple):
     """What every command that runs experiments takes, in the order of its help."""
 
-    encoder: Annotated[str, typer.Option(help="minilm, a folder with an ONNX model, or st:NAME.")] = "minilm"
-    dim: Annotated[int, typer.Option(min=1, help="Dimensions to reduce to.")] = 128
+    encoder: Annotated[str, typer.Option(help="minilm, a folder with an ONNX model, or st:NAME.")] = DEFAULT_ENCODER
+    dim: Annotated[int, typer.Option(min=1, help="Dimensions to reduce to.")] = DEFAULT_DIM
     queries: Annotated[int | None, typer.Option(min=1, help="Only the first so many queries.", show_default="all")] = (
         None
     )

@@ -15,8 +15,7 @@ from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.text.encoder import unit_rows
 
-KS = (5, 100)
-ALPHA = 0.2
+ALPHA, KS = 0.2, (5, 100)
 
 
 @dataclass(frozen=True)
