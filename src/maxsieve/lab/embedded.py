@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve import Bandit, Certified, Exhaustive, Hits, Index, _core
+from maxsieve import Bandit, Certified, Exhaustive, Hits, Index
 from maxsieve.common.threads import thread_count
 from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.policies import Policy
@@ -143,18 +143,18 @@ class Embedded:
     def cells(self, query: F32, *, threads: int | None = None) -> F32:
         """The matrix H of exact cells, documents in the order of `ids`: [documents, query tokens]."""
         state = self.index.snapshot
-        return _core.cells(state.corpus, np.ascontiguousarray(query), thread_count(threads))[state.live]
+        return state.cells(np.ascontiguousarray(query), thread_count(threads))[state.live]
 
     def scores(self, query: F32, *, threads: int | None = None) -> F32:
         """The canonical scores of all documents, in the order of `ids`."""
         state = self.index.snapshot
-        found: F32 = _core.score(state.corpus, [np.ascontiguousarray(query)], thread_count(threads))[0]
+        found: F32 = state.scores([np.ascontiguousarray(query)], thread_count(threads))[0]
         return found[state.live]
 
     def score_bounds(self, query: F32, *, threads: int | None = None) -> tuple[F64, F64]:
         """What the scores lie between, by their proxies and the proxies' errors; in the order of `ids`."""
         state = self.index.snapshot
-        lower, upper = _core.bounds(state.corpus, np.ascontiguousarray(query), thread_count(threads))
+        lower, upper = state.bounds(np.ascontiguousarray(query), thread_count(threads))
         return lower[state.live], upper[state.live]
 
     @cached_property

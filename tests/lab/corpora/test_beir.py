@@ -222,7 +222,7 @@ def test_a_part_has_the_relevant_documents_first(tmp_path: Path) -> None:
     assert (some.exclusions, corpus.exclusions) == ({"f": []}, {"f": ["f"]})
     assert corpus.part(queries=1).documents == corpus.documents
     assert corpus.part(documents=6) == corpus.part() == corpus
-    with pytest.raises(ValueError, match="3 queries of .* have 3 relevant documents, which don't fit into 2"):
+    with pytest.raises(ValueError, match=r"3 queries of .* have 3 relevant documents, which don't fit into 2"):
         corpus.part(documents=2)
 
 
