@@ -4,7 +4,8 @@
     make bench ARGS="--shape rerank scifact --method certified bandit-0.2 colbandit-0.2 --k 5 100"
 
 All methods take turns in one process, so ratios within a run mean something where times on a busy machine don't.
-Without options it runs all there is, which takes about an hour. Tables are printed, and saved with a chart.
+Without options it runs all there is, which takes about an hour; a line is printed for whatever is done. Tables are
+printed at the end, or after Ctrl-C as far as it got, and saved with a chart.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import one_thread  # noqa: F401
 
 # isort: split
 import argparse
+import signal
 import sys
 from pathlib import Path
 
 import maxsieve as ms
 import shapes
+from arguments import positive
 from chart import draw
 from machine import describe
 from measure import CLOCKS
@@ -38,6 +41,10 @@ QUICK = {
 }
 
 
+INTERRUPTED = 128 + signal.SIGINT
+"""The exit status, as of a program that the signal ended."""
+
+
 def main() -> int:
     options = parse()
     results = Results(describe(), vars(options) | {"out": str(options.out)})
@@ -46,15 +53,25 @@ def main() -> int:
     results.absent += [f"{name}: {reason}" for name, reason in (failures | LEFT_OUT).items()]
     entries = [entry for entry in wanted if entry.methods[0] not in failures]
     options.out.mkdir(parents=True, exist_ok=True)
-    for _ in run(Plan(**vars(options), entries=entries), results):
-        save(results, options.out)  # after each shape: whoever interrupts a long run keeps that much
-        draw(results, options.out / "bench.png")
+    status = 0
+    try:
+        for _ in run(Plan(**vars(options), entries=entries), results):
+            keep(results, options.out)  # after each shape: a run that is killed leaves that much
+    except KeyboardInterrupt:
+        print("interrupted; what was measured until then:", file=sys.stderr)
+        status = INTERRUPTED
     print_all(results)
     if not results.rows:
         print("nothing was measured", file=sys.stderr)
-        return 1
+        return status or 1
+    keep(results, options.out)
     print(f"saved in {options.out}: bench.json, bench.md, bench.png")
-    return 0
+    return status
+
+
+def keep(results: Results, folder: Path) -> None:
+    save(results, folder)
+    draw(results, folder / "bench.png")
 
 
 def parse() -> argparse.Namespace:
@@ -83,13 +100,6 @@ def parse() -> argparse.Namespace:
     if options.clock == "cpu" and options.threads != [1]:
         parser.error("CPU time adds up over threads: --clock cpu goes with --threads 1")
     return options
-
-
-def positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not at least 1")
-    return number
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from rich.progress import track
 from rich.table import Table
 
 import maxsieve as ms
+from arguments import positive
 
 
 @dataclass
@@ -100,11 +101,11 @@ def peers(flat: Any, length: int) -> Iterator[Timed]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dim", type=int, nargs="+", default=[128])
-    parser.add_argument("--length", type=int, default=120, help="tokens of a document")
-    parser.add_argument("--megabytes", type=int, default=128, help="float32 rows of all documents")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--dim", type=positive, nargs="+", default=[128])
+    parser.add_argument("--length", type=positive, default=120, help="tokens of a document")
+    parser.add_argument("--megabytes", type=positive, default=128, help="float32 rows of all documents")
+    parser.add_argument("--threads", type=positive, nargs="+", default=[1, 2])
+    parser.add_argument("--rounds", type=positive, default=10)
     arguments = parser.parse_args()
     table = Table("dim", "what", "threads", "million tokens/s", "million tokens/CPU second")
     for dim in arguments.dim:

@@ -10,10 +10,10 @@ from time import perf_counter
 import numpy as np
 
 import maxsieve as ms
+from maxsieve.structured import Structured
 from ours import build
 from peers.protocol import Peer
 from shapes import Shape
-from structured import Structured
 
 RERANKED = 1000
 Clock = Callable[[], float]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-import beir
 import minilm
 from maxsieve.common.cache import cache_folder, once
+from maxsieve.lab.corpora import read_corpus
 from maxsieve.text.encoder import unit_rows
 from maxsieve.text.projection import fit_projection
 from minilm import F32, I64
@@ -48,13 +48,14 @@ def load(corpus: Path, *, dim: int = 128, documents: int | None = None, queries:
     """
     if not 1 <= dim <= minilm.DIM:
         raise ValueError(f"dim is {dim}; the model gives {minilm.DIM} dimensions, so it must be between 1 and that")
+    collection = read_corpus(corpus)
     part = f"n{'all' if documents is None else documents}-q{'all' if queries is None else queries}-d{dim}"
-    key = f"{corpus.resolve().name}-{beir.digest(corpus)[:12]}-{part}-{minilm.MODEL_DIGEST[:8]}-{RECIPE}"
+    key = f"{collection.name}-{collection.digest[:12]}-{part}-{minilm.MODEL_DIGEST[:8]}-{RECIPE}"
     folder = cache_folder() / "vectors" / key
 
     def compute(target: Path) -> None:
-        collection = beir.read(corpus, documents=documents, queries=queries)
-        for kind, texts in (("query", collection.queries), ("doc", collection.documents)):
+        taken = collection.part(documents=documents, queries=queries)
+        for kind, texts in (("query", taken.queries), ("doc", taken.documents)):
             rows, lengths = minilm.embed(list(texts.values()), f"{corpus.name}: {len(texts)} x {kind}")
             np.save(target / f"{kind}_rows.npy", rows)
             np.save(target / f"{kind}_lengths.npy", lengths)

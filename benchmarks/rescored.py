@@ -15,6 +15,7 @@ from rich.progress import track
 
 import maxsieve as ms
 import real_vectors
+from arguments import corpus_folder, positive
 from maxsieve.policies import Policy
 from minilm import F32
 
@@ -96,9 +97,9 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument(
         "--corpus",
-        type=Path,
-        default=Path(corpora, "scifact") if corpora else None,
-        help="folder with corpus.jsonl and queries.jsonl (default: scifact in the folder MAXSIEVE_CORPORA)",
+        type=corpus_folder,
+        default=str(Path(corpora, "scifact")) if corpora else None,
+        help="folder in BEIR form (default: scifact in the folder MAXSIEVE_CORPORA)",
     )
     parser.add_argument("--dim", type=positive, default=128, help="dimensions to reduce to, at most 384 (default: 128)")
     parser.add_argument("--queries", type=positive, metavar="N", help="only the first N queries")
@@ -107,16 +108,7 @@ def parse() -> argparse.Namespace:
     options = parser.parse_args()
     if options.corpus is None:
         parser.error("which collection? Set MAXSIEVE_CORPORA or give --corpus")
-    if not (options.corpus / "corpus.jsonl").is_file():
-        parser.error(f"{options.corpus} holds no corpus.jsonl")
     return options
-
-
-def positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not at least 1")
-    return number
 
 
 if __name__ == "__main__":

@@ -71,15 +71,15 @@ class Results:
 
 
 def rows(
-    shape: str, tokens: int, timings: Iterable[Timing], limit: Timing, ks: list[int], truth: F64, ours: Iterable[str]
+    shape: str, tokens: int, timings: Iterable[Timing], ks: list[int], truth: F64, ours: Iterable[str]
 ) -> Iterator[Row]:
-    """A row for each timing and k it answers."""
+    """A row for each timing and k it answers. The timing with k = 0 is the read limit."""
     all_timings = list(timings)
-    peers = [timing for timing in all_timings if timing.setting.method not in ours and timing is not limit]
-    for timing in all_timings:
+    limit = next((timing for timing in all_timings if timing.setting.k == 0), None)
+    methods = [timing for timing in all_timings if timing is not limit]
+    peers = [timing for timing in methods if timing.setting.method not in ours]
+    for timing in methods:
         setting = timing.setting
-        if timing is limit:
-            continue
         for k in [setting.k] if setting.selects else ks:
             rivals = [peer for peer in peers if peer.setting.k == k or not peer.setting.selects]
             answers = [(number, found) for number, found in timing.answers.items() if number < len(truth)]
@@ -97,7 +97,7 @@ def rows(
                 1e3 * timing.median,
                 (1e3 * timing.quartiles[0], 1e3 * timing.quartiles[1]),
                 1e9 * timing.median / tokens,
-                timing.times(limit),
+                None if limit is None else timing.times(limit),
                 {peer.setting.method: peer.times(timing) for peer in rivals if setting.method in ours},
                 checked.overlap,
                 checked.exact_sets,

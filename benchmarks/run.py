@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -19,7 +20,7 @@ import truth
 from maxsieve import _core
 from measure import CLOCKS, Found, Setting, Task, Timing, interleave
 from peers import Entry
-from peers.protocol import Answer, Method
+from peers.protocol import F64, Answer, Method
 from results import Holding, Results, rows
 from sessions import GB, Group, sessions
 from shapes import Shape
@@ -46,7 +47,10 @@ class Plan:
 
 
 def run(plan: Plan, results: Results) -> Iterator[None]:
-    """Measure everything, into `results`; they can be used after each shape."""
+    """Measure everything, into `results`; they can be used after each shape, and after an interruption.
+
+    What is done is said on standard error, a line for each method and shape.
+    """
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         _calls(plan, results, progress)
@@ -69,6 +73,7 @@ def _load(plan: Plan, name: str, results: Results, progress: Progress) -> _Shape
 
 def _calls(plan: Plan, results: Results, progress: Progress) -> None:
     """The figures of single calls, under the best kernel."""
+    started = perf_counter()
     bar = progress.add_task("single calls", total=4)
     runs = 20 if plan.quick else 100
     _core.use_isa(ms.isas()[0])
@@ -84,6 +89,11 @@ def _calls(plan: Plan, results: Results, progress: Progress) -> None:
     if theirs is not None:
         results.figures["build colbandit"] = theirs
     progress.remove_task(bar)
+    _say_done(progress, "single calls", started)
+
+
+def _say_done(progress: Progress, what: str, started: float) -> None:
+    progress.console.print(f"{what}: done in {perf_counter() - started:.0f} s", highlight=False)
 
 
 class _ShapeRun:
@@ -97,12 +107,20 @@ class _ShapeRun:
         self._timings: dict[Setting, Timing] = {}
 
     def run(self) -> None:
-        """Measure, and file the rows."""
-        plan, shape = self._plan, self._shape
-        self._results.shapes[shape.name] = str(shape)
+        """Measure, and file the rows: after an interruption, of what was measured until then."""
+        started = perf_counter()
         self._bar = self._progress.add_task("", total=None)
         self._say("the true scores")
-        true = truth.scores(shape, self._queries)
+        true = truth.scores(self._shape, self._queries)
+        try:
+            self._measure()
+        finally:
+            self._file(true)
+        self._progress.remove_task(self._bar)
+        _say_done(self._progress, self._shape.name, started)
+
+    def _measure(self) -> None:
+        plan, shape = self._plan, self._shape
         mine = list(self._ours())
         groups = sessions(plan.entries, shape, plan.memory * GB, self._results.absent)
         for session, group in enumerate(groups):
@@ -110,13 +128,26 @@ class _ShapeRun:
             # One query at a time on one thread is what peers are compared with: the rest is not run again.
             again = mine if session == 0 else [t for t in mine if t.setting.batch == t.setting.threads == 1]
             self._time(session, [*again, *theirs])
+            self._say_times([*mine * (session == 0), *theirs])
             group.clear()
             theirs.clear()
-        self._progress.remove_task(self._bar)
-        limit = next(timing for setting, timing in self._timings.items() if setting.k == 0)
-        self._results.rows += rows(
-            shape.name, shape.tokens, self._timings.values(), limit, self._ks, true, ours.POLICIES
-        )
+
+    def _file(self, true: F64) -> None:
+        shape = self._shape
+        done = [timing for timing in self._timings.values() if timing.seconds]
+        if filed := list(rows(shape.name, shape.tokens, done, self._ks, true, ours.POLICIES)):
+            self._results.shapes[shape.name] = str(shape)
+            self._results.rows += filed
+
+    def _say_times(self, tasks: Sequence[Task]) -> None:
+        """A line for each method, of its first setting: the smallest K, one thread, one query at a time."""
+        first: dict[str, Timing] = {}
+        for task in tasks:
+            if task.setting.k:  # else it is the read limit
+                first.setdefault(task.setting.method, self._timings[task.setting])
+        for method, timing in first.items():
+            line = f"{self._shape.name}: {method}, {1e3 * timing.median:.3g} ms"
+            self._progress.console.print(f"{line} (K = {timing.setting.k})", highlight=False)
 
     def _ours(self) -> Sequence[Task]:
         plan, shape = self._plan, self._shape

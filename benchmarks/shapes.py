@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from maxsieve.lab.source import Source
+from maxsieve.lab.dataset import Dataset
+from maxsieve.structured import Structured
+from maxsieve.text.encoder import DEFAULT_ENCODER
 from maxsieve.text.models import fetch_model
-from structured import Structured
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]
@@ -28,7 +29,6 @@ STRUCTURED = {
 REAL = {"scifact": "scifact", "hotpotqa": "hotpotqa_1k", "arguana": "arguana"}
 """Shapes made of test collections, and the folder of each in `MAXSIEVE_CORPORA`."""
 NAMES = [*STRUCTURED, *REAL]
-ENCODER = "minilm"
 QUERY_TOKENS = 32
 SHORTEST_QUERY = 4
 """Of real queries shorter ones are left out: colbandit 0.1.0 reads past the end of them."""
@@ -108,8 +108,8 @@ def _real(name: str, queries: int) -> Shape:
     folder = Path(corpora, REAL[name])
     if not (folder / "corpus.jsonl").is_file():
         raise UnavailableError(f"there is no {REAL[name]} in MAXSIEVE_CORPORA")
-    fetch_model(ENCODER)
-    real = Source.of(folder, encoder=ENCODER, progress=True).embedded()
+    fetch_model(DEFAULT_ENCODER)
+    real = Dataset.of(folder, progress=True).embedded()
     asked = [query for query in real.queries.values() if len(query) >= SHORTEST_QUERY][:queries]
-    documents = [rows for rows in (real.vectors(str(one)) for one in real.index.ids) if len(rows)]
+    documents = list(real.documents())
     return Shape(name, np.concatenate(documents), np.array([len(rows) for rows in documents]), asked)

@@ -23,7 +23,8 @@ from rich.table import Table
 
 import maxsieve as ms
 import real_vectors
-from structured import Structured
+from arguments import corpus_folder, positive
+from maxsieve.structured import Structured
 
 F32 = npt.NDArray[np.float32]
 
@@ -139,9 +140,11 @@ def vectors(arguments: argparse.Namespace) -> tuple[list[F32], list[F32]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--documents", type=int, default=5000, help="of about 120 tokens, d = 128")
-    parser.add_argument("--corpus", type=Path, help="a folder in BEIR form, in place of structured random vectors")
-    parser.add_argument("--many", type=int, nargs="*", default=[100_000, 1_000_000], help="of 4 tokens, d = 16")
+    parser.add_argument("--documents", type=positive, default=5000, help="of about 120 tokens, d = 128")
+    parser.add_argument(
+        "--corpus", type=corpus_folder, help="a folder in BEIR form, in place of structured random vectors"
+    )
+    parser.add_argument("--many", type=positive, nargs="*", default=[100_000, 1_000_000], help="of 4 tokens, d = 16")
     arguments = parser.parse_args()
     table = Table("what", "figure")
     with tempfile.TemporaryDirectory() as folder:

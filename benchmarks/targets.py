@@ -56,8 +56,10 @@ class Judge:
         yield self._figure("rerank by id: call over native part", "rerank overhead", 1.15)
         yield self._figure("call for 10 documents of 32 tokens, T = 8, microseconds", "small call 32", 30)
         yield self._figure("call for 10 documents of 180 tokens, T = 8, microseconds", "small call 180", 30)
-        yield self._two_threads("scidocs", 1.7)
-        yield self._batch("scidocs", 2.5)
+        one, two = (self._row("", "certified", "scidocs", threads=threads) for threads in (1, 2))
+        yield self._gain("scidocs: certified with 2 threads over 1", 1.7, one, two)
+        one, many = (self._row("amx", "certified", "scidocs", batch=batch) for batch in (1, 32))
+        yield self._gain("amx, scidocs: certified, a batch of 32 over one at a time", 2.5, one, many)
         yield self._build(10)
         yield self._resident(140)
         for shape in ("scifact", "hotpotqa", "arguana"):
@@ -102,19 +104,11 @@ class Judge:
         value = self._results.figures.get(name)
         return Target(text, limit, False, value, "" if value is not None else MEASURED)
 
-    def _two_threads(self, shape: str, limit: float) -> Target:
-        one, two = (self._row("", "certified", shape, threads=threads) for threads in (1, 2))
-        figure = f"{shape}: certified with 2 threads over 1"
-        if isinstance(one, str):
-            return Target(figure, limit, True, None, one)
-        return self._from(figure, limit, True, two, lambda r: one.milliseconds / r.milliseconds)
-
-    def _batch(self, shape: str, limit: float) -> Target:
-        one, many = (self._row("amx", "certified", shape, batch=batch) for batch in (1, 32))
-        figure = f"amx, {shape}: certified, a batch of 32 over one at a time"
-        if isinstance(one, str):
-            return Target(figure, limit, True, None, one)
-        return self._from(figure, limit, True, many, lambda r: one.milliseconds / r.milliseconds)
+    def _gain(self, figure: str, limit: float, before: Row | str, after: Row | str) -> Target:
+        """How many times as fast it is after."""
+        if isinstance(before, str):
+            return Target(figure, limit, True, None, before)
+        return self._from(figure, limit, True, after, lambda row: before.milliseconds / row.milliseconds)
 
     def _build(self, limit: float) -> Target:
         figures = self._results.figures

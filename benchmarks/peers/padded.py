@@ -1,4 +1,4 @@
-"""Documents padded to the longest, with a mask, for libraries that want them so."""
+"""For libraries on torch: one thread, and documents padded to the longest, with a mask."""
 
 from __future__ import annotations
 
@@ -7,10 +7,28 @@ import torch
 from shapes import Shape
 
 
-def pad(shape: Shape) -> tuple[torch.Tensor, torch.Tensor]:
-    """Vectors [documents, longest, d], zero where the mask [documents, longest] is false."""
-    longest = int(shape.lengths.max())
-    vectors = torch.zeros(len(shape.lengths), longest, shape.rows.shape[1])
-    for document, rows in zip(vectors, shape.documents, strict=True):
-        document[: len(rows)] = torch.from_numpy(rows)
-    return vectors, torch.arange(longest) < torch.from_numpy(shape.lengths)[:, None]
+class TorchPeer:
+    """What takes tensors and scores on one thread."""
+
+    note = ""
+    most_tokens = None
+
+    def __init__(self) -> None:
+        torch.set_num_threads(1)
+
+
+class PaddedPeer(TorchPeer):
+    """Documents padded beforehand: vectors [documents, longest, d], zero where the mask [documents, longest] is."""
+
+    def prepare(self, shape: Shape) -> None:
+        """Pad the documents."""
+        longest = int(shape.lengths.max())
+        self._vectors = torch.zeros(len(shape.lengths), longest, shape.rows.shape[1])
+        for document, rows in zip(self._vectors, shape.documents, strict=True):
+            document[: len(rows)] = torch.from_numpy(rows)
+        self._mask = torch.arange(longest) < torch.from_numpy(shape.lengths)[:, None]
+
+    @property
+    def nbytes(self) -> int:
+        """Of padded vectors and mask."""
+        return self._vectors.nbytes + self._mask.nbytes

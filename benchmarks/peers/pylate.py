@@ -5,19 +5,15 @@ from __future__ import annotations
 import torch
 from pylate.scores import colbert_scores
 
-from peers.padded import pad
+from peers.padded import PaddedPeer
 from peers.protocol import F32, Answer, Method, best
 from shapes import Shape
 
 
-class Peer:
+class Peer(PaddedPeer):
     """Documents padded beforehand."""
 
     note = "padding counts as similarity 0"
-    most_tokens = None
-
-    def __init__(self) -> None:
-        torch.set_num_threads(1)
 
     def estimate(self, shape: Shape) -> int:
         """Padded vectors, and all similarities at once, before and after the mask."""
@@ -25,19 +21,14 @@ class Peer:
         return shape.padded_bytes + 2 * 4 * cells
 
     def prepare(self, shape: Shape) -> None:
-        """Pad the documents."""
-        self._vectors, mask = pad(shape)
-        self._mask = mask.float()
+        """Pad the documents, with a mask of numbers."""
+        super().prepare(shape)
+        self._mask = self._mask.float()
 
     @property
     def methods(self) -> list[Method]:
         """Every document scored."""
         return [Method("pylate", self._search)]
-
-    @property
-    def nbytes(self) -> int:
-        """Of padded vectors and mask."""
-        return self._vectors.nbytes + self._mask.nbytes
 
     @torch.inference_mode()
     def _search(self, query: F32, k: int) -> Answer:

@@ -5,39 +5,24 @@ from __future__ import annotations
 import torch
 from sentence_transformers.util import maxsim
 
-from peers.padded import pad
+from peers.padded import PaddedPeer
 from peers.protocol import F32, Answer, Method, best
 from shapes import Shape
 
 CHUNK_BYTES = 400_000_000  # its own default for what it holds at a time
 
 
-class Peer:
+class Peer(PaddedPeer):
     """Documents padded beforehand: given a list, `maxsim` pads it in every call, which takes twice as long."""
-
-    note = ""
-    most_tokens = None
-
-    def __init__(self) -> None:
-        torch.set_num_threads(1)
 
     def estimate(self, shape: Shape) -> int:
         """Padded vectors, and a chunk of similarities."""
         return shape.padded_bytes + 2 * CHUNK_BYTES
 
-    def prepare(self, shape: Shape) -> None:
-        """Pad the documents."""
-        self._vectors, self._mask = pad(shape)
-
     @property
     def methods(self) -> list[Method]:
         """Every document scored."""
         return [Method("sentence-transformers", self._search)]
-
-    @property
-    def nbytes(self) -> int:
-        """Of padded vectors and mask."""
-        return self._vectors.nbytes + self._mask.nbytes
 
     @torch.inference_mode()
     def _search(self, query: F32, k: int) -> Answer:

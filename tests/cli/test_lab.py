@@ -82,6 +82,34 @@ def test_a_report_goes_on_where_it_was(lab: CommandLine, tiny: list[str]) -> Non
     assert "margin: scifact" in pages[0].read_text()
 
 
+@pytest.mark.parametrize(
+    "fact", [("build",), ("machine", "CPU"), ("machine", "kernel"), ("versions", "numpy"), ("encoder", "model.onnx")]
+)
+def test_a_result_that_something_else_computed_is_not_kept(
+    lab: CommandLine, tiny: list[str], fact: tuple[str, ...]
+) -> None:
+    command = ["lab", "report", *tiny, "--only", "margin"]
+    lab(*command)
+    assert "was there" in lab(*command).stdout
+    path = lab.folder / "lab-results/margin-scifact.json"
+    saved = json.loads(path.read_text())
+    place = saved["facts"]
+    for name in fact[:-1]:
+        place = place[name]
+    assert place[fact[-1]]
+    place[fact[-1]] = "another"
+    path.write_text(json.dumps(saved))
+    assert "was there" not in lab(*command).stdout
+    assert "was there" in lab(*command).stdout
+
+
+def test_a_result_of_another_kernel_is_not_kept(lab: CommandLine, tiny: list[str]) -> None:
+    command = ["lab", "report", *tiny, "--only", "margin"]
+    lab(*command)
+    lab.extra["MAXSIEVE_ISA"] = "scalar"
+    assert "was there" not in lab(*command).stdout
+
+
 def test_a_report_does_what_it_can(lab: CommandLine) -> None:
     np.savez(
         lab.folder / "ready.npz",

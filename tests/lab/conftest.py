@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from maxsieve.lab.source import Source
+from maxsieve.lab.dataset import Dataset
 from maxsieve.structured import Structured
 
 DOCUMENTS = 150
@@ -45,6 +45,6 @@ def tiny_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_source(tiny_vectors: Path) -> Source:
+def tiny_dataset(tiny_vectors: Path) -> Dataset:
     """Those vectors as experiments take them."""
-    return Source.of(tiny_vectors)
+    return Dataset.of(tiny_vectors)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import maxsieve as ms
 from maxsieve.lab.baselines import ball_carving, clusters, doc_uniform, token_ranks
+from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import to_strings
-from maxsieve.lab.source import Source
 from maxsieve.spec import ball_carving as spec_ball_carving
 from maxsieve.spec import doc_uniform as spec_doc_uniform
 
@@ -27,8 +27,8 @@ def test_every_document_has_the_specifications_order(documents: int, tokens: int
         assert (ranks[i, order] == np.arange(tokens)).all()
 
 
-def test_doc_uniform_is_the_specifications(tiny_source: Source) -> None:
-    data = tiny_source.embedded()
+def test_doc_uniform_is_the_specifications(tiny_dataset: Dataset) -> None:
+    data = tiny_dataset.embedded()
     documents = [data.vectors(str(one)) for one in data.index.ids]
     for seed, query in enumerate(list(data.queries.values())[:3]):
         found = doc_uniform(data.cells(query), GAMMAS, K, seed)
@@ -36,8 +36,8 @@ def test_doc_uniform_is_the_specifications(tiny_source: Source) -> None:
             assert found[gamma] == spec_doc_uniform.doc_uniform(query, documents, K, gamma, seed=seed)
 
 
-def test_doc_uniform_at_gamma_one_is_exhaustive(tiny_source: Source) -> None:
-    data = tiny_source.embedded()
+def test_doc_uniform_at_gamma_one_is_exhaustive(tiny_dataset: Dataset) -> None:
+    data = tiny_dataset.embedded()
     ids = [str(one) for one in data.index.ids]
     for seed, query in enumerate(data.queries.values()):
         best = to_strings(data.index.search(query, 200, policy=ms.Exhaustive()))
@@ -54,8 +54,8 @@ def test_rows_without_cells_are_no_hits() -> None:
 
 
 @pytest.mark.parametrize("tau", TAUS)
-def test_ball_carving_finds_what_the_specification_finds(tiny_source: Source, tau: float) -> None:
-    data = tiny_source.embedded()
+def test_ball_carving_finds_what_the_specification_finds(tiny_dataset: Dataset, tau: float) -> None:
+    data = tiny_dataset.embedded()
     ids = [str(one) for one in data.index.ids]
     carved = {one: ball_carving(query, tau) for one, query in data.queries.items()}
     found = data.search(K, ms.Exhaustive(), queries=carved)
@@ -67,16 +67,16 @@ def test_ball_carving_finds_what_the_specification_finds(tiny_source: Source, ta
         assert to_strings(found[one]) == [ids[kept[i]] for i in positions]
 
 
-def test_tau_one_is_exhaustive(tiny_source: Source) -> None:
-    data = tiny_source.embedded()
+def test_tau_one_is_exhaustive(tiny_dataset: Dataset) -> None:
+    data = tiny_dataset.embedded()
     carved = {one: ball_carving(query, 1.0) for one, query in data.queries.items()}
     found = data.search(K, ms.Exhaustive(), queries=carved)
     assert {one: to_strings(hits) for one, hits in found.items()} == data.truth(K)
 
 
-def test_excluded_documents_are_excluded(tiny_source: Source) -> None:
+def test_excluded_documents_are_excluded(tiny_dataset: Dataset) -> None:
     """The first query's own document is its best one, and must not be found by it."""
-    data = tiny_source.embedded()
+    data = tiny_dataset.embedded()
     (one,) = data.exclusions["q0"]
     carved = {"q0": ball_carving(data.queries["q0"], 0.9)}
     assert to_strings(data.index.search(carved["q0"], 1)) == [one]

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab.test_results import RESULT
-from maxsieve.lab.page import html_page, markdown_page
-from maxsieve.lab.page.plain import slug
+from maxsieve.lab.page import html_page, markdown_page, slug
 from maxsieve.lab.results import Column, Result, Table, save
 
 FACTS = {

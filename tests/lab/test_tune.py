@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from maxsieve import Bandit, Certified, Index
 from maxsieve.lab import tune as module
+from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Embedded, to_strings
-from maxsieve.lab.lower_bound import SHARES, best_share, lower_bound, samples_needed
-from maxsieve.lab.metrics.fidelity import overlap
-from maxsieve.lab.source import Source
+from maxsieve.lab.metrics.confidence import SHARES, best_share, lower_bound, samples_needed
+from maxsieve.lab.metrics.quality import overlap
+from maxsieve.lab.recommendation import Recommendation, Setting
 from maxsieve.lab.tune import sequence, tune
-from maxsieve.lab.tuning import Setting, Tuning
 from maxsieve.structured import Structured
 
 SHARE = st.sampled_from([*SHARES, 1.0])
@@ -82,11 +82,11 @@ def data() -> Embedded:
 
 
 @pytest.fixture(scope="module")
-def tuned(data: Embedded) -> Tuning:
+def tuned(data: Embedded) -> Recommendation:
     return tune(data, 0.9, k=5)
 
 
-def test_the_answer_reaches_the_target_and_is_the_cheapest_shown(data: Embedded, tuned: Tuning) -> None:
+def test_the_answer_reaches_the_target_and_is_the_cheapest_shown(data: Embedded, tuned: Recommendation) -> None:
     assert (tuned.choosing, tuned.held_out) == (40, 120)
     assert tuned.chosen is not None
     assert tuned.chosen.overlap >= tuned.chosen.bound >= 0.9
@@ -98,7 +98,7 @@ def test_the_answer_reaches_the_target_and_is_the_cheapest_shown(data: Embedded,
     assert sum(overlap(to_strings(hits[query]), truth[query]) for query in truth) / len(truth) >= 0.9
 
 
-def test_the_choice_is_the_same_every_time(data: Embedded, tuned: Tuning) -> None:
+def test_the_choice_is_the_same_every_time(data: Embedded, tuned: Recommendation) -> None:
     again = tune(data, 0.9, k=5, threads=1)
     assert (again.settings, again.looks, again.chosen) == (tuned.settings, tuned.looks, tuned.chosen)
     other = tune(data, 0.9, k=5, seed=1)
@@ -147,7 +147,7 @@ def test_a_target_that_no_setting_reaches(data: Embedded) -> None:
     assert "No setting reaches" in found.advice
 
 
-def test_the_advice(tuned: Tuning) -> None:
+def test_the_advice(tuned: Recommendation) -> None:
     assert tuned.chosen is not None
     policy = tuned.chosen.setting.policy
     faster = replace(tuned, milliseconds=1.0, certified_milliseconds=2.0)
@@ -168,15 +168,15 @@ def test_the_advice(tuned: Tuning) -> None:
         assert "use that" in slower.advice
 
 
-def test_as_a_result(tuned: Tuning) -> None:
+def test_as_a_result(tuned: Recommendation) -> None:
     [table] = tuned.result().tables
     assert len(table.rows) == len(tuned.settings)
     assert sum(row[-1] is not None for row in table.rows) == len(tuned.looks)
     assert tuned.line in tuned.result().markdown()
 
 
-def test_on_a_source(tiny_source: Source) -> None:
-    found = tune(tiny_source, 0.5, k=3, queries=4, alphas=[1.0], margins=[5])
+def test_on_a_source(tiny_dataset: Dataset) -> None:
+    found = tune(tiny_dataset, 0.5, k=3, queries=4, alphas=[1.0], margins=[5])
     assert (found.choosing, found.held_out) == (1, 3)
     assert found.corpus == "tiny"
 

@@ -1,4 +1,7 @@
-"""A corpus as the experiments see it: an index, the queries' vectors, judgements, and what exhaustive scoring finds."""
+"""A corpus as the experiments see it: an index, the queries' vectors, judgements, and what exhaustive scoring finds.
+
+What an experiment needs of the engine beyond searching (cells, scores and bounds of all documents) it asks for here.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,13 @@ from maxsieve import Bandit, Certified, Exhaustive, Hits, Index
 from maxsieve.common.threads import thread_count
 from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.policies import Policy
+from maxsieve.spec import norm_up, up32
 
 F32 = NDArray[np.float32]
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+Answers = dict[str, list[str]]
+"""Ids by query, best first."""
 
 GROUP = 32
 """Queries that are searched in one call."""
@@ -35,7 +43,7 @@ class Embedded:
     """Documents that must not be a query's hits."""
     sweeps: dict[tuple[object, ...], Any] = field(default_factory=dict, init=False, repr=False)
     """What experiments that share a sweep have computed. (A copy by `replace` begins without what was computed.)"""
-    _rankings: dict[int, dict[str, list[str]]] = field(default_factory=dict, init=False, repr=False)
+    _rankings: dict[int, Answers] = field(default_factory=dict, init=False, repr=False)
     _firsts: dict[int, Embedded] = field(default_factory=dict, init=False, repr=False)
 
     def first(self, count: int | None) -> Embedded:
@@ -49,14 +57,49 @@ class Embedded:
 
     def with_vectors(self, encoder: str, change: Callable[[F32], F32], *, queries_too: bool) -> Embedded:
         """A copy in memory whose documents, and queries if wanted, have other vectors."""
-        ids = [str(one) for one in self.index.ids]
-        index = Index.build((change(self.vectors(one)) for one in ids), ids)
+        copy = self.with_documents(self.ids, change)
         queries = {one: change(rows) for one, rows in self.queries.items()} if queries_too else self.queries
-        return replace(self, encoder=encoder, index=index, queries=queries)
+        return replace(copy, encoder=encoder, queries=queries)
+
+    def with_documents(self, ids: Sequence[str], change: Callable[[F32], F32] = lambda rows: rows) -> Embedded:
+        """A copy in memory with some of the documents, whose vectors may be changed."""
+        index = Index.build((change(self.vectors(one)) for one in ids), ids)
+        known = {query: [one for one in own if one in index] for query, own in self.exclusions.items()}
+        return replace(self, index=index, exclusions=known)
+
+    def extent(self, *, documents: bool = False, tokens: bool = False) -> str:
+        """How many queries (and documents) there are, of which vectors, as experiments say it in their summaries."""
+        asked = f"{len(self.queries)} queries" + f" of {self.query_tokens:.1f} tokens on average" * tokens
+        return ", ".join([asked, *[f"{len(self.index):,} documents"] * documents, self.encoder])
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """Of all documents, in the order of the index."""
+        return [str(one) for one in self.index.ids]
+
+    @cached_property
+    def searchable(self) -> I64:
+        """The places among `ids` of documents that have tokens, and so can be a hit."""
+        state = self.index.snapshot
+        return np.flatnonzero(np.isin(state.live, state.searchable))
+
+    def candidates(self, query: str) -> I64:
+        """The `searchable` places that are not excluded for a query."""
+        excluded = set(self.exclusions.get(query, ()))
+        places = self.searchable.tolist()
+        return (
+            np.array([place for place in places if self.ids[place] not in excluded], np.int64)
+            if excluded
+            else self.searchable
+        )
 
     def vectors(self, one: str) -> F32:
         """A document's vectors."""
         return np.asarray(self.index.vectors(one), np.float32)
+
+    def documents(self) -> Iterator[F32]:
+        """The vectors of the `searchable` documents."""
+        return (self.vectors(self.ids[place]) for place in self.searchable.tolist())
 
     @cached_property
     def query_tokens(self) -> float:
@@ -73,14 +116,23 @@ class Embedded:
         advance: Callable[[int], None] = lambda _: None,
     ) -> dict[str, Hits]:
         """The hits of every query (or of other vectors in their place), by its id."""
-        return dict(self._searched(k, policy, threads, self.queries if queries is None else queries, advance))
+        asked = self.queries if queries is None else queries
+        names = list(asked)
+        found: dict[str, Hits] = {}
+        for start in range(0, len(names), GROUP):
+            some = names[start : start + GROUP]
+            exclude = [self.exclusions.get(one) for one in some] if self.exclusions else None
+            rows = [asked[one] for one in some]
+            hits = self.index.search_many(rows, k, policy=policy, exclude=exclude, threads=threads)
+            found.update(zip(some, hits, strict=True))
+            advance(len(some))
+        return found
 
-    def truth(self, k: int, *, threads: int | None = None) -> dict[str, list[str]]:
+    def truth(self, k: int, *, threads: int | None = None) -> Answers:
         """The k best documents of every query by exhaustive scoring; computed once for the largest k asked for."""
         known = next((self._rankings[size] for size in sorted(self._rankings) if size >= k), None)
         if known is None:
-            hits = self.search(k, Exhaustive(), threads=threads)
-            known = self._rankings[k] = {one: to_strings(found) for one, found in hits.items()}
+            known = self._rankings[k] = answers_of(self.search(k, Exhaustive(), threads=threads))
         return {one: ranking[:k] for one, ranking in known.items()}
 
     def quality(self, answers: Mapping[str, Sequence[str]], measures: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -89,22 +141,27 @@ class Embedded:
         return quality({query: ranked(found) for query, found in answers.items()}, judged, measures)
 
     def cells(self, query: F32, *, threads: int | None = None) -> F32:
-        """The matrix H [documents, query tokens] of exact cells, documents in the order of ``index.ids``."""
+        """The matrix H of exact cells, documents in the order of `ids`: [documents, query tokens]."""
         state = self.index.snapshot
         return state.cells(np.ascontiguousarray(query), thread_count(threads))[state.live]
 
-    def _searched(
-        self, k: int, policy: Policy, threads: int | None, queries: dict[str, F32], advance: Callable[[int], None]
-    ) -> Iterator[tuple[str, Hits]]:
-        names = list(queries)
-        for start in range(0, len(names), GROUP):
-            some = names[start : start + GROUP]
-            exclude = [self.exclusions.get(one) for one in some] if self.exclusions else None
-            hits = self.index.search_many(
-                [queries[one] for one in some], k, policy=policy, exclude=exclude, threads=threads
-            )
-            advance(len(some))
-            yield from zip(some, hits, strict=True)
+    def scores(self, query: F32, *, threads: int | None = None) -> F32:
+        """The canonical scores of all documents, in the order of `ids`."""
+        state = self.index.snapshot
+        found: F32 = state.scores([np.ascontiguousarray(query)], thread_count(threads))[0]
+        return found[state.live]
+
+    def score_bounds(self, query: F32, *, threads: int | None = None) -> tuple[F64, F64]:
+        """What the scores lie between, by their proxies and the proxies' errors; in the order of `ids`."""
+        state = self.index.snapshot
+        lower, upper = state.bounds(np.ascontiguousarray(query), thread_count(threads))
+        return lower[state.live], upper[state.live]
+
+    @cached_property
+    def norm_bounds(self) -> F64:
+        """``nu_i`` of every document, in the order of `ids`; 0 for an empty one."""
+        documents = (self.vectors(one).astype(np.float64) for one in self.ids)
+        return np.array([up32(norm_up(rows).max(initial=0.0)) for rows in documents], np.float64)
 
 
 def to_strings(hits: Hits) -> list[str]:
@@ -112,14 +169,19 @@ def to_strings(hits: Hits) -> list[str]:
     return [str(one) for one in hits.ids]
 
 
-def mean_coverage(answers: Sequence[Hits]) -> float:
+def answers_of(hits: Mapping[str, Hits]) -> Answers:
+    """The ids of every query's hits."""
+    return {query: to_strings(found) for query, found in hits.items()}
+
+
+def mean_coverage(hits: Mapping[str, Hits]) -> float:
     """Cells revealed over all cells, averaged over queries."""
-    return float(np.mean([hits.report.coverage for hits in answers]))
+    return float(np.mean([found.report.coverage for found in hits.values()]))
 
 
-def mean_rescored(answers: Sequence[Hits]) -> float:
+def mean_rescored(hits: Mapping[str, Hits]) -> float:
     """Documents scored canonically, averaged over queries."""
-    return float(np.mean([hits.report.rescored for hits in answers]))
+    return float(np.mean([found.report.rescored for found in hits.values()]))
 
 
 def policy_name(policy: Policy) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
+from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.results import Result
-from maxsieve.lab.source import Source
 
 
 @dataclass(frozen=True)
@@ -49,4 +49,4 @@ class Experiment:
 
     name: str
     summary: str
-    run: Callable[[Source, Options], Result]
+    run: Callable[[Dataset, Options], Result]

@@ -9,12 +9,15 @@ import shlex
 import sys
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from maxsieve import isa
+import maxsieve
 from maxsieve.common.threads import thread_count
+from maxsieve.lab.corpora.corpus import digest
 
 PACKAGES = ("numpy", "onnxruntime", "tokenizers", "sentence-transformers", "torch", "scipy", "matplotlib")
 """What takes part in an experiment, besides maxsieve itself."""
@@ -28,7 +31,7 @@ def facts(*, encoder: str = "", packages: Sequence[str] = PACKAGES) -> dict[str,
     """
     return {
         "machine": machine(),
-        "versions": versions(packages) | ({"encoder": encoder} if encoder else {}),
+        "versions": versions(packages, encoder=encoder),
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "command": command(sys.argv),
     }
@@ -39,19 +42,37 @@ def machine() -> dict[str, str]:
     return {
         "CPU": cpu(),
         "CPUs to use": str(thread_count(None)),
-        "kernel": isa(),
+        "kernel": maxsieve.isa(),
         "memory": f"{total_bytes() / 2**30:.1f} GiB",
         "system": system(),
     }
 
 
-def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """Of maxsieve, and of those packages that are installed.
+def versions(packages: Sequence[str] = PACKAGES, *, encoder: str = "") -> dict[str, str]:
+    """Of maxsieve, and of those packages that are installed; and the encoder's name.
 
     >>> list(versions(["numpy", "no-such-package"]))
     ['maxsieve', 'numpy']
     """
-    return {"maxsieve": version("maxsieve"), **{name: found for name in packages if (found := installed(name))}}
+    known = {"maxsieve": version("maxsieve"), **{name: found for name in packages if (found := installed(name))}}
+    return {**known, "encoder": encoder} if encoder else known
+
+
+@lru_cache(maxsize=1)
+def build() -> str:
+    """What tells this build of maxsieve from another one of the same version."""
+    library = find_spec("maxsieve._core")
+    if library is None or library.origin is None:
+        raise FileNotFoundError("the native library of maxsieve is not in a file")
+    return digest_of_build(Path(maxsieve.__file__).parent, Path(library.origin))[:12]
+
+
+def digest_of_build(package: Path, library: Path) -> str:
+    """SHA-256 of a package's files and of its native library; of the command line nothing is computed."""
+    files = {path.relative_to(package).as_posix(): path for path in package.rglob("*") if path.is_file()}
+    unwanted = ("__pycache__", "cli")
+    kept = {name: path for name, path in files.items() if not any(part in unwanted for part in name.split("/"))}
+    return digest(sorted({**kept, library.name: library}.items()))
 
 
 def cpu() -> str:

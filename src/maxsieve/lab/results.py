@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+
+from maxsieve.common.files import replacing
 
 Cell = str | int | float | bool | None
 
@@ -124,14 +125,14 @@ def save(result: Result, folder: Path) -> list[Path]:
     content = json.dumps(asdict(result), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{result.stem}.json", folder / f"{result.stem}.md"]
-    paths[1].write_text(result.markdown(1), encoding="utf-8")
+    with replacing(paths[1]) as file:
+        file.write(result.markdown(1).encode())
     for chart in result.charts:
         for ending in ("svg", "png"):
             paths.append(folder / f"{result.stem}-{chart.name}.{ending}")
             draw(chart, paths[-1])
-    unfinished = paths[0].with_suffix(".part")
-    unfinished.write_text(content, encoding="utf-8")
-    os.replace(unfinished, paths[0])
+    with replacing(paths[0]) as file:
+        file.write(content.encode())
     return paths
 
 

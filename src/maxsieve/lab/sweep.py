@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from maxsieve import Bandit, Certified
 from maxsieve.lab.baselines import ball_carving, cells_per_row, doc_uniform
-from maxsieve.lab.embedded import Embedded, to_strings
+from maxsieve.lab.embedded import F32, Answers, Embedded, answers_of
 from maxsieve.lab.experiment import Options
-from maxsieve.lab.metrics.fidelity import overlap
+from maxsieve.lab.metrics.quality import overlaps
+from maxsieve.lab.paper import BALL_CARVING, BANDIT, DOC_UNIFORM
+from maxsieve.policies import Policy
 
 ALPHAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 GAMMAS = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.35, 0.40, 0.45, 0.50, 0.70, 0.80, 0.90, 1.0)
@@ -24,8 +26,6 @@ QUICK_TAUS = (0.4, 0.6, 0.8, 1.0)
 BASELINE_DEPTH = 100
 """Of the baselines' rankings: what the deepest of the experiments needs, so that all share one sweep."""
 
-BANDIT, DOC_UNIFORM, BALL_CARVING = "Bandit", "Doc-Uniform", "Ball-carving"
-
 
 @dataclass(frozen=True)
 class Point:
@@ -34,19 +34,47 @@ class Point:
     method: str
     knob: float
     coverages: dict[str, float]
-    answers: dict[str, list[str]]
+    answers: Answers
 
     @property
     def coverage(self) -> float:
         """Averaged over queries."""
         return float(np.mean(list(self.coverages.values())))
 
-    def overlaps(self, truth: dict[str, list[str]], k: int) -> list[float]:
+    def overlaps(self, truth: Answers, k: int) -> list[float]:
         """Overlap@k of every query."""
-        return [overlap(self.answers[query][:k], truth[query][:k]) for query in truth]
+        return overlaps(self.answers, truth, k)
 
 
-def _kept(data: Embedded, method: str, k: int, options: Options, make: Callable[[], list[Point]]) -> list[Point]:
+def all_points(data: Embedded, k: int, options: Options) -> dict[str, list[Point]]:
+    """Every method, Bandit first."""
+    return {BANDIT: bandit_points(data, k, options), **baseline_points(data, k, options)}
+
+
+def bandit_points(data: Embedded, k: int, options: Options) -> list[Point]:
+    """The engine's `Bandit` at every alpha."""
+    alphas = QUICK_ALPHAS if options.quick else ALPHAS
+    settings = ((alpha, Bandit(alpha), data.queries) for alpha in alphas)
+    return _once(data, BANDIT, k, options, lambda: _searched(data, BANDIT, k, settings, len(alphas), options))
+
+
+def baseline_points(data: Embedded, k: int, options: Options) -> dict[str, list[Point]]:
+    """Both baselines; their rankings don't depend on k, so that a prefix is the answer for a smaller one.
+
+    `Certified` gives what exhaustive scoring of the carved query gives, and sooner.
+    """
+    k = max(k, BASELINE_DEPTH)
+    taus = QUICK_TAUS if options.quick else TAUS
+    carved = ({query: ball_carving(rows, tau) for query, rows in data.queries.items()} for tau in taus)
+    settings = ((tau, Certified(), queries) for tau, queries in zip(taus, carved, strict=True))
+    makers: dict[str, Callable[[], list[Point]]] = {
+        DOC_UNIFORM: lambda: _doc_uniform(data, k, options),
+        BALL_CARVING: lambda: _searched(data, BALL_CARVING, k, settings, len(taus), options),
+    }
+    return {method: _once(data, method, k, options, make) for method, make in makers.items()}
+
+
+def _once(data: Embedded, method: str, k: int, options: Options, make: Callable[[], list[Point]]) -> list[Point]:
     """The points of a sweep, computed once for all experiments on the same data."""
     key = (method, k, options.quick)
     if key not in data.sweeps:
@@ -55,66 +83,38 @@ def _kept(data: Embedded, method: str, k: int, options: Options, make: Callable[
     return found
 
 
-def bandit_points(data: Embedded, k: int, options: Options) -> list[Point]:
-    """The engine's `Bandit` at every alpha."""
-    return _kept(data, BANDIT, k, options, lambda: _bandit(data, k, options))
-
-
-def _bandit(data: Embedded, k: int, options: Options) -> list[Point]:
-    chosen = QUICK_ALPHAS if options.quick else ALPHAS
+def _searched(
+    data: Embedded,
+    method: str,
+    k: int,
+    settings: Iterator[tuple[float, Policy, dict[str, F32]]],
+    count: int,
+    options: Options,
+) -> list[Point]:
+    """What the index finds at each setting: a knob, the policy, and the vectors that stand for the queries."""
     points = []
-    with options.bar(f"{BANDIT}, K = {k}", len(chosen) * len(data.queries)) as advance:
-        for alpha in chosen:
-            hits = data.search(k, Bandit(alpha), threads=options.cores, advance=advance)
-            coverages = {query: found.report.coverage for query, found in hits.items()}
-            points.append(Point(BANDIT, alpha, coverages, {query: to_strings(found) for query, found in hits.items()}))
+    with options.bar(f"{method}, K = {k}", count * len(data.queries)) as advance:
+        for knob, policy, queries in settings:
+            hits = data.search(k, policy, threads=options.cores, queries=queries, advance=advance)
+            coverages = {
+                query: hits[query].report.coverage * (len(queries[query]) / len(rows))
+                for query, rows in data.queries.items()
+            }
+            points.append(Point(method, knob, coverages, answers_of(hits)))
     return points
 
 
-def doc_uniform_points(data: Embedded, k: int, options: Options) -> list[Point]:
-    """Doc-Uniform at every gamma."""
-    return _kept(data, DOC_UNIFORM, k, options, lambda: _doc_uniform(data, k, options))
-
-
 def _doc_uniform(data: Embedded, k: int, options: Options) -> list[Point]:
-    gammas = QUICK_GAMMAS if options.quick else GAMMAS
-    ids = [str(one) for one in data.index.ids]
-    place = {one: position for position, one in enumerate(ids)}
-    coverages: dict[float, dict[str, float]] = {gamma: {} for gamma in gammas}
-    answers: dict[float, dict[str, list[str]]] = {gamma: {} for gamma in gammas}
+    gammas: Sequence[float] = QUICK_GAMMAS if options.quick else GAMMAS
+    place = {one: position for position, one in enumerate(data.ids)}
+    points = [Point(DOC_UNIFORM, gamma, {}, {}) for gamma in gammas]
     with options.bar(f"{DOC_UNIFORM}, K = {k}", len(data.queries)) as advance:
         for number, (query, rows) in enumerate(data.queries.items()):
             cells = data.cells(rows, threads=options.cores)
             cells[[place[one] for one in data.exclusions.get(query, []) if one in place]] = -np.inf
-            for gamma, positions in doc_uniform(cells, gammas, k, seed=number).items():
-                coverages[gamma][query] = cells_per_row(gamma, len(rows)) / len(rows)
-                answers[gamma][query] = [ids[position] for position in positions]
+            found = doc_uniform(cells, gammas, k, seed=number)
+            for point in points:
+                point.coverages[query] = cells_per_row(point.knob, len(rows)) / len(rows)
+                point.answers[query] = [data.ids[position] for position in found[point.knob]]
             advance(1)
-    return [Point(DOC_UNIFORM, gamma, coverages[gamma], answers[gamma]) for gamma in gammas]
-
-
-def ball_carving_points(data: Embedded, k: int, options: Options) -> list[Point]:
-    """Ball-carving at every tau. `Certified` gives what exhaustive scoring of the carved query gives, and sooner."""
-    return _kept(data, BALL_CARVING, k, options, lambda: _ball_carving(data, k, options))
-
-
-def _ball_carving(data: Embedded, k: int, options: Options) -> list[Point]:
-    taus = QUICK_TAUS if options.quick else TAUS
-    points = []
-    with options.bar(f"{BALL_CARVING}, K = {k}", len(taus) * len(data.queries)) as advance:
-        for tau in taus:
-            carved = {query: ball_carving(rows, tau) for query, rows in data.queries.items()}
-            hits = data.search(k, Certified(), threads=options.cores, queries=carved, advance=advance)
-            coverages = {query: len(carved[query]) / len(rows) for query, rows in data.queries.items()}
-            answers = {query: to_strings(found) for query, found in hits.items()}
-            points.append(Point(BALL_CARVING, tau, coverages, answers))
     return points
-
-
-def baseline_points(data: Embedded, k: int, options: Options) -> dict[str, list[Point]]:
-    """Both baselines; their rankings don't depend on k, so that a prefix is the answer for a smaller one."""
-    k = max(k, BASELINE_DEPTH)
-    return {
-        DOC_UNIFORM: doc_uniform_points(data, k, options),
-        BALL_CARVING: ball_carving_points(data, k, options),
-    }

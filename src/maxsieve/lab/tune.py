@@ -11,13 +11,13 @@ import numpy as np
 
 from maxsieve import Bandit, Certified
 from maxsieve.common.checks import as_count
-from maxsieve.lab.embedded import Embedded, mean_coverage, mean_rescored, to_strings
+from maxsieve.lab.dataset import Dataset
+from maxsieve.lab.embedded import Embedded, answers_of, mean_coverage, mean_rescored
 from maxsieve.lab.experiment import Options
-from maxsieve.lab.lower_bound import best_share, lower_bound
-from maxsieve.lab.metrics.fidelity import overlap
-from maxsieve.lab.source import Source
+from maxsieve.lab.metrics.confidence import best_share, lower_bound
+from maxsieve.lab.metrics.quality import overlaps
+from maxsieve.lab.recommendation import Look, Recommendation, Setting
 from maxsieve.lab.timing import Timed, measure, timed_queries
-from maxsieve.lab.tuning import Look, Setting, Tuning
 from maxsieve.policies import Policy
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
@@ -31,7 +31,7 @@ CHOOSING = 0.25
 
 
 def tune(
-    source: Source | Embedded,
+    dataset: Dataset | Embedded,
     target: float = 0.99,
     k: int = 10,
     confidence: float = 0.95,
@@ -43,7 +43,7 @@ def tune(
     seed: int = 0,
     threads: int | None = None,
     progress: bool = False,
-) -> Tuning:
+) -> Recommendation:
     """The cheapest setting of ``alphas`` x ``margins`` that is shown to find a share ``target`` of the true top ``k``.
 
     Queries are split at random, by ``seed``. On the first part every setting is run. Its cost is the share of cells it
@@ -64,7 +64,7 @@ def tune(
     _check_share("confidence", confidence)
     _check_share("choosing", choosing)
     k = as_count(k, "k", at_least=1)
-    data = (source.embedded() if isinstance(source, Source) else source).first(queries)
+    data = (dataset.embedded() if isinstance(dataset, Dataset) else dataset).first(queries)
     first, rest = _split(data, choosing, seed)
     options = Options(threads=threads, progress=progress)
     grid = [Bandit(alpha, margin=margin) for alpha, margin in product(alphas, margins)]
@@ -78,7 +78,7 @@ def tune(
     looks = _looks(rest, sequence(settings, target), target, k, confidence, options)
     answer = next((look for look in reversed(looks) if look.bound >= target), None)
     milliseconds = _times(rest, [Certified()] if answer is None else [Certified(), answer.setting.policy], k, options)
-    return Tuning(
+    return Recommendation(
         data.name,
         data.encoder,
         len(data.index),
@@ -115,10 +115,9 @@ def _looks(
     with options.bar("verifying", len(settings)) as advance:
         for setting in settings:
             hits = data.search(k, setting.policy, threads=options.cores)
-            found = _overlaps(data, {query: to_strings(one) for query, one in hits.items()}, k, options)
+            found = overlaps(answers_of(hits), data.truth(k, threads=options.cores), k)
             bound = lower_bound(found, confidence, best_share(setting.overlaps, target))
-            answers = list(hits.values())
-            looks.append(Look(setting, float(np.mean(found)), bound, mean_coverage(answers), mean_rescored(answers)))
+            looks.append(Look(setting, float(np.mean(found)), bound, mean_coverage(hits), mean_rescored(hits)))
             advance(1)
             if bound < target:
                 break
@@ -127,15 +126,8 @@ def _looks(
 
 def _tried(data: Embedded, policy: Bandit, k: int, options: Options) -> Setting:
     hits = data.search(k, policy, threads=options.cores)
-    overlaps = _overlaps(data, {query: to_strings(one) for query, one in hits.items()}, k, options)
-    answers = list(hits.values())
-    cost = mean_coverage(answers) + mean_rescored(answers) / max(1, len(data.index))
-    return Setting(policy, cost, overlaps)
-
-
-def _overlaps(data: Embedded, answers: dict[str, list[str]], k: int, options: Options) -> list[float]:
-    truth = data.truth(k, threads=options.cores)
-    return [overlap(answers[query], truth[query]) for query in truth]
+    cost = mean_coverage(hits) + mean_rescored(hits) / max(1, len(data.index))
+    return Setting(policy, cost, overlaps(answers_of(hits), data.truth(k, threads=options.cores), k))
 
 
 def _times(data: Embedded, policies: Sequence[Policy], k: int, options: Options) -> dict[Policy, float]:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from maxsieve.spec.arithmetic import F32, F64, permutation
 from maxsieve.spec.bounds import hard_bounds, hybrid_interval, paper_factor, serfling_factors
-from maxsieve.spec.certified import epsilon, error_terms, rescore_best_first
+from maxsieve.spec.certified import error_terms, rescore_best_first
 from maxsieve.spec.maxsim import cells, top_k
-from maxsieve.spec.quantiser import integer_maxima, quantise_document, quantise_query
+from maxsieve.spec.quantiser import QueryCodes, integer_maxima, quantise_document, quantise_query
 
 Guarantee = Literal["exact", "pac", "none"]
 
@@ -141,17 +141,21 @@ def reveal_proxies(Q: F32, documents: Sequence[F32]) -> RevealModel:
     ``R``.
     """
     y = quantise_query(Q)
-    terms = error_terms(y)
     docs = [quantise_document(E) for E in documents]
-    x = np.array([y.scale.astype(np.float64) * integer_maxima(y, c) for c in docs]).reshape(len(docs), len(Q))
-    nu = max((float(c.nu) for c in docs), default=0.0)
-    code_norm, eta = float(y.code_norm.max()), float(y.eta.max())
+    maxima = np.array([integer_maxima(y, c) for c in docs], np.float64).reshape(len(docs), len(Q))
+    scale, rho, nu = (np.array([float(getattr(c, name)) for c in docs]) for name in ("scale", "rho", "nu"))
+    return proxy_model(y, maxima, scale, rho, nu)
+
+
+def proxy_model(y: QueryCodes, maxima: F64, scale: F64, rho: F64, nu: F64) -> RevealModel:
+    """`reveal_proxies`, of maxima ``max_j <y_t, c_j>`` [N, T] and what is kept of each document [N] that are known."""
+    terms = error_terms(y)
     return RevealModel(
-        x=x,
-        scale=np.array([np.float64(c.scale) for c in docs]),
-        b=y.norm * nu * (1.0 + 2.0**-38),
-        eps=np.array([epsilon(terms, c) for c in docs]),
-        cell_error=np.array([float(c.rho) * code_norm + float(c.nu) * eta for c in docs]),
+        x=y.scale.astype(np.float64) * maxima,
+        scale=scale,
+        b=y.norm * nu.max(initial=0.0) * (1.0 + 2.0**-38),
+        eps=(rho * terms.on_rho + nu * terms.on_nu + terms.constant) * (1.0 + 2.0**-38),
+        cell_error=rho * float(y.code_norm.max()) + nu * float(y.eta.max()),
     )
 
 
@@ -160,19 +164,17 @@ def reveal_exact(Q: F32, documents: Sequence[F32]) -> RevealModel:
 
     What is left of ``eps_i`` is the canonical score's own rounding; a cell can pass ``|q_t| nu`` by its chain's.
     """
+    H = np.array([cells(Q, E) for E in documents], np.float32).reshape(len(documents), len(Q))
+    return exact_model(Q, H, np.array([float(quantise_document(E).nu) for E in documents]))
+
+
+def exact_model(Q: F32, H: F32, nu: F64) -> RevealModel:
+    """`reveal_exact`, of cells ``H`` [N, T] and norm bounds ``nu`` [N] that are known."""
     y = quantise_query(Q)
-    exact = y._replace(code_norm=np.zeros(len(Q)), eta=np.zeros(len(Q)))
-    terms = error_terms(exact)
-    docs = [quantise_document(E) for E in documents]
-    nu = max((float(c.nu) for c in docs), default=0.0)
-    eps = np.array([epsilon(terms, c) for c in docs])
-    return RevealModel(
-        x=np.array([cells(Q, E) for E in documents], np.float64).reshape(len(docs), len(Q)),
-        scale=np.ones(len(docs)),
-        b=y.norm * nu * (1.0 + 2.0**-38),
-        eps=eps,
-        cell_error=eps,
-    )
+    terms = error_terms(y._replace(code_norm=np.zeros(len(Q)), eta=np.zeros(len(Q))))
+    eps = (nu * terms.on_nu + terms.constant) * (1.0 + 2.0**-38)
+    b = y.norm * nu.max(initial=0.0) * (1.0 + 2.0**-38)
+    return RevealModel(H.astype(np.float64), np.ones(len(H)), b, eps, eps)
 
 
 def bandit(

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 F32 = NDArray[np.float32]
 Span = tuple[int, int]
 
+DEFAULT_ENCODER, DEFAULT_DIM = "minilm", 128
+"""What a new collection is made with, unless it is told otherwise."""
+
 SENTENCE_TRANSFORMERS = "st:"
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 

@@ -212,6 +212,20 @@ def test_the_first_queries_that_are_judged(tmp_path: Path) -> None:
         corpus.first(0)
 
 
+def test_a_part_has_the_relevant_documents_first(tmp_path: Path) -> None:
+    documents = [{"_id": one, "text": f"text {one}"} for one in "abcdef"]
+    queries = [{"_id": "f", "text": "text f"}, {"_id": "q", "text": "what?"}, {"_id": "r", "text": "who?"}]
+    corpus = read_corpus(write_corpus(tmp_path, documents, queries, "f\te\t1\nf\td\t0\nq\tc\t2\nr\tb\t1\n"))
+    some = corpus.part(documents=3, queries=2)
+    assert list(some.documents) == ["a", "c", "e"]
+    assert (list(some.queries), some.judgements) == (["f", "q"], {"f": {"e": 1}, "q": {"c": 2}})
+    assert (some.exclusions, corpus.exclusions) == ({"f": []}, {"f": ["f"]})
+    assert corpus.part(queries=1).documents == corpus.documents
+    assert corpus.part(documents=6) == corpus.part() == corpus
+    with pytest.raises(ValueError, match=r"3 queries of .* have 3 relevant documents, which don't fit into 2"):
+        corpus.part(documents=2)
+
+
 @pytest.mark.parametrize(
     ("name", "documents", "queries", "excluded"), [("scifact", 5183, 300, 0), ("arguana", 8784, 1401, 1401)]
 )

@@ -6,28 +6,28 @@ import numpy as np
 import pytest
 
 from maxsieve import _core
+from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.experiment import Options
 from maxsieve.lab.experiments.calibration import (
-    EXPERIMENT,
     QUICK_DELTAS,
     QUICK_MATRICES,
     QUICK_SEEDS,
     RULES,
     K,
     Tally,
+    calibration,
     certificates,
     real_models,
     sampled,
 )
-from maxsieve.lab.made_cells import KINDS, RIVALS, ROWS, Kind, made_models, rare_large_cells, rare_small_cells
 from maxsieve.lab.results import Cell, Result
-from maxsieve.lab.source import Source
+from maxsieve.lab.synthetic_cells import KINDS, RIVALS, ROWS, Kind, rare_large_cells, rare_small_cells, synthetic_models
 from maxsieve.spec import bandit, reveal_exact, sieve, top_k
 
 
 @pytest.fixture(scope="module")
-def result(tiny_source: Source) -> Result:
-    return EXPERIMENT.run(tiny_source, Options(quick=True))
+def result(tiny_dataset: Dataset) -> Result:
+    return calibration(tiny_dataset, Options(quick=True))
 
 
 def rates(result: Result, cells: str, rule: str) -> list[Cell]:
@@ -35,9 +35,9 @@ def rates(result: Result, cells: str, rule: str) -> list[Cell]:
     return row[3 : 3 + len(QUICK_DELTAS)]
 
 
-def test_models_are_the_specifications(tiny_source: Source) -> None:
+def test_models_are_the_specifications(tiny_dataset: Dataset) -> None:
     """Of exact cells of the candidates; the first query has an exclusion."""
-    data = sampled(tiny_source.embedded().first(3), 25)
+    data = sampled(tiny_dataset.embedded().first(3), 25)
     ids = [str(one) for one in data.index.ids]
     for (query, rows), (model, scores) in zip(data.queries.items(), real_models(data, Options()), strict=True):
         documents = [data.vectors(one) for one in ids if one not in data.exclusions.get(query, [])]
@@ -49,8 +49,8 @@ def test_models_are_the_specifications(tiny_source: Source) -> None:
         assert scores[answer.positions].tolist() == answer.scores.tolist()
 
 
-def test_a_sample_has_no_empty_document_and_keeps_the_order(tiny_source: Source) -> None:
-    data = tiny_source.embedded()
+def test_a_sample_has_no_empty_document_and_keeps_the_order(tiny_dataset: Dataset) -> None:
+    data = tiny_dataset.embedded()
     everything = sampled(data, 1000)
     assert everything.index.ids == data.index.ids[:-1]
     few = sampled(data, 20)
@@ -60,14 +60,14 @@ def test_a_sample_has_no_empty_document_and_keeps_the_order(tiny_source: Source)
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_made_up_cells_lie_in_their_support(kind: Kind) -> None:
-    for model, scores in made_models(kind, 5):
+    for model, scores in synthetic_models(kind, 5):
         assert (np.abs(model.x) <= model.b).all()
         assert len(set(top_k(scores, ROWS))) == ROWS
 
 
 @pytest.mark.parametrize("kind", [rare_large_cells, rare_small_cells])
 def test_in_the_adversarial_kinds_the_first_rows_are_best_and_rivals_next(kind: Kind) -> None:
-    for _, scores in made_models(kind, 20):
+    for _, scores in synthetic_models(kind, 20):
         assert set(top_k(scores, K)) == set(range(K))
         assert set(top_k(scores, K + RIVALS)) == set(range(K + RIVALS))
 
@@ -98,13 +98,13 @@ def test_runs_are_counted(result: Result) -> None:
     assert {row[2] for row in made.rows} == {QUICK_MATRICES}
 
 
-def test_certificates_hold(tiny_source: Source) -> None:
-    rows = certificates(tiny_source.embedded(), Options()).rows
+def test_certificates_hold(tiny_dataset: Dataset) -> None:
+    rows = certificates(tiny_dataset.embedded(), Options()).rows
     assert [row[2] for row in rows] == [8, 8, 8 * 149]
     assert [row[3] for row in rows] == [0, 0, 0]
 
 
-def test_a_broken_bound_is_counted(tiny_source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_bound_is_counted(tiny_dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     true = _core.bounds
 
     def too_narrow(*given: object) -> tuple[np.ndarray, np.ndarray]:
@@ -113,7 +113,7 @@ def test_a_broken_bound_is_counted(tiny_source: Source, monkeypatch: pytest.Monk
         return lower, upper
 
     monkeypatch.setattr(_core, "bounds", too_narrow)
-    assert certificates(tiny_source.embedded(), Options()).rows[-1][3] == 8
+    assert certificates(tiny_dataset.embedded(), Options()).rows[-1][3] == 8
 
 
 def test_intervals_are_wilsons() -> None:

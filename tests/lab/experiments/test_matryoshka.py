@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
+from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments.matryoshka import EXPERIMENT, truncated
-from maxsieve.lab.source import Source
+from maxsieve.lab.experiments.matryoshka import matryoshka, truncated
 
 
 def test_truncated_rows_are_the_first_numbers_at_unit_length() -> None:
@@ -21,9 +21,9 @@ def test_truncated_rows_are_the_first_numbers_at_unit_length() -> None:
     np.testing.assert_allclose(short * np.linalg.norm(rows[:, :3], axis=1, keepdims=True), rows[:, :3], rtol=1e-5)
 
 
-def test_figures_are_those_of_an_index_of_truncated_vectors(tiny_source: Source) -> None:
-    data = tiny_source.embedded()
-    result = EXPERIMENT.run(tiny_source, Options())
+def test_figures_are_those_of_an_index_of_truncated_vectors(tiny_dataset: Dataset) -> None:
+    data = tiny_dataset.embedded()
+    result = matryoshka(tiny_dataset, Options())
     whole, half = result.tables[0].rows
     assert (whole[0], half[0]) == (24, 12)
     assert whole[-1] == 1.0
@@ -42,18 +42,18 @@ def test_figures_are_those_of_an_index_of_truncated_vectors(tiny_source: Source)
     assert half[-1] == pytest.approx(np.mean(kept))
 
 
-def test_retention_is_bandits_ndcg_over_exhaustive_scorings(tiny_source: Source) -> None:
-    for row in EXPERIMENT.run(tiny_source, Options()).tables[0].rows:
+def test_retention_is_bandits_ndcg_over_exhaustive_scorings(tiny_dataset: Dataset) -> None:
+    for row in matryoshka(tiny_dataset, Options()).tables[0].rows:
         assert row[6] == pytest.approx(row[4] / row[7])
         assert 0 < row[7] <= row[8] <= 1
 
 
-def test_without_judgements_there_is_no_ndcg(tiny_source: Source) -> None:
-    bare = replace(tiny_source, _made={tiny_source.dim: replace(tiny_source.embedded(), judgements={})})
-    for row in EXPERIMENT.run(bare, Options(quick=True)).tables[0].rows:
+def test_without_judgements_there_is_no_ndcg(tiny_dataset: Dataset) -> None:
+    bare = replace(tiny_dataset, _made={tiny_dataset.dim: replace(tiny_dataset.embedded(), judgements={})})
+    for row in matryoshka(bare, Options(quick=True)).tables[0].rows:
         assert row[4:9] == [None] * 5
         assert 0 < row[2] <= 1
 
 
-def test_only_so_many_queries(tiny_source: Source) -> None:
-    assert "3 queries" in EXPERIMENT.run(tiny_source, Options(queries=3)).summary
+def test_only_so_many_queries(tiny_dataset: Dataset) -> None:
+    assert "3 queries" in matryoshka(tiny_dataset, Options(queries=3)).summary

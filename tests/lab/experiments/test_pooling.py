@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
+from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments.pooling import EXPERIMENT, FACTORS, pooled_corpus
+from maxsieve.lab.experiments.pooling import FACTORS, pooled_corpus, pooling
 from maxsieve.lab.results import Result
-from maxsieve.lab.source import Source
 from maxsieve.pooling import merges
 
 
 @pytest.fixture(scope="module")
-def result(tiny_source: Source) -> Result:
-    return EXPERIMENT.run(tiny_source, Options())
+def result(tiny_dataset: Dataset) -> Result:
+    return pooling(tiny_dataset, Options())
 
 
 @pytest.mark.parametrize("factor", [1, *FACTORS])
-def test_every_document_is_pooled_as_by_pool(tiny_source: Source, factor: int) -> None:
-    data = tiny_source.embedded()
+def test_every_document_is_pooled_as_by_pool(tiny_dataset: Dataset, factor: int) -> None:
+    data = tiny_dataset.embedded()
     trees = {str(one): merges(data.vectors(str(one))) for one in data.index.ids}
     pooled = pooled_corpus(data, trees, factor)
     assert pooled.index.ids == data.index.ids
@@ -38,9 +38,9 @@ def test_unpooled_documents_lose_by_elimination_alone(result: Result) -> None:
 def test_the_two_losses_add_up(result: Result) -> None:
     methods, losses = result.tables
     assert [row[0] for row in losses.rows] == ["unpooled", "Ward 2x", "Ward 4x", "Ward 8x"]
-    for place, (_, pooling, _, elimination, _, altogether) in enumerate(losses.rows):
-        assert pooling + elimination == pytest.approx(altogether)
-        assert 100 * (1 - methods.rows[2 * place][3]) == pytest.approx(pooling)
+    for place, (_, by_pooling, _, elimination, _, altogether) in enumerate(losses.rows):
+        assert by_pooling + elimination == pytest.approx(altogether)
+        assert 100 * (1 - methods.rows[2 * place][3]) == pytest.approx(by_pooling)
         assert 100 * (1 - methods.rows[2 * place + 1][3]) == pytest.approx(altogether)
 
 
@@ -53,8 +53,8 @@ def test_pooling_costs_tokens_and_overlap(result: Result) -> None:
     assert all(row[4] > 0 for row in result.tables[0].rows)
 
 
-def test_fidelity_is_overlap_on_the_pooled_corpus(tiny_source: Source, result: Result) -> None:
-    data = tiny_source.embedded()
+def test_fidelity_is_overlap_on_the_pooled_corpus(tiny_dataset: Dataset, result: Result) -> None:
+    data = tiny_dataset.embedded()
     ids = [str(one) for one in data.index.ids]
     index = ms.Index.build([ms.pool(data.vectors(one), 4) for one in ids], ids)
     shares, ends = [], []
@@ -67,5 +67,5 @@ def test_fidelity_is_overlap_on_the_pooled_corpus(tiny_source: Source, result: R
     assert result.tables[0].rows[5][3] == pytest.approx(np.mean(ends))
 
 
-def test_quick(tiny_source: Source) -> None:
-    assert len(EXPERIMENT.run(tiny_source, Options(quick=True)).tables[1].rows) == 3
+def test_quick(tiny_dataset: Dataset) -> None:
+    assert len(pooling(tiny_dataset, Options(quick=True)).tables[1].rows) == 3

@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maxsieve as ms
+from maxsieve.lab.codes import ABSMAX, PER_CORPUS, PER_DOCUMENT, corpus_percentile, limits, quantise_corpus
+from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments.quantisers import ALPHA, EXPERIMENT, KS, candidate_scores, models, outcome, rescored
-from maxsieve.lab.quantised import ABSMAX, PER_CORPUS, PER_DOCUMENT, corpus_percentile, documents, limits, quantised
-from maxsieve.lab.source import Source
+from maxsieve.lab.experiments.quantisers import ALPHA, KS, candidate_scores, models, outcome, quantisers, rescored
 from maxsieve.spec import proxies_and_errors, quantise_document, reveal_proxies
 
 
-def test_absmax_codes_are_the_specifications(tiny_source: Source) -> None:
-    data = tiny_source.embedded()
-    ours = quantised(data, limits(data)[ABSMAX])
-    each = [quantise_document(rows) for rows in documents(data)]
+def test_absmax_codes_are_the_specifications(tiny_dataset: Dataset) -> None:
+    data = tiny_dataset.embedded()
+    ours = quantise_corpus(data, limits(data)[ABSMAX])
+    each = [quantise_document(rows) for rows in data.documents()]
     assert (ours.codes == np.concatenate([one.codes for one in each])).all()
     assert ours.scale.tolist() == [float(one.scale) for one in each]
     assert ours.rho.tolist() == [float(one.rho) for one in each]
@@ -26,11 +26,11 @@ def test_absmax_codes_are_the_specifications(tiny_source: Source) -> None:
     assert ours.clipped == 0
 
 
-def test_models_are_the_specifications(tiny_source: Source) -> None:
+def test_models_are_the_specifications(tiny_dataset: Dataset) -> None:
     """Of the candidates; the first query has an exclusion."""
-    data = tiny_source.embedded().first(3)
+    data = tiny_dataset.embedded().first(3)
     ids = [str(one) for one in data.index.ids[:-1]]
-    for query, model, proxies in models(data, quantised(data, limits(data)[ABSMAX])):
+    for query, model, proxies in models(data, quantise_corpus(data, limits(data)[ABSMAX])):
         kept = [data.vectors(one) for one in ids if one not in data.exclusions.get(query, [])]
         for ours, theirs in zip(model, reveal_proxies(data.queries[query], kept), strict=True):
             np.testing.assert_array_equal(ours, theirs)
@@ -40,13 +40,13 @@ def test_models_are_the_specifications(tiny_source: Source) -> None:
 
 
 @pytest.mark.parametrize("k", KS)
-def test_the_simulation_of_absmax_is_the_engine(tiny_source: Source, k: int) -> None:
+def test_the_simulation_of_absmax_is_the_engine(tiny_dataset: Dataset, k: int) -> None:
     """Coverage, survivors, rescored documents and answers, query by query; the first query has an exclusion."""
-    data = tiny_source.embedded()
+    data = tiny_dataset.embedded()
     truth = data.truth(k)
     bandit, certified = data.search(k, ms.Bandit(ALPHA)), data.search(k, ms.Certified())
     seen = []
-    for query, model, proxies in models(data, quantised(data, limits(data)[ABSMAX])):
+    for query, model, proxies in models(data, quantise_corpus(data, limits(data)[ABSMAX])):
         found = outcome(model, proxies, candidate_scores(data, query, 1), k)
         assert found.coverage == bandit[query].report.coverage
         assert found.survivors == bandit[query].report.rescored
@@ -56,20 +56,20 @@ def test_the_simulation_of_absmax_is_the_engine(tiny_source: Source, k: int) -> 
     assert seen == list(data.queries)
 
 
-def test_products_of_codes_are_exact(tiny_source: Source) -> None:
-    data = tiny_source.embedded()
-    corpus = quantised(data, limits(data)[PER_CORPUS])
+def test_products_of_codes_are_exact(tiny_dataset: Dataset) -> None:
+    data = tiny_dataset.embedded()
+    corpus = quantise_corpus(data, limits(data)[PER_CORPUS])
     tokens = np.random.default_rng(0).integers(-127, 128, (7, data.index.dim), np.int8)
     products = corpus.codes.astype(np.int64) @ tokens.astype(np.int64).T
     assert (corpus.maxima(tokens) == np.maximum.reduceat(products, corpus.offsets, axis=0)).all()
 
 
-def test_clipping_clips_what_lies_beyond_the_percentile(tiny_source: Source) -> None:
-    data = tiny_source.embedded()
-    values = np.abs(np.concatenate(list(documents(data))))
+def test_clipping_clips_what_lies_beyond_the_percentile(tiny_dataset: Dataset) -> None:
+    data = tiny_dataset.embedded()
+    values = np.abs(np.concatenate(list(data.documents())))
     smallest = float(np.percentile(values, 99.9, method="inverted_cdf"))
     assert corpus_percentile(data) == pytest.approx(smallest, abs=float(values.max()) / 32768)
-    by_corpus, by_document = (quantised(data, limits(data)[name]) for name in (PER_CORPUS, PER_DOCUMENT))
+    by_corpus, by_document = (quantise_corpus(data, limits(data)[name]) for name in (PER_CORPUS, PER_DOCUMENT))
     assert by_corpus.clipped == pytest.approx(0.001, abs=1e-4)
     assert 0 < by_document.clipped < 0.01
     assert len(set(by_corpus.scale.tolist())) == 1
@@ -87,8 +87,8 @@ def test_rescored_counts_one_at_a_time(pairs: list[tuple[int, int]], k: int) -> 
     assert rescored(upper, scores, k) == len(done)
 
 
-def test_the_experiment(tiny_source: Source) -> None:
-    result = EXPERIMENT.run(tiny_source, Options())
+def test_the_experiment(tiny_dataset: Dataset) -> None:
+    result = quantisers(tiny_dataset, Options())
     policies, codes = result.tables
     assert [(row[0], row[1]) for row in policies.rows] == [
         (k, name) for k in KS for name in (ABSMAX, PER_DOCUMENT, PER_CORPUS)
@@ -100,7 +100,7 @@ def test_the_experiment(tiny_source: Source) -> None:
     assert len(result.remarks) == len(KS)
 
 
-def test_vectors_of_too_many_dimensions(tiny_source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_of_too_many_dimensions(tiny_dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maxsieve.lab.experiments.quantisers.LARGEST_DIM", 23)
     with pytest.raises(ValueError, match="up to 23 dimensions, not 24"):
-        EXPERIMENT.run(tiny_source, Options())
+        quantisers(tiny_dataset, Options())

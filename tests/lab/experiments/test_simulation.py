@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from lab.experiments.test_sweeps import rows_of
+from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments import simulation
-from maxsieve.lab.metrics.fidelity import overlap
-from maxsieve.lab.source import Source
+from maxsieve.lab.experiments.simulation import simulation
+from maxsieve.lab.metrics.quality import overlap
 from maxsieve.spec import bandit
 
 
-def test_it_agrees_with_the_specification(tiny_source: Source) -> None:
-    [table] = simulation.run(tiny_source, Options()).tables
-    data = tiny_source.embedded()
+def test_it_agrees_with_the_specification(tiny_dataset: Dataset) -> None:
+    [table] = simulation(tiny_dataset, Options()).tables
+    data = tiny_dataset.embedded()
     ids = [str(one) for one in data.index.ids]
     documents = [data.vectors(one) for one in ids]
     for row in rows_of(table)[:3]:

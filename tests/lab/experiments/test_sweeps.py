@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
+from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments import effectiveness, efficiency, pareto
-from maxsieve.lab.metrics.fidelity import overlap
-from maxsieve.lab.metrics.quality import quality, ranked
-from maxsieve.lab.source import Source
+from maxsieve.lab.experiments.coverage import at_coverage, effectiveness, efficiency
+from maxsieve.lab.experiments.pareto import pareto
+from maxsieve.lab.metrics.quality import overlap, quality, ranked
+from maxsieve.lab.paper import BALL_CARVING, BANDIT, DOC_UNIFORM
 from maxsieve.lab.sweep import (
     ALPHAS,
-    BALL_CARVING,
-    BANDIT,
-    DOC_UNIFORM,
     GAMMAS,
     QUICK_ALPHAS,
     TAUS,
@@ -32,8 +30,8 @@ def rows_of(table: object) -> list[dict[str, object]]:
     return [dict(zip(names, row, strict=True)) for row in table.rows]
 
 
-def test_exhaustive_settings_recover_the_truth(tiny_source: Source) -> None:
-    data = tiny_source.embedded()
+def test_exhaustive_settings_recover_the_truth(tiny_dataset: Dataset) -> None:
+    data = tiny_dataset.embedded()
     truth = data.truth(10)
     for points in baseline_points(data, 10, QUICK).values():
         assert points[-1].knob == 1.0
@@ -42,8 +40,8 @@ def test_exhaustive_settings_recover_the_truth(tiny_source: Source) -> None:
     assert {len(GAMMAS), len(TAUS), len(ALPHAS)} == {14, 7, 9}
 
 
-def test_no_method_finds_what_is_excluded(tiny_source: Source) -> None:
-    data = tiny_source.embedded()
+def test_no_method_finds_what_is_excluded(tiny_dataset: Dataset) -> None:
+    data = tiny_dataset.embedded()
     [(query, [own])] = data.exclusions.items()
     allowed = data.index.search(data.queries[query], 1).ids
     assert allowed == [own]
@@ -52,9 +50,9 @@ def test_no_method_finds_what_is_excluded(tiny_source: Source) -> None:
     assert own not in data.truth(10)[query]
 
 
-def test_pareto_says_what_the_index_says(tiny_source: Source) -> None:
-    result = pareto.run(tiny_source, QUICK)
-    data = tiny_source.embedded()
+def test_pareto_says_what_the_index_says(tiny_dataset: Dataset) -> None:
+    result = pareto(tiny_dataset, QUICK)
+    data = tiny_dataset.embedded()
     truth = data.truth(5)
     rows = {(row["method"], row["knob"]): row for row in rows_of(result.tables[0])}
     for alpha in QUICK_ALPHAS:
@@ -71,9 +69,9 @@ def test_pareto_says_what_the_index_says(tiny_source: Source) -> None:
     assert all(series.x == sorted(series.x) for series in chart.series)
 
 
-def test_efficiency_names_the_least_coverage_that_suffices(tiny_source: Source) -> None:
-    result = efficiency.run(tiny_source, QUICK)
-    data = tiny_source.embedded()
+def test_efficiency_names_the_least_coverage_that_suffices(tiny_dataset: Dataset) -> None:
+    result = efficiency(tiny_dataset, QUICK)
+    data = tiny_dataset.embedded()
     truth = data.truth(50)
     points = bandit_points(data, 5, QUICK)
     good = [point.coverage for point in points if np.mean(point.overlaps(truth, 5)) >= 0.95]
@@ -87,9 +85,9 @@ def test_efficiency_names_the_least_coverage_that_suffices(tiny_source: Source) 
             assert row["for 90%"] <= row["for 95%"] <= 1.0
 
 
-def test_effectiveness_is_measured_by_the_judgements(tiny_source: Source) -> None:
-    result = effectiveness.run(tiny_source, QUICK)
-    data = tiny_source.embedded()
+def test_effectiveness_is_measured_by_the_judgements(tiny_dataset: Dataset) -> None:
+    result = effectiveness(tiny_dataset, QUICK)
+    data = tiny_dataset.embedded()
     for k, table in zip((1, 5), result.tables, strict=True):
         full, *others = rows_of(table)
         run = {query: ranked(found) for query, found in data.truth(k).items()}
@@ -99,16 +97,16 @@ def test_effectiveness_is_measured_by_the_judgements(tiny_source: Source) -> Non
         assert len(others) == 6
 
 
-def test_effectiveness_needs_judgements(tiny_source: Source) -> None:
+def test_effectiveness_needs_judgements(tiny_dataset: Dataset) -> None:
     from dataclasses import replace
 
-    bare = replace(tiny_source, _made={0: replace(tiny_source.embedded(), judgements={})})
+    bare = replace(tiny_dataset, _made={0: replace(tiny_dataset.embedded(), judgements={})})
     with pytest.raises(ValueError, match="needs judgements"):
-        effectiveness.run(bare, QUICK)
+        effectiveness(bare, QUICK)
 
 
 def test_a_coverage_is_filled_by_the_most_careful_setting() -> None:
     points = [Point(BANDIT, knob, {"q": coverage}, {}) for knob, coverage in ((0.1, 0.21), (0.2, 0.24), (0.3, 0.3))]
-    assert effectiveness.at_coverage(points, 0.2).knob == 0.2
-    assert effectiveness.at_coverage(points, 0.4).knob == 0.3
-    assert effectiveness.at_coverage(points, 0.1).knob == 0.1
+    assert at_coverage(points, 0.2).knob == 0.2
+    assert at_coverage(points, 0.4).knob == 0.3
+    assert at_coverage(points, 0.1).knob == 0.1

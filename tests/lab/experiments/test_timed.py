@@ -7,17 +7,20 @@ import pytest
 
 from lab.experiments.test_sweeps import rows_of
 from maxsieve import Bandit
+from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments import alpha_guidance, block, k_sensitivity, margin, overhead, scaling, wallclock
-from maxsieve.lab.metrics.fidelity import overlap
-from maxsieve.lab.source import Source
+from maxsieve.lab.experiments.knobs import alpha_guidance, block, margin
+from maxsieve.lab.experiments.latency import k_sensitivity, overhead
+from maxsieve.lab.experiments.scaling import long_queries, scaling
+from maxsieve.lab.experiments.wallclock import wallclock
+from maxsieve.lab.metrics.quality import overlap
 from maxsieve.lab.timing import Timed, measure
 
 QUICK = Options(quick=True, queries=4, threads=2)
 
 
-def test_every_query_is_timed_in_every_way(tiny_source: Source) -> None:
-    data = tiny_source.embedded().first(3)
+def test_every_query_is_timed_in_every_way(tiny_dataset: Dataset) -> None:
+    data = tiny_dataset.embedded().first(3)
     ways = [Timed(Bandit(), 5), Timed(Bandit(), 7)]
     for way, times in measure(data, ways, Options()).items():
         assert len(times.seconds) == 3
@@ -25,8 +28,8 @@ def test_every_query_is_timed_in_every_way(tiny_source: Source) -> None:
         assert [len(hits) for hits in times.hits] == [way.k] * 3
 
 
-def test_wallclock_is_exact_where_the_policy_is(tiny_source: Source) -> None:
-    result = wallclock.run(tiny_source, QUICK)
+def test_wallclock_is_exact_where_the_policy_is(tiny_dataset: Dataset) -> None:
+    result = wallclock(tiny_dataset, QUICK)
     assert [chart.name for chart in result.charts] == ["k5", "k100"]
     for k, table in zip((5, 100), result.tables, strict=True):
         rows = {row["policy"]: row for row in rows_of(table)}
@@ -37,29 +40,29 @@ def test_wallclock_is_exact_where_the_policy_is(tiny_source: Source) -> None:
         assert bandit["of the rule"] == pytest.approx(bandit["x exhaustive"] * bandit["coverage"])
 
 
-def test_k_sensitivity_stops_at_the_corpus(tiny_source: Source) -> None:
-    [table] = k_sensitivity.run(tiny_source, QUICK).tables
+def test_k_sensitivity_stops_at_the_corpus(tiny_dataset: Dataset) -> None:
+    [table] = k_sensitivity(tiny_dataset, QUICK).tables
     rows = rows_of(table)
     assert [row["K"] for row in rows] == [5, 100]
     assert all(row["Certified rescored"] >= row["K"] for row in rows)
 
 
-def test_a_margin_is_rescored(tiny_source: Source) -> None:
-    [table] = margin.run(tiny_source, QUICK).tables
+def test_a_margin_is_rescored(tiny_dataset: Dataset) -> None:
+    [table] = margin(tiny_dataset, QUICK).tables
     rescored = [row["rescored"] for row in rows_of(table)]
     assert rescored == sorted(rescored)
     assert rescored[0] >= 5
 
 
-def test_a_block_of_the_whole_query_is_exact(tiny_source: Source) -> None:
-    [table] = block.run(tiny_source, QUICK).tables
+def test_a_block_of_the_whole_query_is_exact(tiny_dataset: Dataset) -> None:
+    [table] = block(tiny_dataset, QUICK).tables
     last = rows_of(table)[-1]
     assert (last["block"], last["coverage"], last["Ov@5"], last["rounds"]) == (32, 1.0, 1.0, 1.0)
 
 
-def test_alpha_guidance_averages_over_seeds(tiny_source: Source) -> None:
-    [table] = alpha_guidance.run(tiny_source, QUICK).tables
-    data = tiny_source.embedded().first(4)
+def test_alpha_guidance_averages_over_seeds(tiny_dataset: Dataset) -> None:
+    [table] = alpha_guidance(tiny_dataset, QUICK).tables
+    data = tiny_dataset.embedded().first(4)
     truth = data.truth(5)
     found = []
     for seed in range(2):
@@ -69,15 +72,15 @@ def test_alpha_guidance_averages_over_seeds(tiny_source: Source) -> None:
     assert table.rows[1][5] == pytest.approx(np.mean(found))
 
 
-def test_overhead_accounts_for_the_whole_call(tiny_source: Source) -> None:
-    [table] = overhead.run(tiny_source, QUICK).tables
+def test_overhead_accounts_for_the_whole_call(tiny_dataset: Dataset) -> None:
+    [table] = overhead(tiny_dataset, QUICK).tables
     for row in rows_of(table):
         assert row["kernel"] + row["the rest"] == pytest.approx(1.0)
         assert 0 < row["kernel, ms"] < row["whole call, ms"]
 
 
-def test_scaling_covers_every_axis(tiny_source: Source) -> None:
-    result = scaling.run(tiny_source, QUICK)
+def test_scaling_covers_every_axis(tiny_dataset: Dataset) -> None:
+    result = scaling(tiny_dataset, QUICK)
     rows = rows_of(result.tables[0])
     axes = dict.fromkeys(row["axis"] for row in rows)
     assert list(axes) == ["documents", "tokens of the longest document", "query tokens", "K", "dimensions", "threads"]
@@ -86,11 +89,11 @@ def test_scaling_covers_every_axis(tiny_source: Source) -> None:
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[-1]
     tokens = [row["tokens"] for row in rows if row["axis"] == "tokens of the longest document"]
-    assert tokens[-1] == tiny_source.embedded().index.tokens > tokens[0]
+    assert tokens[-1] == tiny_dataset.embedded().index.tokens > tokens[0]
 
 
-def test_long_queries_have_the_length_asked_for(tiny_source: Source) -> None:
-    data = tiny_source.embedded()
+def test_long_queries_have_the_length_asked_for(tiny_dataset: Dataset) -> None:
+    data = tiny_dataset.embedded()
     for tokens in (3, 12, 500):
-        made = scaling._long_queries(data, tokens)
+        made = long_queries(data, tokens)
         assert {rows.shape for rows in made.values()} == {(tokens, data.index.dim)}

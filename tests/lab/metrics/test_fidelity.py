@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxsieve.lab.metrics.fidelity import overlap, same_set
+from maxsieve.lab.metrics.quality import overlap, overlaps
 
 RANKING = st.lists(st.sampled_from("abcdef"), unique=True)
 
@@ -17,13 +17,14 @@ def test_overlap_counts_what_was_found(found: list[str], truth: list[str]) -> No
     assert overlap(found, truth) == expected
 
 
-@given(found=RANKING, truth=RANKING)
-def test_the_same_set_is_full_overlap_with_nothing_more(found: list[str], truth: list[str]) -> None:
-    assert same_set(found, truth) == (sorted(found) == sorted(truth))
-    assert same_set(found, truth) == (overlap(found, truth) == 1 == overlap(truth, found))
-
-
 def test_order_does_not_count() -> None:
     assert overlap(["c", "a"], ["a", "b"]) == pytest.approx(0.5)
-    assert same_set(["b", "a"], ["a", "b"])
-    assert not same_set(["a", "b", "c"], ["a", "b"])
+    assert overlap(["b", "a"], ["a", "b"]) == 1
+
+
+def test_overlaps_are_of_the_first_k_of_both() -> None:
+    truth = {"q": ["a", "b", "c"], "r": ["d", "e", "f"]}
+    answers = {"r": ["e", "d", "x"], "q": ["c", "a", "b"], "other": []}
+    assert overlaps(answers, truth, 1) == [0, 0]
+    assert overlaps(answers, truth, 2) == [0.5, 1]
+    assert overlaps(answers, truth, 3) == pytest.approx([1, 2 / 3])

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxsieve.lab.metrics.trec import read_qrels, read_run, write_qrels, write_run
+from maxsieve.lab.corpora.judgements import read_qrels, write_qrels
+from maxsieve.text.trec import read_run, write_run
 
 WHITE = "".join(letter for letter in map(chr, range(0x3001)) if letter.isspace())
 LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters=WHITE)

@@ -1,5 +1,74 @@
 """`maxsieve lab`: the paper's experiments on any corpus, a report of many, and the choice of a knob."""
 
-from maxsieve.cli.lab.command import register
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+
+import typer
+
+from maxsieve.cli.console import emit, shows_progress
+from maxsieve.cli.lab import report, tune
+from maxsieve.cli.lab.options import DEFAULT_OUT, CorpusNames, Out, Settings, require_extra, with_settings
+from maxsieve.cli.lab.show import output, show_paths, show_result
+from maxsieve.cli.options import AsJson, Progress
+from maxsieve.lab.experiments import SUMMARIES
 
 __all__ = ["register"]
+
+HELP = "Run the Col-Bandit paper's experiments on a corpus, and choose a knob."
+
+
+def register(app: typer.Typer) -> None:
+    """Puts the commands into the tree."""
+    group = typer.Typer(invoke_without_command=True, help=HELP)
+    group.callback(epilog="Example:  maxsieve lab list")(_overview)
+    for name, summary in SUMMARIES.items():
+        example = f"Example:  maxsieve lab {name} --corpus path/to/scifact --quick"
+        group.command(name, help=summary, epilog=example)(with_settings(_experiment(name)))
+    report.register(group)
+    tune.register(group)
+    group.command("list", epilog="Example:  maxsieve lab list")(list_)
+    app.add_typer(group, name="lab")
+
+
+def _overview(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        require_extra()
+        print(context.get_help())
+
+
+def _experiment(name: str) -> Callable[..., None]:
+    def command(
+        corpus: CorpusNames,
+        settings: Settings,
+        out: Out = DEFAULT_OUT,
+        progress: Progress = None,
+        as_json: AsJson = False,
+    ) -> None:
+        shown = shows_progress(progress)
+        datasets = settings.datasets(corpus, progress=shown)
+        from maxsieve.lab.results import save
+        from maxsieve.lab.running import run
+
+        console = output()
+        for dataset in datasets:
+            result = run(name, dataset, settings.options(progress=shown))
+            paths = save(result, out)
+            if as_json:
+                emit({**asdict(result), "files": [str(path) for path in paths]})
+            else:
+                show_result(console, result)
+                show_paths(console, paths)
+
+    return command
+
+
+def list_(as_json: AsJson = False) -> None:
+    """List the experiments."""
+    width = max(map(len, SUMMARIES))
+    for name, summary in SUMMARIES.items():
+        if as_json:
+            emit({"name": name, "summary": summary})
+        else:
+            print(f"{name:<{width}}  {summary}")

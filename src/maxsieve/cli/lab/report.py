@@ -11,27 +11,16 @@ import typer
 
 from maxsieve.cli.console import emit, say, shows_progress
 from maxsieve.cli.failures import sentence
-from maxsieve.cli.lab.options import (
-    DEFAULT_DIM,
-    DEFAULT_ENCODER,
-    DEFAULT_OUT,
-    CorpusNames,
-    Dim,
-    Encoder,
-    Out,
-    Queries,
-    Quick,
-)
-from maxsieve.cli.lab.running import reusable, run
-from maxsieve.cli.lab.sources import open_sources
-from maxsieve.cli.options import AsJson, Progress, Threads
+from maxsieve.cli.lab.options import DEFAULT_OUT, CorpusNames, Out, Settings, with_settings
+from maxsieve.cli.options import AsJson, Progress
+from maxsieve.common.files import replacing
 from maxsieve.errors import MaxsieveError
 from maxsieve.lab.experiments import SUMMARIES
 
 if TYPE_CHECKING:
+    from maxsieve.lab.dataset import Dataset
     from maxsieve.lab.experiment import Options
     from maxsieve.lab.results import Result
-    from maxsieve.lab.source import Source
 
 
 class Entry(NamedTuple):
@@ -47,7 +36,7 @@ class Entry(NamedTuple):
 
 def register(group: typer.Typer) -> None:
     """Puts the commands into the group."""
-    group.command(epilog="Example:  maxsieve lab report --corpus path/to/scifact --only margin")(report)
+    group.command(epilog="Example:  maxsieve lab report --corpus path/to/scifact --only margin")(with_settings(report))
     group.command(epilog="Example:  maxsieve lab page lab-results")(page)
 
 
@@ -61,11 +50,8 @@ def report(
         list[str] | None,
         typer.Option(metavar="EXPERIMENT", help="Not this one; repeat it for more.", show_default=False),
     ] = None,
-    encoder: Encoder = DEFAULT_ENCODER,
-    dim: Dim = DEFAULT_DIM,
-    queries: Queries = None,
-    threads: Threads = None,
-    quick: Quick = False,
+    *,
+    settings: Settings,
     again: Annotated[bool, typer.Option("--again", help="Run also what is there already.")] = False,
     out: Out = DEFAULT_OUT,
     progress: Progress = None,
@@ -76,15 +62,12 @@ def report(
     Results are written as they come. The same command again goes on after an interruption: results that are there, of
     the same corpus with the same settings, are kept. An experiment that fails is named and left out.
     """
-    from maxsieve.lab.experiment import Options
-
     names = chosen(only, skip)
     shown = shows_progress(progress)
-    sources = open_sources(corpus, encoder, dim, progress=shown)
-    options = Options(queries, threads, quick, shown)
+    datasets = settings.datasets(corpus, progress=shown)
     entries = []
     try:
-        for entry in _entries(names, sources, options, out, again=again):
+        for entry in _entries(names, datasets, settings.options(progress=shown), out, again=again):
             entries.append(entry)
             _tell(entry, as_json=as_json)
     except KeyboardInterrupt:
@@ -124,24 +107,24 @@ def chosen(only: Sequence[str] | None, skip: Sequence[str] | None) -> list[str]:
 
 
 def _entries(
-    names: Sequence[str], sources: Sequence[Source], options: Options, folder: Path, *, again: bool
+    names: Sequence[str], datasets: Sequence[Dataset], options: Options, folder: Path, *, again: bool
 ) -> Iterator[Entry]:
     from maxsieve.lab.results import save
+    from maxsieve.lab.running import reusable, run
 
-    for source in sources:
+    for dataset in datasets:
         for name in names:
-            known = None if again else reusable(name, source, options, folder)
-            if known is not None:
-                yield Entry(name, source.name, known, True, 0.0)
-                continue
             started = perf_counter()
-            result, failure = None, None
+            known, result, failure = None, None, None
             try:
-                result = run(name, source, options)
-                save(result, folder)
+                known = None if again else reusable(name, dataset, options, folder)
+                if known is None:
+                    result = run(name, dataset, options)
+                    save(result, folder)
             except Exception as problem:  # a night's work is not lost for one experiment that a corpus doesn't suit
                 failure = sentence(problem)
-            yield Entry(name, source.name, result, False, perf_counter() - started, failure)
+            seconds = 0.0 if known else perf_counter() - started
+            yield Entry(name, dataset.name, known or result, known is not None, seconds, failure)
 
 
 def _tell(entry: Entry, *, as_json: bool) -> None:
@@ -159,8 +142,9 @@ def _write_pages(results: Sequence[Result], folder: Path, *, as_json: bool) -> N
 
     paths = [folder / "index.html", folder / "results.md"]
     folder.mkdir(parents=True, exist_ok=True)
-    paths[0].write_text(html_page(results), encoding="utf-8")
-    paths[1].write_text(markdown_page(results), encoding="utf-8")
+    for path, page in zip(paths, (html_page(results), markdown_page(results)), strict=True):
+        with replacing(path) as file:
+            file.write(page.encode())
     if as_json:
         emit({"pages": [str(path) for path in paths], "results": len(results)})
     else:

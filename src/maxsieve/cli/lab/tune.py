@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxsieve.cli.console import emit, shows_progress
-from maxsieve.cli.lab.options import DEFAULT_DIM, DEFAULT_ENCODER, CorpusNames, Dim, Encoder, Queries, Quick
+from maxsieve.cli.lab.options import CorpusNames, Settings, with_settings
 from maxsieve.cli.lab.show import output, show_result
-from maxsieve.cli.lab.sources import open_sources
-from maxsieve.cli.options import AsJson, K, Progress, Threads
+from maxsieve.cli.options import AsJson, K, Progress
 
 if TYPE_CHECKING:
-    from maxsieve.lab.tuning import Tuning
+    from maxsieve.lab.recommendation import Recommendation
 
 
 def register(group: typer.Typer) -> None:
     """Puts the command into the group."""
-    group.command(epilog="Example:  maxsieve lab tune --corpus path/to/scifact --target 0.95 -k 10")(tune)
+    group.command(epilog="Example:  maxsieve lab tune --corpus path/to/scifact --target 0.95 -k 10")(
+        with_settings(tune)
+    )
 
 
 def tune(
@@ -26,11 +27,8 @@ def tune(
     target: Annotated[float, typer.Option(help="The share of the true top K to find, on average.")] = 0.99,
     k: K = 10,
     confidence: Annotated[float, typer.Option(help="How sure that must be.")] = 0.95,
-    encoder: Encoder = DEFAULT_ENCODER,
-    dim: Dim = DEFAULT_DIM,
-    queries: Queries = None,
-    threads: Threads = None,
-    quick: Quick = False,
+    *,
+    settings: Settings,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
@@ -44,10 +42,18 @@ def tune(
         if not 0 < value < 1 and (name, value) != ("target", 1):
             raise typer.BadParameter(f"--{name} must lie between 0 and 1, not {value}")
     shown = shows_progress(progress)
-    grid = (lab.QUICK_ALPHAS, lab.QUICK_MARGINS) if quick else (lab.ALPHAS, lab.MARGINS)
-    for source in open_sources(corpus, encoder, dim, progress=shown):
+    alphas, margins = (lab.QUICK_ALPHAS, lab.QUICK_MARGINS) if settings.quick else (lab.ALPHAS, lab.MARGINS)
+    for dataset in settings.datasets(corpus, progress=shown):
         found = lab.tune(
-            source, target, k, confidence, queries, alphas=grid[0], margins=grid[1], threads=threads, progress=shown
+            dataset,
+            target,
+            k,
+            confidence,
+            settings.queries,
+            alphas=alphas,
+            margins=margins,
+            threads=settings.threads,
+            progress=shown,
         )
         if as_json:
             emit(to_plain(found))
@@ -55,7 +61,7 @@ def tune(
             show_result(output(), found.result())
 
 
-def to_plain(found: Tuning) -> dict[str, Any]:
+def to_plain(found: Recommendation) -> dict[str, Any]:
     """What becomes JSON."""
     chosen = found.chosen
     setting = chosen and {

@@ -13,10 +13,10 @@ from rich.text import Text
 
 from maxsieve.cli.console import Output, emit
 from maxsieve.cli.search.queries import Query
-from maxsieve.cli.search.trec import run_file
 from maxsieve.cli.show import show_answer, to_plain
 from maxsieve.common.printable import printable
 from maxsieve.policies import Policy
+from maxsieve.text.trec import run_file
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection, TextHits

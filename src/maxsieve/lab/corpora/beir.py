@@ -6,9 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from maxsieve.lab.corpora.corpus import Corpus
-from maxsieve.lab.corpora.digest import digest
-from maxsieve.lab.corpora.exclusions import exclude_themselves
+from maxsieve.lab.corpora.corpus import Corpus, digest, exclude_themselves
 from maxsieve.lab.corpora.judgements import keep_known, read_judgements, warn_of_unjudged
 from maxsieve.text.inputs.jsonl import to_object
 from maxsieve.text.inputs.lines import numbered

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from maxsieve.common.optional import optional
-from maxsieve.lab.corpora.corpus import Corpus
-from maxsieve.lab.corpora.exclusions import exclude_themselves
+from maxsieve.lab.corpora.corpus import Corpus, exclude_themselves
 from maxsieve.lab.corpora.judgements import Judgement, keep_known, warn_of_unjudged
 from maxsieve.text.inputs.record import Place
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve import _core
-from maxsieve.arrays import describe_invalid, to_float32
+from maxsieve.arrays import LARGEST, describe_invalid, to_float32
 from maxsieve.exchange.npz import read_npz
 from maxsieve.exchange.sidecars import beside
 from maxsieve.exchange.vectors import TokenVectors
 from maxsieve.ids import find_duplicate
-from maxsieve.lab.corpora.digest import digest
-from maxsieve.lab.corpora.judgements import keep_known, warn_of_unjudged
-from maxsieve.lab.corpora.sidecars import read_exclusions_json, read_judgements_json
+from maxsieve.lab.corpora.corpus import digest
+from maxsieve.lab.corpora.judgements import Judgement, keep_known, warn_of_unjudged
+from maxsieve.text.inputs.record import Place
 
 F32 = NDArray[np.float32]
 
@@ -67,12 +69,17 @@ def read_vectors(path: str | Path) -> ReadyVectors:
     known = set(doc_ids)
     judgements: dict[str, dict[str, int]] = {}
     if judged.is_file():
-        judgements = keep_known(read_judgements_json(judged), str(judged), known, set(query_ids), stacklevel=2)
+        judgements = keep_known(_judgements(judged), str(judged), known, set(query_ids), stacklevel=2)
         warn_of_unjudged(str(judged), query_ids, judgements, {}, stacklevel=2)
-    exclusions = read_exclusions_json(excluded, known, set(query_ids)) if excluded.is_file() else {}
-    files = [(one.name, one) for one in (path, judged, excluded) if one.is_file()]
+    exclusions = _exclusions(excluded, known, set(query_ids)) if excluded.is_file() else {}
     vectors = dict(zip(query_ids, queries, strict=True))
-    return ReadyVectors(path.stem, documents, doc_ids, vectors, judgements, digest(files), exclusions)
+    return ReadyVectors(path.stem, documents, doc_ids, vectors, judgements, digest_of_vectors(path), exclusions)
+
+
+def digest_of_vectors(path: Path) -> str:
+    """SHA-256 of the file of embeddings and of what is beside it, in hexadecimal."""
+    files = [path, *(beside(path, template) for template in (JUDGEMENTS, EXCLUSIONS))]
+    return digest((one.name, one) for one in files if one.is_file())
 
 
 def _read(path: Path, prefix: str, kind: str) -> tuple[list[str], list[F32]]:
@@ -87,9 +94,44 @@ def _read(path: Path, prefix: str, kind: str) -> tuple[list[str], list[F32]]:
         raise ValueError(f"{path}: there is no {kind} in it")
     if (repeated := find_duplicate(list(ids))) is not None:
         raise ValueError(f"{path}: the id {repeated!r} is in {names[2]} twice")
-    rows = to_float32(found.rows)
-    if (row := _core.first_invalid_row(rows)) >= 0:
-        position = int(np.searchsorted(np.cumsum(found.lengths), row, side="right"))
-        within = row - int(found.lengths[:position].sum())
-        raise ValueError(describe_invalid(rows[row], f"{path}: {kind} {ids[position]!r}, row {within}"))
-    return ids, list(TokenVectors(rows, found.lengths).documents())
+    vectors = list(TokenVectors(to_float32(found.rows), found.lengths).documents())
+    for one, rows in zip(ids, vectors, strict=True):
+        if len(wrong := np.flatnonzero(~(np.abs(rows) <= LARGEST).all(axis=1))):
+            raise ValueError(describe_invalid(rows[wrong[0]], f"{path}: {kind} {one!r}, row {wrong[0]}"))
+    return ids, vectors
+
+
+def _judgements(path: Path) -> Iterator[Judgement]:
+    """The judgements in ``{query: {document: grade}}``."""
+    for query, grades in _object(path).items():
+        if not isinstance(grades, dict):
+            raise ValueError(f"{path}: query {query!r} must have an object of documents and grades, not {grades!r}")
+        for document, grade in grades.items():
+            if type(grade) is not int:
+                where = f"query {query!r}, document {document!r}"
+                raise ValueError(f"{path}: {where}: the grade is {grade!r}; it must be a whole number")
+            yield Judgement(Place(str(path)), query, document, grade)
+
+
+def _exclusions(path: Path, documents: Collection[str], queries: Collection[str]) -> dict[str, list[str]]:
+    """The exclusions in ``{query: [document, ...]}``, all of them of known queries and documents."""
+    exclusions: dict[str, list[str]] = {}
+    for query, excluded in _object(path).items():
+        if query not in queries:
+            raise ValueError(f"{path}: there is no query {query!r}")
+        if not isinstance(excluded, list):
+            raise ValueError(f"{path}: query {query!r} must have a list of documents, not {excluded!r}")
+        if unknown := [one for one in excluded if not isinstance(one, str) or one not in documents]:
+            raise ValueError(f"{path}: query {query!r}: there is no document {unknown[0]!r}")
+        exclusions[query] = excluded
+    return exclusions
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        loaded = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as problem:
+        raise ValueError(f"{path} is no JSON: {problem}") from None
+    if not isinstance(loaded, dict):
+        raise ValueError(f"{path} must hold a JSON object with queries as names, not {type(loaded).__name__}")
+    return loaded

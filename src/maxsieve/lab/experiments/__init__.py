@@ -1,8 +1,7 @@
-"""The experiments, one file each, found by name; a file is imported when its experiment is asked for."""
+"""The experiments, found by name; a file is imported when an experiment in it is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -30,27 +29,17 @@ SUMMARIES = {
 }
 """Every experiment in the order of a report, with its summary: known without importing any, so that help is quick."""
 
-
-class Experiments(Mapping[str, "Experiment"]):
-    """The experiments by name, as a mapping that imports on access."""
-
-    def __getitem__(self, name: str) -> Experiment:
-        if name not in SUMMARIES:
-            raise KeyError(f"there is no experiment {name!r}; there are {', '.join(SUMMARIES)}")
-        experiment: Experiment = import_module(f"{__name__}.{name.replace('-', '_')}").EXPERIMENT
-        return experiment
-
-    def __contains__(self, name: object) -> bool:
-        return name in SUMMARIES
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(SUMMARIES)
-
-    def __len__(self) -> int:
-        return len(SUMMARIES)
-
-
-EXPERIMENTS = Experiments()
+FILES = {
+    "efficiency": "coverage",
+    "effectiveness": "coverage",
+    "k-sensitivity": "latency",
+    "overhead": "latency",
+    "alpha-guidance": "knobs",
+    "margin": "knobs",
+    "block": "knobs",
+    "encoders": "retrieval",
+}
+"""Where an experiment is that has no file of its own name. Its function has its name in every case."""
 
 
 def find(name: str) -> Experiment:
@@ -59,4 +48,10 @@ def find(name: str) -> Experiment:
     >>> find("pareto").name
     'pareto'
     """
-    return EXPERIMENTS[name]
+    from maxsieve.lab.experiment import Experiment
+
+    if name not in SUMMARIES:
+        raise KeyError(f"there is no experiment {name!r}; there are {', '.join(SUMMARIES)}")
+    function = name.replace("-", "_")
+    module = import_module(f"{__name__}.{FILES.get(name, function)}")
+    return Experiment(name, SUMMARIES[name], getattr(module, function))

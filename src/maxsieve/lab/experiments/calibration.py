@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from maxsieve import Certified, Exhaustive, Index
+from maxsieve import Certified, Exhaustive
+from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded, to_strings
-from maxsieve.lab.exact_cells import exact_model, norm_bounds
-from maxsieve.lab.experiment import Experiment, Options
-from maxsieve.lab.made_cells import KINDS, ROWS, TOKENS, WINNERS, made_models, row_sums
+from maxsieve.lab.experiment import Options
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.source import Source
+from maxsieve.lab.synthetic_cells import KINDS, ROWS, TOKENS, WINNERS, row_sums, synthetic_models
 from maxsieve.policies import Radius
-from maxsieve.spec import RevealModel, sieve, top_k
-
-F64 = NDArray[np.float64]
+from maxsieve.spec import RevealModel, exact_model, sieve, top_k
 
 K = WINNERS
 DELTAS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.001)
@@ -72,17 +68,18 @@ class Tally:
 Tallies = dict[tuple[Rule, float], Tally]
 
 
-def run(source: Source, options: Options) -> Result:
+def calibration(dataset: Dataset, options: Options) -> Result:
     """Miss rates on the corpus and on made-up matrices, a chart of each, and the certificates."""
-    data = source.embedded().first(options.count)
+    data = dataset.embedded().first(options.count)
     deltas = QUICK_DELTAS if options.quick else DELTAS
     seeds, matrices = (QUICK_SEEDS, QUICK_MATRICES) if options.quick else (SEEDS, MATRICES)
     sample = sampled(data, DOCUMENTS)
-    real = {data.name: _tallies(real_models(sample, options), deltas, seeds, len(data.queries), options)}
-    made = {
-        kind.__name__.replace("_", " "): _tallies(made_models(kind, matrices), deltas, 1, matrices, options)
+    on_corpus = _tallies(real_models(sample, options), deltas, seeds, len(data.queries), options)
+    synthetic = {
+        kind.__name__.replace("_", " "): _tallies(synthetic_models(kind, matrices), deltas, 1, matrices, options)
         for kind in KINDS
     }
+    on_synthetic = {kind: (tallies, RULES[0]) for kind, tallies in synthetic.items()}
     checks = certificates(data, options)
     return Result(
         "calibration",
@@ -91,41 +88,33 @@ def run(source: Source, options: Options) -> Result:
         f"exact cells as in the theorem: {len(data.queries)} queries with {seeds} seeds each on {len(sample.index):,} "
         f"documents of {data.encoder}, and {matrices} matrices of each made-up kind ({ROWS} x {TOKENS}). Margin 5, "
         "rounds of 4 tokens.",
-        [_table("Miss rates on the corpus", real, deltas), _table("Miss rates on made-up cells", made, deltas), checks],
         [
-            _chart(
-                "corpus",
-                f"{data.name}: miss rate against delta",
-                {str(rule): (real[data.name], rule) for rule in RULES},
-            ),
-            _chart(
-                "made-up",
-                f"Made-up cells: miss rate against delta, {RULES[0]}",
-                {k: (v, RULES[0]) for k, v in made.items()},
-            ),
+            _table("Miss rates on the corpus", {data.name: on_corpus}, deltas),
+            _table("Miss rates on made-up cells", synthetic, deltas),
+            checks,
         ],
-        [*_remarks({**real, **made}, deltas), *_certificate_remarks(checks)],
+        [
+            _chart("corpus", f"{data.name}: miss rate against delta", {str(rule): (on_corpus, rule) for rule in RULES}),
+            _chart("made-up", f"Made-up cells: miss rate against delta, {RULES[0]}", on_synthetic),
+        ],
+        [*_remarks({data.name: on_corpus, **synthetic}, deltas), *_certificate_remarks(checks)],
     )
 
 
 def sampled(data: Embedded, count: int) -> Embedded:
     """The same queries on some of the documents that have tokens, always the same ones."""
-    state = data.index.snapshot
-    positions = state.searchable.tolist()
-    if len(positions) > count:
-        positions = sorted(random.Random(0).sample(positions, count))
-    ids = [str(state.ids[position]) for position in positions]
-    return replace(data, index=Index.build((data.vectors(one) for one in ids), ids))
+    places = data.searchable.tolist()
+    if len(places) > count:
+        places = sorted(random.Random(0).sample(places, count))
+    return data.with_documents([data.ids[place] for place in places])
 
 
 def real_models(data: Embedded, options: Options) -> Iterator[tuple[RevealModel, F32]]:
     """For each query what `spec.reveal_exact` makes of its candidates, with their scores."""
-    nu = norm_bounds(data)
     for query, rows in data.queries.items():
-        excluded = set(data.exclusions.get(query, []))
-        kept = [place for place, one in enumerate(data.index.ids) if one not in excluded]
+        kept = data.candidates(query)
         cells = data.cells(rows, threads=options.cores)[kept]
-        yield exact_model(rows, cells, nu[kept]), row_sums(cells)
+        yield exact_model(rows, cells, data.norm_bounds[kept]), row_sums(cells)
 
 
 def _tallies(
@@ -158,13 +147,12 @@ def certificates(data: Embedded, options: Options) -> Table:
             for query, true in exhaustive.items()
         )
         rows.append([f"Certified differs from Exhaustive, K = {k}", "query", len(exhaustive), wrong])
-    state = data.index.snapshot
     broken = 0
     for query in data.queries.values():
-        lower, upper = (bound[state.searchable] for bound in state.bounds(query, options.cores))
-        scores = state.scores([query], options.cores)[0][state.searchable]
+        lower, upper = (bound[data.searchable] for bound in data.score_bounds(query, threads=options.cores))
+        scores = data.scores(query, threads=options.cores)[data.searchable]
         broken += int(((scores < lower) | (scores > upper)).sum())
-    rows.append(["|S - P| > eps", "query and document", len(data.queries) * len(state.searchable), broken])
+    rows.append(["|S - P| > eps", "query and document", len(data.queries) * len(data.searchable), broken])
     columns = [Column("violation"), Column("checked for each"), Column("checked", ","), Column("violations", ",")]
     note = "Ids, order and scores must be equal; the score S must lie within eps of its proxy P."
     return Table("Certificates", columns, rows, note=note)
@@ -177,12 +165,8 @@ def _table(title: str, found: dict[str, Tallies], deltas: tuple[float, ...]) -> 
             usual = tallies[rule, DEFAULT_DELTA]
             rates = [tallies[rule, delta].rate for delta in deltas]
             rows.append([name, str(rule), usual.runs, *rates, usual.coverage / usual.runs])
-    columns = [
-        Column("cells"),
-        Column("radius"),
-        Column("runs", ","),
-        *(Column(f"delta {one:g}", ".4f") for one in deltas),
-    ]
+    columns = [Column("cells"), Column("radius"), Column("runs", ",")]
+    columns += [Column(f"delta {one:g}", ".4f") for one in deltas]
     columns.append(Column(f"coverage, delta {DEFAULT_DELTA:g}", ".1%"))
     note = (
         f"Share of runs whose answer is not the true top {K}; a run is one matrix and one order of the query's tokens."
@@ -237,6 +221,3 @@ def _certificate_remarks(checks: Table) -> list[str]:
         f"Certificates: {violations} violations in {len(CERTIFIED_KS)} x {queries:,} answers and {pairs:,} bounds of "
         "scores."
     ]
-
-
-EXPERIMENT = Experiment("calibration", "Miss rates against delta, and whether certificates hold.", run)

@@ -8,16 +8,14 @@ from functools import partial
 import numpy as np
 
 from maxsieve import Bandit
-from maxsieve.lab.embedded import F32, Embedded, mean_coverage, to_strings
-from maxsieve.lab.experiment import Experiment, Options
-from maxsieve.lab.metrics.fidelity import overlap
+from maxsieve.lab.dataset import Dataset
+from maxsieve.lab.embedded import F32, Answers, Embedded, answers_of, mean_coverage
+from maxsieve.lab.experiment import Options
+from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.results import Cell, Column, Result, Table
-from maxsieve.lab.source import Source
 from maxsieve.text.encoder import unit_rows
 
-KS = (5, 100)
-ALPHA = 0.2
-Answers = dict[str, list[str]]
+ALPHA, KS = 0.2, (5, 100)
 
 
 @dataclass(frozen=True)
@@ -40,23 +38,22 @@ class Measured:
         return self.bandit[KS[0]] / full if full else None
 
 
-def run(source: Source, options: Options) -> Result:
+def matryoshka(dataset: Dataset, options: Options) -> Result:
     """A row for the vectors as they are and one for their first half."""
-    whole = source.embedded().first(options.count)
+    whole = dataset.embedded().first(options.count)
     dim = whole.index.dim
     if dim < 2:
         raise ValueError(f"{whole.name} has vectors of one dimension, which can't be halved")
-    half = whole.with_vectors(
-        f"{whole.encoder}, truncated to {dim // 2}", partial(truncated, dim=dim // 2), queries_too=True
-    )
+    words = f"{whole.encoder}, truncated to {dim // 2}"
+    half = whole.with_vectors(words, partial(truncated, dim=dim // 2), queries_too=True)
     rows = [_measured(data, whole.truth(KS[0], threads=options.cores), options) for data in (whole, half)]
     return Result(
         "matryoshka",
         whole.name,
         f"Bandit({ALPHA:g}) on the vectors as they are and truncated to their first half, documents and queries, rows "
-        f"at unit length again; {len(whole.queries)} queries, {len(whole.index):,} documents, {whole.encoder}.",
+        f"at unit length again; {whole.extent(documents=True)}.",
         [_table(rows)],
-        remarks=_remarks(rows, source),
+        remarks=_remarks(rows, dataset),
     )
 
 
@@ -71,20 +68,16 @@ def truncated(rows: F32, dim: int) -> F32:
 
 def _measured(data: Embedded, original: Answers, options: Options) -> Measured:
     truth = data.truth(KS[-1], threads=options.cores)
-    overlaps, bandit, exhaustive, coverages = {}, {}, {}, {}
+    found, bandit, exhaustive, coverages = {}, {}, {}, {}
     for k in KS:
         hits = data.search(k, Bandit(ALPHA), threads=options.cores)
-        answers = {query: to_strings(found) for query, found in hits.items()}
-        coverages[k] = mean_coverage(list(hits.values()))
-        overlaps[k] = _mean_overlap(answers, truth, k)
+        answers = answers_of(hits)
+        coverages[k] = mean_coverage(hits)
+        found[k] = float(np.mean(overlaps(answers, truth, k)))
         bandit.update(_ndcg(data, answers, k))
         exhaustive.update(_ndcg(data, truth, k))
-    kept = _mean_overlap(truth, original, KS[0])
-    return Measured(data.index.dim, coverages[KS[0]], overlaps, bandit, exhaustive, kept)
-
-
-def _mean_overlap(answers: Answers, truth: Answers, k: int) -> float:
-    return float(np.mean([overlap(answers[query][:k], best[:k]) for query, best in truth.items()]))
+    kept = float(np.mean(overlaps(truth, original, KS[0])))
+    return Measured(data.index.dim, coverages[KS[0]], found, bandit, exhaustive, kept)
 
 
 def _ndcg(data: Embedded, answers: Answers, k: int) -> dict[int, float]:
@@ -95,21 +88,10 @@ def _ndcg(data: Embedded, answers: Answers, k: int) -> dict[int, float]:
 
 def _table(rows: list[Measured]) -> Table:
     few, many = KS
-    cells: list[list[Cell]] = [
-        [
-            row.dim,
-            row.coverage,
-            row.overlaps[few],
-            row.overlaps[many],
-            row.bandit.get(few),
-            row.bandit.get(many),
-            row.retention,
-            row.exhaustive.get(few),
-            row.exhaustive.get(many),
-            row.kept,
-        ]
-        for row in rows
-    ]
+    cells: list[list[Cell]] = []
+    for row in rows:
+        bandit = [row.overlaps[few], row.overlaps[many], row.bandit.get(few), row.bandit.get(many), row.retention]
+        cells.append([row.dim, row.coverage, *bandit, row.exhaustive.get(few), row.exhaustive.get(many), row.kept])
     columns = [Column("dim"), Column(f"coverage, K = {few}", ".1%")]
     columns += [Column(f"Ov@{k}", ".3f") for k in KS] + [Column(f"nDCG@{k}", ".4f") for k in KS]
     columns += [Column(f"nDCG@{few} ret.", ".1%"), *(Column(f"exhaustive nDCG@{k}", ".4f") for k in KS)]
@@ -122,7 +104,7 @@ def _table(rows: list[Measured]) -> Table:
     return Table(f"Bandit {ALPHA:g} and fewer dimensions", columns, cells, "tab:matryoshka", note)
 
 
-def _remarks(rows: list[Measured], source: Source) -> list[str]:
+def _remarks(rows: list[Measured], dataset: Dataset) -> list[str]:
     whole, half = rows
     few = KS[0]
     remarks = [
@@ -137,12 +119,9 @@ def _remarks(rows: list[Measured], source: Source) -> list[str]:
             f"{half.retention:.1%} at {half.dim}; exhaustive scoring's own goes from {whole.exhaustive[few]:.4f} to "
             f"{half.exhaustive[few]:.4f}."
         )
-    if source.encoder == "minilm":
+    if dataset.encoder == "minilm":
         remarks.append(
             "The paper's vectors were trained to be cut off (Matryoshka). MiniLM's were not; but reduced by PCA they "
             "have their directions in the order of second moment, so that cutting off is PCA to fewer dimensions."
         )
     return remarks
-
-
-EXPERIMENT = Experiment("matryoshka", "Bandit on vectors cut to half their dimensions.", run)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from maxsieve import Bandit, Exhaustive
-from maxsieve.lab.embedded import Embedded, mean_coverage, policy_name, to_strings
-from maxsieve.lab.experiment import Experiment, Options
-from maxsieve.lab.metrics.fidelity import overlap
-from maxsieve.lab.metrics.interval import Mean, difference, mean
+from maxsieve.lab.dataset import Dataset
+from maxsieve.lab.embedded import Embedded, answers_of, mean_coverage, policy_name
+from maxsieve.lab.experiment import Options
+from maxsieve.lab.metrics.confidence import Mean, difference, mean
+from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.source import Source
 from maxsieve.lab.timing import Timed, measure, timed_queries
 from maxsieve.pooling import Merges, cut, merges
 
@@ -53,9 +53,9 @@ class Pooled:
         return 1 - mean(self.bandit).value
 
 
-def run(source: Source, options: Options) -> Result:
+def pooling(dataset: Dataset, options: Options) -> Result:
     """Two rows for each factor, unpooled first, and the loss in two parts."""
-    data = source.embedded().first(options.count)
+    data = dataset.embedded().first(options.count)
     factors = QUICK_FACTORS if options.quick else FACTORS
     trees = _trees(data, options)
     pooled = [_measured(data, pooled_corpus(data, trees, factor), factor, options) for factor in (1, *factors)]
@@ -63,8 +63,7 @@ def run(source: Source, options: Options) -> Result:
         "pooling",
         data.name,
         f"Each document's tokens pooled by Ward's rule to L // factor unit vectors, then searched at K = {K}; "
-        f"{len(data.queries)} queries, {len(data.index):,} documents, {data.encoder}. Milliseconds are medians over "
-        "queries, one thread.",
+        f"{data.extent(documents=True)}. Milliseconds are medians over queries, one thread.",
         [_table(pooled), _losses(pooled)],
         [_chart(pooled, data.name)],
         _remarks(pooled),
@@ -84,7 +83,7 @@ def pooled_corpus(data: Embedded, trees: dict[str, Merges], factor: int) -> Embe
 def _trees(data: Embedded, options: Options) -> dict[str, Merges]:
     found = {}
     with options.bar("clustering tokens", len(data.index)) as advance:
-        for one in map(str, data.index.ids):
+        for one in data.ids:
             found[one] = merges(data.vectors(one))
             advance(1)
     return found
@@ -93,15 +92,15 @@ def _trees(data: Embedded, options: Options) -> dict[str, Merges]:
 def _measured(original: Embedded, data: Embedded, factor: int, options: Options) -> Pooled:
     true, best = original.truth(K, threads=options.cores), data.truth(K, threads=options.cores)
     hits = data.search(K, BANDIT, threads=options.cores)
-    found = {query: to_strings(one) for query, one in hits.items()}
+    found = answers_of(hits)
     ways = Timed(Exhaustive(), K), Timed(BANDIT, K)
     times = measure(timed_queries(data, options), ways, options)
     return Pooled(
         factor,
-        mean_coverage(list(hits.values())),
-        [overlap(found[query], best[query]) for query in true],
-        [overlap(best[query], true[query]) for query in true],
-        [overlap(found[query], true[query]) for query in true],
+        mean_coverage(hits),
+        overlaps(found, best, K),
+        overlaps(best, true, K),
+        overlaps(found, true, K),
         (times[ways[0]].milliseconds, times[ways[1]].milliseconds),
         data.index.tokens,
         data.index.nbytes,
@@ -121,12 +120,8 @@ def _table(pooled: list[Pooled]) -> Table:
         means = [mean(one.fidelity).value, mean(one.bandit).value]
         rows.append([f"+ {policy_name(BANDIT)} ({_name(one.factor)})", one.coverage, *means, with_bandit, *stored])
     columns = [Column("method"), Column("coverage", ".1%"), Column(f"fidelity Ov@{K}", ".3f")]
-    columns += [
-        Column(f"end-to-end Ov@{K}", ".3f"),
-        Column("ms, 1 thread", ".2f"),
-        Column("tokens", ","),
-        Column("MiB", ".1f"),
-    ]
+    columns += [Column(f"end-to-end Ov@{K}", ".3f"), Column("ms, 1 thread", ".2f"), Column("tokens", ",")]
+    columns.append(Column("MiB", ".1f"))
     note = (
         f"Share of a true top {K} that is found, mean over queries. Fidelity: the true one is exhaustive scoring's on "
         "the pooled documents; end-to-end: on the documents as they were. MiB: the index, rows and codes."
@@ -154,21 +149,10 @@ def _interval(part: Mean) -> str:
 
 def _chart(pooled: list[Pooled], corpus: str) -> Chart:
     names = [_name(one.factor) for one in pooled]
-    parts = {
-        "by pooling": [one.by_pooling for one in pooled],
-        "by elimination": [one.by_elimination for one in pooled],
-    }
-    series = [
-        Series(
-            name,
-            names,
-            [100 * one.value for one in found],
-            [100 * one.low for one in found],
-            [100 * one.high for one in found],
-            kind="bars",
-        )
-        for name, found in parts.items()
-    ]
+    series = []
+    for name, parts in zip(("by pooling", "by elimination"), zip(*map(_parts, pooled), strict=True), strict=True):
+        value, low, high = ([100 * getattr(part, end) for part in parts] for end in ("value", "low", "high"))
+        series.append(Series(name, names, value, low, high, kind="bars"))
     fidelity = [mean(one.fidelity).value for one in pooled]
     series.append(Series(f"fidelity Ov@{K} (right)", names, fidelity, kind="marks"))
     title = f"{corpus}: loss of Overlap@{K}, by pooling and by elimination"
@@ -193,6 +177,3 @@ def _remarks(pooled: list[Pooled]) -> list[str]:
 
 def _parts(one: Pooled) -> tuple[Mean, Mean]:
     return one.by_pooling, one.by_elimination
-
-
-EXPERIMENT = Experiment("pooling", "Ward token pooling: the loss by pooling and the loss by elimination.", run)

@@ -14,15 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.lab.embedded import F32, Embedded
-from maxsieve.lab.experiment import Experiment, Options
-from maxsieve.lab.metrics.fidelity import overlap
-from maxsieve.lab.quantised import ABSMAX, PERCENTILE, Quantised, limits, quantised
+from maxsieve.lab.codes import ABSMAX, PERCENTILE, CorpusCodes, limits, quantise_corpus
+from maxsieve.lab.dataset import Dataset
+from maxsieve.lab.embedded import F32, F64, Embedded
+from maxsieve.lab.experiment import Options
+from maxsieve.lab.metrics.quality import overlap
 from maxsieve.lab.results import Cell, Column, Result, Table
-from maxsieve.lab.source import Source
-from maxsieve.spec import QueryCodes, RevealModel, error_terms, lane_sum, quantise_query, sieve, top_k
-
-F64 = NDArray[np.float64]
+from maxsieve.spec import RevealModel, lane_sum, proxy_model, quantise_query, sieve, top_k
 
 KS = (5, 10, 100)
 QUICK_KS = (5,)
@@ -48,20 +46,20 @@ class Outcome:
     """Documents that Certified rescored."""
 
 
-def run(source: Source, options: Options) -> Result:
+def quantisers(dataset: Dataset, options: Options) -> Result:
     """A table of the codes, and one of what both policies make of them."""
-    data = source.embedded().first(options.count)
+    data = dataset.embedded().first(options.count)
     if data.index.dim > LARGEST_DIM:
         raise ValueError(f"quantisers takes vectors of up to {LARGEST_DIM} dimensions, not {data.index.dim}")
     ks = QUICK_KS if options.quick else KS
     scores = {query: candidate_scores(data, query, options.cores) for query in data.queries}
-    corpora: dict[str, Quantised] = {}
+    corpora: dict[str, CorpusCodes] = {}
     outcomes: dict[tuple[int, str], list[Outcome]] = {}
     broken: dict[str, int] = {}
-    quantisers = limits(data)
-    with options.bar("simulating", len(data.queries) * len(quantisers)) as advance:
-        for name, limit in quantisers.items():
-            corpora[name], broken[name] = quantised(data, limit), 0
+    known = limits(data)
+    with options.bar("simulating", len(data.queries) * len(known)) as advance:
+        for name, limit in known.items():
+            corpora[name], broken[name] = quantise_corpus(data, limit), 0
             for query, model, proxies in models(data, corpora[name]):
                 broken[name] += int((np.abs(scores[query] - proxies) > model.eps).sum())
                 for k in ks:
@@ -74,30 +72,29 @@ def run(source: Source, options: Options) -> Result:
         "One int8 scale a document that reaches its largest value (ours), against scales that reach the "
         f"{PERCENTILE}th percentile of its magnitudes, or of the whole corpus's (the paper doesn't say which), with "
         "values beyond clipped; "
-        f"Bandit({ALPHA:g}) and Certified; {len(data.queries)} queries, {len(data.index):,} documents, {data.encoder}.",
+        f"Bandit({ALPHA:g}) and Certified; {data.extent(documents=True)}.",
         [_policies(outcomes), _codes(corpora, broken, checked)],
         remarks=_remarks(outcomes, ks),
     )
 
 
-def models(data: Embedded, corpus: Quantised) -> Iterator[tuple[str, RevealModel, F64]]:
+def models(data: Embedded, corpus: CorpusCodes) -> Iterator[tuple[str, RevealModel, F64]]:
     """For every query what the sieve sees of its candidates, and the proxies of their scores."""
     for some in _groups(data.queries):
         coded = {query: quantise_query(data.queries[query]) for query in some}
         maxima = corpus.maxima(np.concatenate([y.codes for y in coded.values()]))
         first = 0
         for query, y in coded.items():
-            own = maxima[:, first : first + len(y.codes)]
+            kept = np.isin(data.searchable, data.candidates(query))
+            own = maxima[kept, first : first + len(y.codes)].astype(np.float64)
             first += len(y.codes)
-            model = _model(corpus, y, own, _kept(data, query))
+            model = proxy_model(y, own, corpus.scale[kept], corpus.rho[kept], corpus.nu[kept])
             yield query, model, model.scale * lane_sum(model.x)
 
 
 def candidate_scores(data: Embedded, query: str, threads: int) -> F32:
     """The canonical scores of the documents that can be a query's hits."""
-    state = data.index.snapshot
-    scores: F32 = state.scores([data.queries[query]], threads)[0]
-    return scores[state.searchable[_kept(data, query)]]
+    return data.scores(data.queries[query], threads=threads)[data.candidates(query)]
 
 
 def outcome(model: RevealModel, proxies: F64, scores: F32, k: int) -> Outcome:
@@ -147,27 +144,6 @@ def _groups(queries: dict[str, F32]) -> Iterator[list[str]]:
         yield some
 
 
-def _kept(data: Embedded, query: str) -> NDArray[np.int64]:
-    """Which of the documents that have tokens are not excluded for the query."""
-    excluded = set(data.exclusions.get(query, []))
-    state = data.index.snapshot
-    positions = state.searchable.tolist()
-    return np.array([i for i, at in enumerate(positions) if not excluded or state.ids[at] not in excluded], np.int64)
-
-
-def _model(corpus: Quantised, y: QueryCodes, maxima: F32, kept: NDArray[np.int64]) -> RevealModel:
-    """`spec.reveal_proxies`, from maxima that are known."""
-    terms = error_terms(y)
-    scale, rho, nu = corpus.scale[kept], corpus.rho[kept], corpus.nu[kept]
-    return RevealModel(
-        x=y.scale.astype(np.float64) * maxima[kept],
-        scale=scale,
-        b=y.norm * nu.max(initial=0.0) * (1.0 + 2.0**-38),
-        eps=(rho * terms.on_rho + nu * terms.on_nu + terms.constant) * (1.0 + 2.0**-38),
-        cell_error=rho * float(y.code_norm.max()) + nu * float(y.eta.max()),
-    )
-
-
 def _policies(outcomes: dict[tuple[int, str], list[Outcome]]) -> Table:
     rows: list[list[Cell]] = []
     for (k, name), found in sorted(outcomes.items(), key=lambda one: one[0][0]):
@@ -185,13 +161,12 @@ def _policies(outcomes: dict[tuple[int, str], list[Outcome]]) -> Table:
     return Table("What the codes are good for", columns, rows, note=note)
 
 
-def _codes(corpora: dict[str, Quantised], broken: dict[str, int], checked: int) -> Table:
+def _codes(corpora: dict[str, CorpusCodes], broken: dict[str, int], checked: int) -> Table:
     rows: list[list[Cell]] = []
     for name, corpus in corpora.items():
         rho = corpus.rho.mean(), corpus.rho.max()
-        rows.append(
-            [name, float(corpus.scale.mean()), corpus.clipped, float(rho[0]), float(rho[1]), broken[name], checked]
-        )
+        shown = [float(corpus.scale.mean()), corpus.clipped, float(rho[0]), float(rho[1])]
+        rows.append([name, *shown, broken[name], checked])
     columns = [Column("codes"), Column("mean scale", ".5f"), Column("values clipped", ".3%"), Column("mean rho", ".4f")]
     columns += [Column("largest rho", ".4f"), Column("bounds broken", ","), Column("of", ",")]
     note = (
@@ -218,6 +193,3 @@ def _remarks(outcomes: dict[tuple[int, str], list[Outcome]], ks: tuple[int, ...]
         ]
         remarks.append(f"K = {k}, against {ABSMAX}: {'; '.join(words)}.")
     return remarks
-
-
-EXPERIMENT = Experiment("quantisers", "Int8 codes by the largest value or clipped at a percentile.", run)

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from maxsieve import Bandit, Certified, Exhaustive, Index
+from maxsieve import Bandit, Certified, Exhaustive
+from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded
-from maxsieve.lab.experiment import Experiment, Options
+from maxsieve.lab.experiment import Options
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.source import Source
 from maxsieve.lab.timing import Timed, measure, timed_queries
 from maxsieve.policies import Policy
 
@@ -26,9 +26,9 @@ Setting = tuple[float, Embedded, int, int]
 """A place on the axis, what is searched there, K, threads."""
 
 
-def run(source: Source, options: Options) -> Result:
+def scaling(dataset: Dataset, options: Options) -> Result:
     """Per axis a chart, and one table of all."""
-    data = source.embedded()
+    data = dataset.embedded()
     data = timed_queries(data, options) if options.quick or options.queries else data.first(QUERIES)
     rows: list[list[Cell]] = []
     charts, remarks = [], []
@@ -43,22 +43,15 @@ def run(source: Source, options: Options) -> Result:
             for name, one in zip(POLICIES, own, strict=True):
                 milliseconds[name].append(one)
         slopes = {name: slope(places, own) for name, own in milliseconds.items()}
-        remarks.append(
-            f"{axis}: time grows as its power "
-            + ", ".join(f"{value:.2f} ({name})" for name, value in slopes.items())
-            + "."
-        )
+        powers = ", ".join(f"{value:.2f} ({name})" for name, value in slopes.items())
+        remarks.append(f"{axis}: time grows as its power {powers}.")
         lines = [Series(f"{name}, slope {slopes[name]:.2f}", places, own) for name, own in milliseconds.items()]
         title = f"{data.name}: milliseconds against {axis}"
         charts.append(Chart(axis.replace(" ", "-"), title, axis, "ms", lines, x_scale="log", y_scale="log"))
-    columns = [
-        Column("axis"),
-        Column("at", "g"),
-        Column("tokens", ","),
-        *(Column(f"{name}, ms", ".2f") for name in POLICIES),
-    ]
+    columns = [Column("axis"), Column("at", "g"), Column("tokens", ",")]
+    columns += [Column(f"{name}, ms", ".2f") for name in POLICIES]
     summary = (
-        f"Median ms of a call, K = {K} and one thread unless said, {len(data.queries)} queries, {data.encoder}. "
+        f"Median ms of a call, K = {K} and one thread unless said, {data.extent()}. "
         "Smaller sets are the first documents, documents and vectors cut short; longer queries are several in one. "
         "Slopes are fitted to logarithms."
     )
@@ -79,27 +72,22 @@ def slope(x: list[float], y: list[float]) -> float:
 
 def _axes(data: Embedded, options: Options) -> dict[str, Callable[[], Iterator[Setting]]]:
     shares = SHARES[1::2] if options.quick else SHARES
-    ids = [str(one) for one in data.index.ids]
+    ids = data.ids
     longest = max(len(data.vectors(one)) for one in ids)
 
     def documents() -> Iterator[Setting]:
         for share in shares:
             some = ids[: max(K + 1, round(share * len(ids)))]
-            yield float(len(some)), _with_documents(data, some, lambda rows: rows), K, 1
+            yield float(len(some)), data.with_documents(some), K, 1
 
     def tokens() -> Iterator[Setting]:
         for share in shares:
             limit = max(1, round(share * longest))
-            yield float(limit), _with_documents(data, ids, _first_rows(limit)), K, 1
+            yield float(limit), data.with_documents(ids, _first_rows(limit)), K, 1
 
     def query_tokens() -> Iterator[Setting]:
         for count in QUERY_TOKENS[1::2] if options.quick else QUERY_TOKENS:
-            yield (
-                float(count),
-                replace(data, queries=_long_queries(data, count)),
-                K,
-                1,
-            )
+            yield float(count), replace(data, queries=long_queries(data, count)), K, 1
 
     def ks() -> Iterator[Setting]:
         for k in KS[1::2] if options.quick else KS:
@@ -124,12 +112,6 @@ def _axes(data: Embedded, options: Options) -> dict[str, Callable[[], Iterator[S
     }
 
 
-def _with_documents(data: Embedded, ids: list[str], change: Callable[[F32], F32]) -> Embedded:
-    index = Index.build((change(data.vectors(one)) for one in ids), ids)
-    known = {query: [one for one in own if one in index] for query, own in data.exclusions.items()}
-    return replace(data, index=index, exclusions=known)
-
-
 def _first_rows(limit: int) -> Callable[[F32], F32]:
     return lambda rows: rows[:limit]
 
@@ -138,12 +120,9 @@ def _first_columns(dim: int) -> Callable[[F32], F32]:
     return lambda rows: rows[:, :dim]
 
 
-def _long_queries(data: Embedded, tokens: int) -> dict[str, F32]:
+def long_queries(data: Embedded, tokens: int) -> dict[str, F32]:
     """Queries of so many tokens: the tokens of all, in order, cut into pieces, as often as it takes."""
     stream = np.concatenate(list(data.queries.values()))
     repeats = -(-tokens * len(data.queries) // len(stream))
     pieces = np.tile(stream, (repeats, 1))[: tokens * len(data.queries)].reshape(len(data.queries), tokens, -1)
     return dict(zip(data.queries, pieces, strict=True))
-
-
-EXPERIMENT = Experiment("scaling", "Time and memory against N, tokens, T, K, d and threads.", run)

@@ -8,11 +8,11 @@ from importlib import import_module
 import numpy as np
 
 from maxsieve import Bandit, Certified, Exhaustive
-from maxsieve.lab.embedded import Embedded, policy_name
-from maxsieve.lab.experiment import Experiment, Options
+from maxsieve.lab.dataset import Dataset
+from maxsieve.lab.embedded import Answers, Embedded, policy_name
+from maxsieve.lab.experiment import Options
 from maxsieve.lab.paper import MAXSIM_CPU, WALLCLOCK
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.source import Source
 from maxsieve.lab.timing import Timed, Times, measure, timed_queries
 from maxsieve.policies import Policy
 
@@ -21,9 +21,9 @@ ALPHAS = (0.1, 0.2, 0.3, 1.0)
 POLICIES: list[Policy] = [Exhaustive(), Certified(), *(Bandit(alpha) for alpha in ALPHAS)]
 
 
-def run(source: Source, options: Options) -> Result:
+def wallclock(dataset: Dataset, options: Options) -> Result:
     """Per K a table and the headline bars."""
-    data = timed_queries(source.embedded(), options)
+    data = timed_queries(dataset.embedded(), options)
     threads = sorted({1, options.cores})
     ways = [Timed(policy, k, count) for k in KS for policy in POLICIES for count in threads]
     times = measure(data, ways, options)
@@ -44,7 +44,7 @@ def run(source: Source, options: Options) -> Result:
     )
 
 
-def _table(times: dict[Timed, Times], truth: dict[str, list[str]], k: int, threads: list[int]) -> Table:
+def _table(times: dict[Timed, Times], truth: Answers, k: int, threads: list[int]) -> Table:
     full = times[Timed(Exhaustive(), k, 1)]
     rows: list[list[Cell]] = []
     for policy in POLICIES:
@@ -62,7 +62,7 @@ def _table(times: dict[Timed, Times], truth: dict[str, list[str]], k: int, threa
     return Table(f"Wall clock, K = {k}", [*columns, Column("paper: Ov, coverage, speed")], rows, "tab:wallclock_cpu")
 
 
-def _chart(times: dict[Timed, Times], truth: dict[str, list[str]], k: int, threads: list[int], corpus: str) -> Chart:
+def _chart(times: dict[Timed, Times], truth: Answers, k: int, threads: list[int], corpus: str) -> Chart:
     names = [policy_name(policy) for policy in POLICIES[1:]]
     series = []
     for count in threads:
@@ -84,7 +84,7 @@ def _maxsim_cpu(data: Embedded) -> float | None:
         maxsim_cpu = import_module("maxsim_cpu")
     except ImportError:
         return None
-    documents = [rows for rows in (data.vectors(str(one)) for one in data.index.ids) if len(rows)]
+    documents = list(data.documents())
     seconds = []
     for rows in data.queries.values():
         start = time.perf_counter()
@@ -95,15 +95,10 @@ def _maxsim_cpu(data: Embedded) -> float | None:
 
 
 def _beside(peer: float, times: dict[Timed, Times]) -> Table:
-    rows: list[list[Cell]] = [
-        [
-            policy_name(policy),
-            times[Timed(policy, KS[0], 1)].milliseconds,
-            peer,
-            peer / times[Timed(policy, KS[0], 1)].milliseconds,
-        ]
-        for policy in (Exhaustive(), Certified(), Bandit(0.2))
-    ]
+    rows: list[list[Cell]] = []
+    for policy in (Exhaustive(), Certified(), Bandit(0.2)):
+        own = times[Timed(policy, KS[0], 1)].milliseconds
+        rows.append([policy_name(policy), own, peer, peer / own])
     columns = [Column("policy"), Column("ms", ".2f"), Column("maxsim-cpu, ms", ".2f"), Column("x maxsim-cpu", ".1f")]
     return Table("Beside maxsim-cpu, K = 5", columns, rows, "tab:mcpu_x86", f"The paper's Bandit: {MAXSIM_CPU}.")
 
@@ -120,6 +115,3 @@ def _remarks(times: dict[Timed, Times], peer: float | None) -> list[str]:
     if peer is None:
         remarks.append("maxsim-cpu (tab:mcpu_x86) is not installed here; the benchmark beside other libraries has it.")
     return remarks
-
-
-EXPERIMENT = Experiment("wallclock", "Milliseconds of every policy, and the 100/coverage rule.", run)

@@ -1,1 +1,1 @@
-"""How good answers are: beside exhaustive scoring (`fidelity`), by judgements (`quality`); and how sure that is."""
+"""How good answers are (`quality`), and how sure that is (`confidence`)."""

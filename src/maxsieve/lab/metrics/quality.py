@@ -1,14 +1,30 @@
-"""How well answers satisfy judgements, by ``ir-measures``."""
+"""How good answers are: beside exhaustive scoring (`overlap`), and by judgements (`quality`, by ``ir-measures``)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from maxsieve.common.optional import optional
+from maxsieve.text.trec import Run
 
-Run: TypeAlias = Mapping[str, Sequence[tuple[str, float]]]
-"""Query id -> (document id, score), best first."""
+
+def overlap(found: Sequence[str], truth: Sequence[str]) -> float:
+    """The share of the true top K that is among the found ones: the paper's Overlap@K.
+
+    >>> overlap(["b", "x"], ["a", "b"]), overlap([], [])
+    (0.5, 1.0)
+    """
+    return len({*found} & {*truth}) / len({*truth}) if truth else 1.0
+
+
+def overlaps(answers: Mapping[str, Sequence[str]], truth: Mapping[str, Sequence[str]], k: int) -> list[float]:
+    """Overlap@k of every query of ``truth``; both have ids by query, best first, and may be longer.
+
+    >>> overlaps({"q": ["b", "x", "a"]}, {"q": ["a", "b", "c"]}, 2)
+    [0.5]
+    """
+    return [overlap(answers[query][:k], best[:k]) for query, best in truth.items()]
 
 
 def quality(

@@ -1,20 +1,49 @@
-"""TREC files: runs (``query Q0 document rank score tag``) and judgements (``query 0 document grade``)."""
+"""Run files, as trec_eval reads them: ``query Q0 document rank score tag``."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TypeAlias
 
-from maxsieve.common.files import replacing
-from maxsieve.lab.corpora.judgements import by_query, read_judgements
-from maxsieve.lab.metrics.quality import Run
+from maxsieve.common.files import PathLike, replacing
+from maxsieve.ids import Id
 from maxsieve.text.inputs.lines import decoded, numbered
 from maxsieve.text.inputs.record import BadRecord, Place
 
-PathLike: TypeAlias = str | os.PathLike[str]
+TAG = "maxsieve"
+
+Run: TypeAlias = Mapping[str, Sequence[tuple[str, float]]]
+"""Query id -> (document id, score), best first."""
+
+Write = Callable[[str, Sequence[Id], Sequence[float]], None]
+
+
+@contextmanager
+def run_file(path: PathLike) -> Iterator[Write]:
+    """Yields a function that writes a query's hits, best first. The file is there when all of them are.
+
+    Scores are written so that the same number is read back, and the order with it.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with run_file(f"{folder}/run") as write:
+    ...         write("q1", ["d7", "d3"], [2.5, 1.25])
+    ...     print(pathlib.Path(folder, "run").read_text(), end="")
+    q1 Q0 d7 1 2.5 maxsieve
+    q1 Q0 d3 2 1.25 maxsieve
+    """
+    with replacing(path) as file:
+
+        def write(query: str, ids: Sequence[Id], scores: Sequence[float]) -> None:
+            for rank, (one, score) in enumerate(zip(ids, scores, strict=True), start=1):
+                columns = (column(query), "Q0", column(str(one)), str(rank), repr(float(score)), TAG)
+                file.write((" ".join(columns) + "\n").encode())
+
+        yield write
 
 
 def write_run(run: Run, path: PathLike) -> None:
@@ -26,8 +55,6 @@ def write_run(run: Run, path: PathLike) -> None:
     ...     read_run(f"{folder}/it.run")
     {'q': [('d7', 2.5), ('d3', 1.25)]}
     """
-    from maxsieve.cli.search.trec import run_file  # whose package loads the command line
-
     for query, hits in run.items():
         scores = [score for _, score in hits]
         if not all(map(math.isfinite, scores)) or any(first < second for first, second in pairwise(scores)):
@@ -53,27 +80,13 @@ def read_run(path: PathLike) -> dict[str, list[tuple[str, float]]]:
     return {query: sorted(hits.items(), key=lambda hit: -hit[1]) for query, hits in found.items()}
 
 
-def write_qrels(judgements: Mapping[str, Mapping[str, int]], path: PathLike) -> None:
-    """Writes judgements.
-
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_qrels({"q": {"d7": 2}}, f"{folder}/qrels")
-    ...     print(pathlib.Path(folder, "qrels").read_text(), end="")
-    q 0 d7 2
-    """
-    from maxsieve.cli.search.trec import column
-
-    with replacing(path) as file:
-        for query, grades in judgements.items():
-            for document, grade in grades.items():
-                file.write(f"{column(query)} 0 {column(document)} {grade:d}\n".encode())
-
-
-def read_qrels(path: PathLike) -> dict[str, dict[str, int]]:
-    """Query id -> document id -> grade, from a file in TREC's or BEIR's form."""
-    with open(path, "rb") as file:
-        return by_query(read_judgements(file, os.fspath(path)))
+def column(value: str) -> str:
+    """An id as it stands in a run file or among judgements; one that would not be read back is refused."""
+    if not value or any(letter.isspace() for letter in value):
+        raise ValueError(f"the id {value!r} can't stand in a TREC file, whose columns are separated by white space")
+    if value.startswith("\ufeff"):
+        raise ValueError(f"the id {value!r} can't stand in a TREC file: its byte order mark would be lost")
+    return value
 
 
 def _score(text: str, place: Place) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxsieve.lab.lower_bound import samples_needed
+from maxsieve.lab.metrics.confidence import samples_needed
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.policies import Bandit, Certified
 
@@ -39,7 +39,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Tuning:
+class Recommendation:
     """The answer of `tune`; printed, it says which line of code to use and why."""
 
     corpus: str

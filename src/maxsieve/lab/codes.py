@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.lab.embedded import F32, Embedded
+from maxsieve.lab.embedded import F32, F64, Embedded
 from maxsieve.spec import norm_up, up32
 from maxsieve.spec.quantiser import TINIEST
-
-F64 = NDArray[np.float64]
 
 PERCENTILE = 99.9
 BINS = 1 << 16
@@ -23,8 +21,8 @@ ABSMAX, PER_DOCUMENT, PER_CORPUS = "absmax", f"clip at {PERCENTILE} %, document"
 
 
 @dataclass(frozen=True)
-class Quantised:
-    """A corpus's codes [tokens, d], where documents begin, and per document the scale, the residual and the norm."""
+class CorpusCodes:
+    """Codes [tokens, d] of the documents that have tokens, where each begins, and its scale, residual and norm."""
 
     codes: NDArray[np.int8]
     offsets: NDArray[np.int64]
@@ -60,27 +58,21 @@ def limits(data: Embedded) -> dict[str, Callable[[F32], float]]:
 
 def corpus_percentile(data: Embedded) -> float:
     """The least number that so many of all magnitudes stay within, to the 65,536th part of the largest."""
-    largest = max((float(np.abs(rows).max()) for rows in documents(data)), default=0.0)
+    largest = max((float(np.abs(rows).max()) for rows in data.documents()), default=0.0)
     if largest == 0.0:
         return 0.0
     counts = np.zeros(BINS, np.int64)
-    for rows in documents(data):
+    for rows in data.documents():
         bins = np.minimum(np.abs(rows).ravel() * np.float32(BINS / largest), BINS - 1).astype(np.int64)
         counts += np.bincount(bins, minlength=BINS)
     below = np.cumsum(counts)
     return largest * float(np.searchsorted(below, PERCENTILE / 100 * below[-1]) + 1) / BINS
 
 
-def documents(data: Embedded) -> Iterator[F32]:
-    """The documents that have tokens."""
-    state = data.index.snapshot
-    return (np.asarray(state.vectors(int(position)), np.float32) for position in state.searchable)
-
-
-def quantised(data: Embedded, limit: Callable[[F32], float]) -> Quantised:
+def quantise_corpus(data: Embedded, limit: Callable[[F32], float]) -> CorpusCodes:
     """The corpus in codes of which 127 stands for a document's limit; with `spec.quantiser`'s arithmetic."""
     codes, lengths, scales, rhos, nus, clipped = [], [], [], [], [], 0
-    for rows in documents(data):
+    for rows in data.documents():
         m = np.float32(limit(rows))
         reached = np.zeros(rows.shape, np.float32) if m < TINIEST else rows * (np.float32(127) / m)
         scales.append(np.float32(0) if m < TINIEST else m / np.float32(127))
@@ -93,4 +85,4 @@ def quantised(data: Embedded, limit: Callable[[F32], float]) -> Quantised:
     flat = np.concatenate([np.zeros((0, data.index.dim), np.int8), *codes])
     offsets = np.cumsum([0, *lengths])[:-1]
     scale, rho, nu = (np.array(column, np.float64) for column in (scales, rhos, nus))
-    return Quantised(flat, offsets, scale, rho, nu, clipped / max(1, flat.size))
+    return CorpusCodes(flat, offsets, scale, rho, nu, clipped / max(1, flat.size))

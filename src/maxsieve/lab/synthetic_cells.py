@@ -1,19 +1,16 @@
-"""Made-up matrices of cells, kind and unkind to a sieve that judges rows by the few cells it has seen."""
+"""Synthetic matrices of cells, kind and unkind to a sieve that judges rows by the few cells it has seen."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from maxsieve.lab.embedded import F32
+from maxsieve.lab.embedded import F32, F64
 from maxsieve.spec import RevealModel
 
-F64 = NDArray[np.float64]
-
 ROWS, TOKENS = 100, 32
-"""Of a made-up matrix; the paper's queries have 32 tokens."""
+"""Of a matrix; the paper's queries have 32 tokens."""
 WINNERS = 5
 """The K that `rare_large_cells` and `rare_small_cells` are made for."""
 RIVALS = 20
@@ -58,7 +55,7 @@ def _flat(rng: np.random.Generator, *, best: float, spike: float, rivals: float,
 KINDS: tuple[Kind, ...] = (even_rows, near_ties, all_or_nothing, rare_large_cells, rare_small_cells)
 
 
-def made_models(kind: Kind, count: int) -> Iterator[tuple[RevealModel, F32]]:
+def synthetic_models(kind: Kind, count: int) -> Iterator[tuple[RevealModel, F32]]:
     """Matrices of one kind with support [-1, 1], and their row sums."""
     for seed in range(count):
         cells = np.clip(kind(np.random.default_rng(seed)), -1, 1).astype(np.float32)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from maxsieve.lab.metrics.interval import Mean, difference, mean
+from maxsieve.lab.metrics.confidence import Mean, difference, mean
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20)
 

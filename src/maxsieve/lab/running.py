@@ -1,0 +1,54 @@
+"""One experiment on one corpus, with all that is needed to get the same figures again; or the same figures, kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from maxsieve import __version__
+from maxsieve.lab.dataset import Dataset
+from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import find
+from maxsieve.lab.facts import build, facts, machine, versions
+from maxsieve.lab.results import Result, load
+
+
+def run(name: str, dataset: Dataset, options: Options) -> Result:
+    """Runs it; the result's facts say with which settings, on what machine, when, and by which command."""
+    result = find(name).run(dataset, options)
+    own = {"settings": settings(dataset, options), **facts(encoder=dataset.encoder), **computed_by(dataset)}
+    return replace(result, facts={**result.facts, **own})
+
+
+def reusable(name: str, dataset: Dataset, options: Options, folder: Path) -> Result | None:
+    """The result in the folder, if the same build made it of the same corpus with the same settings and machine."""
+    path = folder / f"{Result(name, dataset.name, '', []).stem}.json"
+    if not path.is_file():
+        return None
+    found = load(path)
+    wanted = {"settings": settings(dataset, options), **computed_by(dataset)}
+    return found if all(found.facts.get(key) == value for key, value in wanted.items()) else None
+
+
+def settings(dataset: Dataset, options: Options) -> dict[str, Any]:
+    """What a user chose."""
+    return {
+        "maxsieve": __version__,
+        "corpus": dataset.digest[:12],
+        "encoder": dataset.encoder or "ready-made",
+        "dim": dataset.dim or None,
+        "queries": options.queries,
+        "threads": options.threads,
+        "quick": options.quick,
+    }
+
+
+def computed_by(dataset: Dataset) -> dict[str, Any]:
+    """What a result depends on besides that: sources, machine, versions, and the model's files, not only its name."""
+    return {
+        "build": build(),
+        "machine": machine(),
+        "versions": versions(encoder=dataset.encoder),
+        "encoder": dataset.fingerprint,
+    }

@@ -1,0 +1,96 @@
+"""A long run says how far it is, and whoever interrupts it keeps the tables of what was measured until then."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+BENCH = Path(__file__).parents[2] / "benchmarks" / "bench.py"
+FEW = ["--method", "certified", "exhaustive", "--k", "5", "--queries", "2", "--repeat", "1", "--batch", "1"]
+
+
+def test_an_interrupted_run_prints_and_saves_what_is_done(tmp_path: Path) -> None:
+    """The second shape, whose vectors alone take long to make, is interrupted when the first is done."""
+    command = [sys.executable, str(BENCH), "--shape", "tiny", "scidocs", *FEW, "--threads", "1", "--out", str(tmp_path)]
+    environment = {**os.environ, "MAXSIEVE_CACHE": str(tmp_path / "cache")}
+    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, env=environment) as process:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if line.startswith("tiny: done"):
+                process.send_signal(signal.SIGINT)
+        tables = process.stdout.read()
+    assert process.returncode == 130
+    for words in ("single calls: done", "tiny: certified", "tiny: exhaustive", "interrupted"):
+        assert any(line.startswith(words) for line in said), said
+    assert "tiny: 300 documents" in tables
+    assert "certified" in tables
+    assert "scidocs: 25,657" not in tables
+    saved = json.loads((tmp_path / "bench.json").read_text())
+    assert {row["method"] for row in saved["rows"]} == {"certified", "exhaustive"}
+    assert (tmp_path / "bench.md").is_file()
+    assert (tmp_path / "bench.png").is_file()
+
+
+def test_an_interrupted_shape_leaves_what_its_methods_have_done(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Interrupted in the second of its rounds, after a run of each method."""
+    import run
+    import shapes
+    from report import print_all, save
+    from results import Results
+
+    monkeypatch.setenv("MAXSIEVE_CACHE", str(tmp_path))
+    monkeypatch.setattr(run, "_calls", lambda *_: None)
+    rng = np.random.default_rng(5)
+    lengths = rng.integers(1, 9, 40)
+    rows = rng.standard_normal((lengths.sum(), 16)).astype(np.float32)
+    shape = shapes.Shape("few", rows, lengths, [rng.standard_normal((3, 16)).astype(np.float32)] * 4)
+    monkeypatch.setattr(shapes, "load", lambda *_: shape)
+    interleave, advances = run.interleave, iter(range(100))
+
+    def interrupted(tasks: Any, *given: Any, advance: Any, **options: Any) -> None:
+        def stop() -> None:
+            advance()
+            if next(advances) == len(tasks):  # all have warmed up, and had a round
+                raise KeyboardInterrupt
+
+        interleave(tasks, *given, advance=stop, **options)
+
+    monkeypatch.setattr(run, "interleave", interrupted)
+    plan = run.Plan(
+        shape=["few"],
+        method=["certified", "exhaustive"],
+        entries=[],
+        k=[5],
+        isa=["scalar"],
+        threads=[1],
+        batch=[1],
+        queries=4,
+        repeat=2,
+        seconds=100,
+        clock="wall",
+        memory=1,
+        quick=True,
+        out=tmp_path,
+    )
+    results = Results({"kernels": "scalar", "CPU": "it"}, {"clock": "wall"})
+    with pytest.raises(KeyboardInterrupt):
+        list(run.run(plan, results))
+    assert {(row.method, row.runs, row.exact_sets) for row in results.rows} == {
+        ("certified", 1, 1.0),
+        ("exhaustive", 1, 1.0),
+    }
+    print_all(results)
+    save(results, tmp_path)
