@@ -532,7 +532,7 @@ def test_explaining_a_rank_that_is_not_there(rank: Any, error: type[Exception], 
     assert len(hits.explain(2)) == 2
 
 
-@pytest.mark.parametrize("how", [{"store": "int8"}, {"store": None}, {"similarity": "l2"}, {"similarity": 1}])
+@pytest.mark.parametrize("how", [{"store": "int4"}, {"store": None}, {"similarity": "l2"}, {"similarity": 1}])
 def test_unknown_choices(how: dict[str, Any]) -> None:
     for attempt in (lambda: ms.Index.create(5, **how), lambda: ms.Index.build([GOOD], **how)):
         with pytest.raises(ValueError, match=r"(store|similarity) must be '"):

@@ -17,7 +17,7 @@ def damaged_corpus(block: str, value: float) -> tuple[_core.Corpus, np.ndarray]:
     (segment,) = ms.Index.build(rng.standard_normal((900, 16)), lengths=[3] * 300).snapshot.segments
     arrays = {name: getattr(segment, name).copy() for name in ("rows", "offsets", "codes", "scale", "rho", "nu")}
     arrays[block].reshape(300, -1)[::3, 0] = value
-    return _core.Corpus(16, (_core.Segment(*arrays.values()),)), rng.standard_normal((8, 16)).astype(np.float32)
+    return _core.Corpus(16, (_core.Segment(16, **arrays),)), rng.standard_normal((8, 16)).astype(np.float32)
 
 
 POLICIES = {

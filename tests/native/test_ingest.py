@@ -156,6 +156,7 @@ def arguments(**changed: Any) -> tuple[Any, ...]:
     """What `_core.ingest` takes, for two documents of two and one token."""
     given: dict[str, Any] = {
         "arrays": [np.ones((2, 3), np.float32), np.ones((1, 3))],
+        "dim": 3,
         "offsets": np.array([0, 2, 3]),
         "rows": np.zeros((3, 3), np.float32),
         "codes": np.zeros((3, 32), np.int8),
