@@ -23,10 +23,10 @@ memory() {
     UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 build/sanitize-venv/bin/python -m pytest -q tests/native tests/index "$@"
 }
 
-# Addresses are not randomised: the runtime knows only some layouts of memory. tools/tsan.supp says what is not looked at.
+# Addresses are not randomised: the runtime knows only some layouts of memory. Nothing is suppressed.
 threads() {
   build tsan thread
-  LD_PRELOAD="$(runtime tsan)" TSAN_OPTIONS="halt_on_error=1:suppressions=$PWD/tools/tsan.supp" \
+  LD_PRELOAD="$(runtime tsan)" TSAN_OPTIONS=halt_on_error=1 \
     setarch "$(uname -m)" -R build/tsan-venv/bin/python -m pytest -q tests/native tests/index "$@"
 }
 

@@ -8,9 +8,8 @@ import sys
 
 import pytest
 
-not_sanitized = pytest.mark.skipif(
-    "san.so" in os.environ.get("LD_PRELOAD", ""), reason="sanitizers need more memory, and more of the stack"
-)
+SANITIZED = "san.so" in os.environ.get("LD_PRELOAD", "")
+not_sanitized = pytest.mark.skipif(SANITIZED, reason="sanitizers need more memory, and more of the stack")
 
 PROLOGUE = """
 import resource, signal, sys, threading
