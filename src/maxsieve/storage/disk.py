@@ -218,7 +218,8 @@ def _state_of(directory: Directory) -> State:
     alive = np.concatenate([np.zeros(0, np.bool_), *(part.alive for part in parts)])
     segments = tuple(part.mapped.segment for part in parts)
     manifest = directory.manifest
-    version = f"{manifest.uid}-{manifest.generation}"
+    texts = "-".join(f"{part.entry.records_crc:08x}" for part in parts)  # a restored index may use a number again
+    version = f"{manifest.uid}-{manifest.generation}-{texts}"
     snapshot = Snapshot(manifest.dim, segments, alive, JoinedIds(parts), records, version)
     return State(snapshot, Positions(starts, parts), parts)
 
