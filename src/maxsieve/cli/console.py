@@ -1,4 +1,4 @@
-"""What goes where: answers to standard output, everything else to standard error, and nothing that steers a terminal."""
+"""What goes where: answers to standard output, all else to standard error, and nothing that steers a terminal."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def showing_warnings() -> Iterator[None]:
 
 
 class ShownWarnings:
-    """Shows warnings as they come, each once. Encoders tell of cut texts batch by batch: the first is said, then the sum."""
+    """Shows each warning once. Encoders tell of cut texts batch by batch: the first is said, then the sum."""
 
     def __init__(self) -> None:
         self._said: set[str] = set()

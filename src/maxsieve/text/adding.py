@@ -126,11 +126,11 @@ def check_record(record: Any, one: Id) -> dict[str, Any]:
 
     >>> check_record({"text": "The fox"}, "fox")
     Traceback (most recent call last):
-    maxsieve.errors.DamagedIndexError: the document 'fox' has no text and metadata, as every document of a collection has
+    maxsieve.errors.DamagedIndexError: the document 'fox' has no text and metadata, as every document here has
     """
     if isinstance(record, dict) and isinstance(record.get("text"), str) and "metadata" in record:
         return record
-    raise DamagedIndexError(f"the document {one!r} has no text and metadata, as every document of a collection has")
+    raise DamagedIndexError(f"the document {one!r} has no text and metadata, as every document here has")
 
 
 class Added(NamedTuple):

@@ -242,8 +242,8 @@ class Collection:
             ids to search among, and ids that must not be hits, as in `Index.search`.
         first_stage
             what chooses ``depth`` candidates first: ``"bm25"``, or a function of query and depth that returns ids. The
-            hits' ``scope`` is then ``"candidates"``: the guarantee holds among those. Their ``first_stage`` and ``depth``
-            say where they came from.
+            hits' ``scope`` is then ``"candidates"``: the guarantee holds among those, and ``hits.first_stage`` and
+            ``hits.depth`` say where they came from.
         """
         queries = Queries.one(text, candidates, exclude)
         return search_texts(self, queries, k, policy, first_stage, depth, threads)[0]

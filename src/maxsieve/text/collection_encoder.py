@@ -73,8 +73,8 @@ class CollectionEncoder:
         name = self._description.encoder
         if name not in BUILT_IN_ENCODERS:
             raise ValueError(
-                f"{self.path} was made with the encoder {name!r}, which is no built-in model, and nothing else is loaded "
-                f"because a collection says so: name it yourself, by Collection.open({str(self.path)!r}, {name!r}) or "
+                f"{self.path} was made with the encoder {name!r}, which is no built-in model, and nothing else is "
+                f"loaded because a collection says so: name it yourself, by Collection.open({str(self.path)!r}, {name!r}) or "
                 f"--encoder {name!r}, or give the encoder itself"
             )
         loaded = load_encoder(name)

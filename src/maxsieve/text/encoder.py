@@ -116,7 +116,10 @@ def as_text(text: str, what: str = "text") -> str:
 
 
 def warn_of_cuts(lengths: Sequence[tuple[int, bool]], limit: int) -> None:
-    """A `TruncationWarning` for the caller's caller if texts, by their tokens and whether all were counted, were cut."""
+    """A `TruncationWarning` if texts were cut; of each, how many tokens it has, and whether it may have more.
+
+    It points to the code that called the encoder.
+    """
     cut = sorted(one for one in lengths if one[0] > limit)
     if cut:
         longest, exact = cut[-1]

@@ -2,14 +2,15 @@
 
 What the tokenizer gives for the beginning of a text must not depend on where it was cut. That holds where it splits
 texts at white space before anything else: what stands before a space is then tokenised by itself. So a cut is accepted
-only if the last token that is kept ends before such a space, and the space well before the cut. Otherwise more of the
-text is read, in the end all of it.
+only if the tokens that are kept, and one more, end before such a space, and the space is well before the cut. Otherwise
+more of the text is read, in the end all of it.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,31 +51,25 @@ class Truncation:
 
     def encode(self, text: str) -> Truncated:
         """The tokens that are kept: the same, with the same spans, as if all of the text had been tokenised."""
+        found, _ = self._encode(text)
+        return found
+
+    def shorten(self, text: str) -> str:
+        """As much of a text as is needed to find ``max_tokens``, and that there are more, or all of it."""
+        return text[: self._encode(text)[1]]
+
+    def _encode(self, text: str) -> tuple[Truncated, int]:
+        """The tokens, and how many characters of the text are enough for them."""
         size = max(CHARACTERS_PER_TOKEN * self._max_tokens, 4 * self._margin)
         while self._space is not None and size < len(text):
             encoding = self.tokenizer.encode(text[:size])
-            if self._is_settled(encoding, text, size - self._margin):
-                return Truncated(encoding, _length(encoding), exact=False)
+            spaces = [found.start() for found in self._space.finditer(text, 0, size - self._margin)]
+            settled = _count_before(encoding, spaces[-1]) if spaces else 0
+            if settled > self._max_tokens:
+                return Truncated(encoding, settled, exact=False), spaces[-1]
             size *= GROWTH
         encoding = self.tokenizer.encode(text)
-        return Truncated(encoding, _length(encoding), exact=True)
-
-    def shorten(self, text: str) -> str:
-        """As much of a text as is needed for ``max_tokens``, or all of it."""
-        found = self.encode(text)
-        if found.exact:
-            return text
-        end = max(end for _, end in found.encoding.offsets)
-        assert self._space is not None
-        space = self._space.search(text, end)
-        return text if space is None else text[: space.start()]
-
-    def _is_settled(self, encoding: Any, text: str, last: int) -> bool:
-        """Whether there are tokens to spare, and a space between those that are kept and ``last``."""
-        if not encoding.overflowing or self._space is None:
-            return False
-        end = max(end for _, end in encoding.offsets)
-        return self._space.search(text, end, max(end, last)) is not None
+        return Truncated(encoding, _count(encoding), exact=True), len(text)
 
 
 def own_tokens(encoding: Any) -> Any:
@@ -82,10 +77,18 @@ def own_tokens(encoding: Any) -> Any:
     return np.array(encoding.special_tokens_mask) == 0
 
 
-def _length(encoding: Any) -> int:
+def _count(encoding: Any) -> int:
+    """How many tokens a text has, those that are cut off included."""
     own = own_tokens(encoding)
     added = len(own) - np.count_nonzero(own)
-    return int(len(own) + sum(len(rest.ids) - added for rest in encoding.overflowing))
+    return int(len(own) + sum(len(rest) - added for rest in encoding.overflowing))
+
+
+def _count_before(encoding: Any, end: int) -> int:
+    """How many tokens end before a place in the text, and those that the tokenizer adds."""
+    parts = (encoding, *encoding.overflowing)
+    found = sum(last <= end for part in parts for _, last in compress(part.offsets, own_tokens(part)))
+    return found + len(encoding) - np.count_nonzero(own_tokens(encoding))
 
 
 def _boundary(tokenizer: Any) -> re.Pattern[str] | None:

@@ -33,7 +33,7 @@ class InputDocument(NamedTuple):
     place: Place
 
 
-class BadInput(ValueError):  # noqa: N818 - as the user meets it: a line, a row or a file that is not a document
+class BadInput(ValueError):  # noqa: N818 - as the user meets it
     """A piece of an input that is not what was expected, and why. Readers yield it and go on, so that it can be skipped."""
 
     def __init__(self, place: Place, problem: str) -> None:

@@ -107,7 +107,7 @@ class Input:
 
 
 class DocumentReader:
-    """Iterates over the documents of some inputs. The first bad one is raised, or with ``skip_bad`` counted and remembered.
+    """The documents of some inputs, one by one. The first bad one is raised, or with ``skip_bad`` counted and kept.
 
     >>> reader = DocumentReader([], Fields(), skip_bad=True)
     >>> list(reader), reader.bad
