@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from cli.support import CommandLine
-from hostile.support import FABLES, make_collection, rewrite_description, rewrite_manifest, rewrite_records
+from hostile.support import make_collection, rewrite_description, rewrite_manifest, rewrite_records
 from maxsieve.errors import DamagedIndexError
 from maxsieve.text.collection import Collection
 from text.support import WordEncoder

@@ -1,8 +1,8 @@
 """Text that is safe to show on a terminal: the one place that decides what is.
 
 What is printed may come from anybody: texts, ids, names of files, a collection's description of itself, errors with any
-of these in them. A terminal obeys control characters (ESC, and the C1 controls from U+0080 on), and bidirectional controls
-show text in another order than it has.
+of these in them. A terminal obeys control characters (ESC, and the C1 controls from U+0080 on), and bidirectional
+controls show text in another order than it has.
 """
 
 from __future__ import annotations

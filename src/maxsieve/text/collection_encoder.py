@@ -74,8 +74,8 @@ class CollectionEncoder:
         if name not in BUILT_IN_ENCODERS:
             raise ValueError(
                 f"{self.path} was made with the encoder {name!r}, which is no built-in model, and nothing else is "
-                f"loaded because a collection says so: name it yourself, by Collection.open({str(self.path)!r}, {name!r}) or "
-                f"--encoder {name!r}, or give the encoder itself"
+                f"loaded because a collection says so: name it yourself, by --encoder {name!r} or "
+                f"Collection.open({str(self.path)!r}, {name!r}), or give Collection.open the encoder itself"
             )
         loaded = load_encoder(name)
         self._description.check_encoder(loaded, self.path)

