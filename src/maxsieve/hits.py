@@ -101,7 +101,7 @@ class Hits:
         >>> index.search([[1.0]]).metadata
         [{'two': 2}, 'one']
         """
-        return self.snapshot.records(self._positions)
+        return self.snapshot.metadata(self._positions)
 
     def explain(self, rank: int) -> list[Match]:
         """Why the hit at ``rank`` (from 0) scored so: each query token's best document token and their similarity.

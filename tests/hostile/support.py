@@ -1,10 +1,9 @@
-"""Collections as an enemy would write them: any value anywhere, every checksum made right again."""
+"""Small indexes that somebody has tampered with, and knew how to seal again."""
 
 from __future__ import annotations
 
 import json
-import os
-import sqlite3
+import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,76 +11,49 @@ from typing import Any
 
 import numpy as np
 
-from maxsieve.text.collection import Collection
-from text.support import WordEncoder
+import maxsieve as ms
+from maxsieve.storage.blocks import ENTRY, FIXED, HEADER_BYTES
 
-FABLES = {
-    "fox": "The fox and the grapes",
-    "crow": "The fox and the crow: a fox that flatters",
-    "hare": "The hare and the tortoise",
-    "lion": "The lion and the mouse",
-}
+DIM = 4
 
 
-def make_collection(folder: Path, dim: int | None = None) -> Path:
-    """A collection of four fables, closed again; with a ``dim``, it has a projection."""
-    projection = None if dim is None else np.linalg.qr(np.random.default_rng(3).standard_normal((16, 16)))[0][:, :dim]
-    with Collection.create(folder, WordEncoder(), dim=dim, projection=projection) as collection:
-        collection.add(FABLES.values(), FABLES, [{"title": name} for name in FABLES])
-    return folder
+def build(path: Path, ids: list[Any] | None = None, *, metadata: bool = True, delete: bool = True) -> list[Any]:
+    """An index of one segment with six documents, one of them empty; returns its ids."""
+    rng = np.random.default_rng(0)
+    docs = [rng.standard_normal((length, DIM)) for length in (2, 1, 3, 0, 1, 2)]
+    ids = ids or [f"d{i}" for i in range(6)]
+    index = ms.Index.build(docs, ids, path=path, metadata=[{"n": i} for i in range(6)] if metadata else None)
+    if delete:
+        index.delete([ids[1]])
+    index.close()
+    return [one for one in ids if not (delete and one == ids[1])]
 
 
-def rewrite_manifest(collection: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Changes the manifest of the index and makes its checksum right."""
-    path = collection / "index" / "manifest.json"
-    content = json.loads(path.read_bytes())
-    content.pop("checksum")
+def change_manifest(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Changes the manifest and gives it the checksum it should have."""
+    file = path / "manifest.json"
+    content = json.loads(file.read_text())
+    del content["checksum"]
     change(content)
-    packed = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-    path.write_text(json.dumps({**content, "checksum": zlib.crc32(packed)}))
+    content["checksum"] = zlib.crc32(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+    file.write_text(json.dumps(content))
 
 
-def rewrite_description(collection: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Changes collection.json, which has no checksum."""
-    path = collection / "collection.json"
-    content = json.loads(path.read_bytes())
-    change(content)
-    path.write_text(json.dumps(content))
-
-
-def rewrite_records(collection: Path, change: Callable[[sqlite3.Connection], object]) -> None:
-    """Changes the database of texts and makes its checksum right."""
-    [path] = (collection / "index").glob("*.records")
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = OFF")
-    change(connection)
-    connection.close()
-    crc = zlib.crc32(path.read_bytes())
-    rewrite_manifest(collection, lambda content: content["parts"][0].update(records_crc=crc))
-
-
-def sentinels(folder: Path) -> Callable[[], None]:
-    """Puts files and folders somewhere and returns a check that they are all as they were."""
-    (folder / "photos" / "2024").mkdir(parents=True)
-    (folder / "photos" / "2024" / "cat.jpg").write_bytes(b"a cat")
-    (folder / "empty").mkdir()
-    (folder / "letter.txt").write_text("dear reader")
-    before = snapshot_of(folder)
-    return lambda: _same(before, snapshot_of(folder))
-
-
-def snapshot_of(folder: Path) -> dict[str, bytes | str | None]:
-    """Every name below a folder, with the bytes of files and the targets of links, which are not followed."""
-    found: dict[str, bytes | str | None] = {}
-    for parent, folders, files in os.walk(folder):
-        for name in [*folders, *files]:
-            path = Path(parent, name)
-            content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
-            found[str(path.relative_to(folder))] = content
-    return found
-
-
-def _same(before: dict[str, Any], after: dict[str, Any]) -> None:
-    assert before.keys() <= after.keys(), f"gone: {sorted(before.keys() - after.keys())}"
-    assert after.keys() <= before.keys(), f"new: {sorted(after.keys() - before.keys())}"
-    assert before == after, "contents have changed"
+def change_block(file: Path, name: str, change: Callable[[np.ndarray], object]) -> None:
+    """Changes numbers of a block in place and makes all checksums fit."""
+    content = bytearray(file.read_bytes())
+    for i in range(FIXED.unpack_from(content)[4]):
+        place = FIXED.size + i * ENTRY.size
+        entry = list(ENTRY.unpack_from(content, place))
+        if entry[0].rstrip(b"\0").decode() == name:
+            dtype, offset, nbytes, columns = entry[1].rstrip(b"\0").decode(), *entry[2:5]
+            block = np.frombuffer(content, dtype, nbytes // np.dtype(dtype).itemsize, offset).reshape(-1, columns)
+            change(block)
+            entry[5] = zlib.crc32(content[offset : offset + nbytes])
+            ENTRY.pack_into(content, place, *entry)
+            break
+    else:
+        raise AssertionError(f"no block {name}")
+    struct.pack_into("<I", content, HEADER_BYTES - 4, zlib.crc32(content[: HEADER_BYTES - 4]))
+    file.unlink()  # it may be a link
+    file.write_bytes(content)

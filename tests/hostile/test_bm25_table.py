@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hostile.support import FABLES, make_collection, rewrite_manifest, rewrite_records, sentinels
+from hostile.fables import FABLES, make_collection, rewrite_records, sentinels
+from hostile.support import change_manifest
 from maxsieve.errors import DamagedIndexError
 from maxsieve.text.collection import Collection
 from maxsieve.text.first_stage import BM25
@@ -41,7 +42,7 @@ def test_the_uid_of_an_index_is_no_path(tmp_path: Path, uid: str) -> None:
     evil = make_collection(tmp_path / "evil")
     (evil / "bm25").mkdir()
     intact, beside = sentinels(victim), sentinels(tmp_path / "evil" / "own")
-    rewrite_manifest(evil, lambda content: content.update(uid=uid.replace("{victim}", str(victim))))
+    change_manifest(evil / "index", lambda content: content.update(uid=uid.replace("{victim}", str(victim))))
     try:
         with opened(evil) as collection:
             collection.search("fox", first_stage="bm25")

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from cli.support import CommandLine
-from hostile.support import make_collection, rewrite_description, rewrite_manifest, rewrite_records
+from hostile.fables import make_collection, rewrite_description, rewrite_records
+from hostile.support import change_manifest
 from maxsieve.errors import DamagedIndexError
 from maxsieve.text.collection import Collection
 from text.support import WordEncoder
@@ -63,7 +64,7 @@ def test_a_collection_without_records(tmp_path: Path, quick_docs: CommandLine) -
         for part in content["parts"]:
             part.update(records=None, records_crc=0)
 
-    rewrite_manifest(path, without)
+    change_manifest(path / "index", without)
     for command in (
         ("search", "fox"),
         ("search", "fox", "--json"),

@@ -8,7 +8,7 @@ import pytest
 
 from cli.support import CommandLine
 from cli.tiny_model import write_tiny_model
-from hostile.support import make_collection, rewrite_description
+from hostile.fables import make_collection, rewrite_description
 from maxsieve.text import load_encoder
 from maxsieve.text.collection import Collection
 

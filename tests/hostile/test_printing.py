@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import CommandLine
-from hostile.support import rewrite_description
+from hostile.fables import rewrite_description
 from maxsieve.common.printable import printable, printable_json
 from maxsieve.common.progress import progress_bar
 

@@ -1,8 +1,8 @@
 """Files that are what they seem, files that last, and errors that name them.
 
 A folder may come from somebody else. In it a name may be a link to any other file, a pipe that never ends, or a device:
-`open_regular` and `read_small` open files and nothing else. `replacing` and its siblings write so that a crash or a full
-disk leaves the old file or the new one.
+`open_regular` and `read_small` open files and nothing else. `replacing` and its siblings write so that a crash or a
+full disk leaves the old file or the new one.
 """
 
 from __future__ import annotations
@@ -40,29 +40,37 @@ def open_regular(path: PathLike, *, follow_links: bool = False) -> BinaryIO:
     Traceback (most recent call last):
     ValueError: /dev/null is a device; a regular file is expected
     """
-    _check_regular(os.stat(path, follow_symlinks=follow_links), path)
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
+    return open(path, "rb", opener=lambda name, _: regular_handle(name, os.O_RDONLY, follow_links=follow_links))
+
+
+def regular_handle(path: PathLike, flags: int, *, follow_links: bool = False) -> int:
+    """The same as a file descriptor, with the flags of `os.open`; with ``O_CREAT`` the file need not exist."""
+    with suppress(FileNotFoundError):  # which opening it raises too, unless it may make the file
+        _check_regular(os.stat(path, follow_symlinks=follow_links), path)
+    flags |= os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
     try:
-        file = open(path, "rb", opener=lambda name, _: os.open(name, flags))  # noqa: SIM115
+        handle = os.open(path, flags, 0o666)
     except OSError as problem:
         if problem.errno in (errno.ELOOP, errno.EMLINK) and os.path.islink(path):
             raise ValueError(f"{os.fspath(path)} is a link; a regular file is expected") from None
         raise
     try:
-        _check_regular(os.fstat(file.fileno()), path)  # the name may mean something else by now
+        _check_regular(os.fstat(handle), path)  # the name may mean something else by now
     except BaseException:
-        file.close()
+        os.close(handle)
         raise
-    return file
+    return handle
 
 
 def read_small(path: PathLike, *, at_most: int, follow_links: bool = False) -> bytes:
     """The bytes of a regular file; `ValueError` if there are more than ``at_most``, of which no more are read."""
     with open_regular(path, follow_links=follow_links) as file, naming_os_errors(path):
-        content = file.read(at_most + 1)
+        content = bytearray()  # read piece by piece: `read` takes the memory for all that it is allowed
+        while piece := file.read(min(1 << 16, at_most + 1 - len(content))):
+            content += piece
     if len(content) > at_most:
         raise ValueError(f"{os.fspath(path)} is larger than {at_most} bytes, the most that are read")
-    return content
+    return bytes(content)
 
 
 def _check_regular(status: os.stat_result, path: PathLike) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.common.files import PathLike
+from maxsieve.common.files import PathLike, open_regular
 
 Mapped: TypeAlias = mmap.mmap | bytes
 
@@ -38,7 +38,7 @@ def naming_content_errors(path: PathLike, *also: type[Exception]) -> Iterator[No
 
 def map_file(path: PathLike) -> Mapped:
     """A file's bytes, mapped for reading: nothing is read until it is looked at."""
-    with open(path, "rb") as file:
+    with open_regular(path, follow_links=True) as file:
         if os.fstat(file.fileno()).st_size == 0:
             return b""
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id, to_id
 from maxsieve.index import Index
-from maxsieve.storage.records import to_json
+from maxsieve.storage.metadata import to_json
 
 BATCH_CHARACTERS = 1 << 17
 """Text that is encoded and committed at a time: some 30,000 tokens, a few seconds' work, and at most that is lost."""

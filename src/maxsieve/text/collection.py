@@ -161,7 +161,7 @@ class Collection:
         state = self.index.snapshot
         for start in range(0, len(state.live), READ):
             positions = state.live[start : start + READ].tolist()
-            for position, record in zip(positions, state.records(positions), strict=True):
+            for position, record in zip(positions, state.metadata(positions), strict=True):
                 check_record(record, state.ids[position])
         verify_table(self.path, state)
 

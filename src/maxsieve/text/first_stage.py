@@ -78,7 +78,7 @@ class BM25:
         texts: list[str] = []
         for start in range(0, len(state.live), READ):
             positions = state.live[start : start + READ].tolist()
-            records = zip(positions, state.records(positions), strict=True)
+            records = zip(positions, state.metadata(positions), strict=True)
             texts += [check_record(record, state.ids[position])["text"] for position, record in records]
         words = self._tokenize(texts)
         if not any(words.ids):

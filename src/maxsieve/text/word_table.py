@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.errors import DamagedIndexError, MaxsieveError
-from maxsieve.storage.blocks import BlockFile, BlockWriter
+from maxsieve.storage.blocks import BlockFile, writing_blocks
 from maxsieve.storage.snapshot import Snapshot
 
 FOLDER = "bm25"
@@ -81,13 +81,12 @@ class WordTable:
     def write(self, path: Path) -> None:
         """Writes a file that `read` reads, whole or not at all."""
         vocabulary = json.dumps(self.vocabulary, separators=(",", ":")).encode()
-        with BlockWriter(path) as writer:
+        with writing_blocks(path) as writer:
             writer.write("key", "|u1", 1, [np.frombuffer(path.stem.encode(), np.uint8)])
             writer.write("data", "<f4", 1, [self.data])
             writer.write("indices", "|u1", 1, [np.ascontiguousarray(self.indices, "<i4").view(np.uint8)])
             writer.write("indptr", "<i8", 1, [self.indptr])
             writer.write("vocabulary", "|u1", 1, [np.frombuffer(vocabulary, np.uint8)])
-            writer.commit()
 
     def _check(self) -> None:
         """Raises `ValueError` for what no writer writes: every number is used as an index."""
