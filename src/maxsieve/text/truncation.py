@@ -87,7 +87,7 @@ def _count(encoding: Any) -> int:
 def _count_before(encoding: Any, end: int) -> int:
     """How many tokens end before a place in the text, and those that the tokenizer adds."""
     parts = (encoding, *encoding.overflowing)
-    found = sum(last <= end for part in parts for _, last in compress(part.offsets, own_tokens(part)))
+    found: int = sum(last <= end for part in parts for _, last in compress(part.offsets, own_tokens(part)))
     return found + len(encoding) - int(np.count_nonzero(own_tokens(encoding)))
 
 
