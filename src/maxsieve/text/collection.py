@@ -31,7 +31,7 @@ from maxsieve.text.adding import (
     worth_merging,
 )
 from maxsieve.text.collection_encoder import CollectionEncoder, DocumentVectors
-from maxsieve.text.description import INDEX, create_folder, describe, read_description, read_projection
+from maxsieve.text.description import INDEX, NAME, create_folder, describe, read_description, read_projection
 from maxsieve.text.encoder import DEFAULT_DIM, DEFAULT_ENCODER, Encoder, load_encoder
 from maxsieve.text.first_stage import BM25, FirstStage, verify_table
 from maxsieve.text.hits import TextHits
@@ -107,6 +107,10 @@ class Collection:
         index = Index.open(folder / INDEX)
         if index.dim != description.dim:
             raise DamagedIndexError(f"{folder} is of {description.dim} dimensions, but its index of {index.dim}")
+        if description.pending and index.tokens and read_description(folder).pending:  # it may just have been fitted
+            raise DamagedIndexError(
+                f"{folder} has vectors, but {NAME} names no projection to {description.dim} dimensions"
+            )
         return cls(folder, index, CollectionEncoder(folder, description, loaded))
 
     def add(

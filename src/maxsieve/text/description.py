@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -37,6 +38,10 @@ MOST_BYTES = 1 << 20
 
 MOST_PROJECTION_BYTES = 1 << 30
 _NPY_HEADER = 1 << 10
+_NPY = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '<f4', 'fortran_order': False, 'shape': \((\d{1,9}), (\d{1,9})\), \} *\n",
+    re.DOTALL,
+)
 _LEFT_BEHIND = (NAME + ".tmp", PROJECTION, PROJECTION + ".tmp", LOCK)
 """With the index, what a creation that was killed may have left."""
 
@@ -137,20 +142,19 @@ def read_projection(folder: Path, description: Description) -> NDArray[np.float3
         raise DamagedIndexError(f"{path} does not have the SHA-256 that {NAME} names")
     try:
         return _to_matrix(content, shape)
-    except (ValueError, KeyError, TypeError, SyntaxError, RecursionError) as problem:
+    except ValueError as problem:
         raise DamagedIndexError(f"{path} is no projection: {problem}") from None
 
 
 def _to_matrix(content: bytes, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """The matrix in an .npy file. Its header is compared with what it must be before any memory is taken for it."""
-    stream = io.BytesIO(content)
-    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    found, fortran, dtype = readers[np.lib.format.read_magic(stream)](stream)
-    if found != shape or fortran:
+    """The matrix in an .npy file as `write_projection` writes it. NumPy's own reader would evaluate the header."""
+    header = _NPY.match(content)
+    if header is None:
+        raise ValueError("it is no .npy file of float32")
+    found = int(header[1]), int(header[2])
+    if found != shape:
         raise ValueError(f"it has the shape {found}, not {shape}")
-    if dtype != np.dtype("<f4"):
-        raise ValueError(f"it holds {dtype}, not float32")
-    values = content[stream.tell() :]
+    values = content[header.end() :]
     if len(values) != 4 * shape[0] * shape[1]:
         raise ValueError(f"its matrix has {len(values)} bytes, not {4 * shape[0] * shape[1]}")
     matrix: NDArray[np.float32] = np.frombuffer(values, "<f4").reshape(shape)
