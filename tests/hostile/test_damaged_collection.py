@@ -141,15 +141,30 @@ def test_a_description_without_end_is_not_read(tmp_path: Path) -> None:
         Collection.open(path)
 
 
-def test_a_link_in_place_of_the_index_or_the_temporary_file(tmp_path: Path) -> None:
-    path = make_collection(tmp_path / "c", dim=8)
+def test_links_in_place_of_temporary_files_are_not_followed(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    Collection.create(path, WordEncoder(), dim=8).close()
     victim = tmp_path / "victim"
     victim.write_text("mine")
-    for name in ("collection.json.tmp", "projection.npy.tmp"):
+    for name in ("collection.json.tmp", "projection.npy.tmp", "projection.npy"):
         (path / name).symlink_to(victim)
-    rewrite_description(path, lambda record: record.update(projection=None))
-    (path / "projection.npy").unlink()
     with Collection.open(path, WordEncoder()) as collection, pytest.warns(UserWarning, match="was fitted on only"):
-        collection.add(["Another fox"], ["another"])
-    assert not (path / "projection.npy").is_symlink()
+        collection.add(["The fox and the grapes"], ["fox"])
     assert victim.read_text() == "mine"
+    assert not (path / "projection.npy").is_symlink()
+
+
+def test_vectors_without_a_projection_are_damage(tmp_path: Path) -> None:
+    """They would be compared with vectors that are cut, not projected."""
+    path = make_collection(tmp_path / "c", dim=8)
+    rewrite_description(path, lambda content: content.update(projection=None))
+    with pytest.raises(DamagedIndexError, match=r"has vectors, but collection\.json names no projection"):
+        Collection.open(path, WordEncoder())
+
+
+def test_an_index_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    one, other = make_collection(tmp_path / "one"), make_collection(tmp_path / "other")
+    os.rename(one / "index", tmp_path / "moved")
+    (one / "index").symlink_to(other / "index")
+    with pytest.raises(DamagedIndexError, match="index is a link"):
+        Collection.open(one, WordEncoder())

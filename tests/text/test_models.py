@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import http.server
 import os
 import re
 import signal
@@ -21,6 +22,7 @@ from maxsieve.errors import MaxsieveError, ModelFetchError, ModelMissingError
 from maxsieve.text import builtin, fetch_model, list_models, load_encoder, model_path
 from maxsieve.text.builtin import MODELS, BuiltInModel
 from maxsieve.text.carriers import Carrier, Member
+from maxsieve.text.hub import _reach
 
 CONTENTS = {"model.onnx": b"weights" * 100_000, "deep/config.json": b"{}"}
 
@@ -255,6 +257,7 @@ def hub(shop: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes | Except
         return str(local_dir / name)
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    monkeypatch.setattr("maxsieve.text.hub._reach", lambda endpoint: None)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     tiny = dataclasses.replace(MODELS["tiny"], hub=builtin.HubRepository("some/model", "0" * 40))
     monkeypatch.setitem(MODELS, "tiny", tiny)
@@ -296,6 +299,19 @@ def test_offline_the_hub_is_not_asked(
     huggingface_hub = pytest.importorskip("huggingface_hub")
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda *_, **__: pytest.fail("the hub was asked"))
     assert files_in(fetch_model("tiny")) == CONTENTS
+
+
+def test_a_hub_that_does_not_answer_is_not_asked(capfd: pytest.CaptureFixture[str]) -> None:
+    """Its own library would try for half a minute. An answer is an answer, if it is only that the question is wrong."""
+    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
+        endpoint = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        _reach(endpoint)
+        thread.join()
+    with pytest.raises(ModelFetchError, match=f"the hub can't be reached at {endpoint}"):
+        _reach(endpoint)
+    capfd.readouterr()
 
 
 def test_revisions_of_the_hub_are_commits() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import urllib.error
+import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -64,8 +66,9 @@ def download_files(repository: HubRepository, names: Iterable[str], folder: Path
     """Has `huggingface_hub` put files of a repository into a folder; `ModelFetchError` if the hub can't be reached."""
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         raise ModelFetchError("the hub was not asked: HF_HUB_OFFLINE is set")
+    hub = optional("huggingface_hub", "text")
+    _reach(optional("huggingface_hub.constants", "text").ENDPOINT)
     try:
-        hub = optional("huggingface_hub", "text")
         for name in names:
             hub.hf_hub_download(
                 repository.name, name, revision=repository.revision, local_dir=folder, etag_timeout=PATIENCE
@@ -75,6 +78,16 @@ def download_files(repository: HubRepository, names: Iterable[str], folder: Path
         raise ModelFetchError(f"the hub did not give {repository.name}: {reason}") from None
     finally:
         shutil.rmtree(folder / ".cache", ignore_errors=True)  # the hub's notes on what it put there
+
+
+def _reach(endpoint: str) -> None:
+    """Raises unless the hub answers at all: its own library would try again and again for half a minute."""
+    try:
+        urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=PATIENCE).close()
+    except urllib.error.HTTPError:
+        return  # it answers
+    except (OSError, ValueError) as problem:
+        raise ModelFetchError(f"the hub can't be reached at {endpoint}: {problem}") from None
 
 
 def _snapshot(name: str, *, local_files_only: bool) -> Path:
