@@ -123,4 +123,4 @@ class Hits:
 def to_hits(answer: tuple[Any, ...], state: Snapshot, query: NDArray[np.float32]) -> Hits:
     """The core's tuple as `Hits`."""
     positions, scores, reported, _ = answer
-    return Hits(list(map(state.ids.__getitem__, positions)), scores, positions, reported, state, query)
+    return Hits(state.ids_at(positions), scores, positions, reported, state, query)

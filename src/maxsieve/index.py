@@ -254,6 +254,11 @@ class Index:
         return self.snapshot.dim
 
     @property
+    def store(self) -> Store:
+        """The type in which rows are kept."""
+        return self._store
+
+    @property
     def tokens(self) -> int:
         """Token vectors of all documents."""
         state = self.snapshot

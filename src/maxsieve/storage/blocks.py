@@ -101,8 +101,10 @@ class BlockFile:
             self.nbytes = os.fstat(file.fileno()).st_size
             if self.nbytes < HEADER_BYTES:
                 raise self._damaged(f"has {self.nbytes} bytes, fewer than a header")
-            # The mapping holds the file open: its size() is the file's size at that moment.
-            self._map = mmap.mmap(file.fileno(), self.nbytes, access=mmap.ACCESS_READ)
+            try:  # the mapping holds the file open: its size() is the file's size at that moment
+                self._map = mmap.mmap(file.fileno(), self.nbytes, access=mmap.ACCESS_READ)
+            except ValueError:
+                raise self._damaged("was truncated while it was opened") from None
         self._bytes = np.frombuffer(self._map, np.uint8)
         self.blocks = self._read_header()
 

@@ -158,7 +158,7 @@ class DiskStorage:
         """All segments, with tombstones for the documents at some positions."""
         shares = self._current.snapshot.by_segment(gone)
         return [
-            self._directory.without(old.entry, segment.without(places).alive) if len(places) else old.entry
+            self._directory.without(old.entry, segment.alive_without(places)) if len(places) else old.entry
             for old, (segment, places) in zip(self._directory.segments, shares, strict=True)
         ]
 

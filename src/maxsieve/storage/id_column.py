@@ -74,7 +74,6 @@ class IntColumn(IdColumn):
         self._numbers = numbers
 
     def __getitem__(self, i: Any) -> Any:
-        self._file.check()
         return int(self._numbers[i])
 
     def __iter__(self) -> Iterator[Id]:
@@ -102,7 +101,6 @@ class StrColumn(IdColumn):
         self._text, self._ends = text, ends
 
     def __getitem__(self, i: Any) -> Any:
-        self._file.check()
         return self._decode(self._bytes(i))
 
     def __iter__(self) -> Iterator[Id]:
@@ -114,12 +112,6 @@ class StrColumn(IdColumn):
             return iter([letters[start:end] for start, end in pairs])
         return iter([self._decode(text[start:end]) for start, end in pairs])
 
-    def verify(self) -> None:
-        """Looks also whether every id is text."""
-        super().verify()
-        for _ in self:
-            pass
-
     def _search(self, one: str) -> int | None:
         wanted = one.encode("utf-8", "surrogatepass")
         place = bisect_left(self._order, wanted, key=lambda i: self._bytes(int(i)))
@@ -129,10 +121,11 @@ class StrColumn(IdColumn):
         """Compares neighbours eight bytes at a time, all pairs at once; the few that begin alike one by one."""
         starts = np.concatenate([[0], self._ends[:-1]])[self._order]
         lengths = self._ends[self._order] - starts
-        before = np.arange(len(self) - 1) if len(self) else np.zeros(0, np.int64)
-        at = 0
+        padded = np.concatenate([self._text, np.zeros(8, np.uint8)])
+        eight = np.ndarray(len(self._text) + 1, ">u8", padded.data, strides=(1,))  # the number at every byte
+        before, at = np.arange(max(0, len(self) - 1)), 0
         while len(before) and at < 64:
-            first, second = (self._keys(starts[which] + at, lengths[which] - at) for which in (before, before + 1))
+            first, second = (_keys(eight, starts[which] + at, lengths[which] - at) for which in (before, before + 1))
             if (first > second).any():
                 return False
             before, at = before[first == second], at + 8
@@ -142,15 +135,6 @@ class StrColumn(IdColumn):
             before = before[~ended]
         return all(self._bytes(self._order[i]) < self._bytes(self._order[i + 1]) for i in before)
 
-    def _keys(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Eight bytes from each start on, zeros past the end, as numbers that compare as the bytes do."""
-        keys = np.zeros(len(starts), np.uint64)
-        last = len(self._text) - 1
-        for i in range(8):
-            bytes_there = np.where(lengths > i, self._text[np.minimum(starts + i, last)] if last >= 0 else 0, 0)
-            keys = (keys << np.uint64(8)) | bytes_there.astype(np.uint64)
-        return keys
-
     def _decode(self, encoded: bytes) -> str:
         try:
             return encoded.decode("utf-8", "surrogatepass")
@@ -159,6 +143,16 @@ class StrColumn(IdColumn):
 
     def _bytes(self, i: int) -> bytes:
         return self._text[self._ends[i - 1] if i else 0 : self._ends[i]].tobytes()
+
+
+MASKS = np.array([(2**64 - 1) >> (8 * n) << (8 * n) for n in range(8, -1, -1)], np.uint64)
+"""The first n of eight bytes."""
+
+
+def _keys(eight: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Eight bytes from each start on, zeros past the end, as numbers that compare as the bytes do."""
+    numbers = eight[np.minimum(starts, len(eight) - 1)].astype(np.uint64)
+    return numbers & MASKS[np.clip(lengths, 0, 8)]
 
 
 def read_ids(file: BlockFile, documents: int) -> IdColumn:

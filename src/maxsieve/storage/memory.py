@@ -119,4 +119,9 @@ class MemoryStorage:
 
 def _without(state: Snapshot, gone: NDArray[np.int64]) -> list[Segment]:
     """The segments of a state with the documents at some positions deleted."""
-    return [segment.without(places) if len(places) else segment for segment, places in state.by_segment(gone)]
+    if not len(gone):
+        return list(state.segments)
+    return [
+        segment.changed(alive=segment.alive_without(places)) if len(places) else segment
+        for segment, places in state.by_segment(gone)
+    ]

@@ -47,9 +47,8 @@ class StoredSegment(Segment):
         """Compares every checksum, and looks for numbers that no writer writes however well they are checksummed."""
         self.verify_checksums(advance)
         self.ids.verify()
-        everything = np.ones(self.documents, np.bool_)
         for kind in self.kinds:
-            for piece in self.pieces(kind, everything, PIECE_BYTES):
+            for piece in self.pieces(kind, None, PIECE_BYTES):
                 if not ((piece >= kind.least) & (piece <= kind.most)).all():
                     raise DamagedIndexError(f"{self.file.path} has numbers in block {kind.name!r} that can't be there")
 
@@ -88,7 +87,7 @@ def map_segment(
     deleted = BlockFile(folder / entry.deleted)
     alive = np.ones(entry.documents, np.bool_)
     alive[_read_deleted(deleted, entry.documents)] = False
-    return replace(mapped, entry=entry, alive=alive, deleted=deleted)
+    return mapped.changed(entry=entry, alive=alive, deleted=deleted)
 
 
 def write_deleted(path: Path, alive: NDArray[np.bool_]) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, compress
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from maxsieve.storage.metadata import Metadata, Texts
 
 Store: TypeAlias = Literal["float32", "float16"]
 Similarity: TypeAlias = Literal["dot", "cosine"]
+
+S = TypeVar("S", bound="Segment")
 
 BLOCK_BYTES = 64 << 20
 """Float32 rows that become one segment; where documents come one by one, a build holds a block beside the index."""
@@ -116,21 +118,31 @@ class Segment:
         rows: NDArray[np.float32] | NDArray[np.float16] = self.blocks["rows"][first:last].copy()
         return rows
 
-    def without(self, documents: Sequence[int] | NDArray[np.int64]) -> Segment:
-        """The same with some more documents deleted."""
-        alive = self.alive.copy()
-        alive[documents] = False
-        return replace(self, alive=alive)
+    def some_ids(self, keep: NDArray[np.bool_] | None) -> Iterable[Id]:
+        """The ids of some documents, or of all."""
+        return self.ids if keep is None else compress(self.ids, keep.tolist())
 
-    def pieces(self, kind: BlockKind, keep: NDArray[np.bool_], piece_bytes: int) -> Iterator[NDArray[Any]]:
-        """What a block holds of some documents, in pieces of about that size, at least one."""
+    def alive_without(self, documents: Sequence[int] | NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which documents are left when some more are deleted."""
+        alive = np.array(self.alive)
+        alive[documents] = False
+        return alive
+
+    def changed(self: S, **fields: Any) -> S:
+        """A copy with other fields, but for the blocks: the engine's view of those is not made anew."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, **fields)
+        return other
+
+    def pieces(self, kind: BlockKind, keep: NDArray[np.bool_] | None, piece_bytes: int) -> Iterator[NDArray[Any]]:
+        """What a block holds of some documents, or of all, in pieces of about that size, at least one."""
         self.check()
         block = self.blocks[kind.name]
-        kept = np.repeat(keep, self.lengths) if kind.per_token else keep
+        kept = np.repeat(keep, self.lengths) if kind.per_token and keep is not None else keep
         step = max(1, piece_bytes // max(1, block[:1].nbytes))
         for start in range(0, max(1, len(block)), step):
-            piece, mask = block[start : start + step], kept[start : start + step]
-            yield piece if mask.all() else piece[mask]
+            piece = block[start : start + step]
+            yield piece if kept is None else piece[kept[start : start + step]]
 
 
 def bits(array: NDArray[Any]) -> NDArray[Any]:
@@ -150,10 +162,10 @@ def to_offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class Merge(NamedTuple):
-    """Documents of some segments that become one segment: of each segment those to keep, in order."""
+    """Documents of some segments that become one segment: of each segment those to keep, or None for all."""
 
     segments: Sequence[Segment]
-    keep: Sequence[NDArray[np.bool_]]
+    keep: Sequence[NDArray[np.bool_] | None]
 
     @property
     def kinds(self) -> tuple[BlockKind, ...]:
@@ -162,7 +174,7 @@ class Merge(NamedTuple):
 
     def offsets(self) -> NDArray[np.int64]:
         """Where the tokens of each document will begin."""
-        return to_offsets(np.concatenate([segment.lengths[keep] for segment, keep in self._pairs()]))
+        return to_offsets(np.concatenate([_kept(segment.lengths, keep) for segment, keep in self._pairs()]))
 
     def pieces(self, kind: BlockKind, piece_bytes: int) -> Iterator[NDArray[Any]]:
         """A block of theirs, in pieces of about that size."""
@@ -170,29 +182,37 @@ class Merge(NamedTuple):
 
     def ids(self) -> list[Id]:
         """Their ids."""
-        return list(chain.from_iterable(compress(segment.ids, keep.tolist()) for segment, keep in self._pairs()))
+        return [one for segment, keep in self._pairs() for one in segment.some_ids(keep)]
 
     def metadata(self) -> Iterator[tuple[int, str]]:
         """Their metadata, by new position."""
         start = 0
         for segment, keep in self._pairs():
-            new = start + np.cumsum(keep) - 1
-            yield from ((int(new[old]), text) for old, text in segment.metadata.texts() if keep[old])
-            start += int(keep.sum())
+            if keep is None:
+                yield from ((start + i, text) for i, text in segment.metadata.texts())
+                start += segment.documents
+            else:
+                new = start + np.cumsum(keep) - 1
+                yield from ((int(new[i]), text) for i, text in segment.metadata.texts() if keep[i])
+                start += int(keep.sum())
 
     def in_memory(self) -> Segment:
         """The new segment as arrays."""
         blocks = {kind.name: np.concatenate(list(self.pieces(kind, 1 << 62))) for kind in self.kinds}
-        alive = np.concatenate([segment.alive[keep] for segment, keep in self._pairs()])
+        alive = np.concatenate([_kept(segment.alive, keep) for segment, keep in self._pairs()])
         return Segment(self.kinds, self.offsets(), blocks, self.ids(), Texts(dict(self.metadata())), alive)
 
-    def _pairs(self) -> Iterator[tuple[Segment, NDArray[np.bool_]]]:
+    def _pairs(self) -> Iterator[tuple[Segment, NDArray[np.bool_] | None]]:
         return zip(self.segments, self.keep, strict=True)
 
 
 def living(segments: Sequence[Segment]) -> Merge:
     """All their documents but the deleted ones."""
-    return Merge(segments, [segment.alive for segment in segments])
+    return Merge(segments, [None if segment.alive.all() else segment.alive for segment in segments])
+
+
+def _kept(array: NDArray[Any], keep: NDArray[np.bool_] | None) -> NDArray[Any]:
+    return array if keep is None else array[keep]
 
 
 def merge_small(segments: Sequence[Segment]) -> list[Segment]:
@@ -206,5 +226,5 @@ def merge_small(segments: Sequence[Segment]) -> list[Segment]:
         before, last = merged[-2:]
         if 2 * last.nbytes < before.nbytes or before.nbytes + last.nbytes > BLOCK_BYTES:
             break
-        merged[-2:] = [Merge((before, last), [np.ones(len(one.alive), np.bool_) for one in (before, last)]).in_memory()]
+        merged[-2:] = [Merge((before, last), (None, None)).in_memory()]
     return merged

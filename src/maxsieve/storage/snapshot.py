@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, chain, compress
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve.ids import Id
-from maxsieve.storage.segments import Segment
+from maxsieve.storage.segments import Segment, living
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +65,21 @@ class Snapshot:
         """Positions of documents that can be a hit: live and not empty."""
         return np.flatnonzero(self.alive & (self.lengths > 0))
 
-    @cached_property
+    @property
     def ids(self) -> IdsByPosition:
         """The id at each position."""
         return IdsByPosition(self)
 
+    def ids_at(self, positions: Iterable[int]) -> list[Id]:
+        """The ids at some positions, for a search that has just looked at the files."""
+        if len(self.segments) == 1:  # as most have it
+            return [self.segments[0].ids[i] for i in positions]
+        located = map(self.locate, positions)
+        return [segment.ids[place] for segment, place in located]
+
     def live_ids(self) -> list[Id]:
         """Ids of documents that were not deleted, in order."""
-        return list(chain.from_iterable(compress(segment.ids, segment.alive.tolist()) for segment in self.segments))
+        return living(self.segments).ids()
 
     def locate(self, position: int) -> tuple[Segment, int]:
         """The segment that has a document, and its place there."""
@@ -119,4 +126,5 @@ class IdsByPosition:
 
     def __getitem__(self, position: int) -> Id:
         segment, place = self._state.locate(position)
+        segment.check()
         return segment.ids[place]

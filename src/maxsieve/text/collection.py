@@ -223,7 +223,7 @@ class Collection:
             "bytes": self.index.nbytes,
             "segments": len(state.segments),
             "dim": made.dim,
-            "store": self.index._store,
+            "store": self.index.store,
             "encoder": {"name": made.encoder, "dim": made.encoder_dim, "fingerprint": made.fingerprint},
             "projection": "to be fitted" if made.pending else made.projection,
         }
