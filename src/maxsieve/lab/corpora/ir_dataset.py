@@ -9,7 +9,7 @@ from typing import Any
 from maxsieve.common.optional import optional
 from maxsieve.lab.corpora.corpus import Corpus, exclude_themselves
 from maxsieve.lab.corpora.judgements import Judgement, keep_known, warn_of_unjudged
-from maxsieve.text.inputs.record import Place
+from maxsieve.text.inputs.document import Place
 
 PREFIX = "ir_datasets:"
 PARTS = ("docs", "queries", "qrels")

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from maxsieve.common.files import PathLike, replacing
 from maxsieve.lab.corpora.corpus import CorpusWarning
+from maxsieve.text.inputs.document import BadInput, Place
 from maxsieve.text.inputs.lines import decoded, numbered
-from maxsieve.text.inputs.record import BadRecord, Place
 from maxsieve.text.trec import column
 
 HEADER = ("query-id", "corpus-id", "score")
@@ -42,7 +42,7 @@ def read_judgements(lines: Iterable[bytes], source: str) -> Iterator[Judgement]:
             continue
         if len(columns) not in (3, 4):
             wanted = "3 are expected (query, document, grade), or 4 (query, iteration, document, grade)"
-            raise BadRecord(place, f"there are {len(columns)} columns; {wanted}")
+            raise BadInput(place, f"there are {len(columns)} columns; {wanted}")
         yield Judgement(place, columns[0], columns[-2], _grade(columns[-1].strip(), place))
 
 
@@ -52,7 +52,7 @@ def by_query(found: Iterable[Judgement]) -> dict[str, dict[str, int]]:
     for place, query, document, grade in found:
         before = judged.setdefault(query, {}).setdefault(document, grade)
         if before != grade:
-            raise BadRecord(
+            raise BadInput(
                 place, f"document {document!r} has grade {grade} for query {query!r}, but {before} on a line before"
             )
     return judged
@@ -126,7 +126,7 @@ def read_qrels(path: PathLike) -> dict[str, dict[str, int]]:
 
 def _grade(text: str, place: Place) -> int:
     if not GRADE.fullmatch(text):
-        raise BadRecord(place, f"the grade is {text!r}; it must be a whole number")
+        raise BadInput(place, f"the grade is {text!r}; it must be a whole number")
     return int(text)
 
 

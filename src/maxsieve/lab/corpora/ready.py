@@ -18,7 +18,7 @@ from maxsieve.exchange.vectors import TokenVectors
 from maxsieve.ids import find_duplicate
 from maxsieve.lab.corpora.corpus import digest
 from maxsieve.lab.corpora.judgements import Judgement, keep_known, warn_of_unjudged
-from maxsieve.text.inputs.record import Place
+from maxsieve.text.inputs.document import Place
 
 F32 = NDArray[np.float32]
 
