@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import nullcontext
 from itertools import chain, islice
+from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,6 +127,23 @@ def as_buffer(array: FloatArray) -> FloatArray:
     if array.dtype.name == "bfloat16":
         return array.view(np.uint16)
     return array if array.dtype.isnative else to_float32(array)
+
+
+def check_mapped(arrays: Iterable[FloatArray]) -> None:
+    """Raises `ValueError` if a file that arrays lie in has become shorter: to read what is gone would end the process.
+
+    Of mappings that other libraries have made, those of NumPy are seen.
+    """
+    for mapped in {id(found): found for array in arrays if (found := _mapping_of(array)) is not None}.values():
+        if (size := mapped.size()) < len(mapped):
+            raise ValueError(f"the file of these vectors was truncated: it has {size} bytes, of {len(mapped)} mapped")
+
+
+def _mapping_of(array: FloatArray) -> mmap | None:
+    base: Any = array.base
+    while isinstance(base, (np.ndarray, memoryview)):
+        base = base.base if isinstance(base, np.ndarray) else base.obj
+    return base if isinstance(base, mmap) else None
 
 
 def to_query(x: Any, what: str, dim: int, *, cosine: bool) -> NDArray[np.float32]:

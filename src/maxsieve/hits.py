@@ -101,7 +101,7 @@ class Hits:
         >>> index.search([[1.0]]).metadata
         [{'two': 2}, 'one']
         """
-        return self.snapshot.records(self._positions)
+        return self.snapshot.metadata(self._positions)
 
     def explain(self, rank: int) -> list[Match]:
         """Why the hit at ``rank`` (from 0) scored so: each query token's best document token and their similarity.
@@ -123,4 +123,4 @@ class Hits:
 def to_hits(answer: tuple[Any, ...], state: Snapshot, query: NDArray[np.float32]) -> Hits:
     """The core's tuple as `Hits`."""
     positions, scores, reported, _ = answer
-    return Hits(list(map(state.ids.__getitem__, positions)), scores, positions, reported, state, query)
+    return Hits(state.ids_at(positions), scores, positions, reported, state, query)

@@ -21,13 +21,14 @@ from maxsieve.errors import ClosedIndexError
 from maxsieve.hits import Hits, to_hits
 from maxsieve.ids import Id, positions_of, to_id, to_ids
 from maxsieve.policies import CERTIFIED, MANY, Knobs, Policy, to_knobs
+from maxsieve.storage.building import SegmentBuilder
 from maxsieve.storage.directory import Directory
-from maxsieve.storage.disk import DiskStore
-from maxsieve.storage.memory import MemoryStore
-from maxsieve.storage.records import to_records
-from maxsieve.storage.segments import SegmentBuilder, Similarity, Store
+from maxsieve.storage.disk import DiskStorage
+from maxsieve.storage.memory import MemoryStorage
+from maxsieve.storage.metadata import to_texts
+from maxsieve.storage.segments import Similarity, Store
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.storage.store import IndexStore
+from maxsieve.storage.storage import Storage
 
 
 class Index:
@@ -43,7 +44,7 @@ class Index:
     ['north']
     """
 
-    def __init__(self, storage: IndexStore, store: Store, similarity: Similarity) -> None:
+    def __init__(self, storage: Storage, store: Store, similarity: Similarity) -> None:
         self._storage, self._store, self._similarity = storage, store, similarity
 
     @classmethod
@@ -86,13 +87,13 @@ class Index:
         """
         known = None if ids is None else to_ids(ids, "ids")
         dim, documents = with_dim(read_documents(docs, lengths, mask, None, _namer(known)))
-        records = to_records(metadata, documents.total if known is None else len(known))
+        texts = to_texts(metadata, documents.total if known is None else len(known))
         threads = thread_count(threads)
         index = cls.create(dim, path=path, store=store, similarity=similarity)
         try:
-            index._add(documents, known, records, False, threads, progress, stepwise=True)
+            index.add_documents(documents, known, texts, threads=threads, progress=progress, stepwise=True)
         except BaseException:
-            index._storage.discard_if_empty()
+            index.discard_if_empty()
             raise
         return index
 
@@ -114,8 +115,8 @@ class Index:
         _check_choice(store, "store", get_args(Store))
         _check_choice(similarity, "similarity", get_args(Similarity))
         if path is None:
-            return cls(MemoryStore(dim), store, similarity)
-        return cls(DiskStore(Directory.create(Path(path), dim, store, similarity)), store, similarity)
+            return cls(MemoryStorage(dim, store), store, similarity)
+        return cls(DiskStorage(Directory.create(Path(path), dim, store, similarity)), store, similarity)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Index:
@@ -125,7 +126,7 @@ class Index:
         open; one at a time may change it.
         """
         directory = Directory.open(Path(path))
-        return cls(DiskStore(directory), directory.manifest.store, directory.manifest.similarity)
+        return cls(DiskStorage(directory), directory.manifest.store, directory.manifest.similarity)
 
     def add(
         self,
@@ -152,7 +153,38 @@ class Index:
             raise TypeError("add needs ids, one for each document")
         known = to_ids(ids, "ids")
         documents = read_documents(docs, lengths, mask, self.dim, _namer(known))
-        self._add(documents, known, to_records(metadata, len(known)), replace, thread_count(None), progress)
+        self.add_documents(documents, known, to_texts(metadata, len(known)), replace=replace, progress=progress)
+
+    def add_documents(
+        self,
+        documents: Documents,
+        ids: list[Id] | None,
+        texts: list[str | None] | None = None,
+        *,
+        replace: bool = False,
+        threads: int | None = None,
+        progress: bool = False,
+        stepwise: bool = False,
+    ) -> None:
+        """`add` for documents, ids and metadata that were looked at before; without ids they are numbered from 0 on.
+
+        ``stepwise`` commits each segment when it is full.
+        """
+        total = len(ids) if documents.total is None and ids is not None else documents.total
+        with (
+            self._storage.adding(ids, texts, replace, stepwise) as addition,
+            progress_bar("indexing", total, shown=progress) as advance,
+        ):
+            crew = thread_count(threads)
+            builder = SegmentBuilder(self.dim, self._store, self._similarity, crew, _namer(ids), addition.add)
+            count = 0
+            for batch in documents.batches:
+                count += len(batch.lengths)
+                addition.check(count, complete=False)
+                builder.add(batch)
+                advance(len(batch.lengths))
+            addition.check(count, complete=True)
+            builder.finish()
 
     def delete(self, ids: Iterable[Id] | Id) -> None:
         """Deletes documents, all of them or, if an id is unknown, none. Their memory is given back by `compact`.
@@ -175,6 +207,10 @@ class Index:
     def verify(self, *, progress: bool = False) -> None:
         """Reads everything on disk and compares checksums; `DamagedIndexError` names the file that differs."""
         self._storage.verify(progress)
+
+    def discard_if_empty(self) -> None:
+        """Removes the files of an index on disk that no document was ever added to; leaves any other as it is."""
+        self._storage.discard_if_empty()
 
     def close(self) -> None:
         """Lets go of everything; later calls raise `ClosedIndexError`. Searches under way finish."""
@@ -218,6 +254,11 @@ class Index:
         return self.snapshot.dim
 
     @property
+    def store(self) -> Store:
+        """The type in which rows are kept."""
+        return self._store
+
+    @property
     def tokens(self) -> int:
         """Token vectors of all documents."""
         state = self.snapshot
@@ -231,8 +272,7 @@ class Index:
     @property
     def ids(self) -> list[Id]:
         """All ids, in insertion order."""
-        state = self.snapshot
-        return [state.ids[i] for i in state.live.tolist()]
+        return self.snapshot.live_ids()
 
     def vectors(self, one: Id) -> NDArray[np.float32] | NDArray[np.float16]:
         """A copy of a document's vectors [L, d], as stored.
@@ -250,7 +290,7 @@ class Index:
         {'title': 'Alpha'}
         """
         state, position = self._locate(one, "metadata")
-        return state.records([position])[0]
+        return state.metadata([position])[0]
 
     def known_metadata(self, ids: Iterable[Id]) -> dict[Id, Any]:
         """The records of those of some ids that are in the index, None for a document without one.
@@ -263,7 +303,7 @@ class Index:
         with self._storage.guard:
             state, table = self._storage.snapshot, self._storage.positions(len(wanted))
             places = {one: place for one in wanted if (place := table.get(one)) is not None}
-        return dict(zip(places, state.records(list(places.values())), strict=True))
+        return dict(zip(places, state.metadata(list(places.values())), strict=True))
 
     def search(
         self,
@@ -340,32 +380,6 @@ class Index:
                     views = state.searchable, state.live, state.lengths
                     chosen[choice] = select(*views, self._storage.positions, wanted, unwanted)
         return state, [chosen[id(wanted), id(unwanted)] for wanted, unwanted in choices]
-
-    def _add(
-        self,
-        documents: Documents,
-        ids: list[Id] | None,
-        records: list[str | None] | None,
-        replace: bool,
-        threads: int,
-        progress: bool,
-        *,
-        stepwise: bool = False,
-    ) -> None:
-        total = len(ids) if documents.total is None and ids is not None else documents.total
-        with (
-            self._storage.adding(ids, records, replace, stepwise) as addition,
-            progress_bar("indexing", total, shown=progress) as advance,
-        ):
-            builder = SegmentBuilder(self.dim, self._store, self._similarity, threads, _namer(ids), addition.emit)
-            count = 0
-            for batch in documents.batches:
-                count += len(batch.lengths)
-                addition.check(count, complete=False)
-                builder.add(batch)
-                advance(len(batch.lengths))
-            addition.check(count, complete=True)
-            builder.finish()
 
     def _locate(self, one: Id, what: str) -> tuple[Snapshot, int]:
         with self._storage.guard:

@@ -60,9 +60,7 @@ def rerank(query: Any, docs: Any, k: int = 10, *, policy: Policy | None = None) 
     """
     dim = to_matrix(query, "query").shape[1]
     index = Index.create(dim)
-    index._add(
-        read_documents(docs, None, None, dim, lambda i: f"document {i}"), None, None, False, thread_count(None), False
-    )
+    index.add_documents(read_documents(docs, None, None, dim, lambda i: f"document {i}"), None)
     return index.search(query, k, policy=policy)
 
 

@@ -42,7 +42,7 @@ def test_bfloat16_without_ml_dtypes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """Every bfloat16 as float32, bit for bit."""
     every = np.arange(2**16, dtype=np.uint16).reshape(-1, 16)
     exchange.write(TokenVectors(every.view(ml_dtypes.bfloat16), [len(every)]), tmp_path / "it.safetensors")
-    monkeypatch.setattr("maxsieve.exchange.bfloat16.bfloat16_type", lambda: None)
+    monkeypatch.setattr("maxsieve.exchange.files.bfloat16_type", lambda: None)
     vectors = exchange.read(tmp_path / "it.safetensors")
     assert vectors.rows.dtype == np.float32
     assert np.array_equal(vectors.rows.view(np.uint32), every.astype(np.uint32) << 16)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from maxsieve.storage import blocks, manifest, records
+from maxsieve.common import files
 
 WRITES = frozenset({"write", "fsync", "replace", "sqlite"})
 CALLS = WRITES | {"open", "os.open", "unlink", "mmap", "mkdir", "flock"}
@@ -45,8 +45,7 @@ class FailingDisk:
             return connect(database, factory=self._connection(), **options) if writing else connect(database, **options)
 
         patch.setattr(sqlite3, "connect", failing_connect)
-        for module in (blocks, manifest, records):
-            patch.setattr(module, "open", self._open, raising=False)
+        patch.setattr(files, "open", self._open, raising=False)
 
     @contextmanager
     def failing(self, nth: int) -> Iterator[None]:
@@ -79,10 +78,10 @@ class FailingDisk:
 
         patch.setattr(module, attribute, wrapped)
 
-    def _open(self, path: Any, mode: str) -> Any:
+    def _open(self, path: Any, mode: str, **options: Any) -> Any:
         self.call("open", path)
-        if "w" not in mode:
-            return builtins.open(path, mode)
+        if "x" not in mode:
+            return builtins.open(path, mode, **options)
         disk = self
 
         class Raw(io.FileIO):
@@ -90,7 +89,7 @@ class FailingDisk:
                 disk.call("write")
                 return super().write(data)
 
-        return io.BufferedWriter(Raw(path, "w"), 512)
+        return io.BufferedWriter(Raw(path, "x"), 512)
 
     def _connection(self) -> type[sqlite3.Connection]:
         disk = self

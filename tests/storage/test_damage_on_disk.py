@@ -18,6 +18,7 @@ import pytest
 
 import maxsieve as ms
 from long_form import scaled
+from maxsieve.errors import DamagedIndexError
 from maxsieve.storage.blocks import ENTRY, FIXED, HEADER_BYTES
 
 from . import damage
@@ -41,7 +42,22 @@ def test_flips_and_cuts(piece: int, original: Path, tmp_path: Path) -> None:
     assert len(results) == cases
     counts = Counter(result for _, result in results)
     assert not {what: result for what, result in results if result not in ("error", "same", "reported")}
-    assert counts["error"] > counts["reported"] > 0
+    assert counts["error"] > counts["reported"]
+
+
+def test_a_flipped_bit_in_any_block_is_found_by_verify(original: Path, tmp_path: Path) -> None:
+    """Not every one is noticed before: a search has no time for checksums."""
+    content = (original / "00000001.segment").read_bytes()
+    entries = [ENTRY.unpack_from(content, FIXED.size + i * ENTRY.size) for i in range(FIXED.unpack_from(content)[4])]
+    for i, (_, _, offset, nbytes, *_) in enumerate(entries):
+        for j, place in enumerate((offset, offset + nbytes // 2, offset + nbytes - 1)):
+
+            def flip(content: bytearray, place: int = place) -> None:
+                content[place] ^= 1
+
+            damage.copy(original, tmp_path / f"{i} {j}", "00000001.segment", flip)
+            with pytest.raises(DamagedIndexError, match="segment"):
+                ms.Index.open(tmp_path / f"{i} {j}").verify()
 
 
 # What a file may say although its checksums are right.

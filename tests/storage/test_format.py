@@ -95,7 +95,7 @@ def test_an_index_written_by_hand(tmp_path: Path, text: bool, store: Any, kind: 
         dim=40,
         store=store,
         similarity="dot",
-        uid="by hand",
+        uid="0123456789abcdef",
         id_type="str" if text else "int",
         generation=5,
         next_file=8,

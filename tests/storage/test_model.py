@@ -111,7 +111,7 @@ class StoredIndex(RuleBasedStateMachine):
         self.seen[which] = dict(self.model)
         files = {path.name for path in self.path.iterdir()}
         store = self.indexes[which]._storage
-        assert isinstance(store, disk.DiskStore)
+        assert isinstance(store, disk.DiskStorage)
         assert files == store._directory.manifest.files | {"manifest.json", "lock"}
 
     @rule(some=numbers, data=st.data(), replace=st.booleans(), which=openings)

@@ -86,7 +86,7 @@ import maxsieve as ms
 
 def resident(index):
     # Of each block of the one segment: bytes that this process has in memory.
-    file = index._storage._directory.parts[0].mapped.file
+    file = index.snapshot.segments[0].file
     ranges, wanted = [], None
     for line in open("/proc/self/smaps"):
         words = line.split()

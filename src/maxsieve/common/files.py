@@ -1,12 +1,19 @@
-"""Files that last, and errors that name them: a full disk does not say by itself what was being written."""
+"""Files that are what they seem, files that last, and errors that name them.
+
+A folder may come from somebody else. In it a name may be a link to any other file, a pipe that never ends, or a device:
+`open_regular` and `read_small` open files and nothing else. `replacing` and its siblings write so that a crash or a
+full disk leaves the old file or the new one.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -24,6 +31,59 @@ def naming_os_errors(path: PathLike) -> Iterator[None]:
         raise OSError(problem.errno, problem.strerror, os.fspath(path)) from problem
 
 
+def open_regular(path: PathLike, *, follow_links: bool = False) -> BinaryIO:
+    """A file opened for reading; `ValueError` for a pipe, a device, a socket and, unless they are followed, a link.
+
+    It never waits, as opening a pipe would. Follow links where a user named the file; never inside a folder of ours.
+
+    >>> open_regular("/dev/null")
+    Traceback (most recent call last):
+    ValueError: /dev/null is a device; a regular file is expected
+    """
+    return open(path, "rb", opener=lambda name, _: regular_handle(name, os.O_RDONLY, follow_links=follow_links))
+
+
+def regular_handle(path: PathLike, flags: int, *, follow_links: bool = False) -> int:
+    """The same as a file descriptor, with the flags of `os.open`; with ``O_CREAT`` the file need not exist."""
+    with suppress(FileNotFoundError):  # which opening it raises too, unless it may make the file
+        _check_regular(os.stat(path, follow_symlinks=follow_links), path)
+    flags |= os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
+    try:
+        handle = os.open(path, flags, 0o666)
+    except OSError as problem:
+        if problem.errno in (errno.ELOOP, errno.EMLINK) and os.path.islink(path):
+            raise ValueError(f"{os.fspath(path)} is a link; a regular file is expected") from None
+        raise
+    try:
+        _check_regular(os.fstat(handle), path)  # the name may mean something else by now
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def read_small(path: PathLike, *, at_most: int, follow_links: bool = False) -> bytes:
+    """The bytes of a regular file; `ValueError` if there are more than ``at_most``, of which no more are read."""
+    with open_regular(path, follow_links=follow_links) as file, naming_os_errors(path):
+        content = bytearray()  # read piece by piece: `read` takes the memory for all that it is allowed
+        while piece := file.read(min(1 << 16, at_most + 1 - len(content))):
+            content += piece
+    if len(content) > at_most:
+        raise ValueError(f"{os.fspath(path)} is larger than {at_most} bytes, the most that are read")
+    return bytes(content)
+
+
+def _check_regular(status: os.stat_result, path: PathLike) -> None:
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    kinds = {stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    kind = kinds.get(stat.S_IFMT(mode), "a device")
+    raise ValueError(f"{os.fspath(path)} is {kind}; a regular file is expected")
+
+
 def sync_folder(folder: Path) -> None:
     """Makes renames and new names in a folder durable."""
     with naming_os_errors(folder):
@@ -36,21 +96,41 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
-    """A file that takes the place of ``path`` once it is complete and on disk, and leaves no trace after an error."""
+    """A file that takes the place of ``path`` once it is complete and on disk, and leaves no trace after an error.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(f"{folder}/it") as file:
+    ...         _ = file.write(b"whole")
+    ...     Path(folder, "it").read_bytes()
+    b'whole'
+    """
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{os.fspath(path)} is a folder; a file is to be written")
-    temporary = _beside(path, target)
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing_as(_beside(path, target), target) as file:
+        yield file
     sync_folder(target.parent)
+
+
+@contextmanager
+def replacing_as(temporary: Path, target: Path) -> Iterator[BinaryIO]:
+    """The same under a temporary name of the caller's choice; a link at either name is replaced, not followed.
+
+    The folder is not synced: who writes several files does that once.
+    """
+    temporary.unlink(missing_ok=True)
+    try:
+        with naming_os_errors(temporary):
+            with open(temporary, "xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager

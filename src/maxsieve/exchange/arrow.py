@@ -6,12 +6,15 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
+from maxsieve.arrays import check_mapped
 from maxsieve.common.files import PathLike, replacing
 from maxsieve.common.optional import optional
 from maxsieve.exchange.batches import damaged, from_batches, ids_in, schema_of, to_batch
 from maxsieve.exchange.chunks import TokenVectorChunks
 from maxsieve.exchange.columns import choose_columns
-from maxsieve.exchange.files import naming_content_errors
+from maxsieve.exchange.files import Mapped, map_file, naming_content_errors
 from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.sidecars import given_ids
 from maxsieve.exchange.vectors import TokenVectors
@@ -92,13 +95,24 @@ def _batches(path: PathLike) -> Iterator[Any]:
 def _open(path: PathLike) -> tuple[Any, Iterator[Any]]:
     """The schema and the batches of a file, in either of Arrow's two forms."""
     pa = optional("pyarrow", "arrow")
-    source = pa.memory_map(os.fspath(path))
+    data = map_file(path)
+    source = pa.BufferReader(pa.py_buffer(data))
     mark = source.read(6)
     source.seek(0)
     if mark[:4] == b"FEA1":
         raise ValueError("this is Feather of version 1; version 2, which is Arrow IPC, can be read")
     if mark != b"ARROW1":
         stream = pa.ipc.open_stream(source)
-        return stream.schema, iter(stream)
+        return stream.schema, _checked(iter(stream), data)
     reader = pa.ipc.open_file(source)
-    return reader.schema, (reader.get_batch(i) for i in range(reader.num_record_batches))
+    return reader.schema, _checked((reader.get_batch(i) for i in range(reader.num_record_batches)), data)
+
+
+def _checked(batches: Iterator[Any], data: Mapped) -> Iterator[Any]:
+    """The batches; before each of them a look whether the file still has all its bytes."""
+    bytes_of_file = np.frombuffer(data, np.uint8)
+    while True:
+        check_mapped([bytes_of_file])
+        if (batch := next(batches, None)) is None:
+            return
+        yield batch

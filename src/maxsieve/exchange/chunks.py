@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from maxsieve.arrays import FloatArray
+from maxsieve.arrays import FloatArray, check_mapped
 from maxsieve.exchange.vectors import TokenVectors
 from maxsieve.ids import Id
 from maxsieve.index import Index
@@ -80,6 +80,7 @@ class TokenVectorChunks:
         rows = np.empty((int(every.sum()), first.dim), np.result_type(*types))
         filled = 0
         for chunk in self.chunks():
+            check_mapped([chunk.rows])
             rows[filled : filled + len(chunk.rows)] = chunk.rows
             filled += len(chunk.rows)
         return TokenVectors(rows, every, self.ids)

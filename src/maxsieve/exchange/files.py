@@ -1,7 +1,11 @@
-"""Files as all formats need them: mapped for reading, and named in errors about their contents."""
+"""Files as all formats need them: mapped for reading, named in errors about their contents, bfloat16 as NumPy has it.
+
+bfloat16 is a type of NumPy's if ml_dtypes is there, and otherwise becomes float32, which holds every bfloat16.
+"""
 
 from __future__ import annotations
 
+import importlib
 import mmap
 import os
 from collections.abc import Iterator
@@ -11,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.common.files import PathLike
+from maxsieve.common.files import PathLike, open_regular
 
 Mapped: TypeAlias = mmap.mmap | bytes
 
@@ -38,7 +42,7 @@ def naming_content_errors(path: PathLike, *also: type[Exception]) -> Iterator[No
 
 def map_file(path: PathLike) -> Mapped:
     """A file's bytes, mapped for reading: nothing is read until it is looked at."""
-    with open(path, "rb") as file:
+    with open_regular(path, follow_links=True) as file:
         if os.fstat(file.fileno()).st_size == 0:
             return b""
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -63,3 +67,25 @@ def array_at(
         raise ValueError(f"{dtype} of shape {shape} takes {count * dtype.itemsize} bytes; there are {end - start}")
     flat = np.frombuffer(data, dtype, count, start) if count else np.empty(0, dtype)
     return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def bfloat16_type() -> np.dtype[Any] | None:
+    """NumPy's bfloat16, if the package that has it is installed."""
+    try:
+        dtype: np.dtype[Any] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+    except ImportError:
+        return None
+    return dtype
+
+
+def bfloat16_rows(bits: NDArray[np.uint16]) -> NDArray[Any]:
+    """16-bit patterns as bfloat16 without copying, or as a float32 copy.
+
+    >>> bfloat16_rows(np.array([[0x3F80, 0xC000]], np.uint16)).astype(float).tolist()
+    [[1.0, -2.0]]
+    """
+    if (dtype := bfloat16_type()) is not None and bits.dtype.isnative:
+        return bits.view(dtype)
+    wide = np.empty(bits.shape, np.uint32)
+    np.left_shift(bits, 16, out=wide, dtype=np.uint32)
+    return wide.view(np.float32)

@@ -1,8 +1,12 @@
-"""Folders of flat tensors with doclens, as ColBERT and PyLate's XTR-WARP keep them: chunk after chunk."""
+"""Folders of flat tensors with doclens, as ColBERT and PyLate's XTR-WARP keep them: chunk after chunk.
+
+Which files are chunks, in which order, and where their lengths and ids are, is told by their names.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -11,19 +15,25 @@ import numpy as np
 
 from maxsieve.common.files import PathLike, replacing, replacing_folder
 from maxsieve.common.optional import optional
-from maxsieve.exchange.chunkfiles import IDS, find_chunks, find_ids
+from maxsieve.exchange import sidecars
 from maxsieve.exchange.chunks import TokenVectorChunks
 from maxsieve.exchange.files import naming_content_errors
 from maxsieve.exchange.header import write_header
 from maxsieve.exchange.npy import read_npy
 from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.pt import read_pt, to_tensor
-from maxsieve.exchange.sidecars import dump_list, given_ids, load_lengths
+from maxsieve.exchange.sidecars import beside, dump_list, find_lengths, given_ids, ids_beside, load_lengths
 from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.ids import Id
 
 Style: TypeAlias = Literal["colbert", "pylate"]
 
 CHUNK_BYTES = 128 << 20
+NUMBERED = re.compile(r"[0-9]+\.(pt|npy)")
+CODES = re.compile(r"[0-9]+\.(codes|residuals)\.(pt|npy)")
+DOCLENS = ("doclens.npy", "doclens.json", "lengths.npy")
+IDS = "ids.json"
+DIGITS = "0123456789"
 
 
 def read_folder(path: PathLike, *, ids: Any = None) -> TokenVectors:
@@ -56,10 +66,10 @@ def stream_folder(path: PathLike, *, ids: Any = None) -> TokenVectorChunks:
     ...     [len(chunk) for chunk in chunks.chunks()], chunks.build().ids
     ([1, 1, 1], [0, 1, 2])
     """
-    files = find_chunks(Path(path))
+    files = _find_chunks(Path(path))
     known = given_ids(ids)
     if known is None:
-        known = find_ids(Path(path), [file for file, _ in files])
+        known = _find_ids(Path(path), [file for file, _ in files])
 
     def chunks() -> Iterator[TokenVectors]:
         for file, doclens in files:
@@ -97,3 +107,56 @@ def write_folder(vectors: Writable, path: PathLike, *, style: Style = "pylate", 
         if source.ids is not None:
             with replacing(folder / IDS) as file:
                 file.write(dump_list(source.ids))
+
+
+def _find_chunks(folder: Path) -> list[tuple[Path, Path]]:
+    """The files of rows in order, each with the file of its lengths."""
+    tensors = [each for each in sorted(folder.iterdir()) if each.suffix in (".pt", ".npy") and each.is_file()]
+    if chunks := [each for each in tensors if NUMBERED.fullmatch(each.name)]:
+        for chunk in chunks:
+            if find_lengths(chunk) is None:
+                raise ValueError(f"{folder}: {chunk.name} has no doclens.{chunk.stem}.json")
+    if paired := [(each, found) for each in chunks or tensors if (found := find_lengths(each))]:
+        return paired if len(paired) == 1 and not chunks else _ordered(paired, folder)
+    doclens = next((folder / name for name in DOCLENS if (folder / name).is_file()), None)
+    alone = [each for each in tensors if each != doclens]
+    if doclens is not None and len(alone) == 1:
+        return [(alone[0], doclens)]
+    if any(CODES.fullmatch(each.name) for each in tensors):
+        raise ValueError(f"{folder} holds the codes of a compressed index, from which vectors can't be had exactly")
+    raise ValueError(
+        f"{folder} holds no flat tensors with doclens that can be told (0.pt and doclens.0.json, NAME_0.npy and "
+        "NAME_0.doclens.npy, or one tensor and doclens.npy); an index is opened with Index.open"
+    )
+
+
+def _ordered(paired: list[tuple[Path, Path]], folder: Path) -> list[tuple[Path, Path]]:
+    """Chunks by their numbers, which must belong to one name and follow each other."""
+    name = paired[0][0].stem.rstrip(DIGITS)
+    numbered: dict[int, tuple[Path, Path]] = {}
+    for pair in paired:
+        number = pair[0].stem[len(name) :]
+        if not pair[0].stem.startswith(name) or not number or number.strip(DIGITS):
+            other = paired[1] if pair is paired[0] else pair
+            raise ValueError(f"{folder} holds {paired[0][0].name} and {other[0].name}: read one file or the other")
+        if int(number) in numbered:
+            raise ValueError(f"{folder} holds chunk {int(number)} twice")
+        numbered[int(number)] = pair
+    start = min(numbered) if name else 0
+    for expected in range(start, start + len(numbered)):
+        if expected not in numbered:
+            raise ValueError(f"{folder}: chunk {expected} is missing")
+    return [numbered[number] for number in sorted(numbered)]
+
+
+def _find_ids(folder: Path, files: list[Path]) -> list[Id] | None:
+    """The ids of all documents: from one file, or from one beside each chunk."""
+    if (all_of_them := ids_beside(folder / IDS)) is not None:
+        return all_of_them
+    parts = [ids_beside(beside(file, sidecars.IDS)) for file in files]
+    if all(part is None for part in parts):
+        return None
+    for file, part in zip(files, parts, strict=True):
+        if part is None:
+            raise ValueError(f"{folder}: {file.name} has no {beside(file, sidecars.IDS).name}, as others have")
+    return [one for part in parts for one in part or []]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from maxsieve.common.files import PathLike
+from maxsieve.common.files import PathLike, open_regular
 from maxsieve.exchange.files import array_at, map_file, naming_content_errors
 
 READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
@@ -61,7 +61,7 @@ def write_header(file: BinaryIO, dtype: np.dtype[Any], shape: tuple[int, ...]) -
 def load_array(path: PathLike) -> NDArray[Any]:
     """The array of a ``.npy`` file, mapped."""
     with naming_content_errors(path, EOFError):
-        with open(path, "rb") as file:
+        with open_regular(path, follow_links=True) as file:
             header = read_header(file)
         return map_array(map_file(path), header, header.nbytes)
 

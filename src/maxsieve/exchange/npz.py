@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.common.files import PathLike, replacing
+from maxsieve.common.files import PathLike, open_regular, replacing
 from maxsieve.exchange.files import map_file, naming_content_errors
 from maxsieve.exchange.header import Header, map_array, read_header, write_header
 from maxsieve.exchange.names import Names, choose, no_lengths
@@ -54,7 +54,11 @@ def read_npz(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Nam
     ['a', 'b']
     """
     lengths, ids = given_lengths(lengths), given_ids(ids)
-    with open(path, "rb") as file, naming_content_errors(path, *DAMAGED), zipfile.ZipFile(file) as archive:
+    with (
+        open_regular(path, follow_links=True) as file,
+        naming_content_errors(path, *DAMAGED),
+        zipfile.ZipFile(file) as archive,
+    ):
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         rows, lengths_name, ids_name = choose(members, names)
         if lengths is None:

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from maxsieve.arrays import FloatArray
-from maxsieve.common.files import PathLike, replacing
+from maxsieve.common.files import PathLike, open_regular, replacing
 from maxsieve.common.optional import optional
 from maxsieve.exchange.batches import damaged, from_batches, ids_in, schema_of, to_batch
 from maxsieve.exchange.chunks import TokenVectorChunks
@@ -100,5 +100,6 @@ def _batches(path: PathLike, names: list[str]) -> Iterator[Any]:
 
 
 def _open(path: PathLike) -> Any:
-    """The file, with nothing read ahead."""
-    return optional("pyarrow.parquet", "arrow").ParquetFile(os.fspath(path), memory_map=True, pre_buffer=False)
+    """The file, with nothing read ahead, and not mapped: it is copied in any case, and may be truncated meanwhile."""
+    open_regular(path, follow_links=True).close()
+    return optional("pyarrow.parquet", "arrow").ParquetFile(os.fspath(path), pre_buffer=False)

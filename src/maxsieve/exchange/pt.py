@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from maxsieve.arrays import FloatArray
-from maxsieve.common.files import PathLike
+from maxsieve.common.files import PathLike, open_regular
 from maxsieve.common.optional import optional
-from maxsieve.exchange.bfloat16 import bfloat16_rows
-from maxsieve.exchange.files import naming_content_errors
+from maxsieve.exchange.files import bfloat16_rows, naming_content_errors
 from maxsieve.exchange.names import Names, choose
 from maxsieve.exchange.sidecars import IDS, beside, find_lengths, given_ids, given_lengths, ids_beside, lengths_beside
 from maxsieve.exchange.vectors import TokenVectors
@@ -56,7 +55,7 @@ def read_pt(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Name
 def load(path: PathLike) -> Any:
     """What `torch.save` put into a file: tensors, lists and dicts of them, never code; mapped if the file can be."""
     torch = optional("torch", "torch")
-    with open(path, "rb") as file:
+    with open_regular(path, follow_links=True) as file:
         mapped = file.read(4) == b"PK\3\4"
     try:
         return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)

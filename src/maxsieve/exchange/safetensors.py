@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.files import PathLike, replacing
-from maxsieve.exchange.bfloat16 import bfloat16_rows
-from maxsieve.exchange.files import Mapped, array_at, map_file, naming_content_errors
+from maxsieve.exchange.files import Mapped, array_at, bfloat16_rows, map_file, naming_content_errors
 from maxsieve.exchange.names import IDS, Names, choose, no_lengths
 from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.sidecars import dump_list, given_ids, given_lengths

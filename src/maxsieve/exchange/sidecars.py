@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.common.files import PathLike
+from maxsieve.common.files import PathLike, open_regular
 from maxsieve.exchange.files import naming_content_errors
 from maxsieve.exchange.header import load_array
 from maxsieve.ids import Id, to_ids
@@ -82,7 +82,9 @@ def given_ids(given: Any) -> list[Id] | None:
 def load_list(path: PathLike) -> list[Any]:
     """A JSON list."""
     try:
-        loaded = json.loads(Path(path).read_bytes())
+        with open_regular(path, follow_links=True) as file:
+            content = file.read()
+        loaded = json.loads(content)
     except (ValueError, RecursionError) as problem:
         raise ValueError(f"{os.fspath(path)} is no JSON: {problem}") from None
     if not isinstance(loaded, list):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.arrays import FloatArray, check_dim, plain, to_numpy
+from maxsieve.arrays import FloatArray, check_dim, check_mapped, plain, to_numpy
 from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
 
@@ -60,6 +60,7 @@ class TokenVectors:
         """The documents [L, d] in order, as views of the rows."""
         first = 0
         for length in self.lengths.tolist():
+            check_mapped([self.rows])
             yield self.rows[first : first + length]
             first += length
 
@@ -87,7 +88,7 @@ def check_lengths(lengths: Any, tokens: int) -> NDArray[np.int64]:
         raise ValueError(f"lengths[{int(array.argmin())}] is negative")
     if len(array) and array.max() > tokens:
         raise ValueError(f"lengths[{int(array.argmax())}] is {array.max()}, but there are only {tokens} rows")
-    checked = array.astype(np.int64, copy=False)
+    checked = array.astype(np.int64)  # a copy: they are few, and may lie in a mapped file that is truncated later
     ends = np.cumsum(checked)
     if (ends[1:] < ends[:-1]).any():
         raise ValueError("lengths add up to more than 64 bits can hold")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve import Bandit, Certified, Exhaustive, Hits, Index, _core
+from maxsieve import Bandit, Certified, Exhaustive, Hits, Index
 from maxsieve.common.threads import thread_count
 from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.policies import Policy
@@ -91,7 +91,7 @@ class Embedded:
     def cells(self, query: F32, *, threads: int | None = None) -> F32:
         """The matrix H [documents, query tokens] of exact cells, documents in the order of ``index.ids``."""
         state = self.index.snapshot
-        return _core.cells(state.corpus, np.ascontiguousarray(query), thread_count(threads))[state.live]
+        return state.cells(np.ascontiguousarray(query), thread_count(threads))[state.live]
 
     def _searched(
         self, k: int, policy: Policy, threads: int | None, queries: dict[str, F32], advance: Callable[[int], None]

@@ -11,17 +11,16 @@ import mmap
 import os
 import struct
 import zlib
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.common.files import naming_os_errors
+from maxsieve.common.files import naming_os_errors, open_regular, replacing_as
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 
 MAGIC = b"MAXSIEVE"
@@ -44,52 +43,38 @@ class Block(NamedTuple):
     crc: int
 
 
+@contextmanager
+def writing_blocks(path: Path) -> Iterator[BlockWriter]:
+    """A file of blocks that gets its name when it is whole and on the disk, and leaves nothing behind if it fails."""
+    with replacing_as(path.with_name(path.name + ".tmp"), path) as file:
+        writer = BlockWriter(file)
+        yield writer
+        writer.write_header()
+
+
 class BlockWriter:
-    """Writes a file of blocks under a temporary name; `commit` makes it durable and gives it its name.
+    """Writes blocks one after another, and the header at the end."""
 
-    As a context it removes the unfinished file if something fails.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._temporary = path.with_name(path.name + ".tmp")
-        self._file = open(self._temporary, "wb")  # noqa: SIM115
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
         self._blocks: dict[str, Block] = {}
-
-    def __enter__(self) -> BlockWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            with suppress(OSError):
-                self._file.close()  # it may try to write what it could not write before
-            with suppress(OSError):
-                self._temporary.unlink()
 
     def write(self, name: str, dtype: str, columns: int, pieces: Iterable[NDArray[Any]]) -> None:
         """Writes a block, piece by piece, so that no more than a piece need be in memory."""
-        with naming_os_errors(self._temporary):
-            offset = max(HEADER_BYTES, -(-self._file.tell() // ALIGN) * ALIGN)
-            self._file.write(bytes(offset - self._file.tell()))
-            crc = 0
-            for piece in pieces:
-                data = np.ascontiguousarray(piece, np.dtype(dtype)).data.cast("B") if piece.size else b""
-                crc = zlib.crc32(data, crc)
-                self._file.write(data)
-            self._blocks[name] = Block(dtype, offset, self._file.tell() - offset, columns, crc)
+        offset = max(HEADER_BYTES, -(-self._file.tell() // ALIGN) * ALIGN)
+        self._file.write(bytes(offset - self._file.tell()))
+        crc = 0
+        for piece in pieces:
+            data = np.ascontiguousarray(piece, np.dtype(dtype)).data.cast("B") if piece.size else b""
+            crc = zlib.crc32(data, crc)
+            self._file.write(data)
+        self._blocks[name] = Block(dtype, offset, self._file.tell() - offset, columns, crc)
 
-    def commit(self) -> None:
-        """Writes the header, flushes everything to the disk and renames."""
-        with naming_os_errors(self._temporary):
-            size = self._file.tell()
-            self._file.seek(0)
-            self._file.write(pack_header(self._blocks, size))
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-        os.replace(self._temporary, self._path)
+    def write_header(self) -> None:
+        """Writes what `BlockFile` reads first."""
+        size = self._file.tell()
+        self._file.seek(0)
+        self._file.write(pack_header(self._blocks, size))
 
 
 def pack_header(blocks: dict[str, Block], file_bytes: int) -> bytes:
@@ -108,13 +93,25 @@ class BlockFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with naming_os_errors(path), open(path, "rb") as file:
+        try:
+            file = open_regular(path)
+        except ValueError as problem:
+            raise DamagedIndexError(str(problem)) from None
+        with file, naming_os_errors(path):
             self.nbytes = os.fstat(file.fileno()).st_size
             if self.nbytes < HEADER_BYTES:
                 raise self._damaged(f"has {self.nbytes} bytes, fewer than a header")
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            try:  # the mapping holds the file open: its size() is the file's size at that moment
+                self._map = mmap.mmap(file.fileno(), self.nbytes, access=mmap.ACCESS_READ)
+            except ValueError:
+                raise self._damaged("was truncated while it was opened") from None
         self._bytes = np.frombuffer(self._map, np.uint8)
         self.blocks = self._read_header()
+
+    def check(self) -> None:
+        """Raises if the file is not as long as it was: to read what is missing would end the process (SIGBUS)."""
+        if (size := self._map.size()) != self.nbytes:
+            raise self._damaged(f"has {size} bytes now; it had {self.nbytes} when it was opened")
 
     def array(self, name: str, dtype: str, columns: int | None = None) -> NDArray[Any]:
         """A block as an array over the mapped file: flat for one column, else [rows, columns]."""
@@ -129,6 +126,7 @@ class BlockFile:
     def verify(self, advance: Callable[[int], None]) -> None:
         """Reads every block and compares its checksum."""
         for name, block in self.blocks.items():
+            self.check()
             crc = 0
             for start in range(block.offset, block.offset + block.nbytes, 1 << 24):
                 piece = self._bytes[start : min(start + (1 << 24), block.offset + block.nbytes)]

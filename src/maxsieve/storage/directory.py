@@ -7,7 +7,8 @@ leaves the old index and some files nobody refers to, which the next writer remo
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,114 +19,85 @@ from numpy.typing import NDArray
 
 from maxsieve.common.files import sync_folder
 from maxsieve.errors import DamagedIndexError, MaxsieveError
-from maxsieve.ids import Id
-from maxsieve.storage.blocks import BlockFile, BlockWriter
+from maxsieve.storage.blocks import BlockFile
 from maxsieve.storage.lock import NAME as LOCK_NAME
 from maxsieve.storage.lock import writer_lock
-from maxsieve.storage.manifest import FILE_NAME, Manifest, Part, read_manifest, write_manifest
 from maxsieve.storage.manifest import NAME as MANIFEST_NAME
-from maxsieve.storage.records import Records, write_records
-from maxsieve.storage.segment_file import MappedSegment, Source, map_segment, write_segment
-from maxsieve.storage.segments import Similarity, Store
+from maxsieve.storage.manifest import Manifest, SegmentEntry, kind_of, read_manifest, write_manifest
+from maxsieve.storage.positions import Positions
+from maxsieve.storage.segment_file import StoredSegment, map_segment, write_deleted, write_segment
+from maxsieve.storage.segments import Merge, Similarity, Store
 
 ATTEMPTS = 20
 
 
-class MappedPart(NamedTuple):
-    """One part of the index, ready to be read."""
-
-    entry: Part
-    mapped: MappedSegment
-    deleted: BlockFile | None
-    alive: NDArray[np.bool_]
-    records: Records | None
-
-    @property
-    def files(self) -> list[BlockFile | Records]:
-        """All its files, which stay readable whatever a writer removes."""
-        return [file for file in (self.mapped.file, self.deleted, self.records) if file is not None]
-
-
 class Version(NamedTuple):
-    """A manifest and its parts: one name, so that nothing can come between the two."""
+    """A manifest and the files it names, mapped: one name, so that nothing can come between the two."""
 
     manifest: Manifest
-    parts: tuple[MappedPart, ...]
+    segments: tuple[StoredSegment, ...]
+    extras: dict[str, BlockFile]
 
 
 class Directory:
-    """The folder of one index. `manifest` and `parts` are those of one version until a method here goes to another."""
+    """The folder of one index. `version` stays what it is until a method here goes to another."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path.absolute()
-        self._version: Version | None = None
+    def __init__(self, path: Path, version: Version, *, made: bool = False) -> None:
+        self.path, self.version, self._made = path, version, made
         self._next_file = 1
-        self._made = False
 
     @property
     def manifest(self) -> Manifest:
         """The manifest of the version at hand."""
-        return self._at_hand.manifest
+        return self.version.manifest
 
     @property
-    def parts(self) -> tuple[MappedPart, ...]:
-        """The parts of the version at hand."""
-        return self._at_hand.parts
+    def segments(self) -> tuple[StoredSegment, ...]:
+        """The segments of the version at hand."""
+        return self.version.segments
 
     @classmethod
     def create(cls, path: Path, dim: int, store: Store, similarity: Similarity) -> Directory:
         """Makes an empty index in a folder that is new or empty; a failure leaves it so."""
-        directory = cls(path)
-        path = directory.path
+        path = path.absolute()
         if path.exists() and not path.is_dir():
             raise FileExistsError(f"{path} is a file; an index needs a folder")
-        directory._made = not path.exists()
+        made = not path.exists()
+        manifest = Manifest(dim, store, similarity, secrets.token_hex(8))
+        directory = cls(path, Version(manifest, (), {}), made=made)
         path.mkdir(parents=True, exist_ok=True)
         _check_empty(path)
         try:
             with writer_lock(path):
                 _check_empty(path)
-                directory._version = Version(Manifest(dim, store, similarity, secrets.token_hex(8)), ())
-                try:
-                    write_manifest(path, directory.manifest)
-                    sync_folder(path)
-                    sync_folder(path.parent)
-                except BaseException:
-                    directory._remove_all()
-                    raise
+                directory.begin()
         except BaseException:
-            directory._remove_folder()
+            directory.remove_folder()
             raise
         return directory
+
+    def begin(self) -> None:
+        """Writes the first manifest. Under the lock."""
+        try:
+            write_manifest(self.path, self.manifest)
+            sync_folder(self.path)
+            sync_folder(self.path.parent)
+        except BaseException:
+            self._remove_all()
+            raise
 
     @classmethod
     def open(cls, path: Path) -> Directory:
         """Opens an index for reading; nothing is locked and nothing written."""
-        directory = cls(path)
-        directory.refresh()
-        return directory
+        path = path.absolute()
+        return cls(path, _read_version(path, None))
 
     def refresh(self) -> bool:
-        """Goes to the newest version; False if that is the one at hand. A failure changes nothing.
-
-        A writer may remove files between our reading the manifest and mapping them: then there is a newer manifest.
-        """
-        known = {part.entry.segment: part for part in self.parts} if self._version else {}
-        for attempt in range(ATTEMPTS):
-            manifest = read_manifest(self.path)
-            if self._version is not None and manifest.uid != self.manifest.uid:
-                raise MaxsieveError(f"{self.path} now holds another index; Index.open opens it")
-            if self._version is not None and manifest == self.manifest:
-                return False
-            try:
-                parts = tuple(self._map(entry, manifest, known.get(entry.segment)) for entry in manifest.parts)
-            except FileNotFoundError as missing:
-                if attempt + 1 < ATTEMPTS and read_manifest(self.path) != manifest:
-                    continue
-                raise DamagedIndexError(f"{missing.filename or missing} is missing") from None
-            self._version = Version(manifest, parts)
-            return True
-        raise AssertionError("the last attempt returns or raises")
+        """Goes to the newest version; False if that is the one at hand. A failure changes nothing."""
+        newest = _read_version(self.path, self.version)
+        changed = newest is not self.version
+        self.version = newest
+        return changed
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -141,40 +113,28 @@ class Directory:
                     self.refresh()
                     self.remove_strays()
 
-    def write_part(self, sources: Sequence[Source], ids: Sequence[Id], records: Iterable[tuple[int, str]]) -> Part:
-        """Writes a segment and its records, durably; it counts once a manifest with it is committed."""
-        path = self._new_file(".segment")
-        write_segment(path, sources, ids)
-        entry = Part(
-            path.name,
-            documents=len(ids),
-            tokens=int(sum(np.diff(s.segment.offsets)[s.alive].sum() for s in sources)),
-        )
-        beside = path.with_suffix(".records")
-        crc = write_records(beside, records)
-        return entry if crc is None else replace(entry, records=beside.name, records_crc=crc)
+    def write(self, merge: Merge) -> SegmentEntry:
+        """Writes a segment, durably; it counts once a manifest with it is committed."""
+        return write_segment(self._new_file(".segment"), merge)
 
-    def load(self, entry: Part) -> MappedPart:
-        """A part that was written, mapped."""
-        known = next((part for part in self.parts if part.entry.segment == entry.segment), None)
-        return self._map(entry, self.manifest, known)
+    def load(self, entry: SegmentEntry) -> StoredSegment:
+        """A segment that was written, mapped."""
+        known = next((segment for segment in self.segments if segment.entry.segment == entry.segment), None)
+        return map_segment(self.path, entry, self.manifest, known)
 
-    def without(self, part: Part, alive: NDArray[np.bool_]) -> Part:
-        """The part with tombstones for all documents that are not alive, written durably."""
+    def without(self, entry: SegmentEntry, alive: NDArray[np.bool_]) -> SegmentEntry:
+        """The segment with tombstones for all documents that are not alive, written durably."""
         path = self._new_file(".deleted")
-        with BlockWriter(path) as writer:
-            writer.write("deleted", "<i8", 1, [np.flatnonzero(~alive)])
-            writer.commit()
-        return replace(part, deleted=path.name)
+        write_deleted(path, alive)
+        return replace(entry, deleted=path.name)
 
-    def commit(self, parts: Sequence[Part], id_type: Any) -> None:
-        """Makes a new version of these parts, durable and visible to whoever opens or refreshes from now on."""
-        manifest = self.manifest.successor(parts=tuple(parts), id_type=id_type, next_file=self._next_file)
-        known = {part.entry.segment: part for part in self.parts}
-        mapped = tuple(self._map(entry, manifest, known.get(entry.segment)) for entry in parts)
+    def commit(self, entries: Sequence[SegmentEntry], id_type: Any) -> None:
+        """Makes a new version of these segments, durable and visible to whoever opens or refreshes from now on."""
+        manifest = self.manifest.successor(segments=tuple(entries), id_type=id_type, next_file=self._next_file)
+        version = _map(self.path, manifest, self.version)
         sync_folder(self.path)
         write_manifest(self.path, manifest)
-        self._version = Version(manifest, mapped)
+        self.version = version
         try:
             sync_folder(self.path)
         except OSError as problem:
@@ -182,10 +142,12 @@ class Directory:
             raise OSError(problem.errno, doubt, str(self.path)) from problem
 
     def verify(self, advance: Callable[[int], None]) -> None:
-        """Reads every checksum of the version at hand."""
-        for part in self.parts:
-            for file in part.files:
-                file.verify(advance)
+        """Reads everything of the version at hand."""
+        for segment in self.segments:
+            segment.verify(advance)
+        for file in self.version.extras.values():
+            file.verify(advance)
+        Positions(self.segments).read()
 
     def discard_if_empty(self) -> None:
         """Removes an index that nothing was ever committed to, by whomever."""
@@ -194,42 +156,17 @@ class Directory:
                 if read_manifest(self.path).generation:
                     return
                 self._remove_all()
-            self._remove_folder()
+            self.remove_folder()
 
     def release(self) -> None:
         """Lets go of all files."""
-        self._version = Version(self.manifest, ())
+        self.version = Version(self.manifest, (), {})
 
     @property
     def nbytes(self) -> int:
         """Bytes of all files of the version at hand."""
-        return sum(file.nbytes for part in self.parts for file in part.files)
-
-    @property
-    def _at_hand(self) -> Version:
-        assert self._version is not None, "a directory is opened or created before it is used"
-        return self._version
-
-    def _map(self, entry: Part, manifest: Manifest, known: MappedPart | None) -> MappedPart:
-        if known is not None and known.entry == entry:
-            return known
-        if known is not None:
-            mapped, records = known.mapped, known.records
-        else:
-            mapped = map_segment(self.path / entry.segment, manifest.dim, manifest.store, entry.documents, entry.tokens)
-            records = None
-            if entry.records is not None:
-                records = Records(self.path / entry.records, entry.records_crc, entry.documents)
-        alive = np.ones(entry.documents, np.bool_)
-        deleted = None
-        if entry.deleted is not None:
-            deleted = BlockFile(self.path / entry.deleted)
-            deleted.verify(lambda _: None)  # it is read here anyway, and by nobody later
-            gone = deleted.array("deleted", "<i8")
-            if len(gone) and not (gone.min() >= 0 and gone.max() < entry.documents):
-                raise DamagedIndexError(f"{deleted.path} deletes documents that are not there")
-            alive[gone] = False
-        return MappedPart(entry, mapped, deleted, alive, records)
+        extras = sum(file.nbytes for file in self.version.extras.values())
+        return extras + sum(segment.file_bytes for segment in self.segments)
 
     def _new_file(self, suffix: str) -> Path:
         name = f"{self._next_file:08d}{suffix}"
@@ -237,14 +174,18 @@ class Directory:
         return self.path / name
 
     def remove_strays(self) -> None:
-        """Removes files that the manifest does not name, if it can. Under the lock: nobody else is writing them."""
+        """Removes files that the manifest does not name, if it can. Under the lock: nobody else is writing them.
+
+        They are ours by their names, and regular files: a link or a folder is none that an index has written.
+        """
         self._next_file = self.manifest.next_file
         wanted = self.manifest.files
         for path in self.path.iterdir():
-            name = path.name.removesuffix(".tmp")
-            if path.name not in wanted and (FILE_NAME.fullmatch(name) or path.name == MANIFEST_NAME + ".tmp"):
+            ours = kind_of(path.name.removesuffix(".tmp")) is not None or path.name == MANIFEST_NAME + ".tmp"
+            if ours and path.name not in wanted:
                 with suppress(OSError):
-                    path.unlink()
+                    if stat.S_ISREG(path.lstat().st_mode):
+                        path.unlink()
 
     def _remove_all(self) -> None:
         """Removes everything of an index without parts. Under the lock, which goes last."""
@@ -254,10 +195,43 @@ class Directory:
             with suppress(OSError):
                 (self.path / name).unlink()
 
-    def _remove_folder(self) -> None:
+    def remove_folder(self) -> None:
+        """Removes the folder if `create` made it and nothing is in it."""
         if self._made:
             with suppress(OSError):
                 self.path.rmdir()
+
+
+def _read_version(path: Path, known: Version | None) -> Version:
+    """The newest version; ``known`` itself if that is the newest.
+
+    A writer may remove files between our reading the manifest and mapping them: then there is a newer manifest.
+    """
+    for attempt in range(ATTEMPTS):
+        manifest = read_manifest(path)
+        if known is not None and manifest.uid != known.manifest.uid:
+            raise MaxsieveError(f"{path} now holds another index; Index.open opens it")
+        if known is not None and manifest == known.manifest:
+            return known
+        try:
+            return _map(path, manifest, known)
+        except FileNotFoundError as missing:
+            if attempt + 1 == ATTEMPTS or read_manifest(path) == manifest:
+                raise DamagedIndexError(f"{missing.filename or missing} is missing") from None
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _map(path: Path, manifest: Manifest, known: Version | None) -> Version:
+    """The files of a manifest, mapped; those of a known version are not mapped again."""
+    old = {} if known is None else {segment.entry.segment: segment for segment in known.segments}
+    segments = tuple(map_segment(path, entry, manifest, old.get(entry.segment)) for entry in manifest.segments)
+    for segment in segments:
+        if segment.alive.any() and segment.ids.kind.__name__ != manifest.id_type:
+            raise DamagedIndexError(
+                f"{path / MANIFEST_NAME} says that ids are {manifest.id_type}, but {segment.entry.segment} has "
+                f"{segment.ids.kind.__name__}"
+            )
+    return Version(manifest, segments, {kind: BlockFile(path / name) for kind, name in manifest.extras.items()})
 
 
 def _check_empty(path: Path) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,84 +28,148 @@ def write_ids(writer: BlockWriter, ids: Sequence[Id]) -> None:
         writer.write("ids.order", "<i8", 1, [np.argsort(numbers, kind="stable").astype(np.int64)])
 
 
-class IntColumn:
-    """Int ids over a mapped file."""
+class IdColumn(Sequence[Id]):
+    """The ids of a segment over its mapped file, in the order of the documents."""
 
-    def __init__(self, numbers: NDArray[np.int64], order: NDArray[np.int64]) -> None:
-        self._numbers, self._order = numbers, order
+    kind: type
+
+    def __init__(self, file: BlockFile, order: NDArray[np.int64]) -> None:
+        self._file, self._order = file, order
+        self._verified = False
 
     def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, i: int) -> Id:
-        return int(self._numbers[i])
-
-    def to_list(self) -> list[Id]:
-        """All of them."""
-        return list(self._numbers.tolist())
+        return len(self._order)
 
     def find(self, one: Id) -> int | None:
-        """Where an id stands."""
-        if not isinstance(one, int) or not len(self):
+        """Where an id stands. Before the first that is missing is said to be, `verify` looks whether that is true."""
+        if type(one) is not self.kind:
             return None
+        self._file.check()
+        place = self._search(one)
+        if place is None and not self._verified:
+            self.verify()
+        return place
+
+    def verify(self) -> None:
+        """Raises if the ids are not unique or the order is not theirs: then some would not be found."""
+        self._file.check()
+        if not self._ascending():
+            raise DamagedIndexError(f"{self._file.path} has ids that are not in their order, or one of them twice")
+        self._verified = True
+
+    def _search(self, one: Any) -> int | None:
+        raise NotImplementedError
+
+    def _ascending(self) -> bool:
+        raise NotImplementedError
+
+
+class IntColumn(IdColumn):
+    """Int ids."""
+
+    kind = int
+
+    def __init__(self, file: BlockFile, order: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
+        super().__init__(file, order)
+        self._numbers = numbers
+
+    def __getitem__(self, i: Any) -> Any:
+        return int(self._numbers[i])
+
+    def __iter__(self) -> Iterator[Id]:
+        self._file.check()
+        return iter(self._numbers.tolist())
+
+    def _search(self, one: int) -> int | None:
         place = int(np.searchsorted(self._numbers, one, sorter=self._order))
         return int(self._order[place]) if place < len(self) and self._numbers[self._order[place]] == one else None
 
+    def _ascending(self) -> bool:
+        ordered = self._numbers[self._order]
+        return bool((ordered[1:] > ordered[:-1]).all())
 
-class StrColumn:
-    """Str ids over a mapped file."""
 
-    def __init__(self, path: Path, text: NDArray[np.uint8], ends: NDArray[np.int64], order: NDArray[np.int64]) -> None:
-        self._path, self._text, self._ends, self._order = path, text, ends, order
+class StrColumn(IdColumn):
+    """Str ids."""
 
-    def __len__(self) -> int:
-        return len(self._ends)
+    kind = str
 
-    def __getitem__(self, i: int) -> Id:
+    def __init__(
+        self, file: BlockFile, order: NDArray[np.int64], text: NDArray[np.uint8], ends: NDArray[np.int64]
+    ) -> None:
+        super().__init__(file, order)
+        self._text, self._ends = text, ends
+
+    def __getitem__(self, i: Any) -> Any:
         return self._decode(self._bytes(i))
 
-    def to_list(self) -> list[Id]:
-        """All of them."""
+    def __iter__(self) -> Iterator[Id]:
+        self._file.check()
         text, ends = self._text.tobytes(), self._ends.tolist()
         pairs = zip([0, *ends[:-1]], ends, strict=True) if ends else ()
         if text.isascii():  # then a letter is a byte, and all can be decoded at once
             letters = text.decode("ascii")
-            return [letters[start:end] for start, end in pairs]
-        return [self._decode(text[start:end]) for start, end in pairs]
+            return iter([letters[start:end] for start, end in pairs])
+        return iter([self._decode(text[start:end]) for start, end in pairs])
 
-    def find(self, one: Id) -> int | None:
-        """Where an id stands."""
-        if not isinstance(one, str):
-            return None
+    def _search(self, one: str) -> int | None:
         wanted = one.encode("utf-8", "surrogatepass")
         place = bisect_left(self._order, wanted, key=lambda i: self._bytes(int(i)))
         return int(self._order[place]) if place < len(self) and self._bytes(int(self._order[place])) == wanted else None
+
+    def _ascending(self) -> bool:
+        """Compares neighbours eight bytes at a time, all pairs at once; the few that begin alike one by one."""
+        starts = np.concatenate([[0], self._ends[:-1]])[self._order]
+        lengths = self._ends[self._order] - starts
+        padded = np.concatenate([self._text, np.zeros(8, np.uint8)])
+        eight = np.ndarray(len(self._text) + 1, ">u8", padded.data, strides=(1,))  # the number at every byte
+        before, at = np.arange(max(0, len(self) - 1)), 0
+        while len(before) and at < 64:
+            first, second = (_keys(eight, starts[which] + at, lengths[which] - at) for which in (before, before + 1))
+            if (first > second).any():
+                return False
+            before, at = before[first == second], at + 8
+            ended = np.maximum(lengths[before], lengths[before + 1]) <= at
+            if (lengths[before] >= lengths[before + 1])[ended].any():
+                return False
+            before = before[~ended]
+        return all(self._bytes(self._order[i]) < self._bytes(self._order[i + 1]) for i in before)
 
     def _decode(self, encoded: bytes) -> str:
         try:
             return encoded.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as problem:
-            raise DamagedIndexError(f"{self._path} has an id that is no text: {problem}") from None
+            raise DamagedIndexError(f"{self._file.path} has an id that is no text: {problem}") from None
 
     def _bytes(self, i: int) -> bytes:
         return self._text[self._ends[i - 1] if i else 0 : self._ends[i]].tobytes()
 
 
-def read_ids(file: BlockFile, documents: int) -> IntColumn | StrColumn:
+MASKS = np.array([(2**64 - 1) >> (8 * n) << (8 * n) for n in range(8, -1, -1)], np.uint64)
+"""The first n of eight bytes."""
+
+
+def _keys(eight: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Eight bytes from each start on, zeros past the end, as numbers that compare as the bytes do."""
+    numbers = eight[np.minimum(starts, len(eight) - 1)].astype(np.uint64)
+    return numbers & MASKS[np.clip(lengths, 0, 8)]
+
+
+def read_ids(file: BlockFile, documents: int) -> IdColumn:
     """The ids of a mapped segment, checked as far as needed to be safe: every index within its array."""
     order = file.array("ids.order", "<i8")
     checks: list[tuple[NDArray[Any], int]] = [(order, documents)]
-    column: IntColumn | StrColumn
+    column: IdColumn
     if "ids.int" in file.blocks:
         numbers = file.array("ids.int", "<i8")
         checks.append((numbers, documents))
-        column = IntColumn(numbers, order)
+        column = IntColumn(file, order, numbers)
     else:
         text, ends = file.array("ids.utf8", "|u1"), file.array("ids.ends", "<i8")
         checks.append((ends, documents))
-        if documents and not (ends[0] >= 0 and ends[-1] == len(text) and (np.diff(ends) >= 0).all()):
+        if documents and not (len(ends) and ends[0] >= 0 and ends[-1] == len(text) and (np.diff(ends) >= 0).all()):
             raise DamagedIndexError(f"{file.path} has ids that overlap")
-        column = StrColumn(file.path, text, ends, order)
+        column = StrColumn(file, order, text, ends)
     if any(len(array) != count for array, count in checks):
         raise DamagedIndexError(f"{file.path} does not have one id for each of its {documents} documents")
     if documents and not (order.min() >= 0 and order.max() < documents):

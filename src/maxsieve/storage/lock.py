@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from maxsieve.common.files import naming_os_errors
-from maxsieve.errors import IndexLockedError
+from maxsieve.common.files import naming_os_errors, regular_handle
+from maxsieve.errors import DamagedIndexError, IndexLockedError
 
 NAME = "lock"
 _held: set[int] = set()
@@ -31,7 +31,9 @@ def writer_lock(folder: Path) -> Iterator[None]:
 
 def _open(folder: Path) -> int:
     try:
-        return os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        return regular_handle(folder / NAME, os.O_RDWR | os.O_CREAT)
+    except ValueError as problem:
+        raise DamagedIndexError(str(problem)) from None
     except OSError as problem:
         raise OSError(problem.errno, f"can't be written to: {problem.strerror}", os.fspath(folder)) from None
 
@@ -44,8 +46,11 @@ def _take(folder: Path, handle: int) -> None:
         holder = os.pread(handle, 64, 0).decode("ascii", "replace").strip() or "unknown"
         this = ", which is this one" if holder == str(os.getpid()) else ""
         raise IndexLockedError(f"{folder} is being written to by process {holder}{this}") from None
-    if not os.fstat(handle).st_nlink:
+    names = os.fstat(handle).st_nlink
+    if not names:
         raise IndexLockedError(f"{folder} is being removed by another process")
+    if names > 1:  # the other name may be that of a user's file, or of a copy's lock: it stays as it is
+        return
     with suppress(OSError):  # the number is only for the sentence above: a full disk must not matter here
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)

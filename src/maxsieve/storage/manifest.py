@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import zlib
 from dataclasses import asdict, dataclass, field, replace
@@ -11,19 +10,31 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from maxsieve.arrays import MAX_DIM
-from maxsieve.common.files import naming_os_errors
+from maxsieve.common.files import read_small, replacing_as
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.storage.segments import Similarity, Store
 
 NAME = "manifest.json"
 FORMAT = "maxsieve index"
 VERSION = 1
-FILE_NAME = re.compile(r"([0-9]{8,20})\.(segment|deleted|records)")
+KINDS = ("segment", "deleted", "records")
+"""The files of a segment, by suffix."""
+EXTRA_KINDS: tuple[str, ...] = ()
+"""The files of the index as a whole, by suffix: whoever adds one adds it here."""
+FILE_NAME = re.compile(r"([0-9]{8,20})\.([a-z]{1,16})", re.ASCII)
+UID = re.compile(r"[0-9a-f]{16}", re.ASCII)
+MOST_BYTES = 16 << 20
+"""Of a manifest: enough for some 70,000 segments."""
+LARGEST = 2**62
+"""Any number in a manifest is below this; the name of a file has room for it."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """One segment: its files, and how many documents and tokens they hold."""
+class SegmentEntry:
+    """What the manifest says of a segment: its files, and how many documents and tokens they hold.
+
+    ``records`` is the file of its metadata, as the format calls it.
+    """
 
     segment: str
     documents: int
@@ -33,16 +44,18 @@ class Part:
     records_crc: int = 0
 
     @property
-    def files(self) -> list[str]:
-        """Names of all its files."""
-        return [name for name in (self.segment, self.deleted, self.records) if name is not None]
+    def files(self) -> dict[str, str]:
+        """The names of its files by kind, which is their suffix."""
+        others = {"deleted": self.deleted, "records": self.records}
+        return {"segment": self.segment, **{kind: name for kind, name in others.items() if name is not None}}
 
 
 @dataclass(frozen=True)
 class Manifest:
     """One version of the index. ``next_file`` numbers files and never goes back, so that no name is used twice.
 
-    ``uid`` tells the index from another that was made at the same place later.
+    ``uid`` tells the index from another that was made at the same place later. ``extras`` are files of blocks that
+    belong to the index as a whole, by kind, which is their suffix; without any, the manifest says nothing of them.
     """
 
     dim: int
@@ -52,7 +65,8 @@ class Manifest:
     id_type: Literal["str", "int"] | None = None
     generation: int = 0
     next_file: int = 1
-    parts: tuple[Part, ...] = field(default=())
+    segments: tuple[SegmentEntry, ...] = field(default=())
+    extras: dict[str, str] = field(default_factory=dict)
 
     def successor(self, **changes: Any) -> Manifest:
         """The next version."""
@@ -61,14 +75,26 @@ class Manifest:
     @property
     def files(self) -> set[str]:
         """Names of all files it refers to."""
-        return {name for part in self.parts for name in part.files}
+        return {name for entry in self.segments for name in entry.files.values()} | set(self.extras.values())
+
+
+def kind_of(name: str) -> str | None:
+    """The kind of a file that an index writes, by its name; None for any other name.
+
+    >>> kind_of("00000003.segment"), kind_of("../00000003.segment"), kind_of("00000003.txt")
+    ('segment', None, None)
+    """
+    match = FILE_NAME.fullmatch(name)
+    return match[2] if match is not None and match[2] in (*KINDS, *EXTRA_KINDS) else None
 
 
 def read_manifest(folder: Path) -> Manifest:
     """The current version, checked."""
     path = folder / NAME
     try:
-        text = path.read_bytes()
+        text = read_small(path, at_most=MOST_BYTES)
+    except ValueError as problem:
+        raise DamagedIndexError(str(problem)) from None
     except FileNotFoundError:
         what = "does not exist" if not folder.exists() else f"is no index: it has no {NAME}"
         raise FileNotFoundError(f"{folder} {what}") from None
@@ -83,8 +109,8 @@ def read_manifest(folder: Path) -> Manifest:
         if content.pop("checksum") != _checksum(content):
             raise DamagedIndexError(f"{path} does not have its checksum")
         del content["format"], content["version"]
-        parts = tuple(Part(**part) for part in content.pop("parts"))
-        manifest = Manifest(parts=parts, **content)
+        segments = tuple(SegmentEntry(**entry) for entry in content.pop("parts"))
+        manifest = Manifest(segments=segments, **content)
         _check(manifest)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise DamagedIndexError(f"{path} can't be read: {problem!r}") from None
@@ -94,36 +120,31 @@ def read_manifest(folder: Path) -> Manifest:
 def _check(manifest: Manifest) -> None:
     """Raises `ValueError` for what no writer writes, however well it is checksummed."""
     numbers = [manifest.dim, manifest.generation, manifest.next_file]
-    for part in manifest.parts:
-        numbers += [part.documents, part.tokens, part.records_crc]
-    if not all(type(number) is int and number >= 0 for number in numbers) or not 1 <= manifest.dim <= MAX_DIM:
+    for entry in manifest.segments:
+        numbers += [entry.documents, entry.tokens, entry.records_crc]
+    if not all(type(number) is int and 0 <= number < LARGEST for number in numbers) or not 1 <= manifest.dim <= MAX_DIM:
         raise ValueError("a number is out of range")
     if manifest.store not in get_args(Store) or manifest.similarity not in get_args(Similarity):
         raise ValueError(f"store is {manifest.store!r} and similarity {manifest.similarity!r}")
-    if manifest.id_type not in ("str", "int", None) or type(manifest.uid) is not str:
+    if manifest.id_type not in ("str", "int", None) or not UID.fullmatch(manifest.uid):
         raise ValueError(f"ids are of type {manifest.id_type!r}, the index is {manifest.uid!r}")
+    pairs = [pair for entry in manifest.segments for pair in entry.files.items()]
     names: set[str] = set()
-    for part in manifest.parts:
-        for kind, name in (("segment", part.segment), ("deleted", part.deleted), ("records", part.records)):
-            if name is None and kind != "segment":
-                continue
-            match = FILE_NAME.fullmatch(name or "")
-            if match is None or match[2] != kind or int(match[1]) >= manifest.next_file or name in names:
-                raise ValueError(f"{name!r} is no file of {kind}")
-            names.add(match[0])
+    for kind, name in (*pairs, *manifest.extras.items()):
+        if kind_of(name) != kind or int(name.partition(".")[0]) >= manifest.next_file or name in names:
+            raise ValueError(f"{name!r} is no file of {kind}")
+        names.add(name)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Replaces the manifest atomically: after a crash there is the old one or, once the folder is synced, this one."""
-    content = {"format": FORMAT, "version": VERSION, **asdict(manifest)}
-    content["parts"] = [asdict(part) for part in manifest.parts]
+    content: dict[str, Any] = {"format": FORMAT, "version": VERSION, **asdict(manifest)}
+    content["parts"] = list(content.pop("segments"))
+    if extras := content.pop("extras"):
+        content["extras"] = extras
     content["checksum"] = _checksum(content)
-    temporary = folder / (NAME + ".tmp")
-    with naming_os_errors(temporary), open(temporary, "wb") as file:
+    with replacing_as(folder / (NAME + ".tmp"), folder / NAME) as file:
         file.write(json.dumps(content, indent=1).encode())
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, folder / NAME)
 
 
 def _checksum(content: dict[str, Any]) -> int:

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxsieve.ids import Id, positions_of
-from maxsieve.storage.segments import Segment, merge_small
+from maxsieve.storage.segments import Segment, Store, block_kinds, living, merge_small
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.storage.store import Addition, check_new, closed
+from maxsieve.storage.storage import Addition, check_new, closed
 
 
-class MemoryStore:
-    """Segments as arrays, ids as a list, metadata as JSON texts by position."""
+class MemoryStorage:
+    """Segments as arrays, and a dict from ids to positions that goes along from state to state."""
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, store: Store) -> None:
         self.guard = threading.Lock()
+        self._kinds = block_kinds(dim, store)
         self._writing = threading.Lock()
         self._positions: dict[Id, int] = {}
         self._described: Snapshot | None = None
-        self._snapshot: Snapshot | None = self._make(dim, (), np.zeros(0, np.bool_), [], {})
+        self._snapshot: Snapshot | None = Snapshot(dim, ())
 
     @property
     def snapshot(self) -> Snapshot:
@@ -41,54 +41,45 @@ class MemoryStore:
         """
         state = self.snapshot
         if self._described is not state:
-            self._positions = {state.ids[i]: i for i in state.live.tolist()}
+            self._positions = dict(zip(state.live_ids(), state.live.tolist(), strict=True))
             self._described = state
         return self._positions
 
     @contextmanager
     def adding(
-        self, ids: list[Id] | None, records: Sequence[str | None] | None, replace: bool, stepwise: bool
+        self, ids: list[Id] | None, texts: Sequence[str | None] | None, replace: bool, stepwise: bool
     ) -> Iterator[Addition]:
         """All become visible at the end. No lock is held before: the generator of documents may use this index."""
         if ids is not None:
             self._check(ids, replace)
-        addition = Addition(ids, records)
+        segments: list[Segment] = []
+        addition = Addition(ids, texts, self._kinds, segments.append)
         yield addition
-        new = addition.ids_of(0, addition.documents)
         with self._writing:
-            self._check(new, replace)
-            self._commit(addition, new)
+            self._check(addition.ids, replace)
+            self._commit(segments, addition.ids)
 
     def delete(self, ids: list[Id]) -> None:
         """Deletes documents, all or none."""
         with self._writing, self.guard:
             state, known = self.snapshot, self.positions()
-            alive = state.alive.copy()
-            alive[positions_of(ids, known, "delete")] = False
+            segments = _without(state, positions_of(ids, known, "delete"))
             self._described = None
             for one in set(ids):
                 del known[one]
-            self._snapshot = self._described = self._make(state.dim, state.segments, alive, self._ids, self._texts)
+            self._snapshot = self._described = Snapshot(state.dim, segments)
 
     def compact(self, progress: bool) -> None:
         """Gives back the memory of deleted documents."""
         with self._writing:
             state = self.snapshot
             segments: list[Segment] = []
-            start = 0
             for segment in state.segments:
-                alive = state.alive[start : start + segment.documents]
-                start += segment.documents
-                if alive.all():
-                    segments.append(segment)
-                elif alive.any():
-                    segments.append(segment.keep(alive))
+                if segment.alive.any():
+                    segments.append(segment if segment.alive.all() else living([segment]).in_memory())
                 segments = merge_small(segments)
-            live = state.live.tolist()
-            ids = [self._ids[i] for i in live]
-            texts = {new: self._texts[old] for new, old in enumerate(live) if old in self._texts}
             with self.guard:
-                self._snapshot = self._make(state.dim, tuple(segments), np.ones(len(ids), np.bool_), ids, texts)
+                self._snapshot = Snapshot(state.dim, segments)
 
     def refresh(self) -> None:
         """Nothing to do: nobody else writes here."""
@@ -113,27 +104,24 @@ class MemoryStore:
             present = next(iter(known), None)
             check_new(ids, known, None if present is None else type(present), replace)
 
-    def _commit(self, addition: Addition, ids: list[Id]) -> None:
+    def _commit(self, new: list[Segment], ids: list[Id]) -> None:
         state = self.snapshot
         first = len(state.alive)
-        merged = tuple(merge_small([*state.segments, *addition.segments]))
-        alive = np.concatenate([state.alive, np.ones(len(ids), np.bool_)])
         with self.guard:
             known = self.positions()
-            alive[[known[one] for one in ids if one in known]] = False
-            self._ids[first:] = ids
-            if self._texts:  # an interrupted addition may have left some here
-                for i in range(len(ids)):
-                    self._texts.pop(first + i, None)
-            self._texts.update({first + i: text for i, text in addition.records_of(0, len(ids)).items()})
+            replaced = np.array(sorted(known[one] for one in ids if one in known), np.int64)
+        segments = merge_small([*_without(state, replaced), *new])
+        with self.guard:
             self._described = None
             known.update(zip(ids, range(first, first + len(ids)), strict=True))
-            self._snapshot = self._described = self._make(state.dim, merged, alive, self._ids, self._texts)
+            self._snapshot = self._described = Snapshot(state.dim, segments)
 
-    def _make(self, dim: int, segments: Any, alive: Any, ids: list[Id], texts: dict[int, str]) -> Snapshot:
-        self._ids, self._texts = ids, texts
 
-        def records(positions: list[int]) -> list[Any]:
-            return [json.loads(texts[i]) if i in texts else None for i in positions]
-
-        return Snapshot(dim, segments, alive, ids, records)
+def _without(state: Snapshot, gone: NDArray[np.int64]) -> list[Segment]:
+    """The segments of a state with the documents at some positions deleted."""
+    if not len(gone):
+        return list(state.segments)
+    return [
+        segment.changed(alive=segment.alive_without(places)) if len(places) else segment
+        for segment, places in state.by_segment(gone)
+    ]

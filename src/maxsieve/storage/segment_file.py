@@ -2,80 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve import _core
 from maxsieve.errors import DamagedIndexError
-from maxsieve.ids import Id
-from maxsieve.storage.blocks import BlockFile, BlockWriter
-from maxsieve.storage.id_column import IntColumn, StrColumn, read_ids, write_ids
-from maxsieve.storage.segments import Segment, Store, to_offsets
+from maxsieve.storage.blocks import BlockFile, writing_blocks
+from maxsieve.storage.id_column import IdColumn, read_ids, write_ids
+from maxsieve.storage.manifest import Manifest, SegmentEntry
+from maxsieve.storage.metadata import MetadataFile, Texts, write_metadata
+from maxsieve.storage.segments import Merge, Segment, block_kinds
 
 PIECE_BYTES = 16 << 20
 """What a merge holds in memory of each block at a time."""
 
-ROWS_DTYPE = {"float32": "<f4", "float16": "<f2"}
 
+@dataclass(frozen=True, eq=False)
+class StoredSegment(Segment):
+    """A segment over its files, which stay readable whatever a writer removes."""
 
-class Source(NamedTuple):
-    """A segment that goes into a new file, or the documents of it that are alive."""
-
-    segment: Segment
-    alive: NDArray[np.bool_]
-
-
-class MappedSegment(NamedTuple):
-    """A segment over a mapped file, with its ids."""
-
+    ids: IdColumn
+    entry: SegmentEntry
     file: BlockFile
-    segment: Segment
-    ids: IntColumn | StrColumn
+    deleted: BlockFile | None = None
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of all its files."""
+        return sum(file.nbytes for file in self._files())
+
+    def check(self) -> None:
+        """Raises if the file was truncated."""
+        self.file.check()
+
+    def verify_checksums(self, advance: Callable[[int], None] = lambda _: None) -> None:
+        """Compares the checksums of all its files."""
+        for file in self._files():
+            file.verify(advance)
+
+    def verify(self, advance: Callable[[int], None]) -> None:
+        """Compares every checksum, and looks for numbers that no writer writes however well they are checksummed."""
+        self.verify_checksums(advance)
+        self.ids.verify()
+        for kind in self.kinds:
+            for piece in self.pieces(kind, None, PIECE_BYTES):
+                if not ((piece >= kind.least) & (piece <= kind.most)).all():
+                    raise DamagedIndexError(f"{self.file.path} has numbers in block {kind.name!r} that can't be there")
+
+    def _files(self) -> list[BlockFile | MetadataFile]:
+        metadata = [self.metadata] if isinstance(self.metadata, MetadataFile) else []
+        return [self.file, *([] if self.deleted is None else [self.deleted]), *metadata]
 
 
-def write_segment(path: Path, sources: Sequence[Source], ids: Sequence[Id]) -> None:
-    """Writes the living documents of some segments, in order, as one; ``ids`` are theirs. Durable when it returns."""
-    with BlockWriter(path) as writer:
-        lengths = [np.diff(source.segment.offsets)[source.alive] for source in sources]
-        writer.write("offsets", "<i8", 1, [to_offsets(np.concatenate(lengths))])
-        for name in ("scale", "rho", "nu"):
-            writer.write(name, "<f4", 1, (getattr(source.segment, name)[source.alive] for source in sources))
+def write_segment(path: Path, merge: Merge) -> SegmentEntry:
+    """Writes documents as one segment and its metadata; durable when it returns."""
+    offsets, ids = merge.offsets(), merge.ids()
+    with writing_blocks(path) as writer:
+        writer.write("offsets", "<i8", 1, [offsets])
+        for kind in merge.kinds:
+            if not kind.per_token:
+                writer.write(kind.name, kind.dtype, kind.columns or 1, merge.pieces(kind, PIECE_BYTES))
         write_ids(writer, ids)
-        first = sources[0].segment
-        writer.write("codes", "|i1", first.codes.shape[1], _pieces(sources, lambda segment: segment.codes))
-        rows = "<f2" if first.rows.dtype == np.float16 else "<f4"
-        writer.write("rows", rows, first.rows.shape[1], _pieces(sources, lambda segment: segment.rows))
-        writer.commit()
+        for kind in merge.kinds:  # last, as a search reads the rows of few documents
+            if kind.per_token:
+                writer.write(kind.name, kind.dtype, kind.columns or 1, merge.pieces(kind, PIECE_BYTES))
+    entry = SegmentEntry(path.name, documents=len(ids), tokens=int(offsets[-1]))
+    beside = path.with_suffix(".records")
+    crc = write_metadata(beside, merge.metadata())
+    return entry if crc is None else replace(entry, records=beside.name, records_crc=crc)
 
 
-def map_segment(path: Path, dim: int, store: Store, documents: int, tokens: int) -> MappedSegment:
-    """Maps a segment and checks that its blocks fit each other, before anything is read through them."""
+def map_segment(
+    folder: Path, entry: SegmentEntry, manifest: Manifest, known: StoredSegment | None = None
+) -> StoredSegment:
+    """Maps a segment; one that is ``known`` may have got other tombstones, and nothing else."""
+    if known is not None and known.entry == entry:
+        return known
+    mapped = _map(folder, entry, manifest) if known is None else known
+    if entry.deleted is None:
+        return mapped
+    deleted = BlockFile(folder / entry.deleted)
+    alive = np.ones(entry.documents, np.bool_)
+    alive[_read_deleted(deleted, entry.documents)] = False
+    return mapped.changed(entry=entry, alive=alive, deleted=deleted)
+
+
+def write_deleted(path: Path, alive: NDArray[np.bool_]) -> None:
+    """Writes tombstones for all documents that are not alive; durable when it returns."""
+    with writing_blocks(path) as writer:
+        writer.write("deleted", "<i8", 1, [np.flatnonzero(~alive)])
+
+
+def _read_deleted(file: BlockFile, documents: int) -> NDArray[np.int64]:
+    file.verify(lambda _: None)  # it is read here anyway, and by nobody later
+    gone = file.array("deleted", "<i8")
+    if len(gone) and not (gone[0] >= 0 and gone[-1] < documents and (gone[1:] > gone[:-1]).all()):
+        raise DamagedIndexError(f"{file.path} deletes documents that are not there, or one twice")
+    return gone
+
+
+def _map(folder: Path, entry: SegmentEntry, manifest: Manifest) -> StoredSegment:
+    """Checks that blocks fit each other before anything is read through them."""
+    path = folder / entry.segment
     file = BlockFile(path)
     offsets = file.array("offsets", "<i8")
-    scale, rho, nu = (file.array(name, "<f4") for name in ("scale", "rho", "nu"))
-    codes = file.array("codes", "|i1", _core.code_stride(dim))
-    rows = file.array("rows", ROWS_DTYPE[store], dim)
-    if len(offsets) != documents + 1 or any(len(bound) != documents for bound in (scale, rho, nu)):
-        raise DamagedIndexError(f"{path} does not have the {documents} documents of the manifest")
-    if not len(codes) == len(rows) == tokens:
-        raise DamagedIndexError(f"{path} does not have the {tokens} tokens of the manifest")
-    ids = read_ids(file, documents)
+    kinds = block_kinds(manifest.dim, manifest.store)
+    blocks = {kind.name: file.array(kind.name, kind.dtype, kind.columns) for kind in kinds}
+    if {len(offsets) - 1, *(len(blocks[kind.name]) for kind in kinds if not kind.per_token)} != {entry.documents}:
+        raise DamagedIndexError(f"{path} does not have the {entry.documents} documents of the manifest")
+    if {len(blocks[kind.name]) for kind in kinds if kind.per_token} != {entry.tokens}:
+        raise DamagedIndexError(f"{path} does not have the {entry.tokens} tokens of the manifest")
+    ids = read_ids(file, entry.documents)
+    metadata: MetadataFile | Texts = Texts({})
+    if entry.records is not None:
+        metadata = MetadataFile(folder / entry.records, entry.records_crc, entry.documents)
+    alive = np.ones(entry.documents, np.bool_)
     try:
-        return MappedSegment(file, Segment(rows, offsets, codes, scale, rho, nu), ids)
+        segment = StoredSegment(kinds, offsets, blocks, ids, metadata, alive, replace(entry, deleted=None), file)
     except ValueError as problem:
         raise DamagedIndexError(f"{path}: {problem}") from None
-
-
-def _pieces(sources: Sequence[Source], block: Callable[[Segment], NDArray[Any]]) -> Iterator[NDArray[Any]]:
-    for source in sources:
-        array = block(source.segment)
-        step = max(1, PIECE_BYTES // max(1, array[:1].nbytes))
-        kept = np.repeat(source.alive, np.diff(source.segment.offsets))
-        for start in range(0, len(array), step):
-            piece = array[start : start + step]
-            mask = kept[start : start + step]
-            yield piece if mask.all() else piece[mask]
+    if segment.tokens != entry.tokens:
+        raise DamagedIndexError(f"{path} has {entry.tokens} tokens, of which its documents take {segment.tokens}")
+    return segment

@@ -1,75 +1,153 @@
-"""Segments: immutable runs of documents as the engine reads them. Vectors go in; rows, codes and bounds come out."""
+"""A segment: a run of documents that never changes. Its numbers are blocks, which one table describes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from functools import lru_cache
+from itertools import chain, compress
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
-from maxsieve.arrays import Batch, FloatArray, as_buffer, describe_invalid, to_float32
+from maxsieve.arrays import LARGEST
+from maxsieve.ids import Id
+from maxsieve.storage.metadata import Metadata, Texts
 
 Store: TypeAlias = Literal["float32", "float16"]
 Similarity: TypeAlias = Literal["dot", "cosine"]
+
+S = TypeVar("S", bound="Segment")
 
 BLOCK_BYTES = 64 << 20
 """Float32 rows that become one segment; where documents come one by one, a build holds a block beside the index."""
 
 
+class BlockKind(NamedTuple):
+    """What a block holds: ``columns`` numbers of one type for each document or token; a flat array if that is None.
+
+    ``least`` and ``most`` are the limits of the numbers that an index writes.
+    """
+
+    name: str
+    dtype: str
+    least: float
+    most: float
+    per_token: bool = False
+    columns: int | None = None
+
+
+@lru_cache
+def block_kinds(dim: int, store: Store) -> tuple[BlockKind, ...]:
+    """The blocks of a segment, in the order in which its file has them: a new tier of codes is a new line here.
+
+    ``scale``, ``rho`` and ``nu`` are those of the codes; docs/format.md says what they mean.
+    """
+    finite, largest = float(np.finfo(np.float32).max), min(LARGEST, float(np.finfo(store).max))
+    return (
+        BlockKind("scale", "<f4", 0, finite),
+        BlockKind("rho", "<f4", 0, finite),
+        BlockKind("nu", "<f4", 0, finite),
+        BlockKind("codes", "|i1", -127, 127, True, _core.code_stride(dim)),
+        BlockKind("rows", {"float32": "<f4", "float16": "<f2"}[store], -largest, largest, True, dim),
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Documents end to end: stored rows [tokens, d], offsets, codes [tokens, padded d], and scale, rho, nu for each."""
+    """Documents end to end: where the tokens of each begin, blocks of numbers, ids, metadata, and which are alive.
 
-    rows: NDArray[np.float32] | NDArray[np.float16]
+    Those that are not alive were deleted. A block can be had by its name, as if it were a field: ``segment.codes``.
+    """
+
+    kinds: tuple[BlockKind, ...]
     offsets: NDArray[np.int64]
-    codes: NDArray[np.int8]
-    scale: NDArray[np.float32]
-    rho: NDArray[np.float32]
-    nu: NDArray[np.float32]
+    blocks: dict[str, NDArray[Any]]
+    ids: Sequence[Id]
+    metadata: Metadata
+    alive: NDArray[np.bool_]
     native: _core.Segment = field(init=False)
 
     def __post_init__(self) -> None:
         for array in self.arrays:
             array.flags.writeable = False
-        rows: NDArray[Any] = self.rows.view(np.uint16) if self.rows.dtype == np.float16 else self.rows
-        native = _core.Segment(rows, self.offsets, self.codes, self.scale, self.rho, self.nu)
+        native = _core.Segment(offsets=self.offsets, **{name: bits(array) for name, array in self.blocks.items()})
         object.__setattr__(self, "native", native)
 
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        if (block := self.__dict__.get("blocks", {}).get(name)) is None:
+            raise AttributeError(f"a segment has no {name!r}")
+        found: NDArray[Any] = block
+        return found
+
     @property
-    def arrays(self) -> tuple[NDArray[np.generic], ...]:
-        """Everything it holds."""
-        return (self.rows, self.offsets, self.codes, self.scale, self.rho, self.nu)
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """Everything that the engine reads."""
+        return (self.offsets, *self.blocks.values())
 
     @property
     def documents(self) -> int:
-        """How many documents."""
+        """How many documents, deleted ones too."""
         return len(self.offsets) - 1
 
     @property
     def tokens(self) -> int:
-        """How many token vectors."""
-        return len(self.rows)
+        """How many token vectors, those of deleted documents too."""
+        return int(self.offsets[-1])
 
     @property
     def nbytes(self) -> int:
         """Bytes of all its arrays."""
         return sum(array.nbytes for array in self.arrays)
 
-    def keep(self, alive: NDArray[np.bool_]) -> Segment:
-        """The same without the documents that are not alive."""
-        lengths = np.diff(self.offsets)
-        tokens = np.repeat(alive, lengths)
-        return Segment(
-            self.rows[tokens],
-            to_offsets(lengths[alive]),
-            self.codes[tokens],
-            self.scale[alive],
-            self.rho[alive],
-            self.nu[alive],
-        )
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each document."""
+        self.check()
+        return np.diff(self.offsets)
+
+    def check(self) -> None:
+        """Raises if its numbers can't be read any more. In memory they always can."""
+
+    def vectors(self, document: int) -> NDArray[np.float32] | NDArray[np.float16]:
+        """A copy of a document's rows."""
+        self.check()
+        first, last = self.offsets[document : document + 2]
+        rows: NDArray[np.float32] | NDArray[np.float16] = self.blocks["rows"][first:last].copy()
+        return rows
+
+    def some_ids(self, keep: NDArray[np.bool_] | None) -> Iterable[Id]:
+        """The ids of some documents, or of all."""
+        return self.ids if keep is None else compress(self.ids, keep.tolist())
+
+    def alive_without(self, documents: Sequence[int] | NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which documents are left when some more are deleted."""
+        alive = np.array(self.alive)
+        alive[documents] = False
+        return alive
+
+    def changed(self: S, **fields: Any) -> S:
+        """A copy with other fields, but for the blocks: the engine's view of those is not made anew."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, **fields)
+        return other
+
+    def pieces(self, kind: BlockKind, keep: NDArray[np.bool_] | None, piece_bytes: int) -> Iterator[NDArray[Any]]:
+        """What a block holds of some documents, or of all, in pieces of about that size, at least one."""
+        self.check()
+        block = self.blocks[kind.name]
+        kept = np.repeat(keep, self.lengths) if kind.per_token and keep is not None else keep
+        step = max(1, piece_bytes // max(1, block[:1].nbytes))
+        for start in range(0, max(1, len(block)), step):
+            piece = block[start : start + step]
+            yield piece if kept is None else piece[kept[start : start + step]]
+
+
+def bits(array: NDArray[Any]) -> NDArray[Any]:
+    """The array as the engine takes it: float16 by its bits."""
+    return array.view(np.uint16) if array.dtype == np.float16 else array
 
 
 def to_offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -83,118 +161,70 @@ def to_offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return offsets
 
 
-def concatenate(segments: Sequence[Segment]) -> Segment:
-    """One segment of all their documents, in order."""
-    lengths = np.concatenate([np.diff(segment.offsets) for segment in segments])
-    rows, _, codes, scale, rho, nu = (
-        np.concatenate(arrays) for arrays in zip(*(segment.arrays for segment in segments), strict=True)
-    )
-    return Segment(rows, to_offsets(lengths), codes, scale, rho, nu)
+class Merge(NamedTuple):
+    """Documents of some segments that become one segment: of each segment those to keep, or None for all."""
+
+    segments: Sequence[Segment]
+    keep: Sequence[NDArray[np.bool_] | None]
+
+    @property
+    def kinds(self) -> tuple[BlockKind, ...]:
+        """The blocks they have."""
+        return self.segments[0].kinds
+
+    def offsets(self) -> NDArray[np.int64]:
+        """Where the tokens of each document will begin."""
+        return to_offsets(np.concatenate([_kept(segment.lengths, keep) for segment, keep in self._pairs()]))
+
+    def pieces(self, kind: BlockKind, piece_bytes: int) -> Iterator[NDArray[Any]]:
+        """A block of theirs, in pieces of about that size."""
+        return chain.from_iterable(segment.pieces(kind, keep, piece_bytes) for segment, keep in self._pairs())
+
+    def ids(self) -> list[Id]:
+        """Their ids."""
+        return [one for segment, keep in self._pairs() for one in segment.some_ids(keep)]
+
+    def metadata(self) -> Iterator[tuple[int, str]]:
+        """Their metadata, by new position."""
+        start = 0
+        for segment, keep in self._pairs():
+            if keep is None:
+                yield from ((start + i, text) for i, text in segment.metadata.texts())
+                start += segment.documents
+            else:
+                new = start + np.cumsum(keep) - 1
+                yield from ((int(new[i]), text) for i, text in segment.metadata.texts() if keep[i])
+                start += int(keep.sum())
+
+    def in_memory(self) -> Segment:
+        """The new segment as arrays."""
+        blocks = {kind.name: np.concatenate(list(self.pieces(kind, 1 << 62))) for kind in self.kinds}
+        alive = np.concatenate([_kept(segment.alive, keep) for segment, keep in self._pairs()])
+        return Segment(self.kinds, self.offsets(), blocks, self.ids(), Texts(dict(self.metadata())), alive)
+
+    def _pairs(self) -> Iterator[tuple[Segment, NDArray[np.bool_] | None]]:
+        return zip(self.segments, self.keep, strict=True)
+
+
+def living(segments: Sequence[Segment]) -> Merge:
+    """All their documents but the deleted ones."""
+    return Merge(segments, [None if segment.alive.all() else segment.alive for segment in segments])
+
+
+def _kept(array: NDArray[Any], keep: NDArray[np.bool_] | None) -> NDArray[Any]:
+    return array if keep is None else array[keep]
 
 
 def merge_small(segments: Sequence[Segment]) -> list[Segment]:
     """Folds small segments at the end into one, so that adding documents one by one leaves few segments.
 
     The last two become one while the last is at least half the one before and both fit a block; a document is then
-    copied some log2(documents) times in all.
+    copied some log2(documents) times in all. Deleted documents stay, so that every document keeps its position.
     """
     merged = list(segments)
     while len(merged) > 1:
         before, last = merged[-2:]
         if 2 * last.nbytes < before.nbytes or before.nbytes + last.nbytes > BLOCK_BYTES:
             break
-        merged[-2:] = [concatenate([before, last])]
+        merged[-2:] = [Merge((before, last), (None, None)).in_memory()]
     return merged
-
-
-class SegmentBuilder:
-    """Gathers documents until they fill a block, makes a segment of each block and hands it to ``emit``.
-
-    ``name(i)`` says in errors which document is meant, ``i`` counting from the first one added here.
-    """
-
-    def __init__(
-        self,
-        dim: int,
-        store: Store,
-        similarity: Similarity,
-        threads: int,
-        name: Callable[[int], str],
-        emit: Callable[[Segment], None],
-    ) -> None:
-        self._dim, self._store, self._similarity = dim, store, similarity
-        self._threads, self._name, self._emit = threads, name, emit
-        self._capacity = max(1, BLOCK_BYTES // (4 * dim))
-        self._emitted = 0
-        self._arrays: list[FloatArray] = []
-        self._lengths: list[NDArray[np.int64]] = []
-        self._tokens = 0
-
-    def add(self, batch: Batch) -> None:
-        """Takes documents; their arrays must stay as they are until they are in a segment."""
-        self._arrays += [array for array in batch.arrays if len(array)]
-        self._lengths.append(batch.lengths)
-        self._tokens += int(batch.lengths.sum())
-        while self._tokens > self._capacity:
-            self._emit_block()
-
-    def finish(self) -> None:
-        """Makes a segment of what is left."""
-        if self._lengths:
-            self._emit_block()
-
-    def _emit_block(self) -> None:
-        segment = self._to_segment(*self._next_block())
-        self._emit(segment)
-        self._emitted += segment.documents
-
-    def _next_block(self) -> tuple[list[FloatArray], NDArray[np.int64]]:
-        """As many documents as fit a block, and at least one that has tokens: arrays and lengths."""
-        lengths = np.concatenate(self._lengths)
-        ends = np.cumsum(lengths)
-        count = int(np.searchsorted(ends, self._capacity, side="right"))
-        if count < len(ends) and not ends[:count].any():
-            count += 1
-        arrays, self._arrays = _split(self._arrays, int(ends[count - 1]))
-        self._lengths = [lengths[count:]] if count < len(lengths) else []
-        self._tokens -= int(ends[count - 1])
-        return arrays, lengths[:count]
-
-    def _to_segment(self, arrays: list[FloatArray], lengths: NDArray[np.int64]) -> Segment:
-        offsets = to_offsets(lengths)
-        tokens = int(offsets[-1])
-        rows = np.empty((tokens, self._dim), self._store)
-        codes = np.empty((tokens, _core.code_stride(self._dim)), np.int8)
-        scale, rho, nu = (np.empty(len(lengths), np.float32) for _ in range(3))
-        plain = [as_buffer(array) for array in arrays]
-        writable = rows.view(np.uint16) if self._store == "float16" else rows
-        cosine = self._similarity == "cosine"
-        bad = _core.ingest(plain, offsets, writable, codes, scale, rho, nu, cosine, self._threads)
-        if bad >= 0:
-            raise self._refusal(arrays, offsets, bad)
-        return Segment(rows, offsets, codes, scale, rho, nu)
-
-    def _refusal(self, arrays: list[FloatArray], offsets: NDArray[np.int64], document: int) -> ValueError:
-        """What is wrong with a document of a block."""
-        _, rest = _split(arrays, int(offsets[document]))
-        (first, *_), _ = _split(rest, int(offsets[document + 1] - offsets[document]))
-        rows = to_float32(first, copy=True)
-        if (row := _core.first_invalid_row(rows)) >= 0:
-            return ValueError(describe_invalid(rows[row], self._where(document, row)))
-        with np.errstate(all="ignore"):
-            row = _core.first_invalid_row(to_float32(rows.astype(np.float16)))
-        where = self._where(document, row)
-        return ValueError(f"{where} has a magnitude over 65504, the largest float16; use store='float32'")
-
-    def _where(self, document: int, row: int) -> str:
-        return f"{self._name(self._emitted + document)}, row {row}"
-
-
-def _split(arrays: list[FloatArray], tokens: int) -> tuple[list[FloatArray], list[FloatArray]]:
-    """The first so many rows of arrays laid end to end, and the others."""
-    ends = np.cumsum(np.fromiter(map(len, arrays), np.int64, len(arrays)))
-    whole = int(np.searchsorted(ends, tokens, side="right"))
-    more = tokens - (int(ends[whole - 1]) if whole else 0)
-    if not more:
-        return arrays[:whole], arrays[whole:]
-    return [*arrays[:whole], arrays[whole][:more]], [arrays[whole][more:], *arrays[whole + 1 :]]

@@ -2,51 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve.ids import Id
-from maxsieve.storage.segments import Segment
-
-
-class IdsByPosition(Protocol):
-    """A list of ids, or what reads like one."""
-
-    def __getitem__(self, position: int, /) -> Id:
-        """The id at a position."""
+from maxsieve.storage.segments import Segment, living
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """One state of an index, never changed: a search that holds it sees nothing of later adds and deletes.
 
-    ``ids`` may grow behind a snapshot's back; it looks only at the positions it knows. ``records(positions)`` are the
-    metadata of some documents, None for those that have none. ``version`` names the state of an index on disk: whatever
-    was made from it is out of date when the index has another.
+    A document's position counts those of the segments before its own, deleted ones too. ``version`` names the state of
+    an index on disk: whatever was made from it is out of date when the index has another.
     """
 
     dim: int
-    segments: tuple[Segment, ...]
-    alive: NDArray[np.bool_]
-    ids: IdsByPosition
-    records: Callable[[list[int]], list[Any]]
+    segments: Sequence[Segment]
     version: str = ""
 
-    @cached_property
+    @property
     def corpus(self) -> _core.Corpus:
-        """The engine's view."""
+        """The engine's view, once it is sure that all files are still as long as they were."""
+        for segment in self.segments:
+            segment.check()
+        return self._corpus
+
+    @cached_property
+    def _corpus(self) -> _core.Corpus:
         return _core.Corpus(self.dim, tuple(segment.native for segment in self.segments))
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The position of each segment's first document, and how many there are in all."""
+        return list(accumulate((segment.documents for segment in self.segments), initial=0))
+
+    @cached_property
+    def alive(self) -> NDArray[np.bool_]:
+        """Whether each document was not deleted, by position."""
+        return np.concatenate([np.zeros(0, np.bool_), *(segment.alive for segment in self.segments)])
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
         """Tokens of each document, by position."""
-        return np.concatenate([np.zeros(0, np.int64), *(np.diff(segment.offsets) for segment in self.segments)])
+        return np.concatenate([np.zeros(0, np.int64), *(segment.lengths for segment in self.segments)])
 
     @cached_property
     def live(self) -> NDArray[np.int64]:
@@ -58,12 +65,66 @@ class Snapshot:
         """Positions of documents that can be a hit: live and not empty."""
         return np.flatnonzero(self.alive & (self.lengths > 0))
 
+    @property
+    def ids(self) -> IdsByPosition:
+        """The id at each position."""
+        return IdsByPosition(self)
+
+    def ids_at(self, positions: Iterable[int]) -> list[Id]:
+        """The ids at some positions, for a search that has just looked at the files."""
+        if len(self.segments) == 1:  # as most have it
+            return [self.segments[0].ids[i] for i in positions]
+        located = map(self.locate, positions)
+        return [segment.ids[place] for segment, place in located]
+
+    def live_ids(self) -> list[Id]:
+        """Ids of documents that were not deleted, in order."""
+        return living(self.segments).ids()
+
+    def locate(self, position: int) -> tuple[Segment, int]:
+        """The segment that has a document, and its place there."""
+        which = bisect_right(self.starts, position) - 1
+        return self.segments[which], position - self.starts[which]
+
+    def by_segment(self, positions: NDArray[np.int64]) -> Iterator[tuple[Segment, NDArray[np.int64]]]:
+        """Each segment, and the places of those documents that it has."""
+        for start, segment in zip(self.starts, self.segments, strict=False):
+            yield segment, positions[(positions >= start) & (positions < start + segment.documents)] - start
+
     def vectors(self, position: int) -> NDArray[np.float32] | NDArray[np.float16]:
         """A copy of the rows of the document at a position."""
-        for segment in self.segments:
-            if position < segment.documents:
-                first, last = segment.offsets[position : position + 2]
-                rows: NDArray[np.float32] | NDArray[np.float16] = segment.rows[first:last].copy()
-                return rows
-            position -= segment.documents
-        raise AssertionError("a position lies in some segment")
+        segment, place = self.locate(position)
+        return segment.vectors(place)
+
+    def metadata(self, positions: list[int]) -> list[Any]:
+        """The metadata of some documents, None for those that have none."""
+        found: dict[int, Any] = {}
+        shares = self.by_segment(np.array(positions, np.int64))
+        for start, (segment, places) in zip(self.starts, shares, strict=False):
+            if len(places):
+                found |= {start + i: value for i, value in segment.metadata.read(places.tolist()).items()}
+        return [found.get(i) for i in positions]
+
+    def scores(self, queries: list[NDArray[np.float32]], threads: int) -> NDArray[np.float32]:
+        """Canonical scores [queries, documents] by position; -inf for empty documents."""
+        return _core.score(self.corpus, queries, threads)
+
+    def cells(self, query: NDArray[np.float32], threads: int) -> NDArray[np.float32]:
+        """Canonical cells [documents, query tokens] by position."""
+        return _core.cells(self.corpus, query, threads)
+
+    def bounds(self, query: NDArray[np.float32], threads: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What each score is at least and at most, by position, as the codes tell."""
+        return _core.bounds(self.corpus, query, threads)
+
+
+class IdsByPosition:
+    """Reads like a list of ids: ``ids[position]``."""
+
+    def __init__(self, state: Snapshot) -> None:
+        self._state = state
+
+    def __getitem__(self, position: int) -> Id:
+        segment, place = self._state.locate(position)
+        segment.check()
+        return segment.ids[place]

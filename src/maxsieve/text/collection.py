@@ -200,7 +200,7 @@ class Collection:
             "bytes": self.index.nbytes,
             "segments": len(state.segments),
             "dim": record.dim,
-            "store": self.index._store,
+            "store": self.index.store,
             "encoder": {"name": record.encoder, "dim": record.encoder_dim, "fingerprint": record.fingerprint},
             "projection": "to be fitted" if record.pending else record.projection,
         }

@@ -55,7 +55,7 @@ def _check_empty(folder: Path) -> None:
 def _discard_index(folder: Path) -> None:
     """Removes an index that nothing was ever added to. One with documents stays, and no other can be made there."""
     with suppress(OSError, MaxsieveError), Index.open(folder / INDEX) as index:
-        index._storage.discard_if_empty()
+        index.discard_if_empty()
 
 
 def _remove_all(folder: Path) -> None:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from maxsieve.ids import Id, to_id
-from maxsieve.storage.records import to_json
+from maxsieve.storage.metadata import to_json
 
 _ABSENT = object()
 

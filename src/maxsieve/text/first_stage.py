@@ -97,7 +97,7 @@ def _retriever(state: Snapshot, folder: Path) -> Any:
 def _make(state: Snapshot) -> Any:
     texts: list[str] = []
     for start in range(0, len(state.live), READ):
-        texts += [record["text"] for record in state.records(state.live[start : start + READ].tolist())]
+        texts += [record["text"] for record in state.metadata(state.live[start : start + READ].tolist())]
     words = _tokenize(texts)
     if not any(words.ids):
         return None

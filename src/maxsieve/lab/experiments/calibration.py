@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve import Certified, Exhaustive, Index, _core
+from maxsieve import Certified, Exhaustive, Index
 from maxsieve.lab.embedded import F32, Embedded, to_strings
 from maxsieve.lab.exact_cells import exact_model, norm_bounds
 from maxsieve.lab.experiment import Experiment, Options
@@ -161,8 +161,8 @@ def certificates(data: Embedded, options: Options) -> Table:
     state = data.index.snapshot
     broken = 0
     for query in data.queries.values():
-        lower, upper = (bound[state.searchable] for bound in _core.bounds(state.corpus, query, options.cores))
-        scores = _core.score(state.corpus, [query], options.cores)[0][state.searchable]
+        lower, upper = (bound[state.searchable] for bound in state.bounds(query, options.cores))
+        scores = state.scores([query], options.cores)[0][state.searchable]
         broken += int(((scores < lower) | (scores > upper)).sum())
     rows.append(["|S - P| > eps", "query and document", len(data.queries) * len(state.searchable), broken])
     columns = [Column("violation"), Column("checked for each"), Column("checked", ","), Column("violations", ",")]

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve import _core
 from maxsieve.lab.embedded import F32, Embedded
 from maxsieve.lab.experiment import Experiment, Options
 from maxsieve.lab.metrics.fidelity import overlap
@@ -97,7 +96,7 @@ def models(data: Embedded, corpus: Quantised) -> Iterator[tuple[str, RevealModel
 def candidate_scores(data: Embedded, query: str, threads: int) -> F32:
     """The canonical scores of the documents that can be a query's hits."""
     state = data.index.snapshot
-    scores: F32 = _core.score(state.corpus, [data.queries[query]], threads)[0]
+    scores: F32 = state.scores([data.queries[query]], threads)[0]
     return scores[state.searchable[_kept(data, query)]]
 
 

@@ -3,53 +3,61 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from maxsieve.errors import ClosedIndexError
 from maxsieve.ids import Id, find_duplicate
-from maxsieve.storage.segments import Segment
+from maxsieve.storage.metadata import Texts
+from maxsieve.storage.segments import BlockKind, Segment
 from maxsieve.storage.snapshot import Snapshot
 
 
-@dataclass
 class Addition:
-    """Documents on their way in: the store is handed each segment as soon as it is full, in order.
+    """Documents on their way in. ``emit`` is handed each segment as soon as it is full, in order.
 
-    ``ids`` is None for a build that numbers its documents; ``records`` are JSON texts, or None for none at all.
+    ``ids`` is None for a build that numbers its documents; ``texts`` are their metadata as JSON, or None for none.
     """
 
-    ids: list[Id] | None
-    records: Sequence[str | None] | None
-    segments: list[Segment] = field(default_factory=list)
-    documents: int = 0
+    def __init__(
+        self,
+        ids: list[Id] | None,
+        texts: Sequence[str | None] | None,
+        kinds: tuple[BlockKind, ...],
+        emit: Callable[[Segment], None],
+    ) -> None:
+        self._ids, self._texts, self._kinds, self._emit = ids, texts, kinds, emit
+        self.documents = 0
 
-    def emit(self, segment: Segment) -> None:
-        """Takes a segment."""
-        self.segments.append(segment)
-        self.documents += segment.documents
+    def add(self, offsets: NDArray[np.int64], blocks: dict[str, NDArray[Any]]) -> None:
+        """Makes a segment of the next documents."""
+        count = len(offsets) - 1
+        first, last = self.documents, self.documents + count
+        given = [] if self._texts is None else self._texts[first:last]
+        texts = Texts({i: text for i, text in enumerate(given) if text is not None})
+        ids = list(range(first, last)) if self._ids is None else self._ids[first:last]
+        self._emit(Segment(self._kinds, offsets, blocks, ids, texts, np.ones(count, np.bool_)))
+        self.documents = last
 
     def check(self, count: int, *, complete: bool) -> None:
-        """Compares the number of documents that have come with the ids and records that are there for them."""
-        for given, what in ((self.ids, "ids"), (self.records, "metadata")):
+        """Compares the number of documents that have come with the ids and metadata that are there for them."""
+        for given, what in ((self._ids, "ids"), (self._texts, "metadata")):
             if given is not None and count > len(given):
                 raise ValueError(f"there are more documents than the {len(given)} {what}")
             if given is not None and complete and count < len(given):
                 raise ValueError(f"there are {count} documents but {len(given)} {what}")
 
-    def ids_of(self, first: int, count: int) -> list[Id]:
-        """The ids of some of the new documents."""
-        return list(range(first, first + count)) if self.ids is None else self.ids[first : first + count]
-
-    def records_of(self, first: int, count: int) -> dict[int, str]:
-        """The records of some of the new documents, counted from the first of those."""
-        given = [] if self.records is None else self.records[first : first + count]
-        return {i: record for i, record in enumerate(given) if record is not None}
+    @property
+    def ids(self) -> list[Id]:
+        """The ids of the documents that have come."""
+        return list(range(self.documents)) if self._ids is None else self._ids[: self.documents]
 
 
-class IndexStore(Protocol):
+class Storage(Protocol):
     """Holds the current snapshot and replaces it.
 
     ``guard`` is held for moments only: to read or to replace snapshot and positions together.
@@ -65,11 +73,11 @@ class IndexStore(Protocol):
         """Where each id of the current state stands, for so many lookups. Call it under the guard."""
 
     def adding(
-        self, ids: list[Id] | None, records: Sequence[str | None] | None, replace: bool, stepwise: bool
+        self, ids: list[Id] | None, texts: Sequence[str | None] | None, replace: bool, stepwise: bool
     ) -> AbstractContextManager[Addition]:
         """Commits what the addition was handed when the block ends well; forgets it when it fails.
 
-        ``stepwise`` allows a store to commit each segment as it comes, and to keep those when a later one fails.
+        ``stepwise`` allows a storage to commit each segment as it comes, and to keep those when a later one fails.
         """
 
     def delete(self, ids: list[Id]) -> None:
@@ -102,5 +110,5 @@ def check_new(ids: list[Id], known: Mapping[Id, int], id_type: type | None, repl
 
 
 def closed() -> ClosedIndexError:
-    """What a closed store answers."""
+    """What a closed storage answers."""
     return ClosedIndexError("this index is closed")

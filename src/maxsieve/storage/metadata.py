@@ -1,0 +1,182 @@
+"""Metadata: for each document what JSON can hold, or nothing. In memory a text each, on disk an SQLite file a segment.
+
+Such a file is written once, then read only.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sqlite3
+import threading
+import weakref
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+from typing import Any, Protocol
+
+from maxsieve.common.files import open_regular, regular_handle, replacing_as
+from maxsieve.errors import DamagedIndexError
+
+SCHEMA = "CREATE TABLE records (position INTEGER PRIMARY KEY, record TEXT NOT NULL)"
+BATCH = 1000
+"""Texts read at a time by `MetadataFile.texts`."""
+
+
+class Metadata(Protocol):
+    """The metadata of a segment's documents, by position in the segment."""
+
+    def read(self, positions: Sequence[int]) -> dict[int, Any]:
+        """That of some documents; those without any are left out."""
+
+    def texts(self) -> Iterable[tuple[int, str]]:
+        """All positions and JSON texts, by position."""
+
+
+class Texts:
+    """Metadata in memory: JSON texts by position."""
+
+    def __init__(self, texts: dict[int, str]) -> None:
+        self._texts = texts
+
+    def read(self, positions: Sequence[int]) -> dict[int, Any]:
+        """That of some documents."""
+        return {i: json.loads(self._texts[i]) for i in positions if i in self._texts}
+
+    def texts(self) -> Iterable[tuple[int, str]]:
+        """All of them."""
+        return self._texts.items()
+
+
+def write_metadata(path: Path, texts: Iterable[tuple[int, str]]) -> int | None:
+    """Writes ``(position, JSON text)`` pairs durably; returns the file's CRC-32. No pairs: no file, None."""
+    iterator = iter(texts)
+    if (first := next(iterator, None)) is None:
+        return None
+    temporary = path.with_name(path.name + ".tmp")
+    with replacing_as(temporary, path):
+        try:
+            with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+                connection.execute("PRAGMA journal_mode = OFF")
+                connection.execute("PRAGMA synchronous = OFF")
+                connection.execute(SCHEMA)
+                connection.execute("BEGIN")
+                connection.executemany("INSERT INTO records VALUES (?, ?)", chain([first], iterator))
+                connection.execute("COMMIT")
+        except sqlite3.OperationalError as problem:
+            code = errno.ENOSPC if "full" in str(problem) else errno.EIO
+            raise OSError(code, f"can't write: {problem}", os.fspath(temporary)) from problem
+        with open_regular(temporary) as written:
+            return _crc(written.fileno())
+
+
+def to_json(value: Any) -> str:
+    """Metadata as JSON, or a `TypeError` that says what JSON can't hold."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        if any("\ud800" <= letter <= "\udfff" for letter in text):  # half a pair: no UTF-8, but JSON can escape it
+            text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+        return text
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise TypeError(f"metadata must be what JSON can hold: {problem}") from None
+
+
+def to_texts(metadata: Iterable[Any] | None, count: int | None) -> list[str | None] | None:
+    """A JSON text for each document, None where there is no metadata."""
+    if metadata is None:
+        return None
+    if isinstance(metadata, (str, bytes, dict)):
+        raise TypeError(f"metadata must be a list with a record for each document, not {type(metadata).__name__}")
+    texts = [None if one is None else to_json(one) for one in metadata]
+    if count is not None and len(texts) != count:
+        raise ValueError(f"metadata has {len(texts)} records for {count} documents")
+    return texts
+
+
+class MetadataFile:
+    """The metadata of one segment. The file is opened with it, so that a later compaction can't take it away."""
+
+    def __init__(self, path: Path, crc: int, documents: int) -> None:
+        self.path, self._crc, self._documents = path, crc, documents
+        self._guard = threading.Lock()
+        try:
+            self._handle = regular_handle(path, os.O_RDONLY)
+        except ValueError as problem:
+            raise DamagedIndexError(str(problem)) from None
+        weakref.finalize(self, os.close, self._handle)
+        status = os.fstat(self._handle)
+        self.nbytes = status.st_size
+        if not self.nbytes:
+            raise DamagedIndexError(f"{path} is empty")
+        uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        try:
+            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        except sqlite3.DatabaseError as problem:
+            raise self._failure(problem) from None
+        weakref.finalize(self, self._connection.close)
+        # Anything but the one table, a view that never ends for example, is not ours and is never asked.
+        if self._ask("SELECT type, name, sql FROM sqlite_master") != [("table", "records", SCHEMA)]:
+            raise DamagedIndexError(f"{path} is no file of records")
+        # SQLite opens by name, and would follow a link that has taken the file's place since we looked.
+        if not os.path.samestat(os.stat(path, follow_symlinks=False), status):
+            raise DamagedIndexError(f"{path} became another file while it was opened")
+
+    def read(self, positions: Sequence[int]) -> dict[int, Any]:
+        """The metadata of some documents; those without any are left out."""
+        found: dict[int, Any] = {}
+        try:
+            for position in positions:
+                for (text,) in self._ask("SELECT record FROM records WHERE position = ?", position):
+                    found[position] = json.loads(text)
+        except (ValueError, TypeError, RecursionError) as problem:
+            raise self._unreadable(problem) from None
+        return found
+
+    def texts(self) -> Iterator[tuple[int, str]]:
+        """All positions and JSON texts, by position. Nothing is locked between two of them."""
+        last = -1
+        question = f"SELECT position, record FROM records WHERE position > ? ORDER BY position LIMIT {BATCH}"
+        while rows := self._ask(question, last):
+            for position, text in rows:
+                if not (isinstance(position, int) and isinstance(text, str) and last < position < self._documents):
+                    raise self._unreadable("a record of no document")
+                yield position, text
+                last = position
+
+    def verify(self, advance: Callable[[int], None]) -> None:
+        """Compares the file's checksum, and looks whether every text is JSON."""
+        if _crc(self._handle) != self._crc:
+            raise DamagedIndexError(f"{self.path} does not have its checksum")
+        try:
+            for _, text in self.texts():
+                json.loads(text)
+        except (ValueError, RecursionError) as problem:
+            raise self._unreadable(problem) from None
+        advance(self.nbytes)
+
+    def _ask(self, question: str, *values: int) -> list[Any]:
+        try:
+            with self._guard:
+                return self._connection.execute(question, values).fetchall()
+        except (sqlite3.Error, UnicodeDecodeError) as problem:  # even SQLite's own words may be garbled
+            raise self._failure(problem) from None
+
+    def _failure(self, problem: Exception) -> Exception:
+        """What SQLite's error comes to: a file that a writer has just removed is no damage."""
+        if "unable to open" in str(problem) and not self.path.exists():
+            return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(self.path))
+        return self._unreadable(problem)
+
+    def _unreadable(self, problem: object) -> DamagedIndexError:
+        return DamagedIndexError(f"{self.path} can't be read: {problem}")
+
+
+def _crc(handle: int) -> int:
+    """CRC-32 of a whole file; nothing is mapped, so a file that is truncated meanwhile only has another one."""
+    crc = at = 0
+    while piece := os.pread(handle, 1 << 20, at):
+        crc, at = zlib.crc32(piece, crc), at + len(piece)
+    return crc

@@ -1,0 +1,59 @@
+"""Small indexes that somebody has tampered with, and knew how to seal again."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import maxsieve as ms
+from maxsieve.storage.blocks import ENTRY, FIXED, HEADER_BYTES
+
+DIM = 4
+
+
+def build(path: Path, ids: list[Any] | None = None, *, metadata: bool = True, delete: bool = True) -> list[Any]:
+    """An index of one segment with six documents, one of them empty; returns its ids."""
+    rng = np.random.default_rng(0)
+    docs = [rng.standard_normal((length, DIM)) for length in (2, 1, 3, 0, 1, 2)]
+    ids = ids or [f"d{i}" for i in range(6)]
+    index = ms.Index.build(docs, ids, path=path, metadata=[{"n": i} for i in range(6)] if metadata else None)
+    if delete:
+        index.delete([ids[1]])
+    index.close()
+    return [one for one in ids if not (delete and one == ids[1])]
+
+
+def change_manifest(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Changes the manifest and gives it the checksum it should have."""
+    file = path / "manifest.json"
+    content = json.loads(file.read_text())
+    del content["checksum"]
+    change(content)
+    content["checksum"] = zlib.crc32(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+    file.write_text(json.dumps(content))
+
+
+def change_block(file: Path, name: str, change: Callable[[np.ndarray], object]) -> None:
+    """Changes numbers of a block in place and makes all checksums fit."""
+    content = bytearray(file.read_bytes())
+    for i in range(FIXED.unpack_from(content)[4]):
+        place = FIXED.size + i * ENTRY.size
+        entry = list(ENTRY.unpack_from(content, place))
+        if entry[0].rstrip(b"\0").decode() == name:
+            dtype, offset, nbytes, columns = entry[1].rstrip(b"\0").decode(), *entry[2:5]
+            block = np.frombuffer(content, dtype, nbytes // np.dtype(dtype).itemsize, offset).reshape(-1, columns)
+            change(block)
+            entry[5] = zlib.crc32(content[offset : offset + nbytes])
+            ENTRY.pack_into(content, place, *entry)
+            break
+    else:
+        raise AssertionError(f"no block {name}")
+    struct.pack_into("<I", content, HEADER_BYTES - 4, zlib.crc32(content[: HEADER_BYTES - 4]))
+    file.unlink()  # it may be a link
+    file.write_bytes(content)
