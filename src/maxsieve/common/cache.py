@@ -8,17 +8,22 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from maxsieve.common.optional import optional
+
 
 def cache_folder() -> Path:
-    """Where models and vectors are kept: `MAXSIEVE_CACHE`, else `maxsieve` in `XDG_CACHE_HOME` or ``~/.cache``.
+    """Where models and vectors are kept: `MAXSIEVE_CACHE`, else where the system keeps a user's caches.
+
+    On Linux that is `maxsieve` in `XDG_CACHE_HOME` or ``~/.cache``.
 
     >>> from unittest import mock
     >>> with mock.patch.dict(os.environ, MAXSIEVE_CACHE="somewhere"):
     ...     cache_folder().name
     'somewhere'
     """
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("MAXSIEVE_CACHE") or caches / "maxsieve")
+    if chosen := os.environ.get("MAXSIEVE_CACHE"):
+        return Path(chosen)
+    return Path(optional("platformdirs", "text").user_cache_dir("maxsieve", appauthor=False))
 
 
 def once(folder: Path, make: Callable[[Path], None], *, is_whole: Callable[[Path], bool] = Path.is_dir) -> None:

@@ -1,4 +1,4 @@
-"""The models known by name, each inside a wheel that the package registry has: what to take out, and its digests."""
+"""The models known by name: the wheel or the repository of the hub that has each, and the digests of its files."""
 
 from __future__ import annotations
 
@@ -8,14 +8,24 @@ from maxsieve.text.carriers import Carrier, Member
 
 
 @dataclass(frozen=True)
-class Model:
-    """A model that comes inside a wheel."""
+class HubRepository:
+    """A repository of the hub, at one revision for ever."""
+
+    name: str
+    revision: str
+
+
+@dataclass(frozen=True)
+class BuiltInModel:
+    """A model whose files are known by their digests, wherever they come from."""
 
     description: str
     licence: str
     carrier: Carrier
     onnx: bool
     """Whether `OnnxEncoder` runs it; else it is for torch."""
+    hub: HubRepository | None = None
+    """Where the hub has the same files, if it does."""
 
     @property
     def size(self) -> int:
@@ -28,7 +38,7 @@ def _carrier(requirement: str, folder: str, files: dict[str, tuple[int, str]]) -
 
 
 MODELS = {
-    "minilm": Model(
+    "minilm": BuiltInModel(
         "all-MiniLM-L6-v2, 384 dimensions, uint8 ONNX",
         "Apache-2.0 (carrier: MIT)",
         _carrier(
@@ -40,9 +50,9 @@ MODELS = {
                 "config.json": (650, "b567c7d5a55b636c95186aaf993f9a8920842b7e05a9e703e68b23cab2c3a670"),
             },
         ),
-        onnx=True,
+        onnx=True,  # the authors of the carrier quantised it themselves: no repository of the hub has these weights
     ),
-    "minilm-fp32": Model(
+    "minilm-fp32": BuiltInModel(
         "all-MiniLM-L6-v2, 384 dimensions, float32 weights for torch",
         "Apache-2.0 (carrier: MIT)",
         _carrier(
@@ -59,5 +69,9 @@ MODELS = {
             },
         ),
         onnx=False,
+        hub=HubRepository("sentence-transformers/all-MiniLM-L6-v2", "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"),
     ),
 }
+
+BUILT_IN_ENCODERS = {name if model.onnx else f"st:{name}" for name, model in MODELS.items()}
+"""What `load_encoder` calls them."""

