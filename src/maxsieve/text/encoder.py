@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 
 F32 = NDArray[np.float32]
 Span = tuple[int, int]
+
+DEFAULT_ENCODER, DEFAULT_DIM = "minilm", 128
+"""What a new collection is made with, unless it is told otherwise."""
 
 SENTENCE_TRANSFORMERS = "st:"
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
@@ -109,6 +113,22 @@ def as_text(text: str, what: str = "text") -> str:
     if not isinstance(text, str):
         raise TypeError(f"{what} must be a str, not {type(text).__name__}")
     return _LONE_SURROGATES.sub("\ufffd", text)
+
+
+def warn_of_cuts(lengths: Sequence[tuple[int, bool]], limit: int) -> None:
+    """A `TruncationWarning` if texts were cut; of each, how many tokens it has, and whether it may have more.
+
+    It points to the code that called the encoder.
+    """
+    cut = sorted(one for one in lengths if one[0] > limit)
+    if cut:
+        longest, exact = cut[-1]
+        most = longest if exact else f"at least {longest}"
+        warnings.warn(
+            f"{len(cut)} of {len(lengths)} texts were cut at {limit} tokens; the longest has {most}",
+            TruncationWarning,
+            stacklevel=4,
+        )
 
 
 def unit_rows(rows: Any) -> F32:

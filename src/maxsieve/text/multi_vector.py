@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -16,8 +15,9 @@ from maxsieve.common.optional import optional
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.text.carriers import sha256
-from maxsieve.text.encoder import F32, SENTENCE_TRANSFORMERS, TruncationWarning, as_texts
+from maxsieve.text.encoder import F32, SENTENCE_TRANSFORMERS, as_texts, warn_of_cuts
 from maxsieve.text.hub import find_checkpoint
+from maxsieve.text.truncation import Truncation
 
 _WINDOW = 256  # texts between two moves of the progress bar
 _DECISIVE = {".json", ".safetensors", ".bin", ".txt", ".model", ".metadata", ".jinja"}
@@ -59,14 +59,15 @@ class SentenceTransformersEncoder:
 
     def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
         """The rows [L, d] of each text, as the checkpoint encodes documents; `progress` shows a bar."""
-        listed = as_texts(texts)
+        given = as_texts(texts)
+        listed = [self._truncation.shorten(text) for text in given] if self._truncation else given
         rows: list[F32] = []
         with progress_bar("encoding", len(listed), shown=progress) as advance:
             for start in range(0, len(listed), _WINDOW):
                 some = listed[start : start + _WINDOW]
                 rows += self._encode(self._model.encode_document, some)
                 advance(len(some))
-        self._report_cuts(listed)
+        self._report_cuts(given, listed)
         return rows
 
     def queries(self, texts: Sequence[str]) -> list[F32]:
@@ -78,20 +79,32 @@ class SentenceTransformersEncoder:
             tensors = encode(texts, show_progress_bar=False)
         return [np.ascontiguousarray(tensor.float().cpu().numpy()) for tensor in tensors]
 
-    def _report_cuts(self, texts: list[str]) -> None:
-        limit = getattr(self._model[0], "document_length", None) or self._model.get_max_seq_length()
-        if limit is None or self._model.tokenizer is None or not texts:
+    @property
+    def _limit(self) -> int | None:
+        """How many tokens of a document are read."""
+        limit: int | None = getattr(self._model[0], "document_length", None) or self._model.get_max_seq_length()
+        return limit
+
+    @cached_property
+    def _truncation(self) -> Truncation | None:
+        """What cuts long documents before they are tokenised, where the tokenizer is known to allow it."""
+        inner = getattr(self._model.tokenizer, "backend_tokenizer", None)
+        if inner is None or self._limit is None:
+            return None
+        tokenizer = optional("tokenizers", "text").Tokenizer.from_str(inner.to_str())
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(max(self._limit, tokenizer.num_special_tokens_to_add(False) + 1))
+        return Truncation(tokenizer, self._limit)
+
+    def _report_cuts(self, given: list[str], read: list[str]) -> None:
+        limit = self._limit
+        if limit is None or self._model.tokenizer is None or not given:
             return
         names = ("document", "passage", "corpus")  # in the order in which encode_document looks for its prompt
         prompt = next((self._model.prompts[name] for name in names if name in self._model.prompts), None) or ""
-        tokens = self._model.tokenizer([prompt + text for text in texts], truncation=False, verbose=False)
-        cut = [len(ids) for ids in tokens["input_ids"] if len(ids) > limit]
-        if cut:
-            warnings.warn(
-                f"{len(cut)} of {len(texts)} texts were cut at {limit} tokens; the longest has {max(cut)}",
-                TruncationWarning,
-                stacklevel=3,
-            )
+        tokens = self._model.tokenizer([prompt + text for text in read], truncation=False, verbose=False)["input_ids"]
+        whole = (len(some) == len(all_) for some, all_ in zip(read, given, strict=True))
+        warn_of_cuts([(len(ids), exact) for ids, exact in zip(tokens, whole, strict=True)], limit)
 
 
 def _load(folder: Path, device: str | None) -> Any:

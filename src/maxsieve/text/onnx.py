@@ -7,26 +7,26 @@ scale of its activations over the whole batch. Nothing is padded, and it is not 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.text.carriers import sha256
-from maxsieve.text.encoder import F32, Span, TruncationWarning, as_text, as_texts, unit_rows
-from maxsieve.text.onnx_files import Model, OnnxFiles, open_tokenizer
+from maxsieve.text.encoder import F32, Span, as_text, as_texts, unit_rows, warn_of_cuts
+from maxsieve.text.onnx_files import OnnxFiles, OnnxModel, open_tokenizer
+from maxsieve.text.truncation import Truncation, own_tokens
 from maxsieve.text.workers import spread
 
 
 class _Encoded(NamedTuple):
     rows: F32
     length: int
-    """In tokens, special ones included, before the cut."""
+    exact: bool
 
 
 class OnnxEncoder:
@@ -45,8 +45,8 @@ class OnnxEncoder:
         self._files = OnnxFiles.find(Path(folder))
         self._name = str(self._files.folder) if name is None else name
         self._max_tokens = self._files.max_tokens(max_tokens)
-        self._tokenizer = open_tokenizer(self._files.tokenizer, self._max_tokens)
-        self._model = Model(self._files.model)
+        self._tokens = Truncation(open_tokenizer(self._files.tokenizer, self._max_tokens), self._max_tokens)
+        self._model = OnnxModel(self._files.model)
 
     @property
     def name(self) -> str:
@@ -66,7 +66,7 @@ class OnnxEncoder:
     @cached_property
     def dim(self) -> int:
         """How many numbers a row has."""
-        return self._model.dim or self._model.hidden(self._tokenizer.encode("a")).shape[1]
+        return self._model.dim or self._model.hidden(self._tokens.encode("a").encoding).shape[1]
 
     @cached_property
     def fingerprint(self) -> dict[str, str]:
@@ -84,8 +84,8 @@ class OnnxEncoder:
 
     def document_spans(self, text: str) -> list[Span]:
         """One (start, end) per row of ``documents([text])[0]``, counted in characters of the text."""
-        encoding = self._tokenizer.encode(as_text(text))
-        return [encoding.offsets[place] for place in np.flatnonzero(_own(encoding))]
+        encoding = self._tokens.encode(as_text(text)).encoding
+        return [encoding.offsets[place] for place in np.flatnonzero(own_tokens(encoding))]
 
     def query_spans(self, text: str) -> list[Span]:
         """One (start, end) per row of ``queries([text])[0]``, counted in characters of the text."""
@@ -94,25 +94,12 @@ class OnnxEncoder:
     def _encode(self, texts: list[str], *, progress: bool) -> list[F32]:
         with progress_bar("encoding", len(texts), shown=progress) as advance:
             encoded = spread(self._encode_one, texts, threads=self._threads, done=advance)
-        cut = [length for _, length in encoded if length > self._max_tokens]
-        if cut:
-            warnings.warn(
-                f"{len(cut)} of {len(texts)} texts were cut at {self._max_tokens} tokens; the longest has {max(cut)}",
-                TruncationWarning,
-                stacklevel=3,
-            )
-        return [rows for rows, _ in encoded]
+        warn_of_cuts([(one.length, one.exact) for one in encoded], self._max_tokens)
+        return [one.rows for one in encoded]
 
     def _encode_one(self, text: str) -> _Encoded:
-        encoding = self._tokenizer.encode(text)
-        own = _own(encoding)
-        added = len(own) - np.count_nonzero(own)
-        length = len(own) + sum(len(rest.ids) - added for rest in encoding.overflowing)
-        if length == added:
-            return _Encoded(np.empty((0, self.dim), np.float32), length)
-        return _Encoded(unit_rows(self._model.hidden(encoding)[own]), length)
-
-
-def _own(encoding: Any) -> Any:
-    """Which of the tokens are the text's own, not added by the tokenizer."""
-    return np.array(encoding.special_tokens_mask) == 0
+        encoding, length, exact = self._tokens.encode(text)
+        own = own_tokens(encoding)
+        if not own.any():
+            return _Encoded(np.empty((0, self.dim), np.float32), length, exact)
+        return _Encoded(unit_rows(self._model.hidden(encoding)[own]), length, exact)

@@ -61,7 +61,7 @@ class OnnxFiles(NamedTuple):
         return as_count(asked, "max_tokens", at_least=1, at_most=int(positions) if positions else None)
 
 
-class Model:
+class OnnxModel:
     """An ONNX graph from token numbers to hidden states."""
 
     def __init__(self, path: Path) -> None:
