@@ -13,6 +13,7 @@ from typing import Any
 
 COMMAND = [sys.executable, "-m", "maxsieve.cli"]
 TIMEOUT = 300
+NEED_ENCODER = ("index", "add", "search", "rerank", "bench")
 
 
 @dataclass
@@ -33,8 +34,14 @@ class CommandLine:
 
     def __call__(self, *arguments: str, stdin: str | bytes = b"", code: int = 0) -> subprocess.CompletedProcess[str]:
         """Runs it; the exit code must be this one, and errors never show a traceback."""
+        return self._run(self.command(*arguments), stdin, code)
+
+    def unaided(self, *arguments: str, stdin: str | bytes = b"", code: int = 0) -> subprocess.CompletedProcess[str]:
+        """The same without an encoder that it was not told."""
+        return self._run([*COMMAND, *arguments], stdin, code)
+
+    def _run(self, command: list[str], stdin: str | bytes, code: int) -> subprocess.CompletedProcess[str]:
         given = stdin.encode() if isinstance(stdin, str) else stdin
-        command = self.command(*arguments)
         done = subprocess.run(command, input=given, capture_output=True, cwd=self.folder, env=self.env, timeout=TIMEOUT)
         out, err = done.stdout.decode(), done.stderr.decode()
         assert done.returncode == code, f"exit code {done.returncode}\n{out}\n{err}"
@@ -50,8 +57,8 @@ class CommandLine:
         return subprocess.Popen(self.command(*arguments), cwd=self.folder, env=self.env, **options)
 
     def command(self, *arguments: str) -> list[str]:
-        """The command in full; those that choose an encoder get the tiny model unless they name one."""
-        chooses = arguments[:1] in (("index",), ("rerank",)) and "--encoder" not in arguments
+        """The command in full; those that need an encoder get the tiny model unless they name one."""
+        chooses = arguments[:1] and arguments[0] in NEED_ENCODER and "--encoder" not in arguments
         return [*COMMAND, *arguments, *(["--encoder", str(self.model)] if chooses else [])]
 
     def write(self, name: str, content: str | bytes) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import CommandLine
-from maxsieve.text.inputs import BadRecord, Fields, Intake, Source
+from maxsieve.text.inputs import BadInput, DocumentReader, Fields, Input
 
 GOOD = b'{"id": "a", "text": "red fox"}\n'
 
@@ -44,12 +44,12 @@ def test_a_bad_record_is_named(tmp_path: Path, name: str, content: bytes, where:
     if name.startswith("folder"):
         (tmp_path / "folder/a.txt").write_text("red fox")
         path = tmp_path / "folder"
-    source = Source(str(path))
-    with pytest.raises(BadRecord) as refused:
-        list(Intake([source], Fields(), skip_bad=False))
+    source = Input(str(path))
+    with pytest.raises(BadInput) as refused:
+        list(DocumentReader([source], Fields(), skip_bad=False))
     assert f"{tmp_path}/{where}: " in str(refused.value)
     assert why in str(refused.value)
-    intake = Intake([source], Fields(), skip_bad=True)
+    intake = DocumentReader([source], Fields(), skip_bad=True)
     assert [record.text for record in intake] == ["red fox"]
     assert (intake.bad, str(intake.first_bad)) == (1, str(refused.value))
 
@@ -93,7 +93,7 @@ def test_a_bad_source_is_refused(tmp_path: Path, name: str, content: str | bytes
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(ValueError, match=re.escape(why)):
-        list(Intake([Source(str(path).removesuffix("/a.py"))], Fields(), skip_bad=False))
+        list(DocumentReader([Input(str(path).removesuffix("/a.py"))], Fields(), skip_bad=False))
 
 
 def test_a_bad_source_makes_no_collection(line: CommandLine) -> None:

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from maxsieve.cli.show.marks import GRADES, Mark, marks_of
-from maxsieve.cli.show.snippet import STYLES, snippet
+from maxsieve.cli.show.snippet import GRADES, STYLES, Mark, marks_of, snippet
 from maxsieve.text.words import WordMatch
 
 STRONG = GRADES[-1]

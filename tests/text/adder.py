@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from maxsieve.text import adding, fitting
+from maxsieve.text import adding, collection_encoder
 from maxsieve.text.collection import Collection
 from text.support import WordEncoder, sentences
 
@@ -17,7 +17,7 @@ def small_batches() -> None:
     adding.LOOKUPS = 5
     adding.COMMITS = 4
     adding.FEW_SEGMENTS = 2
-    fitting.SAMPLE_DOCUMENTS = SAMPLE
+    collection_encoder.SAMPLE_DOCUMENTS = SAMPLE
 
 
 def announce(text: str) -> None:

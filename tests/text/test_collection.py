@@ -17,7 +17,7 @@ import maxsieve as ms
 from long_form import scaled
 from maxsieve.errors import ClosedIndexError, DamagedIndexError, IndexLockedError, MaxsieveError
 from maxsieve.storage.lock import writer_lock
-from maxsieve.text import adding, creating, fitting
+from maxsieve.text import adding, collection_encoder, description
 from maxsieve.text.collection import Collection
 from maxsieve.text.projection import ProjectedEncoder, fit_projection
 
@@ -152,7 +152,8 @@ def test_a_loaded_encoder_is_checked_as_well(fables: Collection, monkeypatch: py
         loaded.append(name)
         return WordEncoder(salt="y" if len(loaded) == 1 else "")
 
-    monkeypatch.setattr("maxsieve.text.own_encoder.load_encoder", load)
+    monkeypatch.setattr("maxsieve.text.collection_encoder.load_encoder", load)
+    monkeypatch.setattr("maxsieve.text.collection_encoder.BUILT_IN_ENCODERS", {"words"})
     again = Collection.open(fables.path)
     assert (len(again), again.text("fox"), loaded) == (3, FABLES[0], []), "reading needs no encoder"
     with pytest.raises(ValueError, match="is another"):
@@ -164,7 +165,9 @@ def test_a_loaded_encoder_is_checked_as_well(fables: Collection, monkeypatch: py
 
 def test_an_encoder_that_has_no_name_to_load_must_be_given(fables: Collection) -> None:
     again = Collection.open(fables.path)
-    with pytest.raises(ValueError, match=r"made with the encoder 'words', but no encoder .*: Collection\.open\("):
+    with pytest.raises(
+        ValueError, match=r"made with the encoder 'words', .* name it yourself, by .*Collection\.open\("
+    ):
         again.search("fox")
 
 
@@ -205,7 +208,7 @@ def test_each_text_is_encoded_once_though_some_are_sampled_first(tmp_path: Path)
 
 def test_what_was_encoded_ahead_is_handed_out_once_and_forgotten() -> None:
     encoder = WordEncoder()
-    ahead = fitting.Ahead(encoder)
+    ahead = collection_encoder.RememberingEncoder(encoder)
     with pytest.warns(UserWarning, match="fitted on only"):
         assert ahead.fit(["one two", "three four five"], 2, progress=False) is not None
     assert [len(rows) for rows in ahead.documents(["one two", "six", "one two"])] == [2, 1, 2]
@@ -217,19 +220,19 @@ def test_what_was_encoded_ahead_is_handed_out_once_and_forgotten() -> None:
 
 
 def test_the_sample_is_spread_over_a_list_and_over_the_head_of_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "SAMPLE_DOCUMENTS", 50)
+    monkeypatch.setattr(collection_encoder, "SAMPLE_DOCUMENTS", 50)
     texts = [str(i) for i in range(10_000)]
-    places = [int(text) for text in fitting.sample_of(texts)]
-    assert places == [int(text) for text in fitting.sample_of(texts)]
+    places = [int(text) for text in collection_encoder.sample_of(texts)]
+    assert places == [int(text) for text in collection_encoder.sample_of(texts)]
     assert len(set(places)) == 50
     assert np.histogram(places, 5, (0, 10_000))[0].min() > 0
-    head, stream = fitting.peek(iter(texts))
+    head, stream = collection_encoder.peek(iter(texts))
     assert head == texts[:50]
     assert list(stream) == texts
 
 
 def test_a_large_sample_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "SAMPLE_TOKENS", 60)
+    monkeypatch.setattr(collection_encoder, "SAMPLE_TOKENS", 60)
     monkeypatch.setattr(adding, "BATCH_DOCUMENTS", 5)
     seen: list[int] = []
 
@@ -237,7 +240,7 @@ def test_a_large_sample_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         seen.append(len(vectors))
         return fit_projection(vectors, dim)
 
-    monkeypatch.setattr(fitting, "fit_projection", fit)
+    monkeypatch.setattr(collection_encoder, "fit_projection", fit)
     encoder = WordEncoder()
     collection = Collection.create(tmp_path / "c", encoder, dim=4)
     collection.add(sentences(100))
@@ -357,14 +360,14 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
 
 def test_of_two_that_create_at_once_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other is done between the first look at the folder and the lock."""
-    lock = creating.writer_lock
+    lock = description.writer_lock
 
     def late(folder: Path) -> Any:
-        monkeypatch.setattr(creating, "writer_lock", lock)
+        monkeypatch.setattr(description, "writer_lock", lock)
         Collection.create(folder, WordEncoder(), dim=None).add(FABLES)
         return lock(folder)
 
-    monkeypatch.setattr(creating, "writer_lock", late)
+    monkeypatch.setattr(description, "writer_lock", late)
     with pytest.raises(FileExistsError, match="not empty"):
         Collection.create(tmp_path / "c", WordEncoder(dim=8))
     assert len(Collection.open(tmp_path / "c", WordEncoder())) == 3
@@ -378,7 +381,7 @@ def test_an_index_with_documents_is_no_leftover(tmp_path: Path) -> None:
     assert tree(tmp_path) == before
 
 
-@pytest.mark.parametrize("step", ["write_projection", "write_record", "Index.create"])
+@pytest.mark.parametrize("step", ["write_projection", "write_description", "Index.create"])
 @pytest.mark.parametrize("existed", [False, True])
 def test_a_failed_creation_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, existed: bool
@@ -391,7 +394,7 @@ def test_a_failed_creation_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"maxsieve.text.creating.{step}", fail)
+        patch.setattr(f"maxsieve.text.description.{step}", fail)
         with pytest.raises(OSError, match="No space left"):
             Collection.create(folder, WordEncoder(), projection=np.eye(16, 5))
     assert folder.exists() == existed
@@ -403,7 +406,7 @@ def test_a_killed_creation_is_no_collection_and_no_obstacle(tmp_path: Path) -> N
     """Whatever a kill leaves is a prefix of what is written: stop after each write in turn."""
     script = """
 import os, sys
-from maxsieve.text import creating
+from maxsieve.text import description
 from text.support import WordEncoder
 import numpy as np
 left = int(sys.argv[2])

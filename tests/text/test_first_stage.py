@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from maxsieve.text import first_stage
 from maxsieve.text.collection import Collection
 from maxsieve.text.first_stage import BM25
 
@@ -121,8 +120,8 @@ def test_bm25_follows_the_collection(fables: Collection) -> None:
 
 def test_the_table_is_kept_and_replaced(fables: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    make = first_stage._make
-    monkeypatch.setattr(first_stage, "_make", lambda state: made.append(len(state.live)) or make(state))
+    make = BM25._make
+    monkeypatch.setattr(BM25, "_make", lambda self, state: made.append(len(state.live)) or make(self, state))
     first = BM25.of(fables)("fox", 10)
     assert made == [5]
     again = Collection.open(fables.path, WordEncoder())
@@ -139,11 +138,12 @@ def test_the_table_is_kept_and_replaced(fables: Collection, monkeypatch: pytest.
 def test_a_damaged_table_is_made_anew(fables: Collection) -> None:
     expected = BM25.of(fables)("fox", 10)
     [table] = (fables.path / "bm25").iterdir()
-    for file in sorted(table.iterdir()):
-        content = file.read_bytes()
-        file.write_bytes(content[: len(content) // 2])
-        assert BM25.of(Collection.open(fables.path, WordEncoder()))("fox", 10) == expected, file.name
-        assert file.read_bytes() == content, "and kept again"
+    content = table.read_bytes()
+    for size in (0, 100, len(content) // 2, len(content) - 1):
+        table.unlink()  # the one in use is mapped
+        table.write_bytes(content[:size])
+        assert BM25.of(Collection.open(fables.path, WordEncoder()))("fox", 10) == expected, size
+        assert table.read_bytes() == content, "and kept again"
 
 
 def test_a_folder_that_cannot_be_written_to_can_be_searched(
@@ -152,7 +152,7 @@ def test_a_folder_that_cannot_be_written_to_can_be_searched(
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("os.rename", refuse)
+    monkeypatch.setattr("os.replace", refuse)
     assert fables.search("fox", first_stage="bm25", k=1).ids
     assert not list((fables.path / "bm25").iterdir()), "nothing is left lying about"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from long_form import scaled
-from maxsieve.text import adding, fitting
+from maxsieve.text import adding, collection_encoder
 from maxsieve.text.collection import Collection
 
 from . import adder
@@ -20,7 +20,7 @@ COUNT = 150
 
 
 def test_killed_again_and_again_it_still_gets_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "SAMPLE_DOCUMENTS", adder.SAMPLE)
+    monkeypatch.setattr(collection_encoder, "SAMPLE_DOCUMENTS", adder.SAMPLE)
     texts, rng = sentences(COUNT), random.Random(3)
     Collection.create(tmp_path / "c", WordEncoder(), adder.DIM).close()
     kills = useful = 0
@@ -70,7 +70,7 @@ def _failing(texts: list[str], after: int) -> Iterator[str]:
 
 @pytest.mark.usefixtures("small")
 def test_an_interrupted_stream_keeps_the_batches_that_are_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "SAMPLE_DOCUMENTS", 20)
+    monkeypatch.setattr(collection_encoder, "SAMPLE_DOCUMENTS", 20)
     texts, encoder = sentences(60), WordEncoder()
     collection = Collection.create(tmp_path / "c", encoder, dim=4)
     with pytest.raises(KeyboardInterrupt):

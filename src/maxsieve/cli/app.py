@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from maxsieve.cli.console import prepare_streams, say
+from maxsieve.cli.console import prepare_streams, say, showing_warnings
 from maxsieve.cli.failures import ExitCode, report_failure
-from maxsieve.cli.notices import noticing
 
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 """What the parser raises; typer has it from click or brings its own."""
@@ -23,7 +23,7 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Runs the chosen command."""
         try:
-            with noticing():
+            with showing_warnings():
                 result = super().invoke(ctx)
                 sys.stdout.flush()
             return result
@@ -58,6 +58,7 @@ def _options(
         os.environ["MAXSIEVE_DEBUG"] = "1"
 
 
+@cache
 def _register() -> None:
     from maxsieve.cli import bench, demo, exporting, indexing, lab, maintenance, models, reranking, search
 

@@ -47,6 +47,7 @@ def bench(
         Path | None,
         typer.Argument(metavar="COLLECTION", help="A collection's folder.", show_default="structured random vectors"),
     ] = None,
+    encoder: options.EncoderName = None,
     k: options.K = 10,
     queries: Annotated[int, typer.Option(min=1, help="How many queries.")] = 20,
     rounds: Annotated[int, typer.Option(min=1, help="Times each is run; the fastest counts.")] = 3,
@@ -66,7 +67,7 @@ def bench(
     policies = {**POLICIES, "bandit": options.to_policy(options.PolicyName.BANDIT, alpha)}
     shown = shows_progress(progress)
     if collection is not None:
-        with open_collection(collection) as found:
+        with open_collection(collection, encoder) as found:
             asked = _own_queries(found, queries)
             rows = measure(found.index, asked, policies, k, rounds, threads, progress=shown)
             _show(found.index, asked, rows, as_json=as_json)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
 from maxsieve.cli.console import emit, say, shows_progress
 from maxsieve.cli.opening import open_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
+from maxsieve.common.files import replacing
 from maxsieve.common.progress import progress_bar
-from maxsieve.text.inputs.source import STDIN
+from maxsieve.text.inputs.reading import STDIN
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection
@@ -49,24 +51,26 @@ def export(
 
             exchange.write(found.index, target)
         elif target == STDIN:
-            _write_texts(found, lambda line: print(line), progress=False)
+            sys.stdout.flush()
+            _write_texts(found, emit, progress=False)
         else:
-            from maxsieve.common.files import replacing
-
             with replacing(target) as file:
-                _write_texts(found, lambda line: file.write(f"{line}\n".encode()), progress=shows_progress(progress))
+                _write_texts(found, partial(_write_line, file), progress=shows_progress(progress))
         if as_json:
             emit({"collection": str(collection), "target": target, "documents": len(found)})
         elif target != STDIN:
             say(f"{len(found):,} documents written to {Path(target)}")
 
 
-def _write_texts(collection: Collection, write: Callable[[str], Any], *, progress: bool) -> None:
-    sys.stdout.flush()
+def _write_texts(collection: Collection, write: Callable[[dict[str, Any]], object], *, progress: bool) -> None:
     with progress_bar("exporting", len(collection), shown=progress) as advance:
         for one in collection.ids:
-            write(json.dumps(_line(one, collection.text(one), collection.metadata(one)), ensure_ascii=False))
+            write(_line(one, collection.text(one), collection.metadata(one)))
             advance(1)
+
+
+def _write_line(file: BinaryIO, line: dict[str, Any]) -> None:
+    file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
 
 
 def _line(one: Any, text: str, metadata: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import traceback
 from enum import IntEnum
 
 from maxsieve.cli.console import say
+from maxsieve.common.printable import printable_lines
 from maxsieve.errors import DamagedIndexError, IndexLockedError, MaxsieveError, ModelMissingError
 
 
@@ -30,7 +31,7 @@ def report_failure(failure: BaseException) -> ExitCode:
         _forget_stdout()
         return ExitCode.PIPE_CLOSED
     if os.environ.get("MAXSIEVE_DEBUG"):
-        traceback.print_exception(type(failure), failure, failure.__traceback__)
+        print(printable_lines("".join(traceback.format_exception(failure))), end="", file=sys.stderr, flush=True)
     elif isinstance(failure, KeyboardInterrupt):
         say(str(failure) or "interrupted")
     else:

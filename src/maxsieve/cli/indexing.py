@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxsieve.cli.console import say
-from maxsieve.cli.opening import is_collection, open_collection
-from maxsieve.cli.options import AsJson, CollectionPath, Progress, StoreName
-from maxsieve.cli.taking_in import take_in
-from maxsieve.text.inputs import STDIN, Fields, Format, Intake, Source
+from maxsieve.cli.console import emit, print_line, say, shows_progress
+from maxsieve.cli.opening import describe_size, id_reader, is_collection, open_collection
+from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName
+from maxsieve.text.encoder import DEFAULT_DIM, DEFAULT_ENCODER
+from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input, InputDocument
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection
-
-DEFAULT_ENCODER, DEFAULT_DIM = "minilm", 128
 
 Sources = Annotated[
     list[str] | None,
@@ -74,7 +75,7 @@ def index(
 
     Run the same command again after an interruption: it goes on where it stopped.
     """
-    intake = _intake(
+    documents = _reader(
         sources, format_, Fields(id_field, text_field, title_field, tuple(keep) if keep else None), skip_bad
     )
 
@@ -82,15 +83,16 @@ def index(
         from maxsieve.text import Collection
 
         if is_collection(collection):
-            found = open_collection(collection)
-            _check_unchanged(found, encoder, dim, store)
+            with open_collection(collection) as found:
+                _check_unchanged(found, encoder, dim, store)
+            found = open_collection(collection, encoder)
             say(f"{collection} exists, with {len(found):,} documents: going on")
             return found
         wanted = DEFAULT_DIM if dim is None else dim
         kept = StoreName.FLOAT16 if store is None else store
         return Collection.create(collection, encoder or DEFAULT_ENCODER, wanted or None, store=kept.value)
 
-    take_in(made, collection, intake, replace=False, progress=progress, as_json=as_json)
+    _add(made, collection, documents, replace=False, progress=progress, as_json=as_json)
 
 
 def add(
@@ -102,6 +104,7 @@ def add(
     title_field: TitleField = "title",
     keep: Keep = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace documents whose id is in already.")] = False,
+    encoder: EncoderName = None,
     skip_bad: SkipBad = False,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -110,17 +113,17 @@ def add(
 
     Those that are in already, unchanged, are skipped, so that the same command goes on after an interruption.
     """
-    intake = _intake(
+    documents = _reader(
         sources, format_, Fields(id_field, text_field, title_field, tuple(keep) if keep else None), skip_bad
     )
-    found = open_collection(collection)
-    take_in(lambda: found, collection, intake, replace=replace, progress=progress, as_json=as_json)
+    found = open_collection(collection, encoder)
+    _add(lambda: found, collection, documents, replace=replace, progress=progress, as_json=as_json)
 
 
-def _intake(names: list[str] | None, format_: Format | None, fields: Fields, skip_bad: bool) -> Intake:
+def _reader(names: list[str] | None, format_: Format | None, fields: Fields, skip_bad: bool) -> DocumentReader:
     if not names and sys.stdin.isatty():
         raise typer.BadParameter("name a SOURCE, or pipe documents in")
-    return Intake([Source(name, format_) for name in names or [STDIN]], fields, skip_bad=skip_bad)
+    return DocumentReader([Input(name, format_) for name in names or [STDIN]], fields, skip_bad=skip_bad)
 
 
 def _check_unchanged(collection: Collection, encoder: str | None, dim: int | None, store: StoreName | None) -> None:
@@ -138,3 +141,64 @@ def _check_unchanged(collection: Collection, encoder: str | None, dim: int | Non
 
 def _same_folder(given: object, found: object) -> bool:
     return isinstance(given, str) and isinstance(found, str) and Path(given).absolute() == Path(found).absolute()
+
+
+def _add(
+    collection: Callable[[], Collection],
+    path: Path,
+    reader: DocumentReader,
+    *,
+    replace: bool,
+    progress: bool | None,
+    as_json: bool,
+) -> None:
+    """Adds all documents that are read; the collection is made only when the first of them has proved readable."""
+    started = perf_counter()
+    documents = iter(reader)
+    first = next(documents, None)
+    with collection() as target:
+        try:
+            columns = _columns(chain([first] if first else [], documents), reader, target)
+            added = target.add(**columns, replace=replace, progress=shows_progress(progress))
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                f"interrupted; {path} is valid and has {len(target):,} documents: the same command goes on from there"
+            ) from None
+        except ValueError as problem:
+            raise ValueError(str(problem).replace("replace=True", "--replace")) from problem
+        added = added._replace(skipped=added.skipped + reader.repeated)
+        seconds = perf_counter() - started
+        if reader.bad:
+            say(f"skipped {reader.bad:,} that are no documents; the first: {reader.first_bad}")
+        if as_json:
+            counts = {**added._asdict(), "bad": reader.bad, "documents": len(target), "tokens": target.index.tokens}
+            emit({"collection": str(path), **counts, "seconds": round(seconds, 3)})
+        else:
+            parts = [f"{count:,} {what}" for what, count in added._asdict().items() if count or what == "added"]
+            print_line(f"{path}: {', '.join(parts)} in {seconds:.1f} s; {describe_size(target)}")
+
+
+class _Expected:
+    """A column that says how long it will be, for the progress bar."""
+
+    def __init__(self, column: Iterable[str], length: int) -> None:
+        self._column, self._length = column, length
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._column)
+
+    def __len__(self) -> int:
+        return self._length
+
+
+def _columns(documents: Iterable[InputDocument], reader: DocumentReader, collection: Collection) -> dict[str, Any]:
+    """Texts, ids and metadata side by side, read as they are needed."""
+    texts, ids, metadata = tee(documents, 3)
+    to_id = id_reader(collection)
+    column: Iterable[str] = (document.text for document in texts)
+    expected = reader.count()
+    return {
+        "texts": column if expected is None else _Expected(column, expected),
+        "ids": (to_id(document.id or "") for document in ids) if reader.has_ids else None,
+        "metadata": (document.metadata for document in metadata),
+    }

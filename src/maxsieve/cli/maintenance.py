@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from maxsieve.cli.console import emit, shows_progress
+from maxsieve.cli.console import emit, print_line, shows_progress
 from maxsieve.cli.opening import bytes_text, id_reader, open_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.text.inputs.lines import decoded, numbered
-from maxsieve.text.inputs.source import STDIN, opened
+from maxsieve.text.inputs.reading import STDIN, opened
 
 
 def register(app: typer.Typer) -> None:
@@ -41,7 +41,7 @@ def delete(
         if as_json:
             emit({"collection": str(collection), "deleted": len(wanted), "documents": len(found)})
         else:
-            print(f"{collection}: {len(wanted):,} deleted, {len(found):,} documents left")
+            print_line(f"{collection}: {len(wanted):,} deleted, {len(found):,} documents left")
 
 
 def info(collection: CollectionPath, as_json: AsJson = False) -> None:
@@ -64,7 +64,7 @@ def info(collection: CollectionPath, as_json: AsJson = False) -> None:
     }
     margin = max(map(len, rows)) + 2
     for name, value in rows.items():
-        print(f"{name:<{margin}}{value}")
+        print_line(f"{name:<{margin}}{value}")
 
 
 def verify(collection: CollectionPath, progress: Progress = None, as_json: AsJson = False) -> None:
@@ -74,7 +74,7 @@ def verify(collection: CollectionPath, progress: Progress = None, as_json: AsJso
         if as_json:
             emit({"collection": str(collection), "damaged": False, "documents": len(found)})
         else:
-            print(f"{collection}: {len(found):,} documents, all checksums agree")
+            print_line(f"{collection}: {len(found):,} documents, all checksums agree")
 
 
 def compact(collection: CollectionPath, progress: Progress = None, as_json: AsJson = False) -> None:
@@ -86,7 +86,7 @@ def compact(collection: CollectionPath, progress: Progress = None, as_json: AsJs
     if as_json:
         emit({"collection": str(collection), "bytes_before": before, "bytes_after": after})
     else:
-        print(f"{collection}: {bytes_text(after)}, {bytes_text(before)} before")
+        print_line(f"{collection}: {bytes_text(after)}, {bytes_text(before)} before")
 
 
 def _short(digest: str) -> str:

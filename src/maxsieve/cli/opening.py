@@ -17,13 +17,13 @@ def is_collection(path: Path) -> bool:
     return (path / "collection.json").exists()
 
 
-def open_collection(path: Path) -> Collection:
-    """The collection there; what to do is said if there is none."""
+def open_collection(path: Path, encoder: str | None = None) -> Collection:
+    """The collection there, with the encoder that the user names, if any; what to do is said if there is none."""
     from maxsieve.text import Collection
 
     if not path.exists():
         raise FileNotFoundError(f"there is no collection {path}; maxsieve index makes one")
-    return Collection.open(path)
+    return Collection.open(path, encoder)
 
 
 def id_reader(collection: Collection) -> Callable[[str], Id]:

@@ -18,6 +18,12 @@ Progress = Annotated[
     bool | None,
     typer.Option("--progress/--no-progress", help="Progress bars on standard error.", show_default="on a terminal"),
 ]
+EncoderName = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder", help="What the collection was made with, if that is no built-in model.", show_default=False
+    ),
+]
 K = Annotated[int, typer.Option("--k", "-k", min=1, help="How many documents to find.")]
 Threads = Annotated[
     int | None, typer.Option(min=1, max=1024, help="Threads to use.", show_default="the CPUs there are")

@@ -11,7 +11,8 @@ from maxsieve.cli import options
 from maxsieve.cli.console import Output, emit, say
 from maxsieve.cli.show import show_answer, to_plain
 from maxsieve.policies import Policy
-from maxsieve.text.inputs import STDIN, Fields, Format, Intake, Record, Source
+from maxsieve.text.encoder import DEFAULT_ENCODER
+from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input, InputDocument
 
 if TYPE_CHECKING:
     from maxsieve.text import Encoder, TextHits
@@ -31,7 +32,7 @@ def rerank(
     id_field: Annotated[str | None, typer.Option(help="The field with the id.", show_default="_id or id")] = None,
     text_field: Annotated[str, typer.Option(help="The field with the text.")] = "text",
     title_field: Annotated[str, typer.Option(help="The field with the title, if there is one.")] = "title",
-    encoder: Annotated[str, typer.Option(help="minilm, a folder with an ONNX model, or st:NAME.")] = "minilm",
+    encoder: Annotated[str, typer.Option(help="minilm, a folder with an ONNX model, or st:NAME.")] = DEFAULT_ENCODER,
     k: options.K = 10,
     policy: options.PolicyOption = options.PolicyName.CERTIFIED,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip and count what is no document.")] = False,
@@ -44,20 +45,20 @@ def rerank(
     if not query.strip():
         raise typer.BadParameter("the query is empty")
     chosen = options.to_policy(policy)
-    intake = Intake([Source(source, format_)], Fields(id_field, text_field, title_field), skip_bad=skip_bad)
-    records = list(intake)
-    if intake.bad:
-        say(f"skipped {intake.bad:,} that are no documents; the first: {intake.first_bad}")
+    reader = DocumentReader([Input(source, format_)], Fields(id_field, text_field, title_field), skip_bad=skip_bad)
+    candidates = list(reader)
+    if reader.bad:
+        say(f"skipped {reader.bad:,} that are no documents; the first: {reader.first_bad}")
     from maxsieve.text import load_encoder
 
-    hits = _rerank(load_encoder(encoder), query, records, k, chosen)
+    hits = _rerank(load_encoder(encoder), query, candidates, k, chosen)
     if as_json:
         emit(to_plain(hits))
     else:
         show_answer(Output(), hits, policy=chosen)
 
 
-def _rerank(encoder: Encoder, query: str, records: list[Record], k: int, policy: Policy) -> TextHits:
+def _rerank(encoder: Encoder, query: str, candidates: list[InputDocument], k: int, policy: Policy) -> TextHits:
     """As a collection with this encoder does it, with the ids and metadata that the candidates brought along."""
     from maxsieve import Index
     from maxsieve.text.hits import TextHits
@@ -66,15 +67,15 @@ def _rerank(encoder: Encoder, query: str, records: list[Record], k: int, policy:
     [rows] = encoder.queries([query])
     if not len(rows):
         raise ValueError(f"in the query {query!r} there is nothing to search for")
-    documents = encoder.documents([record.text for record in records])
+    documents = encoder.documents([one.text for one in candidates])
     encoded = perf_counter()
     index = Index.create(encoder.dim)
-    index.add(documents, [record.id or str(number) for number, record in enumerate(records, start=1)])
+    index.add(documents, [one.id or str(number) for number, one in enumerate(candidates, start=1)])
     hits = index.search(rows, k, policy=policy)
     searched = perf_counter()
-    found = dict(zip(index.ids, records, strict=True))
+    found = dict(zip(index.ids, candidates, strict=True))
 
     def read() -> list[Any]:
         return [{"text": found[one].text, "metadata": found[one].metadata} for one in hits.ids]
 
-    return TextHits(query, encoded - started, searched - encoded, "candidates", len(records), hits, encoder, read)
+    return TextHits(query, encoded - started, searched - encoded, "candidates", len(candidates), hits, encoder, read)

@@ -1,6 +1,17 @@
-"""Text that is safe to show on a terminal."""
+"""Text that is safe to show on a terminal: the one place that decides what is.
+
+What is printed may come from anybody: texts, ids, names of files, a collection's description of itself, errors with any
+of these in them. A terminal obeys control characters (ESC, and the C1 controls from U+0080 on), and bidirectional
+controls show text in another order than it has.
+"""
 
 from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_NOT_ASCII = re.compile("[^ -~]")
 
 
 def printable(text: str) -> str:
@@ -10,3 +21,29 @@ def printable(text: str) -> str:
     'a [31mb c'
     """
     return text if text.isprintable() else "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def printable_lines(text: str) -> str:
+    r"""The same for text of several lines, which stay lines.
+
+    >>> printable_lines("a\x9b31m\nb")
+    'a 31m\nb'
+    """
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def printable_json(value: Any, *, ascii_only: bool = False) -> str:
+    r"""One line of JSON in which everything that could steer a terminal is escaped; what it means stays the same.
+
+    >>> printable_json({"a": "\u202eé\x9b"})
+    '{"a": "\\u202eé\\u009b"}'
+    """
+    text = json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
+    if ascii_only:
+        return text.replace("\x7f", "\\u007f")
+    return text if text.isprintable() else _NOT_ASCII.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    letter = match[0]
+    return letter if letter.isprintable() else "\\u007f" if letter == "\x7f" else json.dumps(letter)[1:-1]

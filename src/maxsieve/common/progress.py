@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from maxsieve.common.printable import printable
+
 
 @contextmanager
 def progress_bar(description: str, total: int | None, *, shown: bool) -> Iterator[Callable[[int], None]]:
@@ -40,7 +42,7 @@ def progress_bar(description: str, total: int | None, *, shown: bool) -> Iterato
             return Text(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         RateColumn(),
@@ -48,5 +50,5 @@ def progress_bar(description: str, total: int | None, *, shown: bool) -> Iterato
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(description, total=total)
+        task = bar.add_task(printable(description), total=total)
         yield lambda documents: bar.advance(task, documents)

@@ -178,7 +178,8 @@ class State(NamedTuple):
 
 def _state_of(directory: Directory) -> State:
     manifest, segments = directory.manifest, directory.segments
-    version = f"{manifest.uid}-{manifest.generation}"
+    texts = "-".join(f"{entry.records_crc:08x}" for entry in manifest.segments)  # a restored index uses numbers again
+    version = f"{manifest.uid}-{manifest.generation}-{texts}"
     return State(Snapshot(manifest.dim, segments, version), Positions(segments))
 
 

@@ -10,16 +10,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from maxsieve.text.encoder import Encoder, Traceable, TruncationWarning, load_encoder
-from maxsieve.text.models import ModelInfo, fetch_model, list_models, model_path
-from maxsieve.text.multi_vector import SentenceTransformersEncoder
-from maxsieve.text.onnx import OnnxEncoder
-from maxsieve.text.projection import ProjectedEncoder, fit_projection
-
 if TYPE_CHECKING:
     from maxsieve.text.collection import Collection
+    from maxsieve.text.encoder import Encoder, Traceable, TruncationWarning, load_encoder
     from maxsieve.text.first_stage import BM25
     from maxsieve.text.hits import TextHits
+    from maxsieve.text.models import ModelInfo, fetch_model, list_models, model_path
+    from maxsieve.text.multi_vector import SentenceTransformersEncoder
+    from maxsieve.text.onnx import OnnxEncoder
+    from maxsieve.text.projection import ProjectedEncoder, fit_projection
 
 __all__ = [
     "BM25",
@@ -39,14 +38,21 @@ __all__ = [
     "model_path",
 ]
 
-_ELSEWHERE = {
-    "Collection": "maxsieve.text.collection",
-    "TextHits": "maxsieve.text.hits",
-    "BM25": "maxsieve.text.first_stage",
+_ROOMS = {
+    "collection": ("Collection",),
+    "encoder": ("Encoder", "Traceable", "TruncationWarning", "load_encoder"),
+    "first_stage": ("BM25",),
+    "hits": ("TextHits",),
+    "models": ("ModelInfo", "fetch_model", "list_models", "model_path"),
+    "multi_vector": ("SentenceTransformersEncoder",),
+    "onnx": ("OnnxEncoder",),
+    "projection": ("ProjectedEncoder", "fit_projection"),
 }
+"""Imported when they are first asked for: `maxsieve.text.inputs` and the help of the command line need none of them."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ELSEWHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_ELSEWHERE[name]), name)
+    for room, names in _ROOMS.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{room}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

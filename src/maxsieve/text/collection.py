@@ -6,9 +6,9 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from types import TracebackType
 from typing import Any
 
 from maxsieve.arrays import MAX_DIM
@@ -21,18 +21,25 @@ from maxsieve.oneshot import rerank
 from maxsieve.policies import Policy
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Store
-from maxsieve.text.adding import Added, add_documents, worth_merging
-from maxsieve.text.creating import INDEX, create_folder
-from maxsieve.text.documents import check_text, count_texts, read_documents
-from maxsieve.text.encoder import Encoder, load_encoder
-from maxsieve.text.first_stage import BM25, FirstStage
+from maxsieve.text.adding import (
+    Added,
+    add_documents,
+    check_record,
+    check_text,
+    count_texts,
+    read_documents,
+    worth_merging,
+)
+from maxsieve.text.collection_encoder import CollectionEncoder, DocumentVectors
+from maxsieve.text.description import INDEX, NAME, create_folder, describe, read_description, read_projection
+from maxsieve.text.encoder import DEFAULT_DIM, DEFAULT_ENCODER, Encoder, load_encoder
+from maxsieve.text.first_stage import BM25, FirstStage, verify_table
 from maxsieve.text.hits import TextHits
-from maxsieve.text.own_encoder import DocumentVectors, OwnEncoder
 from maxsieve.text.projection import ProjectedEncoder
-from maxsieve.text.record import read_projection, read_record, record_of
 from maxsieve.text.searching import Queries, search_texts
 
-DEFAULT_DIM = 128
+READ = 4096
+"""Records checked at a time."""
 
 
 class Collection:
@@ -42,20 +49,19 @@ class Collection:
     while one adds or deletes. Make one with `Collection.create`, find it again with `Collection.open`.
     """
 
-    def __init__(self, path: Path, index: Index, encoder: OwnEncoder) -> None:
+    def __init__(self, path: Path, index: Index, encoder: CollectionEncoder) -> None:
         self.path = path
         """The folder."""
         self.index = index
         """The index of the token vectors, to be searched with vectors; its records are the texts and their metadata."""
         self._own = encoder
         self._turn = threading.RLock()
-        self._bm25: BM25 | None = None
 
     @classmethod
     def create(
         cls,
         path: str | os.PathLike[str],
-        encoder: str | Encoder = "minilm",
+        encoder: str | Encoder = DEFAULT_ENCODER,
         dim: int | None = DEFAULT_DIM,
         *,
         projection: Any = None,
@@ -81,23 +87,31 @@ class Collection:
             if dim not in (DEFAULT_DIM, None, matrix.shape[1]):
                 raise ValueError(f"dim is {dim}, but the projection has {matrix.shape[1]} columns")
             kept = matrix.shape[1]
-        create_folder(folder, record_of(loaded, kept), matrix, store)
+        create_folder(folder, describe(loaded, kept), matrix, store)
         return cls.open(folder, loaded)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], encoder: Encoder | None = None) -> Collection:
-        """A collection from its folder, in milliseconds: its encoder is loaded, by name, when it is first needed.
+    def open(cls, path: str | os.PathLike[str], encoder: str | Encoder | None = None) -> Collection:
+        """A collection from its folder, in milliseconds: a built-in encoder is loaded when it is first needed.
 
-        An ``encoder`` that is given is used instead, if it is the one that the collection was made with.
+        A collection may come from anybody, so it has nothing else loaded. Another ``encoder`` than a built-in one is
+        yours to give, by a name for `load_encoder` or as it is; it must be the one that the collection was made with.
         """
         folder = Path(path).absolute()
-        record = read_record(folder)
-        if encoder is not None:
-            record.check_encoder(encoder, folder)
+        description = read_description(folder)
+        loaded = load_encoder(encoder) if isinstance(encoder, str) else encoder
+        if loaded is not None:
+            description.check_encoder(loaded, folder)
+        if (folder / INDEX).is_symlink():
+            raise DamagedIndexError(f"{folder / INDEX} is a link; a folder is expected")
         index = Index.open(folder / INDEX)
-        if index.dim != record.dim:
-            raise DamagedIndexError(f"{folder} is of {record.dim} dimensions, but its index of {index.dim}")
-        return cls(folder, index, OwnEncoder(folder, record, encoder))
+        if index.dim != description.dim:
+            raise DamagedIndexError(f"{folder} is of {description.dim} dimensions, but its index of {index.dim}")
+        if description.pending and index.tokens and read_description(folder).pending:  # it may just have been fitted
+            raise DamagedIndexError(
+                f"{folder} has vectors, but {NAME} names no projection to {description.dim} dimensions"
+            )
+        return cls(folder, index, CollectionEncoder(folder, description, loaded))
 
     def add(
         self,
@@ -145,9 +159,15 @@ class Collection:
 
     def verify(self, *, progress: bool = False) -> None:
         """Reads everything on disk and compares checksums; `DamagedIndexError` names the file that differs."""
-        if (record := read_record(self.path)).projection is not None:
-            read_projection(self.path, record)
+        if (description := read_description(self.path)).projection is not None:
+            read_projection(self.path, description)
         self.index.verify(progress=progress)
+        state = self.index.snapshot
+        for start in range(0, len(state.live), READ):
+            positions = state.live[start : start + READ].tolist()
+            for position, record in zip(positions, state.metadata(positions), strict=True):
+                check_record(record, state.ids[position])
+        verify_table(self.path, state)
 
     def close(self) -> None:
         """Lets go of everything; later calls raise `ClosedIndexError`."""
@@ -157,9 +177,7 @@ class Collection:
         self.index.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __len__(self) -> int:
@@ -169,7 +187,7 @@ class Collection:
         return one in self.index
 
     def __repr__(self) -> str:
-        return f"<maxsieve.Collection {str(self.path)!r} of {self._own.record.encoder!r}, {self.index!r}>"
+        return f"<maxsieve.Collection {str(self.path)!r} of {self._own.description.encoder!r}, {self.index!r}>"
 
     @property
     def ids(self) -> list[Id]:
@@ -181,17 +199,22 @@ class Collection:
         """What makes this collection's vectors, its projection included."""
         return self._own.projected
 
+    @cached_property
+    def bm25(self) -> BM25:
+        """BM25 over its texts, which is what ``first_stage="bm25"`` asks."""
+        return BM25(self)
+
     def text(self, one: Id) -> str:
         """A document's text."""
-        return str(self.index.metadata(one)["text"])
+        return str(check_record(self.index.metadata(one), one)["text"])
 
     def metadata(self, one: Id) -> Any:
         """What was added with a document, or None."""
-        return self.index.metadata(one)["metadata"]
+        return check_record(self.index.metadata(one), one)["metadata"]
 
     def info(self) -> dict[str, Any]:
         """What there is to say about it, as JSON can hold it."""
-        state, record = self.index.snapshot, self._own.record
+        state, made = self.index.snapshot, self._own.description
         return {
             "path": str(self.path),
             "documents": len(self),
@@ -199,10 +222,10 @@ class Collection:
             "tokens": self.index.tokens,
             "bytes": self.index.nbytes,
             "segments": len(state.segments),
-            "dim": record.dim,
+            "dim": made.dim,
             "store": self.index.store,
-            "encoder": {"name": record.encoder, "dim": record.encoder_dim, "fingerprint": record.fingerprint},
-            "projection": "to be fitted" if record.pending else record.projection,
+            "encoder": {"name": made.encoder, "dim": made.encoder_dim, "fingerprint": made.fingerprint},
+            "projection": "to be fitted" if made.pending else made.projection,
         }
 
     def search(
@@ -223,7 +246,8 @@ class Collection:
             ids to search among, and ids that must not be hits, as in `Index.search`.
         first_stage
             what chooses ``depth`` candidates first: ``"bm25"``, or a function of query and depth that returns ids. The
-            hits' ``scope`` is then ``"candidates"``: the guarantee holds among those.
+            hits' ``scope`` is then ``"candidates"``: the guarantee holds among those, and ``hits.first_stage`` and
+            ``hits.depth`` say where they came from.
         """
         queries = Queries.one(text, candidates, exclude)
         return search_texts(self, queries, k, policy, first_stage, depth, threads)[0]

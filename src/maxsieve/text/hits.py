@@ -40,6 +40,8 @@ class TextHits:
         were given or that the first stage chose.
     documents
         how many were searched.
+    first_stage, depth
+        what chose the candidates (``"bm25"``, ``"a function"``) and how many it was asked for; None without one.
     """
 
     query: str
@@ -50,6 +52,8 @@ class TextHits:
     _hits: Hits
     _encoder: Encoder
     _read: Callable[[], list[Any]]
+    first_stage: str | None = None
+    depth: int | None = None
 
     @property
     def ids(self) -> list[Id]:

@@ -14,7 +14,7 @@ from maxsieve.common.checks import as_count
 from maxsieve.hits import Hits
 from maxsieve.ids import Id, to_ids
 from maxsieve.policies import Policy
-from maxsieve.text.documents import check_text
+from maxsieve.text.adding import check_record, check_text
 from maxsieve.text.encoder import Encoder
 from maxsieve.text.first_stage import BM25, FirstStage
 from maxsieve.text.hits import TextHits
@@ -93,7 +93,9 @@ def search_texts(
             _searched(hits, wanted, unwanted),
             hits,
             encoder,
-            lambda hits=hits: hits.metadata,  # type: ignore[misc]
+            lambda hits=hits: [*map(check_record, hits.metadata, hits.ids)],  # type: ignore[misc]
+            first_stage=None if stage is None else "bm25" if first_stage == "bm25" else "a function",
+            depth=None if stage is None else depth,
         )
         for text, hits, wanted, unwanted in zip(queries.texts, found, candidates, queries.exclude, strict=True)
     ]

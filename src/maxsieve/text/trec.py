@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from maxsieve.common.files import PathLike, replacing
 from maxsieve.ids import Id
+from maxsieve.text.inputs.document import BadInput, Place
 from maxsieve.text.inputs.lines import decoded, numbered
-from maxsieve.text.inputs.record import BadRecord, Place
 
 TAG = "maxsieve"
 
@@ -72,10 +72,10 @@ def read_run(path: PathLike) -> dict[str, list[tuple[str, float]]]:
             columns = decoded(line, place).split()
             if len(columns) != 6:
                 wanted = "6 are expected (query, Q0, document, rank, score, tag)"
-                raise BadRecord(place, f"there are {len(columns)} columns; {wanted}")
+                raise BadInput(place, f"there are {len(columns)} columns; {wanted}")
             hits = found.setdefault(columns[0], {})
             if columns[2] in hits:
-                raise BadRecord(place, f"document {columns[2]!r} is a hit of query {columns[0]!r} already")
+                raise BadInput(place, f"document {columns[2]!r} is a hit of query {columns[0]!r} already")
             hits[columns[2]] = _score(columns[4], place)
     return {query: sorted(hits.items(), key=lambda hit: -hit[1]) for query, hits in found.items()}
 
@@ -95,5 +95,5 @@ def _score(text: str, place: Place) -> float:
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        raise BadRecord(place, f"the score is {text!r}; it must be a finite number")
+        raise BadInput(place, f"the score is {text!r}; it must be a finite number")
     return score

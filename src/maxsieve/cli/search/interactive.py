@@ -13,8 +13,7 @@ from maxsieve.cli.console import say
 from maxsieve.cli.failures import sentence
 from maxsieve.cli.show import show_answer
 from maxsieve.cli.show.answer import heading
-from maxsieve.cli.show.marks import marks_of
-from maxsieve.cli.show.snippet import STYLES
+from maxsieve.cli.show.snippet import STYLES, marks_of
 from maxsieve.common.printable import printable
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from maxsieve.text.inputs.document import BadInput, Place
 from maxsieve.text.inputs.jsonl import to_object
 from maxsieve.text.inputs.lines import decoded, numbered
-from maxsieve.text.inputs.record import BadRecord, Place
 
 IDS, TEXTS = ("_id", "id", "qid"), ("text", "query")
 
@@ -35,10 +35,10 @@ def read_queries(lines: Iterable[bytes], source: str) -> Iterator[Query]:
         read = read or _reader(line)
         query = read(line, place, number)
         if query.id in seen:
-            raise BadRecord(place, f"the id {query.id!r} was used before ({seen[query.id]})")
+            raise BadInput(place, f"the id {query.id!r} was used before ({seen[query.id]})")
         seen[query.id] = place
         if not query.text.strip():
-            raise BadRecord(place, "the query is empty")
+            raise BadInput(place, "the query is empty")
         yield query
 
 
@@ -55,7 +55,7 @@ def _from_line(line: bytes, place: Place, number: int) -> Query:
 def _from_tsv(line: bytes, place: Place, number: int) -> Query:
     parts = decoded(line, place).split("\t")
     if len(parts) != 2 or not parts[0].strip():
-        raise BadRecord(place, "an id, a tab and the query are expected, as on the first line")
+        raise BadInput(place, "an id, a tab and the query are expected, as on the first line")
     return Query(parts[0].strip(), parts[1].strip())
 
 
@@ -64,7 +64,7 @@ def _from_json(line: bytes, place: Place, number: int) -> Query:
     text = next((found[name] for name in TEXTS if name in found), None)
     identity = next((found[name] for name in IDS if name in found), number)
     if not isinstance(text, str):
-        raise BadRecord(place, "there is no field 'text' or 'query' with a text")
+        raise BadInput(place, "there is no field 'text' or 'query' with a text")
     if isinstance(identity, bool) or not isinstance(identity, (str, int)):
-        raise BadRecord(place, f"the id is {identity!r}; it must be text or a whole number")
+        raise BadInput(place, f"the id is {identity!r}; it must be text or a whole number")
     return Query(str(identity), text)

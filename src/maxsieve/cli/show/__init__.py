@@ -1,6 +1,5 @@
-"""Answers as people read them."""
+"""Answers as people and programs read them."""
 
-from maxsieve.cli.show.answer import show_answer, show_hits, show_report
-from maxsieve.cli.show.plain import to_plain
+from maxsieve.cli.show.answer import show_answer, show_hits, to_plain
 
-__all__ = ["show_answer", "show_hits", "show_report", "to_plain"]
+__all__ = ["show_answer", "show_hits", "to_plain"]

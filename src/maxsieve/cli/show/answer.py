@@ -1,4 +1,4 @@
-"""Hits on a terminal or in a pipe: rank, score, title, a snippet with its matches marked, and the report."""
+"""Answers: hits for people, with what they guarantee, and the same as programs read it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from rich.cells import set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from maxsieve.cli.show.marks import marks_of
-from maxsieve.cli.show.report import report_line
-from maxsieve.cli.show.snippet import ELLIPSIS, STYLES, snippet
+from maxsieve.cli.show.snippet import ELLIPSIS, STYLES, marks_of, snippet
 from maxsieve.common.printable import printable
-from maxsieve.policies import Policy
+from maxsieve.policies import Bandit, Policy
 
 if TYPE_CHECKING:
     from maxsieve.text import TextHits
@@ -23,14 +21,12 @@ WIDEST = 100
 SNIPPET_LINES = 2
 
 
-def show_answer(
-    console: Console, hits: TextHits, *, policy: Policy | None = None, first_stage: str | None = None
-) -> None:
+def show_answer(console: Console, hits: TextHits, *, policy: Policy | None = None) -> None:
     """The hits and the report."""
     if not len(hits):
         console.print("no hits")
     show_hits(console, hits)
-    show_report(console, hits, policy=policy, first_stage=first_stage)
+    console.print(Text(report_line(hits, policy), "dim"), soft_wrap=True)
 
 
 def show_hits(console: Console, hits: TextHits, *, lines: int = SNIPPET_LINES) -> None:
@@ -56,13 +52,6 @@ def show_hits(console: Console, hits: TextHits, *, lines: int = SNIPPET_LINES) -
                 console.print(Text(" " * (margin + 2)).append_text(row), soft_wrap=True)
 
 
-def show_report(
-    console: Console, hits: TextHits, *, policy: Policy | None = None, first_stage: str | None = None
-) -> None:
-    """One line."""
-    console.print(Text(report_line(hits, policy, first_stage), "dim"), soft_wrap=True)
-
-
 def heading(identity: Any, text: str, metadata: Any) -> tuple[str, int]:
     r"""What to call a document (its title, else its id), and how many characters of its text say the same again.
 
@@ -83,3 +72,67 @@ def _cut(name: str, cells: int) -> str:
     name = printable(name)
     cut = set_cell_size(name, cells).rstrip()
     return name if cut == name else set_cell_size(name, cells - 1).rstrip() + ELLIPSIS
+
+
+def report_line(hits: TextHits, policy: Policy | None = None) -> str:
+    """What an answer guarantees, and what it took."""
+    report = hits.report
+    among = f"among {hits.documents:,} {_searched(hits)}"
+    coverage = f" · {report.coverage:.0%} of cells revealed" if isinstance(policy, Bandit) else ""
+    return (
+        f"{_guarantee(report.guarantee, policy)} {among}{coverage} · {report.rescored:,} rescored"
+        f" · {milliseconds(hits.encode_seconds)} encoding, {milliseconds(hits.search_seconds)} search"
+    )
+
+
+def milliseconds(seconds: float) -> str:
+    """A short time.
+
+    >>> milliseconds(0.00123), milliseconds(0.0456)
+    ('1.2 ms', '46 ms')
+    """
+    value = seconds * 1e3
+    return f"{value:.1f} ms" if value < 10 else f"{value:,.0f} ms"
+
+
+def _guarantee(guarantee: str, policy: Policy | None) -> str:
+    if guarantee == "pac":
+        delta = policy.delta if isinstance(policy, Bandit) else Bandit().delta
+        return f"exact with probability {1 - delta:g}"
+    return "exact" if guarantee == "exact" else "no guarantee"
+
+
+def _searched(hits: TextHits) -> str:
+    if hits.scope == "all":
+        return "document" if hits.documents == 1 else "documents"
+    return f"candidates of {hits.first_stage}" if hits.first_stage else "candidates"
+
+
+def to_plain(hits: TextHits, *, explain: bool = False) -> dict[str, Any]:
+    """The hits and the report. With ``explain``, each hit has the matches of the query's words."""
+    found = []
+    for rank in range(len(hits)):
+        hit = hits.hit(rank)
+        one: dict[str, Any] = {"rank": rank + 1, "id": hit.id, "score": hit.score, "text": hit.text}
+        if hit.metadata is not None:
+            one["metadata"] = hit.metadata
+        if explain:
+            one["matches"] = [match._asdict() for match in hits.explain(rank)]
+        found.append(one)
+    return {"query": hits.query, "hits": found, "report": report_of(hits)}
+
+
+def report_of(hits: TextHits) -> dict[str, Any]:
+    """What the answer guarantees, among which documents, and what it took."""
+    report = hits.report
+    return {
+        "guarantee": report.guarantee,
+        "scope": hits.scope,
+        "documents": hits.documents,
+        **({"first_stage": hits.first_stage, "depth": hits.depth} if hits.first_stage else {}),
+        "coverage": report.coverage,
+        "rescored": report.rescored,
+        "isa": report.isa,
+        "encode_seconds": hits.encode_seconds,
+        "search_seconds": hits.search_seconds,
+    }

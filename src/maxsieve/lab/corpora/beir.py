@@ -10,9 +10,9 @@ from maxsieve.lab.corpora.corpus import Corpus
 from maxsieve.lab.corpora.digest import digest
 from maxsieve.lab.corpora.exclusions import exclude_themselves
 from maxsieve.lab.corpora.judgements import keep_known, read_judgements, warn_of_unjudged
+from maxsieve.text.inputs.document import BadInput, Place, to_identity, to_text
 from maxsieve.text.inputs.jsonl import to_object
 from maxsieve.text.inputs.lines import numbered
-from maxsieve.text.inputs.record import BadRecord, Place, to_identity, to_text
 
 DOCUMENTS, QUERIES, JUDGEMENTS = ("corpus.jsonl",), ("queries.jsonl",), ("qrels.tsv", "qrels/test.tsv")
 """Where each part is: the first that exists."""
@@ -70,9 +70,9 @@ def _texts(path: Path, text_of: Callable[[dict[str, Any]], str]) -> tuple[dict[s
             try:
                 one, text = to_identity(_field(row, "_id"), "_id"), text_of(row)
             except ValueError as problem:
-                raise BadRecord(place, str(problem)) from None
+                raise BadInput(place, str(problem)) from None
             if one in texts:
-                raise BadRecord(place, f"the id {one!r} was used before (line {places[one].number})")
+                raise BadInput(place, f"the id {one!r} was used before (line {places[one].number})")
             texts[one], places[one] = text, place
     if not texts:
         raise ValueError(f"{path} is empty")

@@ -10,7 +10,7 @@ from maxsieve.common.optional import optional
 from maxsieve.lab.corpora.corpus import Corpus
 from maxsieve.lab.corpora.exclusions import exclude_themselves
 from maxsieve.lab.corpora.judgements import Judgement, keep_known, warn_of_unjudged
-from maxsieve.text.inputs.record import Place
+from maxsieve.text.inputs.document import Place
 
 PREFIX = "ir_datasets:"
 PARTS = ("docs", "queries", "qrels")

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from maxsieve.lab.corpora.corpus import CorpusWarning
+from maxsieve.text.inputs.document import BadInput, Place
 from maxsieve.text.inputs.lines import decoded, numbered
-from maxsieve.text.inputs.record import BadRecord, Place
 
 HEADER = ("query-id", "corpus-id", "score")
 GRADE = re.compile(r"[+-]?[0-9]{1,9}")
@@ -39,7 +39,7 @@ def read_judgements(lines: Iterable[bytes], source: str) -> Iterator[Judgement]:
             continue
         if len(columns) not in (3, 4):
             wanted = "3 are expected (query, document, grade), or 4 (query, iteration, document, grade)"
-            raise BadRecord(place, f"there are {len(columns)} columns; {wanted}")
+            raise BadInput(place, f"there are {len(columns)} columns; {wanted}")
         yield Judgement(place, columns[0], columns[-2], _grade(columns[-1].strip(), place))
 
 
@@ -49,7 +49,7 @@ def by_query(found: Iterable[Judgement]) -> dict[str, dict[str, int]]:
     for place, query, document, grade in found:
         before = judged.setdefault(query, {}).setdefault(document, grade)
         if before != grade:
-            raise BadRecord(
+            raise BadInput(
                 place, f"document {document!r} has grade {grade} for query {query!r}, but {before} on a line before"
             )
     return judged
@@ -102,7 +102,7 @@ def warn_of_unjudged(
 
 def _grade(text: str, place: Place) -> int:
     if not GRADE.fullmatch(text):
-        raise BadRecord(place, f"the grade is {text!r}; it must be a whole number")
+        raise BadInput(place, f"the grade is {text!r}; it must be a whole number")
     return int(text)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from maxsieve.lab.corpora.judgements import Judgement
-from maxsieve.text.inputs.record import Place
+from maxsieve.text.inputs.document import Place
 
 
 def read_judgements_json(path: Path) -> Iterator[Judgement]:

@@ -1,7 +1,6 @@
 """Documents as people have them: JSON Lines, CSV, TSV, Parquet, folders of text files, standard input."""
 
-from maxsieve.text.inputs.intake import Intake
-from maxsieve.text.inputs.record import BadRecord, Fields, Record
-from maxsieve.text.inputs.source import STDIN, Format, Source
+from maxsieve.text.inputs.document import BadInput, Fields, InputDocument
+from maxsieve.text.inputs.reading import STDIN, DocumentReader, Format, Input
 
-__all__ = ["STDIN", "BadRecord", "Fields", "Format", "Intake", "Record", "Source"]
+__all__ = ["STDIN", "BadInput", "DocumentReader", "Fields", "Format", "Input", "InputDocument"]

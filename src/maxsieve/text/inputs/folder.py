@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from maxsieve.common.files import read_small
+from maxsieve.text.inputs.document import BadInput, Found, InputDocument, Place
 from maxsieve.text.inputs.lines import BOM, WIDE_BOMS, not_utf8
-from maxsieve.text.inputs.record import BadRecord, Found, Place, Record
 
 SUFFIXES = (".txt", ".md")
+LARGEST_FILE = 1 << 26
+"""Bytes of a text file; more is no document."""
 
 
 def text_files(folder: Path) -> list[Path]:
@@ -29,21 +32,23 @@ def read_folder(folder: Path) -> Found:
         yield read_file(path, path.relative_to(folder).as_posix())
 
 
-def read_file(path: Path, identity: str) -> Record | BadRecord:
+def read_file(path: Path, identity: str) -> InputDocument | BadInput:
     """A whole file as one document."""
     place = Place(str(path))
     try:
-        content = path.read_bytes()
+        content = read_small(path, at_most=LARGEST_FILE, follow_links=True)
         identity.encode()
         if content.startswith(WIDE_BOMS):
-            return BadRecord(place, "UTF-16; convert it first: iconv -f utf-16 -t utf-8")
-        return Record(identity, content.removeprefix(BOM).decode(), None, place)
+            return BadInput(place, "UTF-16; convert it first: iconv -f utf-16 -t utf-8")
+        return InputDocument(identity, content.removeprefix(BOM).decode(), None, place)
     except UnicodeDecodeError as problem:
-        return BadRecord(place, not_utf8(problem))
+        return BadInput(place, not_utf8(problem))
     except UnicodeEncodeError:
-        return BadRecord(Place(os.fsencode(path).decode(errors="replace")), "the name of the file is not UTF-8")
+        return BadInput(Place(os.fsencode(path).decode(errors="replace")), "the name of the file is not UTF-8")
     except OSError as problem:
-        return BadRecord(place, f"can't be read: {problem.strerror}")
+        return BadInput(place, f"can't be read: {problem.strerror}")
+    except ValueError as problem:  # a pipe, a device, a file without end
+        return BadInput(place, str(problem).removeprefix(f"{path} "))
 
 
 def _raise(problem: OSError) -> None:

@@ -6,43 +6,43 @@ import json
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
+from maxsieve.text.inputs.document import BadInput, Fields, Found, InputDocument, Place
 from maxsieve.text.inputs.lines import decoded, numbered
-from maxsieve.text.inputs.record import BadRecord, Fields, Found, Place, Record
 
 
 def read_jsonl(lines: Iterable[bytes], source: str, fields: Fields) -> Found:
     """Each line is a document.
 
-    >>> [record.id for record in read_jsonl([b'{"id": "a", "text": "Alpha"}'], "it", Fields())]
+    >>> [document.id for document in read_jsonl([b'{"id": "a", "text": "Alpha"}'], "it", Fields())]
     ['a']
     """
     for place, line in numbered(lines, source):
         yield _document(line, place, fields)
 
 
-def _document(line: bytes, place: Place, fields: Fields) -> Record | BadRecord:
+def _document(line: bytes, place: Place, fields: Fields) -> InputDocument | BadInput:
     try:
-        return fields.record(to_object(line, place), place)
-    except BadRecord as bad:
+        return fields.document(to_object(line, place), place)
+    except BadInput as bad:
         return bad
 
 
 def to_object(line: bytes, place: Place) -> dict[str, Any]:
-    """The object on a line, or a `BadRecord` that says what is there instead.
+    """The object on a line, or a `BadInput` that says what is there instead.
 
     >>> to_object(b'{"a": ', Place("it", "line", 1))
     Traceback (most recent call last):
-    maxsieve.text.inputs.record.BadRecord: it, line 1: not JSON: Expecting value at character 7
+    maxsieve.text.inputs.document.BadInput: it, line 1: not JSON: Expecting value at character 7
     """
     text = decoded(line, place)
     try:
         value = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as problem:
-        raise BadRecord(place, f"not JSON: {problem.msg} at character {problem.pos + 1}{_hint(text)}") from None
+        raise BadInput(place, f"not JSON: {problem.msg} at character {problem.pos + 1}{_hint(text)}") from None
     except (ValueError, RecursionError) as problem:
-        raise BadRecord(place, f"not JSON: {problem}") from None
+        raise BadInput(place, f"not JSON: {problem}") from None
     if not isinstance(value, dict):
-        raise BadRecord(place, f"a JSON object is expected, not {_kind(value)}{_hint(text)}")
+        raise BadInput(place, f"a JSON object is expected, not {_kind(value)}{_hint(text)}")
     return value
 
 

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import BinaryIO
 
-from maxsieve.text.inputs.record import BadRecord, Found, Place, Record
+from maxsieve.text.inputs.document import BadInput, Found, InputDocument, Place
 
 BOM = b"\xef\xbb\xbf"
 WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
+LONGEST_LINE = 1 << 26
+"""Bytes; more is no line of text, but a device or somebody's joke."""
+
+
+def bounded_lines(file: BinaryIO, source: str, longest: int = LONGEST_LINE) -> Iterator[bytes]:
+    """The lines of a file. One that is too long is an error, and is not read to its end, which it may not have."""
+    number = 0
+    while line := file.readline(longest + 1):
+        number += 1
+        if len(line) > longest:
+            raise BadInput(Place(source, "line", number), f"it is longer than {longest} bytes")
+        yield line
 
 
 def numbered(lines: Iterable[bytes], source: str) -> Iterator[tuple[Place, bytes]]:
@@ -33,11 +46,11 @@ def unmarked(lines: Iterable[bytes], source: str) -> Iterator[bytes]:
 
 
 def decoded(line: bytes, place: Place) -> str:
-    """The line as text; `BadRecord` if it is not UTF-8."""
+    """The line as text; `BadInput` if it is not UTF-8."""
     try:
         return line.decode()
     except UnicodeDecodeError as problem:
-        raise BadRecord(place, not_utf8(problem)) from None
+        raise BadInput(place, not_utf8(problem)) from None
 
 
 def not_utf8(problem: UnicodeDecodeError) -> str:
@@ -48,15 +61,15 @@ def not_utf8(problem: UnicodeDecodeError) -> str:
 def read_lines(lines: Iterable[bytes], source: str) -> Found:
     r"""Each line that is not blank is a document, without an id.
 
-    >>> [record.text for record in read_lines([b"one\n", b"\n", b"two\n"], "it")]
+    >>> [document.text for document in read_lines([b"one\n", b"\n", b"two\n"], "it")]
     ['one', 'two']
     """
     for place, line in numbered(lines, source):
         yield _document(line, place)
 
 
-def _document(line: bytes, place: Place) -> Record | BadRecord:
+def _document(line: bytes, place: Place) -> InputDocument | BadInput:
     try:
-        return Record(None, decoded(line, place).strip(), None, place)
-    except BadRecord as bad:
+        return InputDocument(None, decoded(line, place).strip(), None, place)
+    except BadInput as bad:
         return bad

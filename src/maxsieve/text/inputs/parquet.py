@@ -7,7 +7,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from maxsieve.text.inputs.record import DEFAULT_IDS, BadRecord, Fields, Found, Place
+from maxsieve.common.files import open_regular
+from maxsieve.text.inputs.document import DEFAULT_IDS, BadInput, Fields, Found, Place
 
 BATCH_ROWS = 1024
 
@@ -19,6 +20,7 @@ def read_parquet(path: Path, fields: Fields) -> Found:
     pa, pq = optional("pyarrow", "arrow"), optional("pyarrow.parquet", "arrow")
     source = str(path)
     number = 0
+    open_regular(path, follow_links=True).close()  # a pipe would be waited for
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(BATCH_ROWS, columns=_wanted(file.schema_arrow.names, source, fields)):
@@ -28,9 +30,9 @@ def read_parquet(path: Path, fields: Fields) -> Found:
                     try:
                         plain = {name: _plain(value, name) for name, value in row.items()}
                     except ValueError as problem:
-                        yield BadRecord(place, str(problem))
+                        yield BadInput(place, str(problem))
                         continue
-                    yield fields.record(plain, place)
+                    yield fields.document(plain, place)
     except (pa.ArrowException, OSError) as problem:
         raise ValueError(f"{source} can't be read as Parquet: {str(problem).splitlines()[0]}") from problem
 

@@ -6,8 +6,8 @@ import csv
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from maxsieve.text.inputs.document import BadInput, Fields, Found, Place
 from maxsieve.text.inputs.lines import unmarked
-from maxsieve.text.inputs.record import BadRecord, Fields, Found, Place
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -19,7 +19,7 @@ LONGEST_FIELD = 1 << 26
 def read_csv(lines: Iterable[bytes], source: str, fields: Fields) -> Found:
     r"""Each row after the header is a document; quoted fields may span lines.
 
-    >>> [record.text for record in read_csv([b"id,text\n", b'a,"Alpha,\n', b'beta"\n'], "it", Fields())]
+    >>> [document.text for document in read_csv([b"id,text\n", b'a,"Alpha,\n', b'beta"\n'], "it", Fields())]
     ['Alpha,\nbeta']
     """
     return _rows(csv.reader(_text(lines, source), strict=True), source, fields)
@@ -28,7 +28,7 @@ def read_csv(lines: Iterable[bytes], source: str, fields: Fields) -> Found:
 def read_tsv(lines: Iterable[bytes], source: str, fields: Fields) -> Found:
     r"""Each line after the header is a document. Quotes mean nothing: one in a text must not swallow the next lines.
 
-    >>> [record.text for record in read_tsv([b"id\ttext\n", b'a\t"Alpha\n'], "it", Fields())]
+    >>> [document.text for document in read_tsv([b"id\ttext\n", b'a\t"Alpha\n'], "it", Fields())]
     ['"Alpha']
     """
     reader = csv.reader(_text(lines, source), delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
@@ -43,7 +43,7 @@ def _rows(reader: Reader, source: str, fields: Fields) -> Found:
         try:
             row = next(reader, None)
         except csv.Error as problem:
-            yield BadRecord(place, f"not a row of the table: {problem}")
+            yield BadInput(place, f"not a row of the table: {problem}")
             continue
         if row is None:
             return
@@ -52,11 +52,11 @@ def _rows(reader: Reader, source: str, fields: Fields) -> Found:
         if header is None:
             header = _header(row, source, fields)
         elif undecoded := next((value for value in row if not _is_text(value)), None):
-            yield BadRecord(place, f"not UTF-8 in {undecoded[:40]!a}")
+            yield BadInput(place, f"not UTF-8 in {undecoded[:40]!a}")
         elif len(row) != len(header):
-            yield BadRecord(place, f"{len(row)} fields, but the header has {len(header)}")
+            yield BadInput(place, f"{len(row)} fields, but the header has {len(header)}")
         else:
-            yield fields.record(dict(zip(header, row, strict=True)), place)
+            yield fields.document(dict(zip(header, row, strict=True)), place)
 
 
 def _text(lines: Iterable[bytes], source: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ class Place(NamedTuple):
         return f"{self.source}, {self.unit} {self.number}" if self.unit else self.source
 
 
-class Record(NamedTuple):
+class InputDocument(NamedTuple):
     """A document as it was found. Without an id of its own, None."""
 
     id: str | None
@@ -33,15 +33,15 @@ class Record(NamedTuple):
     place: Place
 
 
-class BadRecord(ValueError):  # noqa: N818 - as the user meets it: a line, a row or a file that is not a document
-    """A piece of the input that is no document, and why. Readers yield it and go on, so that it can be skipped."""
+class BadInput(ValueError):  # noqa: N818 - as the user meets it
+    """A piece of an input that is not what was expected, and why. Readers yield it and go on: it can be skipped."""
 
     def __init__(self, place: Place, problem: str) -> None:
         super().__init__(f"{place}: {problem}")
         self.place, self.problem = place, problem
 
 
-Found: TypeAlias = Iterator[Record | BadRecord]
+Found: TypeAlias = Iterator[InputDocument | BadInput]
 
 
 @dataclass(frozen=True)
@@ -53,25 +53,25 @@ class Fields:
     title: str = "title"
     keep: tuple[str, ...] | None = None
 
-    def record(self, row: Mapping[str, Any], place: Place) -> Record | BadRecord:
+    def document(self, row: Mapping[str, Any], place: Place) -> InputDocument | BadInput:
         r"""The document in a row of fields. A title is put in front of the text, and stays in the metadata.
 
         >>> place = Place("it")
-        >>> Fields().record({"id": 7, "title": "Seven", "text": "A number.", "odd": True}, place)[:3]
+        >>> Fields().document({"id": 7, "title": "Seven", "text": "A number.", "odd": True}, place)[:3]
         ('7', 'Seven\nA number.', {'title': 'Seven', 'odd': True})
-        >>> Fields().record({"id": 7, "body": "A number."}, place)
-        BadRecord("it: there is no field 'text' (but 'id', 'body'); name the one with the text by --text-field")
+        >>> Fields().document({"id": 7, "body": "A number."}, place)
+        BadInput("it: there is no field 'text' (but 'id', 'body'); name the one with the text by --text-field")
         """
         try:
             identity, id_field = self._id(row)
             text, title = self._text(row)
         except ValueError as problem:
-            return BadRecord(place, str(problem))
+            return BadInput(place, str(problem))
         others = [name for name in row if name not in (id_field, self.text)]
         if self.keep is not None:
             others = [name for name in others if name in self.keep]
         metadata = {name: row[name] for name in others if row[name] is not None}
-        return Record(identity, with_title(title, text), metadata or None, place)
+        return InputDocument(identity, with_title(title, text), metadata or None, place)
 
     def _id(self, row: Mapping[str, Any]) -> tuple[str | None, str | None]:
         name = self.id or next((name for name in DEFAULT_IDS if name in row), None)

@@ -1,0 +1,137 @@
+"""BM25's table of words on disk: one file of blocks with checksums, named after what it was made from.
+
+The name is a digest of the index's version and of which documents are alive, and it is in the file as well. So a table
+of another state is never found, nor believed under another's name. A table is a cache: whatever is wrong with one, it
+is made anew. Nothing but files with such a name is ever removed, and no link is followed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.errors import DamagedIndexError, MaxsieveError
+from maxsieve.storage.blocks import BlockFile, writing_blocks
+from maxsieve.storage.snapshot import Snapshot
+
+FOLDER = "bm25"
+FORMAT = 1
+_NAME = re.compile(r"[0-9a-f]{64}\.table(\.tmp)?")
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """What each word adds to the score of each document: for word ``w``, ``data[indptr[w] : indptr[w + 1]]``."""
+
+    data: NDArray[np.float32]
+    indices: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    vocabulary: dict[str, int]
+    documents: int
+
+    @classmethod
+    def empty(cls, documents: int) -> WordTable:
+        """One without a word."""
+        return cls(np.zeros(0, np.float32), np.zeros(0, np.int32), np.zeros(1, np.int64), {}, documents)
+
+    def scores(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """The score of each document for some words, added in their order, as bm25s adds them.
+
+        >>> table = WordTable(np.ones(2, np.float32), np.int32([0, 2]), np.array([0, 2]), {"fox": 0}, 3)
+        >>> table.scores(["fox", "owl"]).tolist()
+        [1.0, 0.0, 1.0]
+        """
+        scores = np.zeros(self.documents, np.float32)
+        for word in words:
+            if (number := self.vocabulary.get(word)) is not None:
+                start, end = self.indptr[number : number + 2]
+                np.add.at(scores, self.indices[start:end], self.data[start:end])
+        return scores
+
+    @classmethod
+    def read(cls, path: Path, documents: int) -> WordTable:
+        """The table in a file, all of it checked; `DamagedIndexError` says what is wrong."""
+        _check_folder(path.parent)
+        try:
+            file = BlockFile(path)
+            file.verify(lambda _: None)
+            if file.array("key", "|u1").tobytes() != path.stem.encode():
+                raise DamagedIndexError(f"{path} was made from something else")
+            table = cls(
+                file.array("data", "<f4"),
+                file.array("indices", "|u1").view("<i4"),
+                file.array("indptr", "<i8"),
+                json.loads(file.array("vocabulary", "|u1").tobytes()),
+                documents,
+            )
+            table._check()
+        except (OSError, ValueError, RecursionError) as problem:
+            raise DamagedIndexError(f"{path} can't be read: {problem}") from None
+        return table
+
+    def write(self, path: Path) -> None:
+        """Writes a file that `read` reads, whole or not at all."""
+        vocabulary = json.dumps(self.vocabulary, separators=(",", ":")).encode()
+        with writing_blocks(path) as writer:
+            writer.write("key", "|u1", 1, [np.frombuffer(path.stem.encode(), np.uint8)])
+            writer.write("data", "<f4", 1, [self.data])
+            writer.write("indices", "|u1", 1, [np.ascontiguousarray(self.indices, "<i4").view(np.uint8)])
+            writer.write("indptr", "<i8", 1, [self.indptr])
+            writer.write("vocabulary", "|u1", 1, [np.frombuffer(vocabulary, np.uint8)])
+
+    def _check(self) -> None:
+        """Raises `ValueError` for what no writer writes: every number is used as an index."""
+        ends, places, words = self.indptr, self.indices, self.vocabulary
+        if not len(ends) or ends[0] or ends[-1] != len(places) or len(places) != len(self.data):
+            raise ValueError("its columns are not of one length")
+        if (np.diff(ends) < 0).any() or not np.isfinite(self.data).all():
+            raise ValueError("a number is out of order")
+        if len(places) and not (places.min() >= 0 and places.max() < self.documents):
+            raise ValueError("it names a document that is not there")
+        numbers: list[Any] = list(words.values()) if isinstance(words, dict) else [None]
+        if not all(type(number) is int and 0 <= number <= len(ends) - 1 for number in numbers):
+            raise ValueError("its words have no numbers")
+
+
+def current_table(collection: Path, state: Snapshot, version: str) -> Path:
+    """Where the table of a state is kept; ``version`` is that of the library that makes it."""
+    made_from = json.dumps([FORMAT, version, state.version, len(state.alive)]).encode()
+    digest = hashlib.sha256(made_from + np.packbits(state.alive).tobytes()).hexdigest()
+    return collection / FOLDER / f"{digest}.table"
+
+
+def find_table(path: Path, documents: int) -> WordTable | None:
+    """The table in a file, or None if there is none that can be used."""
+    _check_folder(path.parent)
+    try:
+        return WordTable.read(path, documents)
+    except MaxsieveError:
+        return None
+
+
+def keep_table(path: Path, table: WordTable) -> None:
+    """Writes a table and removes those of other states. A folder that can't be written to can still be searched."""
+    with suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        _check_folder(path.parent)
+        if path.is_dir() and not path.is_symlink():
+            path.rmdir()  # an empty one; what is in a folder is nothing of ours
+        table.write(path)
+        for other in path.parent.iterdir():
+            if _NAME.fullmatch(other.name) and other.name != path.name:
+                with suppress(OSError):
+                    other.unlink()
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.is_symlink():
+        raise DamagedIndexError(f"{folder} is a link; a folder is expected")

@@ -1,0 +1,170 @@
+"""What is wrong with a collection is said as damage: `DamagedIndexError`, exit code 3, the file by its name."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cli.support import CommandLine
+from hostile.fables import make_collection, rewrite_description, rewrite_records
+from hostile.support import change_manifest
+from maxsieve.errors import DamagedIndexError
+from maxsieve.text.collection import Collection
+from text.support import WordEncoder
+
+RECORDS = {
+    "no record": None,
+    "a number": "7",
+    "a list": '["text"]',
+    "null": "null",
+    "no text": '{"metadata":null}',
+    "no metadata": '{"text":"The fox"}',
+    "text is a number": '{"text":7,"metadata":null}',
+    "text is null": '{"text":null,"metadata":null}',
+}
+
+
+def give_all(collection: Path, record: str | None) -> None:
+    change = "DELETE FROM records" if record is None else "UPDATE records SET record = ?"
+    rewrite_records(collection, lambda base: base.execute(change, () if record is None else (record,)))
+
+
+@pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
+def test_a_record_that_is_no_document(tmp_path: Path, record: str | None) -> None:
+    give_all(make_collection(tmp_path / "c"), record)
+    with Collection.open(tmp_path / "c", WordEncoder()) as collection:
+        uses: list[Callable[[], object]] = [
+            lambda: collection.text("fox"),
+            lambda: collection.metadata("fox"),
+            lambda: collection.search("fox").texts,
+            lambda: collection.search("fox").metadata,
+            lambda: collection.search("fox").hit(0),
+            lambda: collection.search("fox").explain(0),
+            lambda: collection.search("fox", first_stage="bm25"),
+            lambda: collection.add(["Another fox"], ["fox"]),
+            collection.verify,
+        ]
+        for use in uses:
+            with pytest.raises(DamagedIndexError, match="has no text and metadata"):
+                use()
+        assert len(collection.search("fox")) == 4, "vectors are in order"
+
+
+def test_a_collection_without_records(tmp_path: Path, quick_docs: CommandLine) -> None:
+    path = quick_docs.folder / "docs.ms"
+
+    def without(content: dict[str, Any]) -> None:
+        for part in content["parts"]:
+            part.update(records=None, records_crc=0)
+
+    change_manifest(path / "index", without)
+    for command in (
+        ("search", "fox"),
+        ("search", "fox", "--json"),
+        ("export", "-", "--texts"),
+        ("verify",),
+        ("bench",),
+    ):
+        done = quick_docs(command[0], "docs.ms", *command[1:], code=3)
+        assert "has no text and metadata" in done.stderr
+    quick_docs("search", "docs.ms", "fox", "--first-stage", "bm25", code=3)
+
+
+def saved(array: Any, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, **options)
+    return buffer.getvalue()
+
+
+MATRIX = np.eye(16, 8, dtype=np.float32)
+PROJECTIONS = {
+    "garbage": b"garbage",
+    "nothing": b"",
+    "pickled": saved(np.array([{}], object), allow_pickle=True),
+    "a zip": b"PK\x03\x04" + bytes(60),
+    "too many rows": saved(np.eye(17, 8, dtype=np.float32)),
+    "transposed": saved(MATRIX.T.copy()),
+    "float64": saved(MATRIX.astype(np.float64)),
+    "text": saved(MATRIX.astype("U3")),
+    "NaN": saved(np.full_like(MATRIX, np.nan)),
+    "one infinity": saved(np.where(np.arange(128).reshape(16, 8) == 5, np.inf, MATRIX).astype(np.float32)),
+    "cut": saved(MATRIX)[:-4],
+    "longer": saved(MATRIX) + b"\0",
+    "a huge shape": saved(MATRIX).replace(b"(16, 8), ", b"(9999999999, 8), "),
+    "a header without end": b"\x93NUMPY\x02\x00\xff\xff\xff\x7f{",
+    "a header that is code": b"\x93NUMPY\x01\x00v\x00" + b"__import__('os').getpid()".ljust(117) + b"\n",
+}
+
+
+@pytest.mark.parametrize("content", PROJECTIONS.values(), ids=PROJECTIONS)
+def test_a_projection_that_is_none(tmp_path: Path, content: bytes) -> None:
+    path = make_collection(tmp_path / "c", dim=8)
+    (path / "projection.npy").write_bytes(content)
+    for digest in (None, hashlib.sha256(content).hexdigest()):
+        if digest:
+            rewrite_description(path, lambda record, digest=digest: record.update(projection=digest))
+        with Collection.open(path, WordEncoder()) as collection:
+            for use in (lambda: collection.search("fox"), collection.verify, lambda: collection.add(["more"])):
+                with pytest.raises(DamagedIndexError, match=r"projection\.npy") as caught:
+                    use()
+                assert "pickle" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["collection.json", "projection.npy"])
+@pytest.mark.parametrize("kind", ["pipe", "link", "device", "folder"])
+def test_only_regular_files_are_read(tmp_path: Path, name: str, kind: str) -> None:
+    path = make_collection(tmp_path / "c", dim=8)
+    os.rename(path / name, tmp_path / "kept")
+    make: dict[str, Callable[[], object]] = {
+        "pipe": lambda: os.mkfifo(path / name),
+        "link": lambda: (path / name).symlink_to(tmp_path / "kept"),
+        "device": lambda: (path / name).symlink_to("/dev/zero"),
+        "folder": lambda: (path / name).mkdir(),
+    }
+    make[kind]()
+    with pytest.raises(DamagedIndexError, match=name):
+        Collection.open(path, WordEncoder()).search("fox")
+
+
+def test_a_description_without_end_is_not_read(tmp_path: Path) -> None:
+    path = make_collection(tmp_path / "c")
+    with open(path / "collection.json", "r+b") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(DamagedIndexError, match=r"collection\.json is larger than"):
+        Collection.open(path)
+
+
+def test_links_in_place_of_temporary_files_are_not_followed(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    Collection.create(path, WordEncoder(), dim=8).close()
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    for name in ("collection.json.tmp", "projection.npy.tmp", "projection.npy"):
+        (path / name).symlink_to(victim)
+    with Collection.open(path, WordEncoder()) as collection, pytest.warns(UserWarning, match="was fitted on only"):
+        collection.add(["The fox and the grapes"], ["fox"])
+    assert victim.read_text() == "mine"
+    assert not (path / "projection.npy").is_symlink()
+
+
+def test_vectors_without_a_projection_are_damage(tmp_path: Path) -> None:
+    """They would be compared with vectors that are cut, not projected."""
+    path = make_collection(tmp_path / "c", dim=8)
+    rewrite_description(path, lambda content: content.update(projection=None))
+    with pytest.raises(DamagedIndexError, match=r"has vectors, but collection\.json names no projection"):
+        Collection.open(path, WordEncoder())
+
+
+def test_an_index_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    one, other = make_collection(tmp_path / "one"), make_collection(tmp_path / "other")
+    os.rename(one / "index", tmp_path / "moved")
+    (one / "index").symlink_to(other / "index")
+    with pytest.raises(DamagedIndexError, match="index is a link"):
+        Collection.open(one, WordEncoder())
