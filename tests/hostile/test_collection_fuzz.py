@@ -1,0 +1,326 @@
+"""Whole collections, damaged at random: every file of one, by flipped bytes and by changes under fitting checksums.
+
+Whatever is in the folder: no crash, no hang, nothing written or removed outside it, and only documented errors.
+Where checksums were not made to fit, the answer is the undamaged one, or there is an error, or `verify` tells.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hostile.fables import FABLES, make_collection, rewrite_description, sentinels
+from hostile.support import change_block, change_manifest
+from long_form import scaled
+from maxsieve.errors import MaxsieveError
+from maxsieve.storage.blocks import ENTRY, FIXED
+from maxsieve.text.collection import Collection
+from text.support import WordEncoder
+
+pytest.importorskip("bm25s")
+
+CASES = scaled(40)
+SECONDS = 60
+VALUES: list[Any] = [
+    *(None, True, False, 0, -1, 1, 7, 2**31, 2**63, 10**30, -(2**63), 0.5, 1e308, "", "x", "..", "../../victim/photos"),
+    *(
+        "/",
+        "\0",
+        "\ud800",
+        "é" * 300,
+        [],
+        [[]],
+        {},
+        {"a": 1},
+        ["x"] * 5,
+        "00000001.segment",
+        "float16",
+        "int",
+        "st:/tmp",
+    ),
+]
+RECORDS = [
+    "",
+    "null",
+    "[]",
+    "7",
+    "{}",
+    '{"text":1,"metadata":2}',
+    '{"text":"other","metadata":null}',
+    "[" * 5000,
+    "NaN",
+]
+Change = Callable[[Path, random.Random], None]
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A collection with every kind of file: a projection, deletions, a table of words."""
+    path = make_collection(tmp_path_factory.mktemp("honest") / "c", dim=8)
+    with opened(path) as collection:
+        collection.add(["The wolf and the fox"], ["wolf"], [{"title": "wolf"}])
+        collection.delete("crow")
+        collection.compact()
+        collection.add(["The fox and the stork", "An owl"], ["stork", "owl"])
+        collection.delete("owl")
+        answer(collection)
+    return path
+
+
+def opened(path: Path) -> Collection:
+    return Collection.open(path, WordEncoder())
+
+
+def answer(collection: Collection) -> Any:
+    """All that can be read of it."""
+    found = []
+    for stage in (None, "bm25"):
+        hits = collection.search("the fox", k=4, first_stage=stage)
+        found.append((hits.ids, hits.scores.tobytes(), hits.texts, hits.metadata, hits.scope, hits.explain(0)))
+    return found, collection.ids, [collection.text(one) for one in collection.ids], len(collection)
+
+
+# Changes whose checksums are made to fit
+
+
+def one_file(path: Path, rng: random.Random, pattern: str) -> Path:
+    return rng.choice(sorted(path.glob(pattern)))
+
+
+def mutate(value: Any, rng: random.Random) -> Any:
+    """A JSON value with one place in it changed, removed or added."""
+    if isinstance(value, (dict, list)) and value and rng.random() < 0.85:
+        key = rng.choice(list(value) if isinstance(value, dict) else range(len(value)))
+        copy = value.copy()
+        kind = rng.randrange(12)
+        if kind == 0:
+            del copy[key]
+        elif kind == 1 and isinstance(copy, list):
+            copy.append(copy[key])
+        elif kind == 1:
+            copy[f"{key}x"] = copy[key]
+        else:
+            copy[key] = mutate(value[key], rng)
+        return copy
+    return rng.choice(VALUES)
+
+
+def change_json(content: dict[str, Any], rng: random.Random) -> None:
+    changed = mutate(content, rng)
+    content.clear()
+    content.update(changed if isinstance(changed, dict) else {"x": changed})
+
+
+def description(path: Path, rng: random.Random) -> None:
+    rewrite_description(path, lambda content: change_json(content, rng))
+
+
+def manifest(path: Path, rng: random.Random) -> None:
+    change_manifest(path / "index", lambda content: change_json(content, rng))
+
+
+def projection(path: Path, rng: random.Random) -> None:
+    file = path / "projection.npy"
+    flip(file, rng)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    rewrite_description(path, lambda content: content.update(projection=digest))
+
+
+def records(path: Path, rng: random.Random) -> None:
+    file = one_file(path, rng, "index/*.records")
+    if rng.random() < 0.3:
+        flip(file, rng)
+    else:
+        connection = sqlite3.connect(file, isolation_level=None)
+        statements: list[tuple[str, tuple[Any, ...]]] = [
+            ("UPDATE records SET record = ?", (rng.choice(RECORDS),)),
+            ("UPDATE records SET record = ? WHERE position = 0", (rng.choice([*RECORDS, b"\xff"]),)),
+            ("UPDATE records SET position = position + ?", (rng.choice([1, -1, 2**40]),)),
+            ("DELETE FROM records WHERE position = ?", (rng.randrange(3),)),
+            ("DELETE FROM records", ()),
+            ("INSERT INTO records VALUES (?, ?)", (rng.choice([-1, 99, 2**62]), rng.choice(RECORDS))),
+            ("CREATE VIEW v AS SELECT * FROM records", ()),
+            ("ALTER TABLE records ADD COLUMN more", ()),
+            ("DROP TABLE records", ()),
+        ]
+        with suppress(sqlite3.Error):
+            connection.execute(*rng.choice(statements))
+        connection.close()
+    crc = zlib.crc32(file.read_bytes())
+
+    def seal(content: dict[str, Any]) -> None:
+        next(part for part in content["parts"] if part["records"] == file.name)["records_crc"] = crc
+
+    change_manifest(path / "index", seal)
+
+
+def block(path: Path, rng: random.Random) -> None:
+    """Numbers of a block of a segment, of tombstones or of the table of words."""
+    file = one_file(path, rng, rng.choice(["index/*.segment", "index/*.deleted", "bm25/*.table"]))
+    content = file.read_bytes()
+    count = FIXED.unpack_from(content)[4]
+    entries = [ENTRY.unpack_from(content, FIXED.size + i * ENTRY.size) for i in range(count)]
+    name = rng.choice([entry[0].rstrip(b"\0").decode() for entry in entries if entry[3]])
+
+    def change(numbers: np.ndarray) -> None:
+        flat = numbers.reshape(-1)
+        limits = np.iinfo(flat.dtype) if flat.dtype.kind in "iu" else np.finfo(flat.dtype)
+        extreme = [limits.max, limits.min, 0, 1, *([np.nan, np.inf, -np.inf] if flat.dtype.kind == "f" else [])]
+        places = [rng.randrange(len(flat)) for _ in range(rng.choice([1, 1, 1, len(flat)]))]
+        flat[places] = rng.choice(extreme)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        change_block(file, name, change)
+
+
+# Changes that nobody seals
+
+
+def flip(file: Path, rng: random.Random) -> None:
+    content = bytearray(file.read_bytes())
+    for _ in range(rng.choice([1, 1, 4, 64])):
+        if content:
+            content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    file.write_bytes(content)
+
+
+def any_file(path: Path, rng: random.Random) -> Path:
+    return rng.choice(sorted(one for one in path.rglob("*") if one.is_file()))
+
+
+def flipped(path: Path, rng: random.Random) -> None:
+    flip(any_file(path, rng), rng)
+
+
+def truncated(path: Path, rng: random.Random) -> None:
+    file = any_file(path, rng)
+    os.truncate(file, rng.choice([0, 1, file.stat().st_size // 2, file.stat().st_size + 64]))
+
+
+def replaced(path: Path, rng: random.Random) -> None:
+    """Something else in a file's or folder's place."""
+    one = rng.choice([any_file(path, rng), path / "index", path / "bm25"])
+    if one.is_dir():
+        shutil.move(one, path.parent / f"moved-{one.name}")
+    else:
+        one.unlink()
+    victim = path.parent / "victim"
+    make: list[Callable[[], object]] = [
+        lambda: None,
+        lambda: os.mkfifo(one),
+        lambda: one.symlink_to(victim / "letter.txt"),
+        lambda: one.symlink_to(victim / "photos"),
+        lambda: one.symlink_to("/dev/zero"),
+        lambda: one.symlink_to(one.name),
+        one.mkdir,
+        one.touch,
+    ]
+    rng.choice(make)()
+
+
+def swapped(path: Path, rng: random.Random) -> None:
+    first, second = any_file(path, rng), any_file(path, rng)
+    shutil.copy(first, path.parent / "spare")
+    if first != second:
+        shutil.copy(second, first)
+        shutil.copy(path.parent / "spare", second)
+    (path.parent / "spare").unlink()
+
+
+SEALED: list[Change] = [description, manifest, projection, records, block]
+UNSEALED: list[Change] = [flipped, truncated, replaced, swapped]
+
+
+@contextmanager
+def time_limit() -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise AssertionError(f"it took more than {SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def documented(problem: Exception) -> bool:
+    """Damage by name, a file that is not there, another encoder, an id that is not in it any more."""
+    if isinstance(problem, (MaxsieveError, OSError)):
+        return True
+    sentence = str(problem)
+    if isinstance(problem, (ValueError, TypeError)):
+        return any(
+            words in sentence for words in ("Vectors of two encoders", "this collection has", "rank must be below")
+        )
+    return isinstance(problem, KeyError) and "no document has the id" in sentence
+
+
+def attempt(use: Callable[[], Any]) -> Any:
+    """What it gives, or the documented error that it raises."""
+    try:
+        return use()
+    except Exception as problem:
+        if not documented(problem):
+            raise
+        return problem
+
+
+@pytest.mark.parametrize("change", [*SEALED, *UNSEALED], ids=lambda change: change.__name__)
+def test_damaged_collections(tmp_path: Path, honest: Path, change: Change) -> None:
+    with opened(honest) as collection:
+        expected = answer(collection)
+    (tmp_path / "victim").mkdir()
+    for case in range(CASES):
+        path = tmp_path / "c"
+        shutil.copytree(honest, path)
+        change(path, random.Random(f"{change.__name__} {case}"))
+        moved = {one.name for one in tmp_path.iterdir()} - {"c", "victim"}
+        intact = sentinels(tmp_path / "victim")
+        with time_limit(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = attempt(lambda path=path: opened(path))
+            if isinstance(found, Collection):
+                _use(found, expected, sealed=change in SEALED)
+        intact()
+        assert {one.name for one in tmp_path.iterdir()} == {"c", "victim"} | moved, case
+        for one in ("c", "victim", *moved):
+            shutil.rmtree(tmp_path / one)
+        (tmp_path / "victim").mkdir()
+
+
+def _use(collection: Collection, expected: Any, *, sealed: bool) -> None:
+    with collection:
+        told = attempt(collection.verify)
+        found = attempt(lambda: answer(collection))
+        if not sealed and not isinstance(found, Exception) and told is None:
+            assert found == expected, "a wrong answer, and verify did not tell"
+        for use in (
+            collection.info,
+            lambda: collection.add(["A new fox"], ["new"]),
+            lambda: collection.delete(next(iter(FABLES))),
+            collection.compact,
+            collection.refresh,
+            lambda: answer(collection),
+        ):
+            attempt(use)
+
+
+def test_the_fuzzer_reaches_every_file(honest: Path) -> None:
+    names = {path.suffix or path.name for path in honest.rglob("*") if path.is_file()}
+    assert {".json", ".npy", ".segment", ".records", ".deleted", ".table", "lock"} <= names
