@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "search/ranges.hpp"
-#include "search/similarity_table.hpp"
+#include "search/similarity_strip.hpp"
 #include "search/stopwatch.hpp"
 
 namespace maxsieve {
@@ -29,27 +29,26 @@ std::vector<int64_t> count_larger(const Tier0& tier) {
 Tier0 tier0(const Engine& engine, const Query& query) {
     const Corpus& corpus = engine.corpus;
     Stopwatch watch;
-    const QueryCodes codes(engine.kernel, query.rows, query.tokens, corpus.d());
-    const SimilarityTable table(engine.kernel, corpus.codebook(), codes, engine.crew);
-    Tier0 tier{std::vector<int32_t>(query.candidates.size()), table.largest_sum(), watch.lap(), 0.0};
+    Tier0 tier{std::vector<int32_t>(query.candidates.size()), 255 * query.tokens, 0.0, 0.0};
     const std::vector<Range> tasks = ranges(corpus, query.candidates, engine.crew.size(), kMostDocuments);
     std::vector<std::vector<CentroidSpan>> scratch(static_cast<size_t>(engine.crew.size()));
-    engine.crew.run(static_cast<int64_t>(tasks.size()), [&](int64_t task, int worker) {
-        const auto [first, last] = tasks[static_cast<size_t>(task)];
-        auto& spans = scratch[static_cast<size_t>(worker)];
-        spans.clear();
-        size_t hint = 0;
-        for (int64_t i = first; i < last; ++i) {
-            const Document document = corpus.at(query.candidates[static_cast<size_t>(i)], hint);
-            spans.push_back({document.centroids(), document.length()});
-        }
-        for (const SimilarityTable::Strip& strip : table.strips()) {
-            engine.interrupt().check();
-            engine.kernel.lookup(strip.bytes.data(), strip.width, table.centroids(), spans.data(), last - first,
-                                 tier.proxies.data() + first);
-        }
-    });
-    tier.scan_seconds = watch.lap();
+    const QueryCodes codes(engine.kernel, query.rows, query.tokens, corpus.d());
+    SimilarityStrip strip(engine.kernel, corpus.codebook(), codes, engine.crew);
+    for (int64_t first = 0, tokens = 0; (tokens = strip.fill(first)) > 0; first += tokens) {
+        tier.table_seconds += watch.lap();
+        engine.crew.run(static_cast<int64_t>(tasks.size()), [&](int64_t task, int worker) {
+            const auto [begin, end] = tasks[static_cast<size_t>(task)];
+            auto& spans = scratch[static_cast<size_t>(worker)];
+            spans.clear();
+            size_t hint = 0;
+            for (int64_t i = begin; i < end; ++i) {
+                const Document document = corpus.at(query.candidates[static_cast<size_t>(i)], hint);
+                spans.push_back({document.centroids(), document.length()});
+            }
+            strip.add_to(spans.data(), end - begin, tier.proxies.data() + begin);
+        });
+        tier.scan_seconds += watch.lap();
+    }
     return tier;
 }
 
