@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from maxsieve.common.files import PathLike
 from maxsieve.common.optional import optional
-from maxsieve.exchange.columns import ID, VECTORS, Columns
+from maxsieve.exchange.columns import ID, VECTORS, Columns, ids_of, vectors_of
 from maxsieve.exchange.files import naming_content_errors
-from maxsieve.exchange.lists import ids_of, vectors_of
 from maxsieve.exchange.outgoing import Outgoing
 from maxsieve.exchange.vectors import TokenVectors
 from maxsieve.ids import Id

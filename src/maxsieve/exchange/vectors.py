@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.arrays import FloatArray, check_dim, check_mapped, plain, to_numpy
+from maxsieve.arrays import FloatArray, check_dim, check_mapped, to_lengths, to_numpy
 from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
 
@@ -79,16 +79,8 @@ def check_lengths(lengths: Any, tokens: int) -> NDArray[np.int64]:
     >>> check_lengths([2, 0, 1], 3)
     array([2, 0, 1])
     """
-    array = plain(lengths, "lengths")
-    if array.size == 0:
-        array = array.astype(np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise TypeError(f"lengths must be whole numbers, one a document, not {array.dtype} of shape {array.shape}")
-    if len(array) and array.min() < 0:
-        raise ValueError(f"lengths[{int(array.argmin())}] is negative")
-    if len(array) and array.max() > tokens:
-        raise ValueError(f"lengths[{int(array.argmax())}] is {array.max()}, but there are only {tokens} rows")
-    checked = array.astype(np.int64)  # a copy: they are few, and may lie in a mapped file that is truncated later
+    checked = to_lengths(lengths, tokens, f"there are only {tokens} rows")
+    # It is a copy: lengths are few, and may lie in a mapped file that is truncated later.
     ends = np.cumsum(checked)
     if (ends[1:] < ends[:-1]).any():
         raise ValueError("lengths add up to more than 64 bits can hold")
