@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.arrays import FloatArray
-from maxsieve.exchange.chunks import TokenVectorChunks
-from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
 from maxsieve.ids import Id
 from maxsieve.index import Index
 
