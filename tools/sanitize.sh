@@ -9,7 +9,8 @@ compiler="${CXX:-g++}"
 # build NAME SANITIZERS: an environment build/NAME-venv with a core that has them.
 build() {
   local venv="build/$1-venv"
-  local settings=("--config-settings=cmake.define.MAXSIEVE_SANITIZE=$2" "--config-settings=build-dir=build/$1")
+  local settings=("--config-settings=cmake.define.MAXSIEVE_SANITIZE=$2" "--config-settings=build-dir=build/$1"
+    --config-settings=install.strip=false)
   [[ -d "$venv" ]] || "${PYTHON:-python3}" -m venv "$venv"
   "$venv/bin/pip" install --quiet '.[test]' "${settings[@]}"
   "$venv/bin/pip" install --quiet --force-reinstall --no-deps . "${settings[@]}"

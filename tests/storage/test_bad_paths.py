@@ -140,10 +140,10 @@ def test_a_segment_of_another_index(path: Path, tmp_path: Path) -> None:
 
 def test_a_newer_manifest(path: Path) -> None:
     manifest = json.loads((path / "manifest.json").read_text())
-    manifest["version"] = 2
+    manifest["version"] = 3
     manifest["colour"] = "red"  # whatever else it says, the version decides
     (path / "manifest.json").write_text(json.dumps(manifest))
-    wanted = (path / "manifest.json", "has format version 2; this maxsieve reads up to 1")
+    wanted = (path / "manifest.json", "has format version 3; this maxsieve reads up to 2")
     says(MaxsieveError, opening(path), *wanted)
     with pytest.raises(MaxsieveError) as caught:
         ms.Index.open(path)

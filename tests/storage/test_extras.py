@@ -1,10 +1,9 @@
-"""Files that belong to an index as a whole: named by the manifest, verified, carried along, never written unasked."""
+"""Files that belong to an index as a whole, its codebook and calibration: carried along, verified, never a link."""
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,49 +11,53 @@ import pytest
 
 import maxsieve as ms
 from maxsieve.errors import DamagedIndexError
-from maxsieve.storage import manifest
-from maxsieve.storage.blocks import writing_blocks
+from maxsieve.storage.manifest import read_manifest
 
-NAME = "00000007.table"
+KINDS = ("codebook", "calibration")
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An index with one file more than today's have."""
-    monkeypatch.setattr(manifest, "EXTRA_KINDS", ("table",))
-    path = tmp_path / "index"
-    ms.Index.build([np.ones((2, 3)), np.zeros((1, 3))], ["a", "b"], path=path).close()
-    assert "extras" not in json.loads((path / "manifest.json").read_text())
-    with writing_blocks(path / NAME) as writer:
-        writer.write("numbers", "<f4", 2, [np.ones((5, 2))])
-    old = manifest.read_manifest(path)
-    manifest.write_manifest(path, replace(old, next_file=8, extras={"table": NAME}))
+def path(tmp_path: Path) -> Path:
+    """A calibrated index. Before it was, its manifest said nothing of further files."""
+    path, rng = tmp_path / "index", np.random.default_rng(0)
+    index = ms.Index.build(rng.standard_normal((60, 3)), [f"d{i}" for i in range(20)], lengths=[3] * 20, path=path)
+    assert not {"extras", "added", "deleted"} & json.loads((path / "manifest.json").read_text()).keys()
+    index.calibrate(rng.standard_normal((9, 2, 3)), k=4)
+    index.close()
     return path
 
 
-def test_it_is_carried_along(path: Path) -> None:
-    (path / "00000005.table").write_bytes(b"left by a crash")
+def test_they_are_carried_along(path: Path) -> None:
+    extras = read_manifest(path).extras
+    assert sorted(extras) == sorted(KINDS)
+    (path / "00000001.codebook").write_bytes(b"left by a crash")
     with ms.Index.open(path) as index:
-        index.add([np.ones((1, 3))], ["c"])
-        index.delete("a")
+        index.add([np.ones((1, 3))], ["new"])
+        index.delete("d0")
         index.compact()
         index.verify()
-    assert manifest.read_manifest(path).extras == {"table": NAME}
-    assert {name for name in os.listdir(path) if name.endswith(".table")} == {NAME}
+    manifest = read_manifest(path)
+    assert manifest.extras == extras
+    assert (manifest.added, manifest.deleted) == (1, 1)
+    assert {name for name in os.listdir(path) if name.endswith(KINDS)} == {extra.name for extra in extras.values()}
+    segments = {entry.centroids for entry in manifest.segments}
+    assert {name for name in os.listdir(path) if name.endswith(".centroids")} == segments
 
 
-def test_it_is_verified(path: Path) -> None:
-    content = bytearray((path / NAME).read_bytes())
-    content[-1] ^= 1
-    (path / NAME).write_bytes(content)
-    with ms.Index.open(path) as index, pytest.raises(DamagedIndexError, match=NAME):
-        index.verify()
-
-
-def test_it_must_be_there_and_no_link(path: Path) -> None:
-    (path / NAME).rename(path.parent / "elsewhere")
-    with pytest.raises(DamagedIndexError, match=f"{NAME} is missing"):
+@pytest.mark.parametrize("kind", KINDS)
+def test_they_must_be_there_and_no_links(path: Path, kind: str) -> None:
+    name = read_manifest(path).extras[kind].name
+    (path / name).rename(path.parent / "elsewhere")
+    with pytest.raises(DamagedIndexError, match=f"{name} is missing"):
         ms.Index.open(path)
-    (path / NAME).symlink_to(path.parent / "elsewhere")
-    with pytest.raises(DamagedIndexError, match=f"{NAME} is a link"):
+    (path / name).symlink_to(path.parent / "elsewhere")
+    with pytest.raises(DamagedIndexError, match=f"{name} is a link"):
         ms.Index.open(path)
+
+
+def test_making_them_again_leaves_no_old_ones(path: Path) -> None:
+    with ms.Index.open(path) as index:
+        index.train_codebook()
+        index.recalibrate()
+    named = read_manifest(path).files
+    assert {name for name in os.listdir(path) if name.endswith((*KINDS, "centroids", "segment"))} <= named

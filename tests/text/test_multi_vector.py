@@ -100,6 +100,24 @@ def test_long_documents_are_cut_and_that_is_said(native: Path) -> None:
     assert [warning.filename for warning in said] == [__file__]
 
 
+def test_most_of_a_long_document_is_not_tokenised(native: Path) -> None:
+    encoder = SentenceTransformersEncoder(native)
+    given: list[int] = []
+    encode = encoder._model.encode_document
+
+    def counting(texts: list[str], **options: Any) -> Any:
+        given.extend(map(len, texts))
+        return encode(texts, **options)
+
+    encoder._model.encode_document = counting
+    with pytest.warns(TruncationWarning, match=r"cut at 10 tokens; the longest has at least \d+"):
+        [cut] = encoder.documents(["cat the " * 50_000])
+    assert given[0] < 2000
+    with pytest.warns(TruncationWarning):
+        [expected] = encoder.documents(["cat the " * 50])
+    np.testing.assert_array_equal(cut, expected)
+
+
 def test_names_and_fingerprints(native: Path, tmp_path: Path) -> None:
     encoder = load_encoder(f"st:{native}")
     assert isinstance(encoder, Encoder)

@@ -7,8 +7,6 @@
 namespace maxsieve {
 namespace {
 
-typedef uint8_t U8x8 __attribute__((vector_size(8)));
-
 // Of each row of `real` numbers the largest, and the first place where it stands. A lane keeps the first of its own
 // equals; among lanes the lowest place wins.
 inline void generic_first_largest(const int32_t* rows, int64_t apart, int64_t real, int64_t count, int32_t* largest,
@@ -33,23 +31,25 @@ inline void generic_first_largest(const int32_t* rows, int64_t apart, int64_t re
     }
 }
 
-// Eight columns: (dot * length) * factor + 0.5, each operation rounded to float32, cut to [0, 255], then truncated.
-inline U8x8 steps_of(const int32_t* dots, float length, const float* factor) {
-    const F32x8 numbers = __builtin_convertvector(load_lanes<I32x8>(dots, kLanes), F32x8);
-    F32x8 steps = (numbers * length) * load_lanes<F32x8>(factor, kLanes) + 0.5F;
-    steps = steps > 0.0F ? steps : F32x8{};
-    steps = steps < 255.0F ? steps : F32x8{} + 255.0F;
-    return __builtin_convertvector(__builtin_convertvector(steps, I32x8), U8x8);
-}
-
-// Rows of the table from rows of dot products, `apart` numbers each. Columns without a query token have the factor 0
-// and become 0.
+// Rows of the table from rows of dot products, `apart` numbers each: (dot * length) * factor + 0.5, each operation
+// rounded to float32, cut to [0, 255], then truncated. Columns without a query token have the factor 0 and become 0.
+// Narrowing to bytes is a plain loop over 32 numbers: compilers make packs of that, and shuffles of anything smaller.
 inline void generic_to_bytes(const int32_t* dots, int64_t apart, const float* length, const float* factor,
-                             int64_t width, int64_t rows, uint8_t* table) {
-    for (int64_t c = 0; c < rows; ++c, dots += apart, table += width) {
-        for (int64_t t = 0; t < width; t += kLanes) {
-            const U8x8 bytes = steps_of(dots + t, length[c], factor + t);
-            std::memcpy(table + t, &bytes, sizeof bytes);
+                             int64_t width, int64_t rows, uint8_t* __restrict table) {
+    constexpr int64_t kTogether = 32;
+    for (int64_t c = 0; c < rows; ++c, dots += apart) {
+        for (int64_t first = 0; first < width; first += kTogether, table += kTogether) {
+            uint32_t whole[kTogether];
+            for (int64_t t = 0; t < kTogether; t += kLanes) {
+                const F32x8 numbers =
+                    __builtin_convertvector(load_lanes<I32x8>(dots + first + t, kLanes), F32x8) * length[c];
+                F32x8 steps = numbers * load_lanes<F32x8>(factor + first + t, kLanes) + 0.5F;
+                steps = steps > 0.0F ? steps : F32x8{};
+                steps = steps < 255.0F ? steps : F32x8{} + 255.0F;
+                const I32x8 truncated = __builtin_convertvector(steps, I32x8);
+                std::memcpy(whole + t, &truncated, sizeof truncated);
+            }
+            for (int64_t t = 0; t < kTogether; ++t) table[t] = static_cast<uint8_t>(whole[t]);
         }
     }
 }

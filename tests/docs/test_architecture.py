@@ -1,0 +1,29 @@
+"""ARCHITECTURE.md names every room, and only rooms that are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "ARCHITECTURE.md").read_text()
+
+
+def test_every_folder_and_module_of_the_index_is_named() -> None:
+    source = ROOT / "src" / "maxsieve"
+    rooms = [path.name for path in source.iterdir() if path.is_dir() and path.name != "__pycache__"]
+    rooms += [path.stem for path in source.glob("*.py") if path.stem not in ("__init__", "structured")]
+    rooms += [path.stem for path in (source / "storage").glob("*.py") if path.stem != "__init__"]
+    rooms += [path.stem for path in (source / "text").glob("*.py") if path.stem not in ("__init__", "workers")]
+    rooms += [path.name for path in (ROOT / "native").iterdir()]
+    missing = [room for room in rooms if not re.search(rf"\b{re.escape(room)}\b", TEXT)]
+    assert not missing
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    names = set(re.findall(r"`([\w/]+\.(?:py|cpp|hpp|md|txt))`", TEXT))
+    there = [path.as_posix() for path in ROOT.rglob("*") if "." not in path.relative_to(ROOT).parts[0]]
+    there += [path.as_posix() for path in ROOT.iterdir()]
+    assert names
+    missing = [name for name in names if not any(path.endswith("/" + name) for path in there)]
+    assert not missing
