@@ -60,11 +60,9 @@ def to_numpy(x: Any, what: str) -> FloatArray:
     >>> to_numpy([[1, 2]], "query").dtype
     dtype('float64')
     """
-    if type(x) is np.ndarray:
-        array = x
-    elif isinstance(x, np.ma.MaskedArray):
+    if isinstance(x, np.ma.MaskedArray):
         raise TypeError(f"{what} is a masked array: pass what its mask leaves, or the array and mask=")
-    elif isinstance(x, np.ndarray):
+    if isinstance(x, np.ndarray):
         array = x
     elif hasattr(x, "detach") and hasattr(x, "cpu"):
         tensor = x.detach().cpu()
@@ -189,15 +187,19 @@ def read_documents(docs: Any, lengths: Any, mask: Any, dim: int | None, name: Ca
         check_dim(array.shape[2], "docs", dim)
         if mask is not None:
             return Documents(_masked(array, _to_mask(mask, array.shape[:2])), len(array), array.shape[2])
-        full = np.full(len(array), array.shape[1], np.int64)
-        checked = full if lengths is None else _to_lengths(lengths, len(array), array.shape[1])
+        longest = array.shape[1]
+        checked = np.full(len(array), longest, np.int64)
+        if lengths is not None:
+            checked = to_lengths(lengths, longest, f"docs has {longest} tokens to take from")
+        if len(checked) != len(array):
+            raise ValueError(f"lengths has {len(checked)} entries for {len(array)} documents")
         return Documents(_padded(array, checked), len(array), array.shape[2])
     if array.ndim != 2:
         raise ValueError(f"docs must be [N, L, d] or flat [tokens, d], not shape {array.shape}")
     if mask is not None or lengths is None:
         raise ValueError("a flat [tokens, d] array needs lengths=; put a single document into a list")
     check_dim(array.shape[1], "docs", dim)
-    checked = _to_lengths(lengths, None, len(array))
+    checked = to_lengths(lengths, len(array), f"docs has {len(array)} tokens to take from")
     if checked.sum() != len(array):
         raise ValueError(f"lengths add up to {checked.sum()}, but docs has {len(array)} rows")
     return Documents(_flat(array, checked), len(checked), array.shape[1])
@@ -276,18 +278,21 @@ def _flat(array: FloatArray, lengths: NDArray[np.int64]) -> Iterator[Batch]:
         yield Batch([array[ends[first] : ends[first + len(some)]]], some)
 
 
-def _to_lengths(lengths: Any, count: int | None, longest: int) -> NDArray[np.int64]:
+def to_lengths(lengths: Any, longest: int, there: str) -> NDArray[np.int64]:
+    """A copy of the lengths of documents, checked; ``there`` says in errors how many tokens there are to take.
+
+    >>> to_lengths([2, 0, 1], 3, "there are only 3 rows")
+    array([2, 0, 1])
+    """
     array = plain(lengths, "lengths")
     if array.size == 0:
         array = array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise TypeError(f"lengths must be whole numbers, one a document, not {array.dtype} of shape {array.shape}")
-    if count is not None and len(array) != count:
-        raise ValueError(f"lengths has {len(array)} entries for {count} documents")
     if len(array) and array.min() < 0:
         raise ValueError(f"lengths[{int(array.argmin())}] is negative")
     if len(array) and array.max() > longest:
-        raise ValueError(f"lengths[{int(array.argmax())}] is {array.max()}, but docs has {longest} tokens to take from")
+        raise ValueError(f"lengths[{int(array.argmax())}] is {array.max()}, but {there}")
     return array.astype(np.int64)
 
 

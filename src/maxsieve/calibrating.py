@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve.hits import Promise
-from maxsieve.policies import Calibrated
+from maxsieve.ids import Id
+from maxsieve.policies import Calibrated, Policy, to_native
 from maxsieve.storage.calibration import NO_CHANGES, Calibration, Origin, queries_needed
 from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.snapshot import Snapshot
@@ -57,17 +59,37 @@ def with_calibration(
     return replace(state, calibration=made, changes=NO_CHANGES)
 
 
-def plan(
-    policy: Calibrated, state: Snapshot, k: int, *, restricted: bool, excluded: int
-) -> tuple[_core.Policy, Promise]:
-    """The engine's policy and what it can promise, for a top k of all documents or, if ``restricted``, of candidates.
+def recalibrated(state: Snapshot, threads: int, advance: Callable[[int], None]) -> Snapshot:
+    """The state, calibrated again with the queries it kept."""
+    old = _calibration_of(state)
+    return with_calibration(state, old.queries, old.wanted, old.origin, threads, advance)
 
-    With ``excluded`` documents that must not be hits, the top k of the others lies in the top k + excluded of all:
-    docs/theory.md, section 10, has the stricter target that this needs.
-    """
-    calibration = state.calibration
-    if calibration is None:
+
+def retrained(state: Snapshot, threads: int, advance: Callable[[int], None]) -> Snapshot:
+    """The state with a new codebook; if it was calibrated, it is again, with the queries it kept."""
+    coded, old = with_codebook(state, threads), state.calibration
+    return coded if old is None else recalibrated(replace(coded, calibration=old), threads, advance)
+
+
+def _calibration_of(state: Snapshot) -> Calibration:
+    if state.calibration is None:
         raise ValueError("this index is not calibrated: call index.calibrate(queries) first")
+    return state.calibration
+
+
+def plan(
+    policy: Policy, state: Snapshot, k: int, candidates: Sequence[Any], exclude: Sequence[list[Id] | None]
+) -> tuple[_core.Policy, Promise | None]:
+    """The engine's policy for queries with such candidates and such exclusions, and what it can promise for all.
+
+    With documents that must not be hits, the top k of the others lies in the top k + excluded of all: docs/theory.md,
+    section 10, has the stricter target that this needs. The most that any query excludes counts.
+    """
+    if type(policy) is not Calibrated:
+        return to_native(policy), None
+    restricted = any(one is not None for one in candidates)
+    excluded = max((len(set(one)) for one in exclude if one is not None), default=0)
+    calibration = _calibration_of(state)
     there = len(state.searchable)
     if there <= k:
         return _core.Calibrated(max(1, there)), Promise("none", calibration.origin, state.changes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -116,7 +116,7 @@ class Hits:
         guarantee: Guarantee = answer.guarantee
         if promise is not None and guarantee != "exact":
             guarantee = promise.guarantee
-        report = Report(
+        return Report(
             guarantee,
             answer.coverage,
             answer.survivors,
@@ -125,10 +125,8 @@ class Hits:
             answer.isa,
             answer.seconds,
             answer.stages,
+            *(() if promise is None else (promise.calibrated_on, *promise.changes)),
         )
-        if promise is None:
-            return report
-        return replace(report, calibrated_on=promise.calibrated_on, **promise.changes._asdict())
 
     @cached_property
     def metadata(self) -> list[Any]:

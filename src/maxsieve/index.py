@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, get_args
 
 import numpy as np
@@ -13,15 +12,15 @@ from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve.arrays import MAX_DIM, Documents, read_documents, to_query, with_dim
-from maxsieve.calibrating import plan, with_calibration, with_codebook
+from maxsieve.calibrating import plan, recalibrated, retrained, with_calibration, with_codebook
 from maxsieve.candidates import Candidates, per_query, read_candidates, read_exclude, select
-from maxsieve.common.checks import as_count
+from maxsieve.common.checks import as_count, check_choice
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.errors import ClosedIndexError
-from maxsieve.hits import Hits, Promise, to_hits
+from maxsieve.hits import Hits, to_hits
 from maxsieve.ids import Id, positions_of, to_id, to_ids
-from maxsieve.policies import CERTIFIED, MANY, Calibrated, Policy, to_native
+from maxsieve.policies import CERTIFIED, MANY, Policy
 from maxsieve.storage.building import SegmentBuilder
 from maxsieve.storage.calibration import ORIGINS, Origin
 from maxsieve.storage.directory import Directory
@@ -115,8 +114,8 @@ class Index:
         128
         """
         dim = as_count(dim, "dim", at_least=1, at_most=MAX_DIM)
-        _check_choice(store, "store", get_args(Store))
-        _check_choice(similarity, "similarity", get_args(Similarity))
+        check_choice(store, "store", get_args(Store))
+        check_choice(similarity, "similarity", get_args(Similarity))
         if path is None:
             return cls(MemoryStorage(dim, store), store, similarity)
         return cls(DiskStorage(Directory.create(Path(path), dim, store, similarity)), store, similarity)
@@ -208,7 +207,7 @@ class Index:
         self._storage.compact(progress)
         codebook = self.snapshot.codebook
         if codebook is not None and codebook.outgrown_by(self.tokens):
-            self._retrain(progress)
+            self.train_codebook(progress=progress)
 
     def train_codebook(self, *, progress: bool = False) -> None:
         """Makes the codebook of `Calibrated`, or makes it again from the documents that are there now.
@@ -220,7 +219,7 @@ class Index:
         >>> index.snapshot.codebook.centroids
         256
         """
-        self._retrain(progress)
+        self._replace_tiers(retrained, None, progress)
 
     def calibrate(
         self, queries: Iterable[Any], k: int = 100, *, calibrated_on: Origin = "queries", progress: bool = False
@@ -231,6 +230,7 @@ class Index:
         at least 19. A codebook is made if there is none. Each query is searched for exactly, which takes as long as
         that many searches with `Certified`.
 
+        >>> from maxsieve import Calibrated
         >>> rng = np.random.default_rng(0)
         >>> index = Index.build(rng.standard_normal((2000, 8)), lengths=[4] * 500)
         >>> index.calibrate(rng.standard_normal((20, 3, 8)), k=10)
@@ -238,45 +238,27 @@ class Index:
         'queries'
         """
         k = as_count(k, "k", at_least=1)
-        if calibrated_on not in ORIGINS:
-            raise ValueError(f"calibrated_on must be {' or '.join(map(repr, ORIGINS))}, not {calibrated_on!r}")
-        dim, cosine = self.dim, self._similarity == "cosine"
-        rows = [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(queries)]
+        check_choice(calibrated_on, "calibrated_on", ORIGINS)
+        rows = self._to_rows(queries)
         if not rows:
             raise ValueError("calibrate needs queries, and there are none")
-        threads = thread_count(None)
 
-        def change(state: Snapshot) -> Snapshot:
+        def change(state: Snapshot, threads: int, advance: Callable[[int], None]) -> Snapshot:
             coded = with_codebook(state, threads) if state.codebook is None else state
             return with_calibration(coded, rows, k, calibrated_on, threads, advance)
 
-        with progress_bar("calibrating", len(rows), shown=progress) as advance:
-            self._storage.replace_tiers(change)
+        self._replace_tiers(change, len(rows), progress)
 
     def recalibrate(self, *, progress: bool = False) -> None:
         """`calibrate` again with the queries it kept, after documents have changed."""
+        self._replace_tiers(recalibrated, None, progress)
+
+    def _replace_tiers(
+        self, change: Callable[[Snapshot, int, Callable[[int], None]], Snapshot], queries: int | None, progress: bool
+    ) -> None:
         threads = thread_count(None)
-
-        def change(state: Snapshot) -> Snapshot:
-            old = state.calibration
-            if old is None:
-                raise ValueError("this index is not calibrated: call index.calibrate(queries) first")
-            return with_calibration(state, old.queries, old.wanted, old.origin, threads, advance)
-
-        with progress_bar("calibrating", None, shown=progress) as advance:
-            self._storage.replace_tiers(change)
-
-    def _retrain(self, progress: bool) -> None:
-        threads = thread_count(None)
-
-        def change(state: Snapshot) -> Snapshot:
-            coded, old = with_codebook(state, threads), state.calibration
-            if old is None:
-                return coded
-            return with_calibration(coded, old.queries, old.wanted, old.origin, threads, advance)
-
-        with progress_bar("calibrating", None, shown=progress) as advance:
-            self._storage.replace_tiers(change)
+        with progress_bar("calibrating", queries, shown=progress) as advance:
+            self._storage.replace_tiers(lambda state: change(state, threads, advance))
 
     def refresh(self) -> None:
         """Goes to the newest version on disk, as other processes have written it. In memory there is nothing to do."""
@@ -298,9 +280,7 @@ class Index:
         self.snapshot  # noqa: B018 - raises when closed
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __len__(self) -> int:
@@ -407,17 +387,16 @@ class Index:
         >>> hits.ids, hits.report.guarantee
         (['both', 'east'], 'exact')
         """
-        k, threads = _checked(k, threads)
-        policy = CERTIFIED if policy is None else policy
+        k, threads = min(as_count(k, "k", at_least=1), MANY), thread_count(threads)
         state = self.snapshot
         rows = to_query(query, "query", state.dim, cosine=self._similarity == "cosine")
-        if candidates is None and exclude is None:
+        if candidates is None and exclude is None:  # as most have it: no time for more questions
             positions = state.searchable
         else:
             wanted, unwanted = read_candidates([candidates]), read_exclude([exclude])
             state, (positions,) = self._choose(wanted, unwanted)
             exclude = unwanted[0]
-        native, promise = _planned(policy, state, k, [candidates], [exclude])
+        native, promise = plan(CERTIFIED if policy is None else policy, state, k, [candidates], [exclude])
         (answer,) = _core.search(state.corpus, [rows], [positions], k, native, threads, False)
         return to_hits(answer, state, rows, promise)
 
@@ -442,14 +421,17 @@ class Index:
         all_queries = list(queries)
         wanted = per_query(candidates, len(all_queries), "candidates")
         unwanted = per_query(exclude, len(all_queries), "exclude")
-        k, threads = _checked(k, threads)
-        dim, cosine = self.dim, self._similarity == "cosine"
-        rows = [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(all_queries)]
+        k, threads = min(as_count(k, "k", at_least=1), MANY), thread_count(threads)
+        rows = self._to_rows(all_queries)
         chosen, excluded = read_candidates(wanted), read_exclude(unwanted)
         state, positions = self._choose(chosen, excluded)
-        native, promise = _planned(CERTIFIED if policy is None else policy, state, k, chosen, excluded)
+        native, promise = plan(CERTIFIED if policy is None else policy, state, k, chosen, excluded)
         answers = _core.search(state.corpus, rows, positions, k, native, threads, False)
         return [to_hits(answer, state, row, promise) for answer, row in zip(answers, rows, strict=True)]
+
+    def _to_rows(self, queries: Iterable[Any]) -> list[NDArray[np.float32]]:
+        dim, cosine = self.dim, self._similarity == "cosine"
+        return [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(queries)]
 
     def _choose(
         self, candidates: list[Candidates], exclude: list[list[Id] | None]
@@ -469,27 +451,6 @@ class Index:
         with self._storage.guard:
             state = self._storage.snapshot
             return state, int(positions_of(to_ids([one], what), self._storage.positions(), what)[0])
-
-
-def _checked(k: int, threads: int | None) -> tuple[int, int]:
-    """The settings of a search as the core takes them."""
-    return min(as_count(k, "k", at_least=1), MANY), thread_count(threads)
-
-
-def _planned(
-    policy: Policy, state: Snapshot, k: int, candidates: Sequence[Any], exclude: Sequence[list[Id] | None]
-) -> tuple[_core.Policy, Promise | None]:
-    """The engine's policy for some queries and what it promises: one for all, for the most that is excluded."""
-    if type(policy) is not Calibrated:
-        return to_native(policy), None
-    restricted = any(one is not None for one in candidates)
-    excluded = max((len(set(one)) for one in exclude if one is not None), default=0)
-    return plan(policy, state, k, restricted=restricted, excluded=excluded)
-
-
-def _check_choice(value: object, name: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, not {value!r}")
 
 
 def _namer(ids: list[Id] | None) -> Callable[[int], str]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from maxsieve import _core
 from maxsieve.arrays import describe_invalid, to_float32, to_matrix
 from maxsieve.common.checks import as_count
+from maxsieve.common.optional import optional
 
 F32 = NDArray[np.float32]
 
@@ -51,8 +52,6 @@ class Merges(NamedTuple):
 
 def merges(rows: F32) -> Merges:
     """The whole hierarchy of a document's tokens, from which `cut` takes any number of clusters."""
-    from maxsieve.common.optional import optional
-
     ward, pdist = optional("scipy.cluster.hierarchy", "pool").ward, optional("scipy.spatial.distance", "pool").pdist
     if len(rows) < 2:
         return Merges(np.zeros(0, np.int64), np.zeros(0, np.int64))

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from maxsieve.cli.demo.command import QUESTIONS, compare
+from maxsieve.cli.demo import QUESTIONS, compare, library, library_path
 from maxsieve.cli.demo.docstrings import collect
-from maxsieve.cli.demo.library import library, library_path
 
 
 def test_the_corpus_is_what_a_programmer_looks_for() -> None:

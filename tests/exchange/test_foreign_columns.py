@@ -12,7 +12,7 @@ import pytest
 import maxsieve as ms
 from maxsieve import exchange
 from maxsieve.exchange import TokenVectors
-from maxsieve.exchange.lists import vectors_of
+from maxsieve.exchange.columns import vectors_of
 
 from .support import made, same
 

@@ -11,6 +11,10 @@ import pytest
 from maxsieve.common.files import open_regular, read_small, replacing, replacing_as
 
 
+def make_link(path: Path) -> None:
+    path.symlink_to("secret")
+
+
 def make_pipe(path: Path) -> None:
     os.mkfifo(path)
 
@@ -48,7 +52,8 @@ def test_links_are_followed_only_when_asked(tmp_path):
         read_small(tmp_path / "link", at_most=7)
 
 
-def test_a_link_that_takes_the_files_place_is_not_followed(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("make", "kind"), [(make_link, "a link"), (make_pipe, "a pipe")])
+def test_what_takes_the_files_place_is_neither_followed_nor_waited_for(tmp_path, monkeypatch, make, kind):
     """Between looking and opening, the name may come to mean something else."""
     (tmp_path / "it").write_bytes(b"content")
     (tmp_path / "secret").write_bytes(b"secret")
@@ -58,27 +63,11 @@ def test_a_link_that_takes_the_files_place_is_not_followed(tmp_path, monkeypatch
         status = honest(*arguments, **options)
         monkeypatch.setattr(os, "stat", honest)
         (tmp_path / "it").unlink()
-        (tmp_path / "it").symlink_to("secret")
+        make(tmp_path / "it")
         return status
 
     monkeypatch.setattr(os, "stat", stat_then_swap)
-    with pytest.raises(ValueError, match="it is a link"):
-        open_regular(tmp_path / "it")
-
-
-def test_a_pipe_that_takes_the_files_place_is_not_waited_for(tmp_path, monkeypatch):
-    (tmp_path / "it").write_bytes(b"content")
-    honest = os.stat
-
-    def stat_then_swap(*arguments, **options):
-        status = honest(*arguments, **options)
-        monkeypatch.setattr(os, "stat", honest)
-        (tmp_path / "it").unlink()
-        os.mkfifo(tmp_path / "it")
-        return status
-
-    monkeypatch.setattr(os, "stat", stat_then_swap)
-    with pytest.raises(ValueError, match="it is a pipe"):
+    with pytest.raises(ValueError, match=f"it is {kind}"):
         open_regular(tmp_path / "it")
 
 

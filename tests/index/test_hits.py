@@ -68,11 +68,15 @@ def test_the_report_has_the_promised_fields(policy: Any, index: ms.Index, isa: s
     assert set(get_type_hints(ms.Report)) == {
         "guarantee",
         "coverage",
+        "survivors",
         "rescored",
         "rounds",
         "isa",
         "seconds",
         "stages",
+        "calibrated_on",
+        "added",
+        "deleted",
     }
 
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich import box
 from rich.table import Table
 
+from maxsieve import Hits, Index, isa
 from maxsieve.cli import options
 from maxsieve.cli.console import Output, emit, say, shows_progress
 from maxsieve.cli.opening import open_collection
 from maxsieve.common.progress import progress_bar
 from maxsieve.policies import Bandit, Certified, Exhaustive, Policy
-
-if TYPE_CHECKING:
-    from maxsieve import Hits, Index
+from maxsieve.structured import Structured
 
 POLICIES: dict[str, Policy] = {"certified": Certified(), "bandit": Bandit(), "exhaustive": Exhaustive()}
 QUERY_CHARACTERS = 150
@@ -72,9 +71,6 @@ def bench(
             rows = measure(found.index, asked, policies, k, rounds, threads, progress=shown)
             _show(found.index, asked, rows, as_json=as_json)
         return
-    from maxsieve import Index
-    from maxsieve.structured import Structured
-
     corpus = Structured(documents, dim, length)
     index = Index.build(corpus.documents(), range(documents), progress=shown)
     asked = corpus.queries(queries, tokens)
@@ -136,8 +132,6 @@ def _own_queries(collection: Any, count: int) -> list[Any]:
 
 
 def _show(index: Index, queries: Sequence[Any], rows: list[Timing], *, as_json: bool) -> None:
-    from maxsieve import isa
-
     mean_tokens = statistics.mean(map(len, queries))
     if as_json:
         shape = {"documents": len(index), "tokens": index.tokens, "dim": index.dim, "isa": isa()}

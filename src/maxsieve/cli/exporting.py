@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -55,7 +54,11 @@ def export(
             _write_texts(found, emit, progress=False)
         else:
             with replacing(target) as file:
-                _write_texts(found, partial(_write_line, file), progress=shows_progress(progress))
+                _write_texts(
+                    found,
+                    lambda line: file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n"),
+                    progress=shows_progress(progress),
+                )
         if as_json:
             emit({"collection": str(collection), "target": target, "documents": len(found)})
         elif target != STDIN:
@@ -67,10 +70,6 @@ def _write_texts(collection: Collection, write: Callable[[dict[str, Any]], objec
         for one in collection.ids:
             write(_line(one, collection.text(one), collection.metadata(one)))
             advance(1)
-
-
-def _write_line(file: BinaryIO, line: dict[str, Any]) -> None:
-    file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
 
 
 def _line(one: Any, text: str, metadata: Any) -> dict[str, Any]:

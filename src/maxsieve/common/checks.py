@@ -1,4 +1,4 @@
-"""Small arguments: one way to check a whole number."""
+"""Small arguments: one way to check a whole number, and one to check a choice."""
 
 from __future__ import annotations
 
@@ -24,3 +24,14 @@ def as_count(value: object, name: str, *, at_least: int, at_most: int | None = N
     if at_most is not None and number > at_most:
         raise ValueError(f"{name} must be at most {at_most}, not {number}")
     return number
+
+
+def check_choice(value: object, name: str, choices: tuple[str, ...]) -> None:
+    """Refuses what is none of the choices.
+
+    >>> check_choice("int4", "store", ("float32", "int8"))
+    Traceback (most recent call last):
+    ValueError: store must be 'float32' or 'int8', not 'int4'
+    """
+    if value not in choices:
+        raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, not {value!r}")

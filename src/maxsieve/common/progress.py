@@ -21,34 +21,25 @@ def progress_bar(description: str, total: int | None, *, shown: bool) -> Iterato
         yield lambda _: None
         return
     try:
+        from rich import progress
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            ProgressColumn,
-            Task,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
         from rich.text import Text
     except ImportError as missing:
         raise ImportError("progress=True needs rich: pip install 'maxsieve[progress]'") from missing
 
-    class RateColumn(ProgressColumn):
-        def render(self, task: Task) -> Text:
+    class RateColumn(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> Text:
             rate = task.finished_speed or task.speed or (task.completed / task.elapsed if task.elapsed else 0.0)
             return Text(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
 
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
         RateColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with progress.Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(printable(description), total=total)
         yield lambda documents: bar.advance(task, documents)

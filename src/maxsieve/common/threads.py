@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,30 +27,19 @@ def thread_count(threads: int | None) -> int:
 def _cgroup_quota() -> int:
     """CPUs granted by cgroup v2 (the tightest of the process's group and those above it) or v1, rounded up."""
     root = Path("/sys/fs/cgroup")
-    tightest = math.inf
-    try:
+    quotas = [_quota(root / "cpu/cpu.cfs_quota_us", root / "cpu/cpu.cfs_period_us")]
+    with suppress(OSError, StopIteration):
         groups = Path("/proc/self/cgroup").read_text().splitlines()
         group = next(line.split(":", 2)[2].strip() for line in groups if line.startswith("0::"))
         folder = root / group.lstrip("/")
-        for place in (folder, *folder.parents):
-            tightest = min(tightest, _quota(place / "cpu.max"))
-            if place == root:
-                break
-    except (OSError, StopIteration):
-        pass
-    try:
-        quota = int((root / "cpu/cpu.cfs_quota_us").read_text())
-        period = int((root / "cpu/cpu.cfs_period_us").read_text())
-        if quota > 0:
-            tightest = min(tightest, quota / period)
-    except (OSError, ValueError):
-        pass
-    return math.ceil(tightest) if tightest < math.inf else 1024
+        quotas += [_quota(place / "cpu.max") for place in (folder, *folder.parents) if place.is_relative_to(root)]
+    return math.ceil(min(1024, *quotas))
 
 
-def _quota(cpu_max: Path) -> float:
+def _quota(*files: Path) -> float:
+    """Time granted by time passed, as one file of cgroup v2 has it or two of v1; infinite where there is no limit."""
     try:
-        quota, period = cpu_max.read_text().split()
-        return math.inf if quota == "max" else int(quota) / int(period)
-    except (OSError, ValueError):
+        granted, passed = " ".join(file.read_text() for file in files).split()
+        return int(granted) / int(passed) if int(granted) > 0 else math.inf
+    except (OSError, ValueError):  # the word "max" among them
         return math.inf

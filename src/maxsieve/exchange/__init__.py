@@ -15,7 +15,6 @@ either of them, or an index. The format is chosen by the suffix; each has its ow
 """
 
 from maxsieve.exchange.arrow import read_arrow, stream_arrow, write_arrow
-from maxsieve.exchange.chunks import TokenVectorChunks
 from maxsieve.exchange.folder import read_folder, stream_folder, write_folder
 from maxsieve.exchange.formats import read, stream, write
 from maxsieve.exchange.npy import read_npy, write_npy
@@ -23,7 +22,7 @@ from maxsieve.exchange.npz import read_npz, write_npz
 from maxsieve.exchange.parquet import iter_parquet, read_parquet, stream_parquet, write_parquet
 from maxsieve.exchange.pt import read_pt
 from maxsieve.exchange.safetensors import read_safetensors, write_safetensors
-from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
 
 __all__ = [
     "TokenVectorChunks",

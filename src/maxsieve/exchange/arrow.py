@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -11,13 +10,11 @@ import numpy as np
 from maxsieve.arrays import check_mapped
 from maxsieve.common.files import PathLike, replacing
 from maxsieve.common.optional import optional
-from maxsieve.exchange.batches import damaged, from_batches, ids_in, schema_of, to_batch
-from maxsieve.exchange.chunks import TokenVectorChunks
+from maxsieve.exchange.batches import damaged, schema_of, stream_columns, to_batch
 from maxsieve.exchange.columns import choose_columns
 from maxsieve.exchange.files import Mapped, map_file, naming_content_errors
 from maxsieve.exchange.outgoing import Writable, outgoing
-from maxsieve.exchange.sidecars import given_ids
-from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
 
 MOST_TOKENS = 2**31 - 1
 """Tokens in one batch: its offsets are of 32 bits."""
@@ -63,10 +60,7 @@ def stream_arrow(
     with naming_content_errors(path, *damaged()):
         schema, _ = _open(path)
         columns = choose_columns(schema, column, id_column, dim)
-    known = given_ids(ids)
-    if known is None:
-        known = ids_in(_batches(path), columns, path)
-    return TokenVectorChunks(lambda: from_batches(_batches(path), columns, path), known, os.fspath(path))
+    return stream_columns(path, columns, ids, lambda _: _batches(path))
 
 
 def write_arrow(vectors: Writable, path: PathLike) -> None:
@@ -87,9 +81,8 @@ def write_arrow(vectors: Writable, path: PathLike) -> None:
 
 
 def _batches(path: PathLike) -> Iterator[Any]:
-    with naming_content_errors(path, *damaged()):
-        _, batches = _open(path)
-        yield from batches
+    _, batches = _open(path)
+    yield from batches
 
 
 def _open(path: PathLike) -> tuple[Any, Iterator[Any]]:

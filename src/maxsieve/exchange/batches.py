@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ from numpy.typing import NDArray
 
 from maxsieve.common.files import PathLike
 from maxsieve.common.optional import optional
-from maxsieve.exchange.columns import ID, VECTORS, Columns
+from maxsieve.exchange.columns import ID, VECTORS, Columns, ids_of, vectors_of
 from maxsieve.exchange.files import naming_content_errors
-from maxsieve.exchange.lists import ids_of, vectors_of
 from maxsieve.exchange.outgoing import Outgoing
-from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.exchange.sidecars import given_ids
+from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
 from maxsieve.ids import Id
 
 
@@ -24,8 +25,25 @@ def damaged() -> tuple[type[Exception], ...]:
     return (pa.ArrowException, OSError)
 
 
-def from_batches(batches: Iterable[Any], columns: Columns, path: PathLike) -> Iterator[TokenVectors]:
-    """A piece for each batch, at least one; ids are left out, since they are read beforehand.
+def stream_columns(
+    path: PathLike, columns: Columns, ids: Any, batches: Callable[[str], Iterator[Any]]
+) -> TokenVectorChunks:
+    """The documents of a file, a piece for each batch; the ids, unless they are given, are read beforehand.
+
+    ``batches`` starts from the beginning; its batches have at least the column asked for.
+    """
+    known = given_ids(ids)
+    if known is None and columns.id is not None:
+        known = []
+        with naming_content_errors(path, *damaged()):
+            for batch in batches(columns.id):
+                batch.validate(full=True)
+                known += ids_of(batch.column(columns.id), len(known))
+    return TokenVectorChunks(lambda: _pieces(batches(columns.vectors), columns, path), known, os.fspath(path))
+
+
+def _pieces(batches: Iterable[Any], columns: Columns, path: PathLike) -> Iterator[TokenVectors]:
+    """A piece for each batch, at least one, without ids.
 
     Where lists do not say the dimension, documents without tokens at the beginning wait for the first that has some.
     """
@@ -46,18 +64,6 @@ def from_batches(batches: Iterable[Any], columns: Columns, path: PathLike) -> It
         if first == 0 or waiting:
             lengths = np.concatenate([np.zeros(0, np.int64), *waiting])
             yield TokenVectors(np.empty((0, dim), columns.dtype), lengths)
-
-
-def ids_in(batches: Iterable[Any], columns: Columns, path: PathLike) -> list[Id] | None:
-    """The ids of all batches."""
-    if columns.id is None:
-        return None
-    ids: list[Id] = []
-    with naming_content_errors(path, *damaged()):
-        for batch in batches:
-            batch.validate(full=True)
-            ids += ids_of(batch.column(columns.id), len(ids))
-    return ids
 
 
 def to_batch(vectors: TokenVectors) -> Any:

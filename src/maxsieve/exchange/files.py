@@ -6,6 +6,7 @@ bfloat16 is a type of NumPy's if ml_dtypes is there, and otherwise becomes float
 from __future__ import annotations
 
 import importlib
+import math
 import mmap
 import os
 from collections.abc import Iterator
@@ -56,11 +57,9 @@ def array_at(
     >>> array_at(b"head" + np.arange(6, dtype="<i2").tobytes(), np.dtype("<i2"), (2, 3), 4, 16).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
-    count = 1
-    for size in shape:
-        if size < 0:
-            raise ValueError(f"the shape {shape} is negative")
-        count *= size
+    if any(size < 0 for size in shape):
+        raise ValueError(f"the shape {shape} is negative")
+    count = math.prod(shape)
     if not 0 <= start <= end <= len(data):
         raise ValueError(f"the file is truncated: it has {len(data)} bytes, {end} are expected")
     if count * dtype.itemsize != end - start:

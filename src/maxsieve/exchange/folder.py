@@ -13,17 +13,17 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from maxsieve.common.checks import check_choice
 from maxsieve.common.files import PathLike, replacing, replacing_folder
 from maxsieve.common.optional import optional
 from maxsieve.exchange import sidecars
-from maxsieve.exchange.chunks import TokenVectorChunks
 from maxsieve.exchange.files import naming_content_errors
 from maxsieve.exchange.header import write_header
 from maxsieve.exchange.npy import read_npy
 from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.pt import read_pt, to_tensor
 from maxsieve.exchange.sidecars import beside, dump_list, find_lengths, given_ids, ids_beside, load_lengths
-from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
 from maxsieve.ids import Id
 
 Style: TypeAlias = Literal["colbert", "pylate"]
@@ -88,8 +88,7 @@ def write_folder(vectors: Writable, path: PathLike, *, style: Style = "pylate", 
     chunk_bytes
         the size of a chunk, which is held in memory; a longer document is a chunk of its own.
     """
-    if style not in get_args(Style):
-        raise ValueError(f"style must be {' or '.join(map(repr, get_args(Style)))}, not {style!r}")
+    check_choice(style, "style", get_args(Style))
     torch = optional("torch", "torch") if style == "colbert" else None
     source = outgoing(vectors)
     with naming_content_errors(path), replacing_folder(path) as folder:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from maxsieve.common.files import PathLike
 from maxsieve.exchange.arrow import read_arrow, stream_arrow, write_arrow
-from maxsieve.exchange.chunks import TokenVectorChunks
 from maxsieve.exchange.folder import read_folder, stream_folder, write_folder
 from maxsieve.exchange.npy import read_npy, write_npy
 from maxsieve.exchange.npz import read_npz, write_npz
@@ -17,7 +16,7 @@ from maxsieve.exchange.outgoing import Writable
 from maxsieve.exchange.parquet import read_parquet, stream_parquet, write_parquet
 from maxsieve.exchange.pt import read_pt
 from maxsieve.exchange.safetensors import read_safetensors, write_safetensors
-from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
 
 
 class Format(NamedTuple):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TypeAlias
+from collections.abc import Callable, Collection
+from typing import Any, TypeAlias
+
+from maxsieve.exchange.vectors import TokenVectors
 
 Names: TypeAlias = tuple[str, str | None, str | None]
 
@@ -29,9 +31,18 @@ def choose(there: Collection[str], names: Names | None) -> Names:
     return rows, _first(LENGTHS, there), _first(IDS, there)
 
 
-def no_lengths(there: Collection[str]) -> ValueError:
-    """The error for a file that does not say how long its documents are."""
-    return ValueError(f"there is no array called {' or '.join(LENGTHS)}, only {_listed(there)}: give lengths=")
+def named_vectors(
+    there: Collection[str], names: Names | None, lengths: Any, ids: Any, load: Callable[[str], Any]
+) -> TokenVectors:
+    """The token vectors of a file of several arrays; its lengths and ids are loaded unless they are given."""
+    rows, lengths_name, ids_name = choose(there, names)
+    if lengths is None:
+        if lengths_name is None:
+            raise ValueError(f"there is no array called {' or '.join(LENGTHS)}, only {_listed(there)}: give lengths=")
+        lengths = load(lengths_name)
+    if ids is None and ids_name is not None:
+        ids = load(ids_name)
+    return TokenVectors(load(rows), lengths, ids)
 
 
 def _first(wanted: Collection[str], there: Collection[str]) -> str | None:

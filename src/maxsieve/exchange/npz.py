@@ -6,8 +6,8 @@ import lzma
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from maxsieve.common.files import PathLike, open_regular, replacing
 from maxsieve.exchange.files import map_file, naming_content_errors
 from maxsieve.exchange.header import Header, map_array, read_header, write_header
-from maxsieve.exchange.names import Names, choose, no_lengths
+from maxsieve.exchange.names import Names, named_vectors
 from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.sidecars import given_ids, given_lengths
 from maxsieve.exchange.vectors import TokenVectors
@@ -60,14 +60,7 @@ def read_npz(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Nam
         zipfile.ZipFile(file) as archive,
     ):
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        rows, lengths_name, ids_name = choose(members, names)
-        if lengths is None:
-            if lengths_name is None:
-                raise no_lengths(members)
-            lengths = _load(archive, file, path, members[lengths_name])
-        if ids is None and ids_name is not None:
-            ids = _load(archive, file, path, members[ids_name])
-        return TokenVectors(_load(archive, file, path, members[rows]), lengths, ids)
+        return named_vectors(members, names, lengths, ids, lambda name: _load(archive, file, path, members[name]))
 
 
 def write_npz(vectors: Writable, path: PathLike) -> None:
@@ -80,23 +73,19 @@ def write_npz(vectors: Writable, path: PathLike) -> None:
     ['lengths', 'rows']
     """
     source = outgoing(vectors)
-    lengths = np.zeros(0, np.int64)
-
-    def put_rows(write: Callable[[bytes], object]) -> None:
-        nonlocal lengths
-        lengths = source.put(write)
-
     with (
         naming_content_errors(path),
         replacing(path) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
     ):
         ids = None if source.ids is None else _id_array(source.ids)
-        _store(archive, file, "rows", source.dtype, (source.tokens, source.dim), put_rows)
+        with _storing(archive, file, "rows", source.dtype, (source.tokens, source.dim)) as member:
+            lengths = source.put(member.write)
         for name, array in (("lengths", lengths), ("ids", ids)):
             if array is not None:
                 little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-                _store(archive, file, name, little.dtype, little.shape, partial(_put, little))
+                with _storing(archive, file, name, little.dtype, little.shape) as member:
+                    member.write(little.tobytes())
 
 
 def _load(archive: zipfile.ZipFile, file: BinaryIO, path: PathLike, info: zipfile.ZipInfo) -> NDArray[Any]:
@@ -127,26 +116,18 @@ def _unpacked(member: Any, header: Header) -> NDArray[Any]:
     return flat.reshape(header.shape, order="F" if header.fortran else "C")
 
 
-def _store(
-    archive: zipfile.ZipFile,
-    file: BinaryIO,
-    name: str,
-    dtype: np.dtype[Any],
-    shape: tuple[int, ...],
-    put: Callable[[Callable[[bytes], object]], object],
-) -> None:
-    """Writes one array so that its numbers begin at a multiple of 64 bytes, NumPy's header being one itself."""
+@contextmanager
+def _storing(
+    archive: zipfile.ZipFile, file: BinaryIO, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> Iterator[BinaryIO]:
+    """A member for one array whose numbers begin at a multiple of 64 bytes, NumPy's header being one itself."""
     info = zipfile.ZipInfo(f"{name}.npy")
     before = file.tell() + LOCAL_HEADER.size + len(info.filename) + ZIP64_EXTRA
     padding = -(before + 4) % ALIGNMENT
     info.extra = struct.pack("<HH", PADDING, padding) + bytes(padding)
     with archive.open(info, "w", force_zip64=True) as member:
         write_header(cast(BinaryIO, member), dtype, shape)
-        put(member.write)
-
-
-def _put(array: NDArray[Any], write: Callable[[bytes], object]) -> None:
-    write(array.tobytes())
+        yield cast(BinaryIO, member)
 
 
 def _id_array(ids: list[Id]) -> NDArray[Any]:

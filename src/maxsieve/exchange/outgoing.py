@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.arrays import FloatArray
-from maxsieve.exchange.chunks import TokenVectorChunks
-from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
 from maxsieve.ids import Id
 from maxsieve.index import Index
 
@@ -23,19 +22,19 @@ BLOCK_BYTES = 16 << 20
 
 @dataclass(frozen=True, eq=False)
 class Outgoing:
-    """Documents to be written: their number, tokens, dimension and (little-endian) type, and how to go through them."""
+    """Documents to be written: their number, tokens, dimension and (little-endian) type, and each once, in order."""
 
     count: int
     tokens: int
     dim: int
     dtype: np.dtype[Any]
     ids: list[Id] | None
-    documents: Callable[[], Iterator[FloatArray]]
+    documents: Iterator[FloatArray]
 
     def checked(self) -> Iterator[FloatArray]:
         """The documents in the type announced; an error if in the end they are not those announced."""
         count = tokens = 0
-        for rows in self.documents():
+        for rows in self.documents:
             count, tokens = count + 1, tokens + len(rows)
             yield rows.astype(self.dtype, copy=False)
         if (count, tokens) != (self.count, self.tokens):
@@ -88,34 +87,19 @@ def outgoing(vectors: Writable) -> Outgoing:
     >>> outgoing(TokenVectors(np.eye(2, dtype=">f2"), [2])).dtype
     dtype('float16')
     """
-    if isinstance(vectors, TokenVectors):
-        count, tokens, types = len(vectors), len(vectors.rows), [vectors.rows.dtype]
-        return _made(count, tokens, vectors.dim, types, vectors.ids, vectors.documents)
-    if isinstance(vectors, TokenVectorChunks):
-        count = tokens = dim = 0
-        types = []
-        for chunk in vectors.chunks():
-            count, tokens, dim = count + len(chunk), tokens + len(chunk.rows), chunk.dim
-            types.append(chunk.rows.dtype)
-        return _made(count, tokens, dim, types, vectors.ids, vectors.documents)
     if isinstance(vectors, Index):
         ids = vectors.ids
         stored = vectors.vectors(ids[0]).dtype if ids else np.dtype(np.float32)
-        return _made(
-            len(ids), vectors.tokens, vectors.dim, [stored], ids, lambda: (vectors.vectors(one) for one in ids)
-        )
-    raise TypeError(f"TokenVectors, TokenVectorChunks or an Index can be written, not {type(vectors).__name__}")
-
-
-def _made(
-    count: int,
-    tokens: int,
-    dim: int,
-    types: list[np.dtype[Any]],
-    ids: list[Id] | None,
-    documents: Callable[[], Iterator[FloatArray]],
-) -> Outgoing:
+        each = (vectors.vectors(one) for one in ids)
+        return Outgoing(len(ids), vectors.tokens, vectors.dim, stored, ids, each)
+    if not isinstance(vectors, (TokenVectors, TokenVectorChunks)):
+        raise TypeError(f"TokenVectors, TokenVectorChunks or an Index can be written, not {type(vectors).__name__}")
+    count = tokens = dim = 0
+    types = []
+    for chunk in vectors.chunks() if isinstance(vectors, TokenVectorChunks) else [vectors]:
+        count, tokens, dim = count + len(chunk), tokens + len(chunk.rows), chunk.dim
+        types.append(chunk.rows.dtype)
     dtype = np.result_type(*types)
     if dtype.kind == "f":  # bfloat16 is of another kind, and has no byte order
         dtype = np.dtype(dtype.newbyteorder("<").str)
-    return Outgoing(count, tokens, dim, dtype, ids, documents)
+    return Outgoing(count, tokens, dim, dtype, vectors.ids, vectors.documents())

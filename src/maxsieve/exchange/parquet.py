@@ -10,13 +10,11 @@ from typing import Any
 from maxsieve.arrays import FloatArray
 from maxsieve.common.files import PathLike, open_regular, replacing
 from maxsieve.common.optional import optional
-from maxsieve.exchange.batches import damaged, from_batches, ids_in, schema_of, to_batch
-from maxsieve.exchange.chunks import TokenVectorChunks
-from maxsieve.exchange.columns import Columns, choose_columns
+from maxsieve.exchange.batches import damaged, schema_of, stream_columns, to_batch
+from maxsieve.exchange.columns import choose_columns
 from maxsieve.exchange.files import naming_content_errors
 from maxsieve.exchange.outgoing import BLOCK_BYTES, Writable, outgoing
-from maxsieve.exchange.sidecars import given_ids
-from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
 from maxsieve.ids import Id
 
 
@@ -49,10 +47,7 @@ def stream_parquet(
     """
     with naming_content_errors(path, *damaged()), _open(path) as file:
         columns = choose_columns(file.schema_arrow, column, id_column, dim)
-    known = given_ids(ids)
-    if known is None and columns.id is not None:
-        known = ids_in(_batches(path, [columns.id]), columns, path)
-    return TokenVectorChunks(lambda: _pieces(path, columns), known, os.fspath(path))
+    return stream_columns(path, columns, ids, lambda name: _batches(path, name))
 
 
 def iter_parquet(
@@ -86,17 +81,13 @@ def write_parquet(vectors: Writable, path: PathLike) -> None:
                 writer.write_batch(to_batch(block))
 
 
-def _pieces(path: PathLike, columns: Columns) -> Iterator[TokenVectors]:
-    return from_batches(_batches(path, [columns.vectors]), columns, path)
-
-
-def _batches(path: PathLike, names: list[str]) -> Iterator[Any]:
-    with naming_content_errors(path, *damaged()), _open(path) as file:
+def _batches(path: PathLike, name: str) -> Iterator[Any]:
+    with _open(path) as file:
         documents = file.metadata.num_rows
         groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
         size = sum(group.total_byte_size for group in groups)
         some = min(max(1, BLOCK_BYTES * documents // max(1, size)), 65536)
-        yield from file.iter_batches(some, columns=names)
+        yield from file.iter_batches(some, columns=[name])
 
 
 def _open(path: PathLike) -> Any:

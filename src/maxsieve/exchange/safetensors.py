@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from maxsieve.common.files import PathLike, replacing
 from maxsieve.exchange.files import Mapped, array_at, bfloat16_rows, map_file, naming_content_errors
-from maxsieve.exchange.names import IDS, Names, choose, no_lengths
+from maxsieve.exchange.names import IDS, Names, named_vectors
 from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.sidecars import dump_list, given_ids, given_lengths
 from maxsieve.exchange.vectors import TokenVectors
@@ -53,17 +53,10 @@ def read_safetensors(
     with naming_content_errors(path):
         header, start = _read_header(data)
         metadata = header.pop("__metadata__", None) or {}
-        rows, lengths_name, ids_name = choose(header, names)
-        if lengths is None:
-            if lengths_name is None:
-                raise no_lengths(header)
-            lengths = _tensor(data, header, lengths_name, start)
-        if ids is None and ids_name is not None:
-            ids = _tensor(data, header, ids_name, start)
-        elif ids is None and names is None and isinstance(metadata, dict):
+        if ids is None and names is None and isinstance(metadata, dict) and not set(IDS) & header.keys():
             text = next((metadata[name] for name in IDS if name in metadata), None)
             ids = None if text is None else _listed(text)
-        return TokenVectors(_tensor(data, header, rows, start), lengths, ids)
+        return named_vectors(header, names, lengths, ids, lambda name: _tensor(data, header, name, start))
 
 
 def write_safetensors(vectors: Writable, path: PathLike) -> None:

