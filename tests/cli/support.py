@@ -13,7 +13,7 @@ from typing import Any
 
 COMMAND = [sys.executable, "-m", "maxsieve.cli"]
 TIMEOUT = 300
-NEED_ENCODER = ("index", "add", "search", "rerank", "bench")
+NEED_ENCODER = ("index", "add", "search", "rerank", "calibrate", "bench")
 
 
 @dataclass

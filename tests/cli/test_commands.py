@@ -16,7 +16,8 @@ import pytest
 from cli.support import COMMAND, CommandLine
 from maxsieve import exchange
 
-COMMANDS = ["index", "add", "search", "rerank", "delete", "info", "verify", "compact", "export", "bench", "demo"]
+COMMANDS = ["index", "add", "search", "rerank", "calibrate"]
+COMMANDS += ["delete", "info", "verify", "compact", "export", "bench", "demo"]
 MODEL_COMMANDS = ["fetch", "list", "path"]
 
 

@@ -232,10 +232,10 @@ BAD = {
 @pytest.mark.parametrize("problem", BAD)
 def test_bad_input_is_refused_and_changes_nothing(make: Make, problem: str) -> None:
     index = make(vectors(13, 50))
-    version = index.snapshot.version
+    state = index.snapshot
     with pytest.raises(ValueError, match=problem):
         BAD[problem](index)
-    assert index.snapshot.version == version
+    assert index.snapshot is state
     assert index.snapshot.codebook is None
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+import time
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maxsieve.cli.console import emit, print_line, shows_progress
 from maxsieve.cli.opening import bytes_text, id_reader, open_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
+from maxsieve.cli.show.answer import basis, changes_text
 from maxsieve.text.inputs.lines import decoded, numbered
 from maxsieve.text.inputs.reading import STDIN, opened
+
+if TYPE_CHECKING:
+    from maxsieve.storage.calibration import Calibration
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +52,7 @@ def delete(
 def info(collection: CollectionPath, as_json: AsJson = False) -> None:
     """Say what a collection holds and how its vectors are made."""
     with open_collection(collection) as found:
-        facts = found.info()
+        facts, calibration = found.info(), found.index.snapshot.calibration
     if as_json:
         emit(facts)
         return
@@ -60,6 +65,8 @@ def info(collection: CollectionPath, as_json: AsJson = False) -> None:
         "projection": _short(facts["projection"] or "none"),
         "encoder": f"{encoder['name']}, {encoder['dim']} dimensions",
         **{f"  {key}": _short(value) for key, value in encoder["fingerprint"].items()},
+        "codebook": f"{facts['codebook']['centroids']:,} centroids" if facts["codebook"] else "none",
+        "calibration": "none" if calibration is None else _calibration(calibration, facts["calibration"]),
         "folder": facts["path"],
     }
     margin = max(map(len, rows)) + 2
@@ -87,6 +94,27 @@ def compact(collection: CollectionPath, progress: Progress = None, as_json: AsJs
         emit({"collection": str(collection), "bytes_before": before, "bytes_after": after})
     else:
         print_line(f"{collection}: {bytes_text(after)}, {bytes_text(before)} before")
+
+
+def _calibration(calibration: Calibration, facts: dict[str, Any]) -> str:
+    age = f"{duration(int(time.time()) - facts['made'])} old"
+    changed = changes_text(facts["added"], facts["deleted"])
+    since = f"; {changed} since" if changed else "; no documents changed since"
+    advice = "" if facts["holds"] else ", which is too much: maxsieve calibrate --again"
+    return f"on {basis(calibration)}, k up to {facts['k']:,}, {age}{since}{advice}"
+
+
+def duration(seconds: int) -> str:
+    """How long ago something was, for people.
+
+    >>> duration(30), duration(60), duration(7300), duration(200_000), duration(-5)
+    ('0 minutes', '1 minute', '2 hours', '2 days', '0 minutes')
+    """
+    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= size or unit == "minute":
+            count = max(0, seconds) // size
+            break
+    return f"{count:,} {unit}" + ("" if count == 1 else "s")
 
 
 def _short(digest: str) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxsieve.policies import Bandit, Certified, Exhaustive, Policy
+from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
+
+if TYPE_CHECKING:
+    from maxsieve.text import Collection
 
 CollectionPath = Annotated[
     Path, typer.Argument(metavar="COLLECTION", help="The collection's folder.", show_default=False)
@@ -36,6 +39,7 @@ class StoreName(str, Enum):
 
     FLOAT16 = "float16"
     FLOAT32 = "float32"
+    INT8 = "int8"
 
 
 class FirstStageName(str, Enum):
@@ -56,6 +60,7 @@ class PolicyName(str, Enum):
     """Which sieve runs."""
 
     CERTIFIED = "certified"
+    CALIBRATED = "calibrated"
     EXHAUSTIVE = "exhaustive"
     BANDIT = "bandit"
 
@@ -68,7 +73,19 @@ class RadiusName(str, Enum):
 
 
 PolicyOption = Annotated[
-    PolicyName, typer.Option("--policy", help="certified and exhaustive are exact; bandit is the published sieve.")
+    PolicyName,
+    typer.Option(
+        "--policy",
+        help="certified and exhaustive are exact; calibrated finds most of that far sooner; bandit is the published "
+        "sieve.",
+    ),
+]
+Overlap = Annotated[
+    float | None,
+    typer.Option(
+        help="Calibrated: the share of the exact answer to find on average, in (0, 1).",
+        show_default=str(Calibrated().overlap),
+    ),
 ]
 Alpha = Annotated[
     float | None, typer.Option(help="Bandit: scales the radius, in (0, 1].", show_default=str(Bandit().alpha))
@@ -84,19 +101,34 @@ def to_policy(
     delta: float | None = None,
     radius: RadiusName | None = None,
     seed: int | None = None,
+    overlap: float | None = None,
 ) -> Policy:
-    """The policy the options name; the bandit's knobs belong to the bandit only.
+    """The policy the options name; knobs belong to one policy only.
 
     >>> to_policy(PolicyName.BANDIT, alpha=0.3)
     Bandit(alpha=0.3, delta=0.01, margin=5, block=4, seed=0, radius='paper')
     """
-    knobs = {"alpha": alpha, "delta": delta, "radius": radius and radius.value, "seed": seed}
-    given = {knob: value for knob, value in knobs.items() if value is not None}
-    if name is PolicyName.BANDIT:
-        try:
-            return Bandit(**given)  # type: ignore[arg-type]
-        except ValueError as problem:
-            raise typer.BadParameter(str(problem)) from None
-    if given:
-        raise typer.BadParameter(f"--{next(iter(given))} belongs to --policy bandit")
+    knobs: dict[PolicyName, dict[str, Any]] = {
+        PolicyName.BANDIT: {"alpha": alpha, "delta": delta, "radius": radius and radius.value, "seed": seed},
+        PolicyName.CALIBRATED: {"overlap": overlap},
+    }
+    given = {owner: {knob: value for knob, value in own.items() if value is not None} for owner, own in knobs.items()}
+    for owner, own in given.items():
+        if own and owner is not name:
+            raise typer.BadParameter(f"--{next(iter(own))} belongs to --policy {owner.value}")
+    try:
+        if name is PolicyName.BANDIT:
+            return Bandit(**given[name])
+        if name is PolicyName.CALIBRATED:
+            return Calibrated(**given[name])
+    except ValueError as problem:
+        raise typer.BadParameter(str(problem)) from None
     return Certified() if name is PolicyName.CERTIFIED else Exhaustive()
+
+
+def check_calibrated(collection: Collection) -> None:
+    """An error that says which command is missing, if it is."""
+    if collection.index.snapshot.calibration is None:
+        raise ValueError(
+            f"{collection.path} is not calibrated: maxsieve calibrate does that, with --queries FILE or without"
+        )

@@ -44,6 +44,8 @@ def rerank(
     """
     if not query.strip():
         raise typer.BadParameter("the query is empty")
+    if policy is options.PolicyName.CALIBRATED:
+        raise typer.BadParameter("--policy calibrated belongs to search, which has a collection that was calibrated")
     chosen = options.to_policy(policy)
     reader = DocumentReader([Input(source, format_)], Fields(id_field, text_field, title_field), skip_bad=skip_bad)
     candidates = list(reader)

@@ -216,8 +216,9 @@ class State(NamedTuple):
 
 def _state_of(directory: Directory) -> State:
     manifest, segments = directory.manifest, directory.segments
-    texts = "-".join(f"{entry.records_crc:08x}" for entry in manifest.segments)  # a restored index uses numbers again
-    version = f"{manifest.uid}-{manifest.generation}-{texts}"
+    # a restored index uses names again, hence the checksums
+    names = (f"{entry.segment}-{entry.records_crc:08x}" for entry in manifest.segments)
+    version = "-".join([manifest.uid, *names])
     changes = Changes(manifest.added, manifest.deleted)
     codebook, calibration = directory.version.codebook, directory.version.calibration
     return State(Snapshot(manifest.dim, segments, version, codebook, calibration, changes), Positions(segments))

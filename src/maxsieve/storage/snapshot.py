@@ -23,9 +23,9 @@ from maxsieve.storage.segments import Segment, living
 class Snapshot:
     """One state of an index, never changed: a search that holds it sees nothing of later adds and deletes.
 
-    A document's position counts those of the segments before its own, deleted ones too. ``version`` names the state of
-    an index on disk: whatever was made from it is out of date when the index has another. ``changes`` are those since
-    the calibration.
+    A document's position counts those of the segments before its own, deleted ones too. ``version`` names the documents
+    of an index on disk, whatever it has been calibrated on: what was made from them, deleted ones too, is out of date
+    when the index has another. ``changes`` are those since the calibration.
     """
 
     dim: int

@@ -18,9 +18,10 @@ from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id
 from maxsieve.index import Index
 from maxsieve.oneshot import rerank
-from maxsieve.policies import Policy
+from maxsieve.policies import Calibrated, Policy
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Store
+from maxsieve.text import calibrating
 from maxsieve.text.adding import (
     Added,
     add_documents,
@@ -36,7 +37,7 @@ from maxsieve.text.encoder import DEFAULT_DIM, DEFAULT_ENCODER, Encoder, load_en
 from maxsieve.text.first_stage import BM25, FirstStage, verify_table
 from maxsieve.text.hits import TextHits
 from maxsieve.text.projection import ProjectedEncoder
-from maxsieve.text.searching import Queries, search_texts
+from maxsieve.text.searching import Queries, check_calibrated, search_texts
 
 READ = 4096
 """Records checked at a time."""
@@ -153,6 +154,39 @@ class Collection:
         with self._writing():
             self.index.compact(progress=progress)
 
+    def calibrate(self, queries: Iterable[str] | None = None, k: int = 100, *, progress: bool = False) -> None:
+        """Makes ready for ``policy=Calibrated(...)``: finds out how many documents it must follow up for a top k.
+
+        queries
+            texts like those to be searched for: 99 at least for an overlap of 0.99, 19 for 0.95. Without any, up to 200
+            sentences are drawn from the documents, one of each; the report then says ``"own sentences"``, and the
+            promise is about sentences like those: too hopeful for a k of a few (docs/text.md).
+        k
+            the most hits that can be promised anything about.
+        """
+        k = as_count(k, "k", at_least=1)
+        given = None if queries is None else calibrating.read_queries(queries)
+        with self._writing():
+            self.index.refresh()
+            if not self.index.tokens:
+                raise ValueError("no document here has a token: add documents before calibrate")
+            texts = calibrating.own_sentences(self.index.snapshot) if given is None else given.texts
+            vectors = calibrating.encode(texts, self.encoder, progress=progress)
+            if given is None:
+                vectors = [rows for rows in vectors if len(rows)]
+            else:
+                given.check(len(rows) > 0 for rows in vectors)
+            self.index.calibrate(
+                vectors, k, calibrated_on="own sentences" if given is None else "queries", progress=progress
+            )
+
+    def recalibrate(self, *, progress: bool = False) -> None:
+        """`calibrate` again with the queries or sentences it kept, after documents have changed."""
+        with self._writing():
+            self.index.refresh()
+            check_calibrated(self)
+            self.index.recalibrate(progress=progress)
+
     def refresh(self) -> None:
         """Goes to the newest version, as other processes have written it."""
         self.index.refresh()
@@ -215,6 +249,7 @@ class Collection:
     def info(self) -> dict[str, Any]:
         """What there is to say about it, as JSON can hold it."""
         state, made = self.index.snapshot, self._own.description
+        book, calibration = state.codebook, state.calibration
         return {
             "path": str(self.path),
             "documents": len(self),
@@ -226,6 +261,18 @@ class Collection:
             "store": self.index.store,
             "encoder": {"name": made.encoder, "dim": made.encoder_dim, "fingerprint": made.fingerprint},
             "projection": "to be fitted" if made.pending else made.projection,
+            "codebook": None if book is None else {"centroids": book.centroids, "bytes": book.nbytes},
+            "calibration": None
+            if calibration is None
+            else {
+                "calibrated_on": calibration.origin,
+                "queries": len(calibration.ranks),
+                "k": calibration.k,
+                "documents": calibration.documents,
+                "made": calibration.made,
+                **state.changes._asdict(),
+                "holds": calibration.holds_after(state.changes),
+            },
         }
 
     def search(
@@ -273,6 +320,8 @@ class Collection:
 
     def rerank(self, query: str, texts: Iterable[str], k: int = 10, *, policy: Policy | None = None) -> TextHits:
         """The k best of some texts that need not be in the collection; ids are their places in ``texts``, from 0."""
+        if type(policy) is Calibrated:
+            raise ValueError("rerank can't be Calibrated(): its texts were not calibrated; leave policy out")
         count_texts(texts, None, None)
         listed = [check_text(text, f"texts: document {place}") for place, text in enumerate(texts)]
         queries, encoder = Queries.one(query, None, None), self.encoder

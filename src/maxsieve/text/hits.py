@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from maxsieve.common.checks import as_count
 from maxsieve.hits import Hits, Report
 from maxsieve.ids import Id
+from maxsieve.storage.snapshot import Snapshot
 from maxsieve.text.encoder import Encoder, Traceable
 from maxsieve.text.words import WordMatch, match_words
 
@@ -69,6 +70,11 @@ class TextHits:
     def report(self) -> Report:
         """How the engine found the answer and what it guarantees, within the `scope`."""
         return self._hits.report
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state of the index that was searched."""
+        return self._hits.snapshot
 
     @property
     def texts(self) -> list[str]:

@@ -13,7 +13,7 @@ from maxsieve.candidates import Candidates, per_query, read_candidates, read_exc
 from maxsieve.common.checks import as_count
 from maxsieve.hits import Hits
 from maxsieve.ids import Id, to_ids
-from maxsieve.policies import Policy
+from maxsieve.policies import Calibrated, Policy
 from maxsieve.text.adding import check_record, check_text
 from maxsieve.text.encoder import Encoder
 from maxsieve.text.first_stage import BM25, FirstStage
@@ -37,10 +37,10 @@ class Queries(NamedTuple):
         return cls([check_text(text, "the query")], ["query"], read_candidates([candidates]), read_exclude([exclude]))
 
     @classmethod
-    def many(cls, texts: Iterable[str], candidates: Any, exclude: Any) -> Queries:
+    def many(cls, texts: Iterable[str], candidates: Any, exclude: Any, taker: str = "search_many") -> Queries:
         """Of many texts; candidates and exclude are one for all, or a list with an entry for each."""
         if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
-            raise TypeError(f"search_many takes a list of texts, not {texts!r}")
+            raise TypeError(f"{taker} takes a list of texts, not {texts!r}")
         listed = list(texts)
         names = [f"query {i}" for i in range(len(listed))]
         return cls(
@@ -53,10 +53,14 @@ class Queries(NamedTuple):
     def encode(self, encoder: Encoder) -> list[NDArray[np.float32]]:
         """Their token vectors; a text without a token is an error."""
         vectors = encoder.queries(self.texts) if self.texts else []
-        for rows, text, name in zip(vectors, self.texts, self.names, strict=True):
-            if not len(rows):
-                raise ValueError(f"{name} is {text!r}, in which there is nothing to search for")
+        self.check(len(rows) > 0 for rows in vectors)
         return vectors
+
+    def check(self, usable: Iterable[bool]) -> None:
+        """An error for the first that is not usable."""
+        for text, name, fine in zip(self.texts, self.names, usable, strict=True):
+            if not fine:
+                raise ValueError(f"{name} is {text!r}, in which there is nothing to search for")
 
 
 def search_texts(
@@ -70,6 +74,8 @@ def search_texts(
 ) -> list[TextHits]:
     """The k best documents for each query."""
     count = max(1, len(queries.texts))
+    if type(policy) is Calibrated:
+        check_calibrated(collection)
     index, encoder = collection.index, collection.encoder
     stage = to_first_stage(first_stage, collection)
     started = perf_counter()
@@ -99,6 +105,15 @@ def search_texts(
         )
         for text, hits, wanted, unwanted in zip(queries.texts, found, candidates, queries.exclude, strict=True)
     ]
+
+
+def check_calibrated(collection: Collection) -> None:
+    """An error that says which call is missing, if it is."""
+    if collection.index.snapshot.calibration is None:
+        raise ValueError(
+            "this collection is not calibrated: call collection.calibrate(queries) first, "
+            "or collection.calibrate() to take sentences of its documents"
+        )
 
 
 def to_first_stage(first_stage: FirstStage | str | None, collection: Collection) -> FirstStage | None:

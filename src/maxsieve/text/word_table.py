@@ -1,8 +1,9 @@
 """BM25's table of words on disk: one file of blocks with checksums, named after what it was made from.
 
-The name is a digest of the index's version and of which documents are alive, and it is in the file as well. So a table
-of another state is never found, nor believed under another's name. A table is a cache: whatever is wrong with one, it
-is made anew. Nothing but files with such a name is ever removed, and no link is followed.
+The name is a digest of the index's version, which names its documents, and of which of them are alive; it is in the
+file as well. A calibration changes neither. So a table of another state is never found, nor believed under another's
+name. A table is a cache: whatever is wrong with one, it is made anew. Nothing but files with such a name is ever
+removed, and no link is followed.
 """
 
 from __future__ import annotations

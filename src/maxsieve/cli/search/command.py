@@ -55,6 +55,7 @@ def search(
     encoder: options.EncoderName = None,
     k: options.K = 10,
     policy: options.PolicyOption = options.PolicyName.CERTIFIED,
+    overlap: options.Overlap = None,
     alpha: options.Alpha = None,
     delta: options.Delta = None,
     radius: options.Radius = None,
@@ -78,9 +79,11 @@ def search(
         raise typer.BadParameter("--depth belongs to --first-stage")
     if explain and not as_json:
         raise typer.BadParameter("--explain belongs to --json; otherwise matches are marked in the text")
-    chosen = options.to_policy(policy, alpha, delta, radius, seed)
+    chosen = options.to_policy(policy, alpha, delta, radius, seed, overlap)
     stage = first_stage.value if first_stage else None
     with open_collection(collection, encoder) as found:
+        if policy is options.PolicyName.CALIBRATED:
+            options.check_calibrated(found)
         searcher = Searcher(found, k, chosen, stage, depth or options.DEFAULT_DEPTH, threads)
         single = bool(query)
         if not (query or queries or run or as_json) and sys.stdin.isatty() and sys.stdout.isatty():

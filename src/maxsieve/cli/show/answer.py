@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import set_cell_size
@@ -10,9 +11,10 @@ from rich.text import Text
 
 from maxsieve.cli.show.snippet import ELLIPSIS, STYLES, marks_of, snippet
 from maxsieve.common.printable import printable
-from maxsieve.policies import Bandit, Policy
+from maxsieve.policies import Bandit, Calibrated, Policy
 
 if TYPE_CHECKING:
+    from maxsieve.storage.calibration import Calibration
     from maxsieve.text import TextHits
 
 WIDEST = 100
@@ -77,10 +79,13 @@ def _cut(name: str, cells: int) -> str:
 def report_line(hits: TextHits, policy: Policy | None = None) -> str:
     """What an answer guarantees, and what it took."""
     report = hits.report
-    among = f"among {hits.documents:,} {_searched(hits)}"
     coverage = f" · {report.coverage:.0%} of cells revealed" if isinstance(policy, Bandit) else ""
+    if isinstance(policy, Calibrated) and report.guarantee != "exact":
+        found = _calibrated(hits, policy)
+    else:
+        found = f"{_guarantee(report.guarantee, policy)} among {hits.documents:,} {_searched(hits)}"
     return (
-        f"{_guarantee(report.guarantee, policy)} {among}{coverage} · {report.rescored:,} rescored"
+        f"{found}{coverage} · {report.rescored:,} rescored"
         f" · {milliseconds(hits.encode_seconds)} encoding, {milliseconds(hits.search_seconds)} search"
     )
 
@@ -100,6 +105,59 @@ def _guarantee(guarantee: str, policy: Policy | None) -> str:
         delta = policy.delta if isinstance(policy, Bandit) else Bandit().delta
         return f"exact with probability {1 - delta:g}"
     return "exact" if guarantee == "exact" else "no guarantee"
+
+
+def _calibrated(hits: TextHits, policy: Calibrated) -> str:
+    """What a calibrated answer promises, or why it does not."""
+    report, calibration = hits.report, hits.snapshot.calibration
+    followed = f"{report.survivors:,} of {hits.documents:,} {_searched(hits)} followed up"
+    if calibration is None:
+        return f"no guarantee; {followed}"
+    changed = changes_text(report.added, report.deleted)
+    if report.guarantee == "calibrated":
+        like = "sentences" if calibration.origin == "own sentences" else "queries"
+        number = f"{len(calibration.ranks):,}" + (" of its own" if like == "sentences" else "")
+        return (
+            f"calibrated: at least {percent(policy.target)} of the true top {len(hits)} on average, "
+            f"over {like} like the {number} it was calibrated on{changed and f'; {changed} since'}; {followed}"
+        )
+    if hits.scope == "candidates":
+        reason = "the calibration is about all documents"
+    elif not calibration.holds_after(hits.snapshot.changes):
+        reason = f"{changed} since it was calibrated"
+    else:
+        reason = "too much is excluded"
+    return f"no guarantee ({reason}); {followed}"
+
+
+def changes_text(added: int, deleted: int) -> str:
+    """What has changed since a calibration; nothing if nothing has.
+
+    >>> changes_text(1200, 1), changes_text(0, 3), changes_text(0, 0)
+    ('1,200 documents added and 1 deleted', '3 documents deleted', '')
+    """
+    parts = [f"{count:,} {what}" for what, count in (("added", added), ("deleted", deleted)) if count]
+    if not parts:
+        return ""
+    count, what = parts[0].split()
+    return " and ".join([f"{count} {'document' if count == '1' else 'documents'} {what}", *parts[1:]])
+
+
+def basis(calibration: Calibration) -> str:
+    """What a collection was calibrated on."""
+    count = len(calibration.ranks)
+    if calibration.origin == "own sentences":
+        return f"{count:,} {'sentence' if count == 1 else 'sentences'} of its documents"
+    return f"{count:,} {'query' if count == 1 else 'queries'}"
+
+
+def percent(share: Fraction) -> str:
+    """A share as people write it.
+
+    >>> percent(Fraction("0.99")), percent(Fraction("0.995"))
+    ('99 %', '99.5 %')
+    """
+    return f"{float(share * 100):g} %"
 
 
 def _searched(hits: TextHits) -> str:
@@ -131,8 +189,23 @@ def report_of(hits: TextHits) -> dict[str, Any]:
         "documents": hits.documents,
         **({"first_stage": hits.first_stage, "depth": hits.depth} if hits.first_stage else {}),
         "coverage": report.coverage,
+        "survivors": report.survivors,
+        **_calibration_of(hits),
         "rescored": report.rescored,
         "isa": report.isa,
         "encode_seconds": hits.encode_seconds,
         "search_seconds": hits.search_seconds,
+    }
+
+
+def _calibration_of(hits: TextHits) -> dict[str, Any]:
+    """What the policy `Calibrated` rests on; nothing for the others."""
+    report, calibration = hits.report, hits.snapshot.calibration
+    if report.calibrated_on is None or calibration is None:
+        return {}
+    return {
+        "calibrated_on": report.calibrated_on,
+        "calibration_queries": len(calibration.ranks),
+        "added": report.added,
+        "deleted": report.deleted,
     }
