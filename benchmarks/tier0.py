@@ -28,7 +28,9 @@ SCAN_IN_CACHE, SCAN_FROM_MEMORY = "tier-0 scan in cache, ns a token", "tier-0 sc
 TABLE, ASSIGN = "tier-0 table, microseconds", "tokens named a second, 2 threads"
 
 
-def measure(runs: int, learnt: int = LEARNT, from_memory: int = FROM_MEMORY) -> dict[str, float]:
+def measure(
+    runs: int, learnt: int = LEARNT, in_cache: int = IN_CACHE, from_memory: int = FROM_MEMORY
+) -> dict[str, float]:
     """All figures, as medians of so many runs."""
     corpus = Structured(size=learnt // LENGTH, mean_length=LENGTH)
     with ms.Index.build(corpus.documents(), store="int8") as index:
@@ -40,7 +42,7 @@ def measure(runs: int, learnt: int = LEARNT, from_memory: int = FROM_MEMORY) -> 
         query = corpus.query(0, QUERY_TOKENS)
     assign = statistics.median(_seconds(lambda: _core.assign(book, codes, 2)) for _ in range(runs))
     figures = {ASSIGN: len(codes) / assign}
-    for figure, tokens, times in ((SCAN_IN_CACHE, IN_CACHE, 50), (SCAN_FROM_MEMORY, from_memory, 1)):
+    for figure, tokens, times in ((SCAN_IN_CACHE, in_cache, 50), (SCAN_FROM_MEMORY, from_memory, 1)):
         native = _core.Corpus(DIM, (_segment(tokens, centroids),), book)
         everyone = [np.arange(tokens // LENGTH)]
         depth = _core.Calibrated(DEPTH)
