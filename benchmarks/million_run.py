@@ -32,12 +32,7 @@ class MillionRun(Runner):
 
     def _measure(self) -> None:
         plan, shape = self._plan, self._shape
-        if others := [method for method in plan.method if method not in million.METHODS]:
-            size = f"{shape.vector_bytes / GB:.3g} GB as float32"
-            limit = (
-                f"a peer may need {plan.memory:g} GB" if plan.memory * GB < shape.vector_bytes else "peers hold it all"
-            )
-            self._results.absent.append(f"{', '.join(others)} on {self._name}: {size} in memory, and {limit}")
+        self._leave_out()
         forget(shape.folder)
         before = process_bytes()
         with ms.Index.open(shape.folder) as index:
@@ -56,3 +51,17 @@ class MillionRun(Runner):
                 if before is not None and after is not None:
                     note = f"what the process grew by, with {method}, mapped from disk"
                     self._hold(f"maxsieve, resident, {method}", after - before, None, note)
+
+    def _leave_out(self) -> None:
+        """Say which of the methods that were asked for don't run here."""
+        others = [method for method in self._plan.method if method not in million.METHODS]
+        mine = [method for method in others if method in ours.POLICIES]
+        peers = [method for method in others if method not in ours.POLICIES]
+        size, limit = self._shape.vector_bytes / GB, self._plan.memory
+        over = f", over the {limit:g} that a peer may" if size > limit else ""
+        for methods, reason in (
+            (mine, "too slow to be worth the time"),
+            (peers, f"would hold {size:.3g} GB in memory{over}, where this is searched from disk"),
+        ):
+            if methods:
+                self._results.absent.append(f"{', '.join(methods)} on {self._name}: {reason}")
