@@ -10,14 +10,13 @@ OURS, THEIRS, LIMIT = "#1b6ca8", "#b0b0b0", "#c0392b"
 
 
 def draw(results: Results, path: Path) -> None:
-    """Bars for the smallest K, one thread and one query at a time, on the first kernel; the read limit as a line."""
+    """Bars for a shape's smallest K, one thread, one query at a time, on the first kernel; the read limit as a line."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     kernel = results.machine["kernels"].split(", ")[0]
-    k = min(row.k for row in results.rows)
     shapes = list(results.shapes)
     longest = max(len({row.method for row in results.find(shape=shape)}) for shape in shapes)
     columns = min(2, len(shapes))
@@ -27,6 +26,7 @@ def draw(results: Results, path: Path) -> None:
     for axis in axes.flat[len(shapes) :]:
         axis.axis("off")
     for axis, shape in zip(axes.flat, shapes, strict=False):
+        k = min(row.k for row in results.find(shape=shape))
         rows = [row for row in results.find(shape=shape, k=k, threads=1, batch=1) if row.isa in ("", kernel)]
         rows.sort(key=lambda row: -row.ns_per_token)
         bars = axis.barh(
@@ -40,11 +40,11 @@ def draw(results: Results, path: Path) -> None:
             axis.axvline(limits[0], color=LIMIT, linestyle="--", linewidth=1)
         axis.set_xscale("log")
         axis.margins(x=0.15)
-        axis.set_title(f"{shape}: {results.shapes[shape]}", fontsize=9, loc="left")
+        axis.set_title(f"{shape}: {results.shapes[shape]}, K = {k}", fontsize=9, loc="left")
         axis.tick_params(labelsize=8)
         axis.spines[["top", "right"]].set_visible(False)
     figure.suptitle(
-        f"ns per document token, K = {k}, one thread, {results.machine['CPU']}, {kernel}\n"
+        f"ns per document token, one thread, {results.machine['CPU']}, {kernel}\n"
         "blue: maxsieve; dashed: reading the codes; finds: mean share of the true top K",
         fontsize=9,
     )

@@ -18,7 +18,8 @@ INTRODUCTION = """\
 Times are medians for one query, with quartiles, in one run in which all methods took turns on the same queries. One
 thread unless said; a batch's time is divided by its queries. `ns` is nanoseconds per document token; `x read` is the
 time over that of merely reading the int8 codes. Overlap (mean share of the true top K that was found), exact (share of
-queries with a true top K) and worst error (of a score) are against float64."""
+queries with a true top K) and worst error (of a score) are against float64. Calibrated methods were calibrated on other
+queries than the timed ones."""
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from maxsieve.lab.dataset import Dataset
+from maxsieve.lab.embedded import Embedded
 from maxsieve.structured import Structured
 from maxsieve.text.encoder import DEFAULT_ENCODER
 from maxsieve.text.models import fetch_model
@@ -26,12 +28,17 @@ STRUCTURED = {
     "quora": Structured(size=100_000, mean_length=32),
     "pages": Structured(size=2000, mean_length=729),
 }
-REAL = {"scifact": "scifact", "hotpotqa": "hotpotqa_1k", "arguana": "arguana"}
+REAL = {"scifact": "scifact", "hotpotqa": "hotpotqa_1k", "arguana": "arguana", "hotpotqa-3000": "hotpotqa_1k"}
 """Shapes made of test collections, and the folder of each in `MAXSIEVE_CORPORA`."""
-NAMES = [*STRUCTURED, *REAL]
+FIRST = {"hotpotqa-3000": 3000}
+"""Shapes of the first documents of a collection only (their order is random): for who is slow to take them in."""
+NAMES = [*STRUCTURED, *REAL, "million"]
+"""All shapes; `million` is on disk, and has a file of its own."""
 QUERY_TOKENS = 32
 SHORTEST_QUERY = 4
 """Of real queries shorter ones are left out: colbandit 0.1.0 reads past the end of them."""
+PRACTICE = 256
+"""Queries to calibrate on, where there are so many beside those that are timed."""
 
 
 class UnavailableError(Exception):
@@ -46,6 +53,8 @@ class Shape:
     rows: F32
     lengths: I64
     queries: list[F32]
+    practice: list[F32] = field(default_factory=list)
+    """More queries, to calibrate on: none of them is among `queries`."""
 
     @cached_property
     def documents(self) -> list[F32]:
@@ -98,18 +107,25 @@ def _structured(name: str, queries: int, track: Callable[[Iterable[F32], int], I
         lengths[position] = len(document)
         rows[end : end + len(document)] = document
         end += len(document)
-    return Shape(name, rows[:end], lengths, corpus.queries(queries, QUERY_TOKENS))
+    asked = corpus.queries(queries + PRACTICE, QUERY_TOKENS)
+    return Shape(name, rows[:end], lengths, asked[:queries], asked[queries:])
 
 
 def _real(name: str, queries: int) -> Shape:
+    real = collection(REAL[name])
+    asked = [query for query in real.queries.values() if len(query) >= SHORTEST_QUERY][: queries + PRACTICE]
+    documents = list(islice(real.documents(), FIRST.get(name)))
+    lengths = np.array([len(rows) for rows in documents])
+    return Shape(name, np.concatenate(documents), lengths, asked[:queries], asked[queries:])
+
+
+def collection(name: str, dim: int | None = None) -> Embedded:
+    """The token vectors of a test collection, of `dim` dimensions (as many as usual by default), made if need be."""
     corpora = os.environ.get("MAXSIEVE_CORPORA")
     if not corpora:
         raise UnavailableError("MAXSIEVE_CORPORA names no folder of test collections")
-    folder = Path(corpora, REAL[name])
+    folder = Path(corpora, name)
     if not (folder / "corpus.jsonl").is_file():
-        raise UnavailableError(f"there is no {REAL[name]} in MAXSIEVE_CORPORA")
+        raise UnavailableError(f"there is no {name} in MAXSIEVE_CORPORA")
     fetch_model(DEFAULT_ENCODER)
-    real = Dataset.of(folder, progress=True).embedded()
-    asked = [query for query in real.queries.values() if len(query) >= SHORTEST_QUERY][:queries]
-    documents = list(real.documents())
-    return Shape(name, np.concatenate(documents), np.array([len(rows) for rows in documents]), asked)
+    return Dataset.of(folder, progress=True).embedded(dim)

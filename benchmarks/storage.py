@@ -8,7 +8,6 @@ Everything is written to a temporary folder and removed. Times are medians; comp
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import tempfile
 import time
@@ -24,6 +23,7 @@ from rich.table import Table
 import maxsieve as ms
 import real_vectors
 from arguments import corpus_folder, positive
+from machine import forget
 from maxsieve.structured import Structured
 
 F32 = npt.NDArray[np.float32]
@@ -49,15 +49,6 @@ def resident_bytes(folder: Path) -> dict[str, int]:
         elif suffix and line.startswith("Rss:"):
             resident[suffix] = resident.get(suffix, 0) + 1024 * int(line.split()[1])
     return resident
-
-
-def forget(folder: Path) -> None:
-    """Asks the system to drop the folder's files from its cache, so that what is resident later was touched since."""
-    os.sync()
-    for path in folder.iterdir():
-        handle = os.open(path, os.O_RDONLY)
-        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-        os.close(handle)
 
 
 def one_corpus(table: Table, folder: Path, documents: list[F32], queries: list[F32]) -> None:

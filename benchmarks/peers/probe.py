@@ -10,7 +10,7 @@ from pathlib import Path
 from peers import ENTRIES, Entry
 
 WORKS, FAILS = "works", "fails"
-TIMEOUT = 300  # seconds for all peers
+TIMEOUT = 600  # seconds for all peers
 
 
 def probe(entries: tuple[Entry, ...]) -> dict[str, str]:

@@ -1,0 +1,70 @@
+"""fast-plaid runs in another environment: what is said to its process and heard from it, with a stand-in for it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+STAND_IN = """
+import base64, json, pathlib, sys
+import numpy as np
+folder = pathlib.Path(sys.argv[1])
+rows, lengths = np.load(folder / "rows.npy"), np.load(folder / "lengths.npy")
+starts = np.cumsum(lengths) - lengths
+print(json.dumps({"bytes": 77}), flush=True)
+for line in sys.stdin:
+    asked = json.loads(line)
+    query = np.frombuffer(base64.b64decode(asked["query"]), np.float32).reshape(-1, rows.shape[1])
+    if len(query) == 1:
+        sys.exit("one token is too few")
+    scores = np.maximum.reduceat(rows @ query.T, starts).sum(axis=1)
+    best = np.argsort(-scores)[: asked["k"]]
+    print(json.dumps({"positions": best.tolist(), "scores": scores[best].tolist()}), flush=True)
+"""
+
+
+@pytest.fixture
+def shape() -> Any:
+    from shapes import Shape
+
+    rng = np.random.default_rng(5)
+    lengths = rng.integers(1, 9, 40)
+    rows = rng.standard_normal((lengths.sum(), 16)).astype(np.float32)
+    return Shape("few", rows, lengths, [rng.standard_normal((3, 16)).astype(np.float32)])
+
+
+def test_a_process_answers_queries_and_is_ended(shape: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from maxsieve import spec
+    from peers import fast_plaid
+
+    worker = tmp_path / "worker.py"
+    worker.write_text(STAND_IN)
+    monkeypatch.setattr(fast_plaid, "PYTHON", Path(sys.executable))
+    monkeypatch.setattr(fast_plaid, "WORKER", worker)
+    peer = fast_plaid.Peer()
+    peer.prepare(shape)
+    assert peer.nbytes == 77
+    (method,) = peer.methods
+    assert (method.name, method.selects) == ("fast-plaid", True)
+    positions, scores = method.search(shape.queries[0], 5)
+    true = spec.scores(shape.queries[0], shape.documents)
+    assert positions.tolist() == np.argsort(-true)[:5].tolist()
+    np.testing.assert_allclose(scores, true[positions], rtol=1e-5)
+    with pytest.raises(ChildProcessError, match="its process ended: one token is too few"):
+        method.search(shape.queries[0][:1], 5)
+    folder, process = Path(peer._folder.name), peer._process
+    del peer, method
+    assert process.returncode == 1
+    assert not folder.exists()
+
+
+def test_without_its_environment_it_says_how_to_make_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from peers import fast_plaid
+
+    monkeypatch.setattr(fast_plaid, "PYTHON", tmp_path / "python")
+    with pytest.raises(FileNotFoundError, match="make bench-plaid"):
+        fast_plaid.Peer()
