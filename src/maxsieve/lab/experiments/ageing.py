@@ -9,7 +9,7 @@ import numpy as np
 
 from maxsieve import Calibrated, _core
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.embedded import F32, Embedded
+from maxsieve.lab.embedded import F32
 from maxsieve.lab.experiment import Options
 from maxsieve.lab.experiments.coverage import (
     QUICK_SPLITS,
@@ -49,7 +49,7 @@ def ageing(dataset: Dataset, options: Options) -> Result:
     state = whole.snapshot
     fresh = ranks_by_tier0(state, queries, options)
     aged.append(_aged(1.0, state, fresh))
-    sizes = [_sized(data, state, round(size * centroids_for(whole.tokens)), queries, options) for size in SIZES]
+    sizes = [_sized(state, round(size * centroids_for(whole.tokens)), queries, options) for size in SIZES]
     for share in THERE:
         early = order[: max(1, round(share * len(order)))]
         index = data.with_documents(early).index
@@ -77,7 +77,7 @@ def ageing(dataset: Dataset, options: Options) -> Result:
 def _changed(words: str, before: Ranks, after: Ranks, growth: float, splits: int) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     targets = targets_of(before)
-    for k in ks_of(after):
+    for k in ks_of(before if before.shape[1] < after.shape[1] else after):
         found = [kept(before, after, k, target, splits, growth).mean for target in targets]
         held = all(one.high >= target for one, target in zip(found, targets, strict=True))
         unchanged = kept(before, after, k, targets[-1], splits).mean.value if growth != 1 else None
@@ -116,7 +116,7 @@ def _book_table(title: str, rows: list[list[Cell]], ranks: Ranks) -> Table:
     return Table(title, columns, rows, note=note)
 
 
-def _sized(data: Embedded, state: Snapshot, centroids: int, queries: list[F32], options: Options) -> list[Cell]:
+def _sized(state: Snapshot, centroids: int, queries: list[F32], options: Options) -> list[Cell]:
     """A codebook of another size: its depths, and the milliseconds of its table and scan."""
     coded = with_centroids(state, min(MOST, centroids), options.cores)
     ranks = ranks_by_tier0(coded, queries, options)
