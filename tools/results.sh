@@ -1,19 +1,30 @@
 #!/usr/bin/env bash
-# Runs the lab's experiments on the corpora of MAXSIEVE_CORPORA and writes docs/results.md from them: about an hour. The
-# same command again goes on where it was. Slow experiments have fewer queries, and what is timed runs alone.
+# Runs the lab's experiments on the corpora of MAXSIEVE_CORPORA and writes docs/results.md from them: more than an hour.
+# The same command again goes on where it was. Slow experiments have fewer queries, and what is timed runs alone.
+# `tools/results.sh calibrated` runs those about Calibrated and stores alone, `tools/results.sh tiers coverage` just these two.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=build/lab
+calibrated=(tiers coverage ageing stores)
 timed=(wallclock k-sensitivity margin block overhead scaling)
 slow=(calibration pooling quantisers)
 rest=(simulation encoders retrieval)
 lab() { .venv/bin/maxsieve lab report --out "$out" "$@"; }
 
-lab --corpus scifact --corpus hotpotqa_1k "${timed[@]/#/--only=}" --queries 20
-lab --corpus scifact "${timed[@]/#/--skip=}" "${slow[@]/#/--skip=}" # simulation takes 100 queries by itself
-lab --corpus scifact --corpus hotpotqa_1k "${slow[@]/#/--only=}" --queries 15
-lab --corpus hotpotqa_1k --only simulation --queries 50
-lab --corpus hotpotqa_1k "${timed[@]/#/--skip=}" "${slow[@]/#/--skip=}" "${rest[@]/#/--skip=}" --queries 100
-lab --corpus hotpotqa_1k --corpus cosqa --only retrieval
-lab --corpus hotpotqa_1k --only encoders --queries 50
+wanted=("${calibrated[@]}")
+if (($#)) && [[ $1 != calibrated ]]; then wanted=("$@"); fi
+for name in "${wanted[@]}"; do
+    few=()
+    if [[ $name == ageing ]]; then few=(--queries 300); fi
+    lab --corpus scifact --corpus hotpotqa_1k --corpus cosqa --only "$name" "${few[@]}"
+done
+if (($# == 0)); then
+    lab --corpus scifact --corpus hotpotqa_1k "${timed[@]/#/--only=}" --queries 20
+    lab --corpus scifact "${timed[@]/#/--skip=}" "${slow[@]/#/--skip=}" "${calibrated[@]/#/--skip=}" # simulation takes 100 queries by itself
+    lab --corpus scifact --corpus hotpotqa_1k "${slow[@]/#/--only=}" --queries 15
+    lab --corpus hotpotqa_1k --only simulation --queries 50
+    lab --corpus hotpotqa_1k "${timed[@]/#/--skip=}" "${slow[@]/#/--skip=}" "${rest[@]/#/--skip=}" "${calibrated[@]/#/--skip=}" --queries 100
+    lab --corpus hotpotqa_1k --corpus cosqa --only retrieval
+    lab --corpus hotpotqa_1k --only encoders --queries 50
+fi
 .venv/bin/python tools/results.py "$out" docs

@@ -15,7 +15,7 @@ import pytest
 from cli.support import COMMAND, CommandLine, write_jsonl
 from cli.tiny_model import WORDS
 
-DOCUMENTS, QUERIES = 40, 12
+DOCUMENTS, QUERIES = 40, 18
 CORPUS = "path/to/scifact"
 
 
@@ -52,6 +52,21 @@ def test_an_experiment_shows_its_tables_and_files(lab: CommandLine, tiny: list[s
     assert facts["command"].startswith("python -m maxsieve.cli lab pareto --corpus")
     assert facts["machine"]["kernel"]
     assert facts["settings"]["dim"] == 8
+
+
+def test_a_promise_made_with_own_sentences(lab: CommandLine, tiny: list[str]) -> None:
+    [found] = lab.json("lab", "coverage", *tiny)
+    halves, sentences = found["tables"]
+    assert [row[:2] for row in halves["rows"]] == [row[:2] for row in sentences["rows"]] == [[1, 0.9], [10, 0.9]]
+    assert "on 40 sentences" in sentences["note"], "one of each document"
+
+
+def test_stores_beside_each_other(lab: CommandLine, tiny: list[str]) -> None:
+    [found] = lab.json("lab", "stores", *tiny)
+    [table] = found["tables"]
+    assert [row[1] for row in table["rows"]] == ["float16", "int8"] * (len(table["rows"]) // 2)
+    assert all(full[2] > coded[2] for full, coded in zip(table["rows"][::2], table["rows"][1::2], strict=True))
+    assert table["rows"][0][6] == 0.0
 
 
 def test_an_experiment_in_json_by_bare_name(lab: CommandLine, tiny: list[str]) -> None:

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve import Bandit, Certified, Exhaustive, Hits, Index
+from maxsieve import Bandit, Calibrated, Certified, Exhaustive, Hits, Index
 from maxsieve.common.threads import thread_count
 from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.policies import Policy
 from maxsieve.spec import norm_up, up32
+from maxsieve.storage.segments import Store
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
@@ -61,9 +62,11 @@ class Embedded:
         queries = {one: change(rows) for one, rows in self.queries.items()} if queries_too else self.queries
         return replace(copy, encoder=encoder, queries=queries)
 
-    def with_documents(self, ids: Sequence[str], change: Callable[[F32], F32] = lambda rows: rows) -> Embedded:
+    def with_documents(
+        self, ids: Sequence[str], change: Callable[[F32], F32] = lambda rows: rows, *, store: Store = "float32"
+    ) -> Embedded:
         """A copy in memory with some of the documents, whose vectors may be changed."""
-        index = Index.build((change(self.vectors(one)) for one in ids), ids)
+        index = Index.build((change(self.vectors(one)) for one in ids), ids, store=store)
         known = {query: [one for one in own if one in index] for query, own in self.exclusions.items()}
         return replace(self, index=index, exclusions=known)
 
@@ -192,4 +195,6 @@ def policy_name(policy: Policy) -> str:
     """
     if isinstance(policy, Bandit):
         return f"Bandit {policy.alpha:g}"
+    if isinstance(policy, Calibrated):
+        return f"Calibrated {policy.overlap:g}"
     return "Certified" if isinstance(policy, Certified) else "Exhaustive"

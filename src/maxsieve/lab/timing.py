@@ -52,6 +52,11 @@ class Times:
         """The mean over queries."""
         return float(np.mean([found.report.rescored for found in self.hits]))
 
+    @property
+    def survivors(self) -> float:
+        """The mean over queries."""
+        return float(np.mean([found.report.survivors for found in self.hits]))
+
     def overlap(self, truth: dict[str, list[str]], k: int) -> float:
         """The mean over queries."""
         pairs = zip(self.hits, truth.values(), strict=True)

@@ -1,121 +1,164 @@
-"""What coverage buys: how much of it a method needs for a share of exhaustive scoring's figure, and the reverse."""
+"""Whether `Calibrated` keeps the overlap it promises: on halves of the queries, and calibrated on own sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+import re
+from collections.abc import Sequence
+from math import ceil
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from maxsieve import Calibrated
+from maxsieve.calibrating import with_calibration
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.embedded import Answers, Embedded
+from maxsieve.lab.embedded import F32
 from maxsieve.lab.experiment import Options
-from maxsieve.lab.metrics.quality import overlaps
-from maxsieve.lab.paper import EFFECTIVENESS, EFFICIENCY
+from maxsieve.lab.metrics.confidence import Mean, mean
 from maxsieve.lab.results import Cell, Column, Result, Table
-from maxsieve.lab.sweep import Point, all_points
+from maxsieve.spec import depth, queries_needed
+from maxsieve.storage.snapshot import Snapshot
 
-KS = (5, 10, 50)
-SHARES = (0.90, 0.95)
-OVERLAP = "Overlap"
-QUALITIES = ("nDCG", "Recall", "MRR")
+Ranks = NDArray[np.int64]
+"""[queries, K]: the place by tier 0, from 1, of each of a query's true best documents, best first."""
 
-FIXED_KS = (1, 5)
-COVERAGES = (0.2, 0.4)
-SLACK = 0.05
-MEASURES = ("Recall", "nDCG", "MRR")
-LABELS = {1: "tab:retrieval_effectiveness", 5: "tab:retrieval_real_mm_all"}
-
-Score = Callable[[Answers, int], float]
+KS = (1, 10, 100)
+TARGETS = (0.9, 0.95, 0.99)
+SPLITS, QUICK_SPLITS = 200, 20
+SENTENCES = 200
+"""Drawn from the documents."""
+FEWEST_WORDS = 4
+"""Of a sentence: shorter ones are headings and remains of abbreviations."""
 
 
-def efficiency(dataset: Dataset, options: Options) -> Result:
-    """The coverage for 90 % and 95 % of what exhaustive scoring reaches: per measure a table, methods by K."""
+class Kept(NamedTuple):
+    """What came of a promise on each of some splits of the queries: the mean overlap, and how deep that was."""
+
+    overlaps: list[float]
+    depths: list[int]
+
+    @property
+    def mean(self) -> Mean:
+        """Of the overlaps. Splits are drawn independently, so that its interval is that of the expected overlap."""
+        return mean(self.overlaps)
+
+
+def coverage(dataset: Dataset, options: Options) -> Result:
+    """A row for each target and K; another table for own sentences, if there are texts."""
     data = dataset.embedded().first(options.count)
-    truth = data.truth(KS[-1], threads=options.cores)
-    by_k = {k: all_points(data, k, options) for k in KS}
-    measures: dict[str, Score] = {OVERLAP: lambda answers, k: float(np.mean(overlaps(answers, truth, k)))}
-    if data.judgements:
-        measures.update({name: _judged(data, name) for name in QUALITIES})
-    floor = min(1.0, 4 / data.query_tokens)
-    return Result(
-        "efficiency",
-        data.name,
-        "The least coverage at which a method keeps 90 % and 95 % of exhaustive scoring's own figure, over the "
-        f"settings of `pareto`; {data.extent()}. The paper's column is its mean over the BEIR corpora with ColBERTv2 "
-        "vectors and 32 query tokens.",
-        [_needed(name, score, by_k, truth) for name, score in measures.items()],
-        remarks=[
-            f"A round of 4 tokens is the least Bandit can reveal: with {data.query_tokens:.1f} query tokens on average "
-            f"that is about {floor:.0%} coverage, where the paper's 32 tokens allow 12.5 %."
+    index = data.with_documents(data.ids).index
+    index.train_codebook(progress=options.progress)
+    state, queries = index.snapshot, list(data.queries.values())
+    ranks = ranks_by_tier0(state, queries, options)
+    splits = QUICK_SPLITS if options.quick else SPLITS
+    cells = {(k, target): kept(ranks, ranks, k, target, splits) for k in ks_of(ranks) for target in targets_of(ranks)}
+    tables = [_halves(cells, len(state.searchable))]
+    missed = [cell for cell, found in cells.items() if found.mean.high < cell[1]]
+    words = ", ".join(f"{target:g} at K = {k}" for k, target in missed)
+    remarks = [
+        f"The mean overlap is below what was promised, beyond its 95 % interval, for {words}."
+        if missed
+        else f"The mean overlap reaches what was promised, within its 95 % interval, in all {len(cells)} cells.",
+        *[
+            f"A half of these queries is too small to promise {target:g}: that needs "
+            f"{queries_needed(Calibrated(target).target)}."
+            for target in TARGETS
+            if target not in targets_of(ranks)
         ],
-    )
-
-
-def _judged(data: Embedded, name: str) -> Score:
-    return lambda answers, k: _qualities(data, answers, [f"{name}@{k}"])[0]
-
-
-def _needed(name: str, score: Score, by_k: dict[int, dict[str, list[Point]]], truth: Answers) -> Table:
-    rows: list[list[Cell]] = []
-    for k, methods in by_k.items():
-        full = score(truth, k)
-        for method, points in methods.items():
-            scores = [(point.coverage, score(point.answers, k)) for point in points]
-            needed = [min((at for at, one in scores if one >= share * full), default=None) for share in SHARES]
-            saving = 1 / needed[-1] if needed[-1] else None
-            rows.append([k, method, *needed, saving, EFFICIENCY.get((name, k, method))])
-    columns = [Column("K"), Column("method"), *(Column(f"for {share:.0%}", ".1%") for share in SHARES)]
-    columns += [Column("saving at 95%", ".1f"), Column("paper, for 95%")]
-    own = f"tab:per_dataset_eff_{name.lower()}_beir_combinedK"
-    label = "tab:main_benchmark_universal_eff_combined" if name in (OVERLAP, "nDCG") else own
-    return Table(f"Coverage needed: {name}@K", columns, rows, label)
-
-
-def effectiveness(dataset: Dataset, options: Options) -> Result:
-    """What is left of exhaustive scoring's Recall, nDCG and MRR at fixed coverage: per K a table."""
-    data = dataset.embedded().first(options.count)
-    if not data.judgements:
-        raise ValueError(f"effectiveness needs judgements, and {data.name} has none")
-    truth = data.truth(FIXED_KS[-1], threads=options.cores)
+    ]
+    if dataset.corpus is not None:
+        own = ranks_by_tier0(state, own_sentences(dataset, SENTENCES), options, KS[-1] + 1)
+        tables.append(_sentences(own, ranks))
     return Result(
-        "effectiveness",
+        "coverage",
         data.name,
-        f"Judged quality of the answers at the most careful setting with a mean coverage of about {COVERAGES[0]:.0%} "
-        f"and {COVERAGES[1]:.0%} (at most {SLACK:.0%} more, or the cheapest setting there is); {data.extent()}. The "
-        "paper's column is the share kept on average over its nine corpora (K = 1).",
-        [_kept(data, all_points(data, k, options), truth, k) for k in FIXED_KS],
+        f"`Calibrated` is calibrated on one half of the queries and measured on the other, over {splits} random "
+        f"splits; {data.extent(documents=True)}. Documents that a query must not find count like any other here.",
+        tables,
+        remarks=remarks,
     )
 
 
-def _kept(data: Embedded, methods: dict[str, list[Point]], truth: Answers, k: int) -> Table:
-    names = [f"{name}@{k}" for name in MEASURES]
-    full = _qualities(data, truth, names)
-    rows: list[list[Cell]] = [["Exhaustive", None, 1.0, *full, *[1.0] * len(full), None]]
-    for coverage in COVERAGES:
-        for method, points in methods.items():
-            chosen = at_coverage(points, coverage)
-            scores = _qualities(data, chosen.answers, names)
-            kept = [score / of if of else None for score, of in zip(scores, full, strict=True)]
-            paper = EFFECTIVENESS.get((method, coverage)) if k == 1 else None
-            rows.append([method, chosen.knob, chosen.coverage, *scores, *kept, paper])
-    columns = [Column("method"), Column("knob", "g"), Column("coverage", ".1%")]
-    columns += [Column(name, ".3f") for name in names] + [Column(f"{name} kept", ".1%") for name in MEASURES]
-    columns.append(Column("paper: nDCG@1 kept", ".1%"))
-    return Table(f"Quality at fixed coverage, K = {k}", columns, rows, LABELS[k])
+def ranks_by_tier0(state: Snapshot, queries: Sequence[F32], options: Options, k: int = KS[-1]) -> Ranks:
+    """What a calibration of a state, which has a codebook, finds out about queries."""
+    with options.bar("calibrating", len(queries)) as advance:
+        made = with_calibration(state, queries, k, "queries", options.cores, advance).calibration
+    assert made is not None
+    return made.ranks
 
 
-def at_coverage(points: list[Point], coverage: float) -> Point:
-    """The most careful setting that stays within the coverage, give or take `SLACK`; if none does, the cheapest.
-
-    (Not the nearest: where settings crowd at one coverage, it would be an arbitrary one of them.)
-    """
-    within = [point for point in points if point.coverage <= coverage + SLACK]
-    if within:
-        return max(within, key=lambda point: point.coverage)
-    return min(points, key=lambda point: point.coverage)
+def ks_of(ranks: Ranks) -> list[int]:
+    """The numbers of hits that there are documents for."""
+    return [k for k in KS if k <= ranks.shape[1]]
 
 
-def _qualities(data: Embedded, answers: Answers, measures: list[str]) -> list[float]:
-    """The mean over queries by each measure."""
-    found = data.quality(answers, measures)
-    return [float(np.mean(list(found[name].values()))) for name in measures]
+def targets_of(ranks: Ranks) -> list[float]:
+    """The targets that half of the queries can promise."""
+    found = [target for target in TARGETS if len(ranks) // 2 >= queries_needed(Calibrated(target).target)]
+    if not found:
+        fewest = 2 * queries_needed(Calibrated(TARGETS[0]).target)
+        raise ValueError(f"{len(ranks)} queries are too few to calibrate on a half of them: {fewest} will do")
+    return found
+
+
+def kept(before: Ranks, after: Ranks, k: int, target: float, splits: int, growth: float = 1.0) -> Kept:
+    """Calibrates on random halves of the queries, as they ranked before, and measures on the rest, as they do now."""
+    rng = np.random.default_rng(0)
+    found = Kept([], [])
+    for _ in range(splits):
+        chosen, others = np.split(rng.permutation(len(before)), [len(before) // 2])
+        found.depths.append(max(k, ceil(depth(before[chosen], k, Calibrated(target).target) * growth)))
+        found.overlaps.append(float((after[others, :k] <= found.depths[-1]).mean()))
+    return found
+
+
+def own_sentences(dataset: Dataset, count: int) -> list[F32]:
+    """Sentences of documents as queries: one each from documents chosen at random, always the same ones."""
+    texts = dataset.texts("drawing sentences").documents
+    draw, sentences = random.Random(0), list[str]()
+    for one in draw.sample(list(texts), len(texts)):
+        long = [part for part in re.split(r"(?<=[.!?])\s+", texts[one]) if len(part.split()) >= FEWEST_WORDS]
+        sentences += draw.sample(long, min(1, len(long)))
+        if len(sentences) == count:
+            break
+    return [rows for rows in dataset.collection().encoder.queries(sentences) if len(rows)]
+
+
+def _halves(cells: dict[tuple[int, float], Kept], documents: int) -> Table:
+    rows: list[list[Cell]] = []
+    for (k, target), found in cells.items():
+        own, quantiles = found.mean, np.quantile(found.overlaps, [0.05, 0.95]).tolist()
+        below = float(np.mean([one < target for one in found.overlaps]))
+        deep = float(np.mean(found.depths))
+        rows.append([k, target, own.value, own.low, own.high, *quantiles, below, deep, deep / documents])
+    columns = [Column("K"), Column("promised", "g"), Column("mean overlap", ".4f"), Column("low", ".4f")]
+    columns += [Column("high", ".4f"), Column("5 % quantile", ".3f"), Column("95 % quantile", ".3f")]
+    columns += [Column("splits below", ".0%"), Column("documents followed up", ",.0f"), Column("of all", ".1%")]
+    note = (
+        "What is promised is the mean over all ways to split. A single half may be below: its test queries may be "
+        "the harder ones."
+    )
+    return Table("Promise and overlap", columns, rows, note=note)
+
+
+def _sentences(own: Ranks, real: Ranks) -> Table:
+    rows: list[list[Cell]] = []
+    for k in ks_of(real):
+        for target in targets_of(real):
+            row: list[Cell] = [k, target, depth(real, k, Calibrated(target).target)]
+            for ranks in (own, own[:, 1:]):
+                deep = max(k, depth(ranks, k, Calibrated(target).target))
+                found = mean((real[:, :k] <= deep).mean(axis=1).tolist())
+                row += [deep, found.value, found.low, found.high]
+            rows.append(row)
+    columns = [Column("K"), Column("promised", "g"), Column("n by the queries", ",d")]
+    for words in ("n by sentences", "n by sentences, own document left out"):
+        columns += [Column(words, ",d"), Column("overlap", ".4f"), Column("low", ".4f"), Column("high", ".4f")]
+    note = (
+        f"n: documents followed up. Calibrated on {len(own)} sentences of the documents, one each, and measured on all "
+        "queries. The first hit of a sentence is nearly always the document it was taken from, which no tier misses: "
+        "the last columns count from the second hit on."
+    )
+    return Table("Own sentences against real queries", columns, rows, note=note)

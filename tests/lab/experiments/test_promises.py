@@ -1,0 +1,168 @@
+"""coverage, ageing and tiers, against what the index and the specification say themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lab.experiments.test_sweeps import rows_of
+from maxsieve import Calibrated, Certified, Index
+from maxsieve.lab.dataset import Dataset
+from maxsieve.lab.embedded import Embedded, to_strings
+from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments.ageing import ageing, with_centroids
+from maxsieve.lab.experiments.coverage import Ranks, coverage, kept, ranks_by_tier0
+from maxsieve.lab.experiments.tiers import halves, tiers
+from maxsieve.lab.metrics.quality import overlap
+from maxsieve.storage.calibration import MOST_CHANGED
+from maxsieve.structured import Structured
+
+DOCUMENTS, QUERIES = 300, 44
+QUICK = Options(quick=True, queries=QUERIES, threads=2)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    """Documents of which 256 centroids leave something to be missed, and queries enough to promise 0.95."""
+    corpus = Structured(DOCUMENTS, 24, mean_length=20, seed=3)
+    documents, queries = list(corpus.documents()), corpus.queries(QUERIES, 6)
+    path: Path = tmp_path_factory.mktemp("asked") / "asked.npz"
+    np.savez(
+        path,
+        doc_tokens=np.concatenate(documents),
+        doc_lengths=[len(rows) for rows in documents],
+        doc_ids=[f"d{i}" for i in range(DOCUMENTS)],
+        query_tokens=np.concatenate(queries),
+        query_lengths=[len(rows) for rows in queries],
+        query_ids=[f"q{i}" for i in range(QUERIES)],
+    )
+    return Dataset.of(path)
+
+
+@pytest.fixture(scope="module")
+def data(asked: Dataset) -> Embedded:
+    made = asked.embedded()
+    return made.with_documents(made.ids)
+
+
+@pytest.fixture(scope="module")
+def ranks(data: Embedded) -> Ranks:
+    data.index.train_codebook()
+    return ranks_by_tier0(data.index.snapshot, list(data.queries.values()), QUICK)
+
+
+def test_a_split_is_what_the_index_does(data: Embedded, ranks: Ranks) -> None:
+    """Calibrated on one half, the index finds of the other half's true hits what the ranks say."""
+    found = kept(ranks, ranks, 10, 0.9, 3)
+    rng = np.random.default_rng(0)
+    queries = list(data.queries.values())
+    for said, deep in zip(found.overlaps, found.depths, strict=True):
+        order = rng.permutation(QUERIES)
+        data.index.calibrate([queries[i] for i in order[: QUERIES // 2]], 100)
+        seen = []
+        for i in order[QUERIES // 2 :]:
+            hits = data.index.search(queries[i], 10, policy=Calibrated(0.9))
+            assert hits.report.survivors == deep
+            seen.append(overlap(to_strings(hits), to_strings(data.index.search(queries[i], 10))))
+        assert np.mean(seen) == pytest.approx(said)
+    assert min(found.overlaps) < 1, "nothing was missed, so that nothing was tested"
+
+
+def test_coverage_has_a_row_for_each_promise(asked: Dataset, ranks: Ranks) -> None:
+    result = coverage(asked, QUICK)
+    [table] = result.tables
+    rows = rows_of(table)
+    assert [(row["K"], row["promised"]) for row in rows] == [
+        (k, target) for k in (1, 10, 100) for target in (0.9, 0.95)
+    ]
+    for row in rows:
+        found = kept(ranks, ranks, row["K"], row["promised"], 20)
+        assert row["mean overlap"] == pytest.approx(np.mean(found.overlaps))
+        assert row["splits below"] == np.mean(np.array(found.overlaps) < row["promised"])
+        assert row["5 % quantile"] <= row["mean overlap"] <= row["95 % quantile"]
+        assert row["of all"] == pytest.approx(row["documents followed up"] / DOCUMENTS)
+    assert "in all 6 cells" in result.remarks[0]
+    assert result.remarks[1:] == ["A half of these queries is too small to promise 0.99: that needs 99."]
+
+
+def test_a_broken_promise_is_said(asked: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maxsieve.lab.experiments.coverage.depth", lambda ranks, k, target: 1)
+    assert "is below what was promised" in coverage(asked, QUICK).remarks[0]
+
+
+def test_too_few_queries(asked: Dataset) -> None:
+    for experiment in (coverage, ageing):
+        with pytest.raises(ValueError, match="17 queries are too few to calibrate on a half of them: 18 will do"):
+            experiment(asked, replace(QUICK, queries=17))
+
+
+def test_ageing_grows_as_the_index_does(asked: Dataset, data: Embedded) -> None:
+    changed, aged, sized = ageing(asked, QUICK).tables
+    rows = rows_of(changed)
+    assert list(dict.fromkeys(row["documents"] for row in rows)) == [
+        *("11% added", "25% added", "100% added", "300% added"),
+        *("10% deleted", "20% deleted", "50% deleted"),
+    ]
+    for row in rows:
+        unchanged = row["0.95 with n as it was"]
+        assert unchanged is None if "deleted" in row["documents"] else unchanged <= row["overlap for 0.95"]
+    assert [row["learnt from"] for row in rows_of(aged)] == [1.0, 0.9, 0.8, 0.5, 0.25]
+    usual = rows_of(aged)[0]["centroids"]
+    assert [row["centroids"] for row in rows_of(sized)] == [usual / 2, usual, 2 * usual]
+    assert all(row["table, ms"] > 0 for row in rows_of(sized))
+    depths = [name for name in rows_of(aged)[0] if name.startswith("n for")]
+    assert [rows_of(aged)[0][one] for one in depths] == [rows_of(sized)[1][one] for one in depths]
+
+
+def test_the_usual_number_of_centroids_is_the_usual_codebook(data: Embedded, ranks: Ranks) -> None:
+    state = data.index.snapshot
+    again = with_centroids(state, state.codebook.centroids, 1)
+    for one, other in zip(state.segments, again.segments, strict=True):
+        assert np.array_equal(one.blocks["centroids"], other.blocks["centroids"])
+
+
+def test_n_in_proportion_is_what_the_index_does(data: Embedded, ranks: Ranks) -> None:
+    queries, ids = list(data.queries.values()), data.ids
+    early = ids[: round(0.95 * len(ids))]
+    index = data.with_documents(early).index
+    index.calibrate(queries, 10)
+    before = index.snapshot.calibration.depth(10, Fraction("0.95"))
+    index.add([data.vectors(one) for one in ids[len(early) :]], ids[len(early) :])
+    hits = index.search(queries[0], 10, policy=Calibrated(0.95))
+    assert hits.report.survivors == int(np.ceil(before * len(ids) / len(early)))
+    assert (len(ids) - len(early)) / len(early) <= MOST_CHANGED
+    assert hits.report.guarantee == "calibrated"
+
+
+def test_tiers_measures_what_it_did_not_calibrate_on(asked: Dataset) -> None:
+    first, second = halves(asked.embedded())
+    assert not {*first.queries} & {*second.queries}
+    assert {*first.queries} | {*second.queries} == {*asked.embedded().queries}
+    result = tiers(asked, QUICK)
+    assert [chart.name for chart in result.charts] == ["k1", "k10", "k100"]
+    first.index.calibrate(first.queries.values(), 100)
+    for k, table in zip((1, 10, 100), result.tables, strict=True):
+        rows = {row["policy"]: row for row in rows_of(table)}
+        assert list(rows)[-2:] == ["Calibrated 0.9", "Calibrated 0.95"]
+        assert rows["Exhaustive"][f"Ov@{k}"] == rows["Certified"][f"Ov@{k}"] == rows["Certified"]["x Certified"] == 1
+        found = [
+            overlap(to_strings(hits), to_strings(first.index.search(second.queries[query], k, policy=Certified())))
+            for query, hits in second.search(k, Calibrated(0.9)).items()
+        ]
+        assert rows["Calibrated 0.9"][f"Ov@{k}"] == pytest.approx(np.mean(found))
+        tokens = asked.embedded().index.tokens
+        assert all(row["ns a token"] == pytest.approx(1e6 * row["ms"] / tokens) for row in rows.values())
+
+
+def test_the_corpus_itself_is_left_as_it_was(asked: Dataset) -> None:
+    """It may be a collection in the user's cache."""
+    index: Index = asked.embedded().index
+    assert index.snapshot.codebook is None
+    for experiment in (coverage, ageing, tiers):
+        experiment(asked, QUICK)
+    assert index.snapshot.codebook is None
+    assert len(index) == DOCUMENTS
