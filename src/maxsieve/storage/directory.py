@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from maxsieve.common.files import sync_folder
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.storage.blocks import BlockFile
-from maxsieve.storage.calibration import Calibration
+from maxsieve.storage.calibration import Calibration, Changes
 from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.lock import NAME as LOCK_NAME
 from maxsieve.storage.lock import writer_lock
@@ -160,8 +160,13 @@ class Directory:
 
     def verify(self, advance: Callable[[int], None]) -> None:
         """Reads everything of the version at hand."""
+        book = self.version.codebook
         for segment in self.segments:
             segment.verify(advance)
+            if book is not None and segment.tokens and segment.centroids.max() >= book.centroids:
+                raise DamagedIndexError(
+                    f"{self.path / str(segment.entry.centroids)} names centroids that are not there"
+                )
         for file in self.version.extras.values():
             file.verify(advance)
         Positions(self.segments).read()
@@ -262,6 +267,13 @@ def _map(path: Path, manifest: Manifest, known: Version | None) -> Version:
             codebook = Codebook.read(extras[kind], manifest.dim)
         else:
             calibration = Calibration.read(extras[kind], manifest.dim)
+    if calibration is not None:
+        there = sum(int((segment.alive & (segment.lengths > 0)).sum()) for segment in segments)
+        if not calibration.fits(there, Changes(manifest.added, manifest.deleted)):
+            raise DamagedIndexError(
+                f"{path / MANIFEST_NAME} counts {manifest.added} documents added and {manifest.deleted} deleted since "
+                f"a calibration with {calibration.documents}; but there are {there}"
+            )
     return Version(manifest, segments, codebook, calibration, extras)
 
 
