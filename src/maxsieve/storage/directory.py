@@ -42,6 +42,12 @@ class Version(NamedTuple):
     calibration: Calibration | None
     extras: dict[str, BlockFile]
 
+    def in_place(self) -> bool:
+        """Whether the names of its files still stand for them."""
+        return all(segment.in_place(segment.entry) for segment in self.segments) and all(
+            file.in_place() for file in self.extras.values()
+        )
+
 
 class Directory:
     """The folder of one index. `version` stays what it is until a method here goes to another."""
@@ -233,7 +239,7 @@ def _read_version(path: Path, known: Version | None) -> Version:
         manifest = read_manifest(path)
         if known is not None and manifest.uid != known.manifest.uid:
             raise MaxsieveError(f"{path} now holds another index; Index.open opens it")
-        if known is not None and manifest == known.manifest:
+        if known is not None and manifest == known.manifest and known.in_place():
             return known
         try:
             return _map(path, manifest, known)
@@ -257,7 +263,7 @@ def _map(path: Path, manifest: Manifest, known: Version | None) -> Version:
     codebook: Codebook | None = None
     calibration: Calibration | None = None
     for kind, extra in manifest.extras.items():
-        if known is not None and known.manifest.extras.get(kind) == extra:
+        if known is not None and known.manifest.extras.get(kind) == extra and known.extras[kind].in_place():
             extras[kind] = known.extras[kind]
             codebook = known.codebook if kind == "codebook" else codebook
             calibration = known.calibration if kind == "calibration" else calibration
