@@ -42,6 +42,8 @@ def with_calibration(
     advance: Callable[[int], None],
 ) -> Snapshot:
     """The state, which has a codebook, calibrated on queries for a top k."""
+    if not len(state.searchable):
+        raise ValueError("there is no document to find: add some before calibrating")
     wanted, k = k, min(k, len(state.searchable))
     ranks = np.empty((len(queries), k), np.int64)
     for first in range(0, len(queries), TOGETHER):

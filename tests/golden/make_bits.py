@@ -1,8 +1,8 @@
 """Makes ``bits.json``, what every CPU must compute, to the bit: ``python tests/golden/make_bits.py``.
 
-Codes, bounds, hits and reports of a table of cases, as digests. Numbers are drawn and scaled without rounding and
-without NumPy's generators, so that they are the same on every machine and in every release. Only a change of what is
-computed, never of how, is a reason to make the file anew.
+Codes, bounds, hits, reports and all of tier 0 of a table of cases, as digests. Numbers are drawn and scaled without
+rounding and without NumPy's generators, so that they are the same on every machine and in every release. Only a change
+of what is computed, never of how, is a reason to make the file anew.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from numpy.typing import NDArray
 
 import maxsieve as ms
 from maxsieve import _core
+from maxsieve.storage.segments import Segment
+from maxsieve.storage.segments import bits as bits_of
 
 FILE = Path(__file__).with_name("bits.json")
+CENTROIDS = 32
 POLICIES = {
     "certified": ms.Certified(),
     "paper": ms.Bandit(margin=0),
@@ -47,6 +50,7 @@ CASES = [
     *(Case(128, tokens) for tokens in (1, 2, 3, 5, 6, 7, 8, 9, 13, 16, 18, 23, 28, 31, 33, 128, 512)),
     *(Case(65, 13, kind) for kind in ("negative", "huge", "denormal", "wide", "ties")),
     *(Case(96, 11, "plain", store, similarity) for store in ("float32", "float16") for similarity in ("dot", "cosine")),
+    *(Case(d, 11, "plain", "int8", similarity) for d in (40, 96) for similarity in ("dot", "cosine")),
 ]
 
 
@@ -107,12 +111,45 @@ def bits(case: Case) -> dict[str, str]:
     query, documents = collection(case)
     index = ms.Index.build(documents, store=case.store, similarity=case.similarity)
     (segment,) = index.snapshot.segments
+    stored = [] if case.store == "int8" else [segment.rows]
     found = {
-        "codes": digest(segment.rows, segment.codes, segment.scale, segment.rho, segment.nu),
+        "codes": digest(*stored, segment.codes, segment.scale, segment.rho, segment.nu),
         "bounds": digest(*_core.bounds(index.snapshot.corpus, query, 1)),
         "scores": hits_digest(index.search(query, len(documents), policy=ms.Exhaustive())),
     }
-    return found | {name: hits_digest(index.search(query, 5, policy=policy)) for name, policy in POLICIES.items()}
+    found |= {name: hits_digest(index.search(query, 5, policy=policy)) for name, policy in POLICIES.items()}
+    return found | tier0_bits(case, segment, query)
+
+
+def tier0_bits(case: Case, segment: Segment, query: NDArray[np.float32]) -> dict[str, str]:
+    """The same of tier 0: what it learns, how it names tokens, its table, proxies, and the documents left."""
+    scale = np.repeat(segment.scale, segment.lengths)
+    made = _core.train(case.d, segment.codes, scale, CENTROIDS, 3, 1)
+    book = _core.Codebook(case.d, *made)
+    centroids = _core.assign(book, segment.codes, 1)
+    blocks = {name: bits_of(array) for name, array in segment.blocks.items()}
+    named = _core.Segment(dim=case.d, offsets=segment.offsets, **blocks, centroids=centroids)
+    corpus, documents = _core.Corpus(case.d, (named,), book), np.arange(segment.documents)
+    (answer,) = _core.search(corpus, [query], [documents], 3, _core.Calibrated(4), 1, False)
+    return {
+        "codebook": digest(*made[:3], float(made[3]), made[4]),
+        "centroids": digest(centroids),
+        "table": digest(*(table(case.d, book, query[rows]) for rows in ([0], [-1], slice(None)))),
+        "tier0": digest(_core.tier0(corpus, query, documents, 1)),
+        "calibrated": digest(list(answer.positions), answer.scores, answer.survivors),
+    }
+
+
+def table(d: int, book: _core.Codebook, query: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Rows of the table, added up: the proxies of documents that have one token each, named by one centroid each."""
+    alone = _core.Segment(
+        dim=d,
+        offsets=np.arange(CENTROIDS + 1),
+        rows=np.zeros((CENTROIDS, d), np.float32),
+        centroids=np.arange(CENTROIDS, dtype=np.uint16),
+    )
+    proxies: NDArray[np.int64] = _core.tier0(_core.Corpus(d, (alone,), book), query, np.arange(CENTROIDS), 1)
+    return proxies
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import maxsieve as ms
-from maxsieve.storage.blocks import ENTRY, FIXED, HEADER_BYTES
+from maxsieve.storage.blocks import ENTRY, FIXED, HEADER_BYTES, BlockFile, header_crc, writing_blocks
 
 DIM = 4
 
@@ -57,3 +57,30 @@ def change_block(file: Path, name: str, change: Callable[[np.ndarray], object]) 
     struct.pack_into("<I", content, HEADER_BYTES - 4, zlib.crc32(content[: HEADER_BYTES - 4]))
     file.unlink()  # it may be a link
     file.write_bytes(content)
+
+
+def reseal_tiers(path: Path) -> None:
+    """Makes the manifest mean the codebook, the calibration and the centroids that are there now."""
+
+    def crc(name: str) -> int:
+        return header_crc((path / name).read_bytes()[:HEADER_BYTES])
+
+    def change(content: dict[str, Any]) -> None:
+        for extra in content.get("extras", {}).values():
+            extra[1] = crc(extra[0])
+        for part in content["parts"]:
+            if part.get("centroids") is not None:
+                part["centroids_crc"] = crc(part["centroids"])
+
+    change_manifest(path, change)
+
+
+def rewrite_blocks(file: Path, change: Callable[[dict[str, np.ndarray]], object]) -> None:
+    """Changes the blocks of a file, of any size and type, and writes them with checksums that fit."""
+    old = BlockFile(file)
+    blocks = {name: np.array(old.array(name, block.dtype, block.columns)) for name, block in old.blocks.items()}
+    change(blocks)
+    file.unlink()
+    with writing_blocks(file) as writer:
+        for name, block in blocks.items():
+            writer.write(name, block.dtype.str, block.shape[1], [block])

@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import maxsieve as ms
 from hostile.fables import FABLES, make_collection, rewrite_description, sentinels
-from hostile.support import change_block, change_manifest
+from hostile.support import change_block, change_manifest, reseal_tiers
 from long_form import scaled
 from maxsieve.errors import MaxsieveError
 from maxsieve.storage.blocks import ENTRY, FIXED
@@ -76,6 +77,13 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
         collection.compact()
         collection.add(["The fox and the stork", "An owl"], ["stork", "owl"])
         collection.delete("owl")
+    with pytest.MonkeyPatch.context() as patch, ms.Index.open(path / "index") as index:
+        patch.setattr("maxsieve.storage.codebook.FEWEST", 2)  # so that tier 0 has something to say on five fables
+        patch.setattr("maxsieve.storage.codebook.MOST", 2)
+        index.calibrate([index.vectors(one) for one in index.ids for _ in range(4)], k=3)
+    with opened(path) as collection:
+        collection.add(["The ant and the cricket"], ["ant"])
+        collection.delete("wolf")
         answer(collection)
     return path
 
@@ -90,6 +98,8 @@ def answer(collection: Collection) -> Any:
     for stage in (None, "bm25"):
         hits = collection.search("the fox", k=4, first_stage=stage)
         found.append((hits.ids, hits.scores.tobytes(), hits.texts, hits.metadata, hits.scope, hits.explain(0)))
+    hits = collection.search("the fox", k=1, policy=ms.Calibrated(0.5))
+    found.append((hits.ids, hits.scores.tobytes(), hits.report.guarantee, hits.report.survivors, hits.report.added))
     return found, collection.ids, [collection.text(one) for one in collection.ids], len(collection)
 
 
@@ -168,8 +178,9 @@ def records(path: Path, rng: random.Random) -> None:
 
 
 def block(path: Path, rng: random.Random) -> None:
-    """Numbers of a block of a segment, of tombstones or of the table of words."""
-    file = one_file(path, rng, rng.choice(["index/*.segment", "index/*.deleted", "bm25/*.table"]))
+    """Numbers of a block of a segment, of tombstones, of the table of words, or of what a calibration needs."""
+    index_files = ("segment", "deleted", "codebook", "centroids", "calibration")
+    file = one_file(path, rng, rng.choice([*(f"index/*.{kind}" for kind in index_files), "bm25/*.table"]))
     content = file.read_bytes()
     count = FIXED.unpack_from(content)[4]
     entries = [ENTRY.unpack_from(content, FIXED.size + i * ENTRY.size) for i in range(count)]
@@ -185,6 +196,7 @@ def block(path: Path, rng: random.Random) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         change_block(file, name, change)
+    reseal_tiers(path / "index")
 
 
 # Changes that nobody seals
@@ -266,7 +278,8 @@ def documented(problem: Exception) -> bool:
     sentence = str(problem)
     if isinstance(problem, (ValueError, TypeError)):
         return any(
-            words in sentence for words in ("Vectors of two encoders", "this collection has", "rank must be below")
+            words in sentence
+            for words in ("Vectors of two encoders", "this collection has", "rank must be below", "calibrat")
         )
     return isinstance(problem, KeyError) and "no document has the id" in sentence
 
@@ -313,6 +326,7 @@ def _use(collection: Collection, expected: Any, *, sealed: bool) -> None:
         for use in (
             collection.info,
             lambda: collection.add(["A new fox"], ["new"]),
+            lambda: _recalibrate(collection),
             lambda: collection.delete(next(iter(FABLES))),
             collection.compact,
             collection.refresh,
@@ -321,6 +335,13 @@ def _use(collection: Collection, expected: Any, *, sealed: bool) -> None:
             attempt(use)
 
 
+def _recalibrate(collection: Collection) -> None:
+    with ms.Index.open(collection.path / "index") as index:
+        index.recalibrate()
+    collection.refresh()
+
+
 def test_the_fuzzer_reaches_every_file(honest: Path) -> None:
     names = {path.suffix or path.name for path in honest.rglob("*") if path.is_file()}
-    assert {".json", ".npy", ".segment", ".records", ".deleted", ".table", "lock"} <= names
+    wanted = {".json", ".npy", ".segment", ".records", ".deleted", ".table", "lock"}
+    assert wanted | {".codebook", ".centroids", ".calibration"} <= names

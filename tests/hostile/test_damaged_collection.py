@@ -168,3 +168,11 @@ def test_an_index_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (one / "index").symlink_to(other / "index")
     with pytest.raises(DamagedIndexError, match="index is a link"):
         Collection.open(one, WordEncoder())
+
+
+def test_a_text_that_is_shorter_than_its_vectors(tmp_path: Path) -> None:
+    give_all(make_collection(tmp_path / "c"), '{"text":"fox","metadata":null}')
+    with Collection.open(tmp_path / "c", WordEncoder()) as collection:
+        hits = collection.search("the mouse and the grapes", k=4)
+        with pytest.raises(DamagedIndexError, match="is not the one that its vectors were made of"):
+            [hits.explain(rank) for rank in range(4)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,17 @@ def test_the_command_line_takes_the_name(quick_docs: CommandLine) -> None:
         quick_docs.unaided(*command, *named, stdin="a new text")
     for command in (("info", "docs.ms"), ("verify", "docs.ms"), ("export", "docs.ms", "-", "--texts")):
         quick_docs.unaided(*command)
+
+
+@pytest.mark.parametrize(
+    "name", ["'$(touch owned)", "$(touch owned)", "`touch owned`'\"`touch owned`", "x'; touch owned; '"]
+)
+def test_what_one_is_told_to_type_runs_nothing_else(tmp_path: Path, name: str) -> None:
+    path = make_collection(tmp_path / "evil")
+    rewrite_description(path, lambda content: content.update(encoder=name))
+    with Collection.open(path) as collection, pytest.raises(ValueError, match="name it yourself") as caught:
+        collection.search("fox")
+    words = str(caught.value).partition("--encoder ")[2].partition(" or Collection.open(")[0]
+    done = subprocess.run(["sh", "-c", f"printf %s {words}"], cwd=tmp_path, capture_output=True, check=True, timeout=60)
+    assert done.stdout.decode() == name
+    assert not (tmp_path / "owned").exists()

@@ -206,3 +206,34 @@ def test_records_that_become_another_file_while_they_are_opened(
     monkeypatch.setattr(sqlite3, "connect", swap_then_connect)
     with pytest.raises(MaxsieveError, match="another file"):
         ms.Index.open(path)
+
+
+def test_an_index_that_is_restored_under_an_open_one(tmp_path: Path) -> None:
+    """The same uid, numbers and names, other files: what is open follows, and writes nothing of what it knew."""
+    path, backup = tmp_path / "index", tmp_path / "backup"
+    ms.Index.build([np.full((1, DIM), float(i)) for i in range(1, 6)], list("abcde"), path=path).close()
+    shutil.copytree(path, backup)
+    reader = ms.Index.open(path)
+
+    def restored(gone: str) -> None:
+        shutil.rmtree(path)
+        shutil.copytree(backup, path)
+        with ms.Index.open(path) as other:
+            other.delete(list(gone))
+
+    for gone, left in (("c", "abde"), ("", "abcde"), ("a", "bcde"), ("b", "acde")):
+        restored(gone)
+        reader.refresh()
+        assert "".join(map(str, reader.ids)) == left
+    restored("d")
+    reader.delete("e")
+    reader.add([np.ones((1, DIM))], ["f"])
+    assert reader.ids == ms.Index.open(path).ids == list("abcf")
+    reader.train_codebook()
+    first = reader.snapshot.codebook
+    shutil.copytree(path, tmp_path / "same")
+    shutil.rmtree(path)
+    shutil.copytree(tmp_path / "same", path)
+    reader.refresh()
+    assert reader.snapshot.codebook is not first
+    reader.verify()

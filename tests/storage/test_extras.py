@@ -55,6 +55,19 @@ def test_they_must_be_there_and_no_links(path: Path, kind: str) -> None:
         ms.Index.open(path)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_they_are_verified(path: Path, kind: str) -> None:
+    name = read_manifest(path).extras[kind].name
+    content = bytearray((path / name).read_bytes())
+    with ms.Index.open(path) as index:
+        content[-1] ^= 1
+        (path / name).write_bytes(content)
+        with pytest.raises(DamagedIndexError, match=name):
+            index.verify()
+    with pytest.raises(DamagedIndexError, match=name):
+        ms.Index.open(path)
+
+
 def test_making_them_again_leaves_no_old_ones(path: Path) -> None:
     with ms.Index.open(path) as index:
         index.train_codebook()

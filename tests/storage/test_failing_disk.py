@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from maxsieve.storage import disk, segments
+from maxsieve.storage import codebook, disk, segments
 from maxsieve.storage.manifest import read_manifest
 
 from .faults import CALLS, WRITES, FailingDisk
@@ -55,11 +55,18 @@ CHANGES: dict[str, Callable[[ms.Index], None]] = {
     "replace": _replace,
     "delete": lambda index: index.delete(["a0", "a5", "a11"]),
     "compact": lambda index: index.compact(),
+    "train": lambda index: index.train_codebook(),
+    "calibrate": lambda index: index.calibrate(_queries(), k=4),
 }
+
+
+def _queries() -> list[Any]:
+    return list(np.random.default_rng(8).standard_normal((10, 2, DIM)))
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codebook, "FEWEST", 8)
     monkeypatch.setattr(segments, "BLOCK_BYTES", 16 * 4 * DIM)
     monkeypatch.setattr(disk, "SMALL_BYTES", 1 << 11)
     monkeypatch.setattr(disk, "LARGE_BYTES", 1 << 12)
@@ -86,23 +93,53 @@ def _fill(path: Path) -> ms.Index:
 def test_failed_change(
     fault: str, change: str, original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, after = _state(original), _state_after(original, tmp_path / "after", CHANGES[change])
+    _fail(CHANGES[change], fault, original, tmp_path, monkeypatch)
+
+
+CALIBRATED_CHANGES = {
+    **{name: CHANGES[name] for name in ("replace", "train")},
+    "recalibrate": lambda index: index.recalibrate(),
+    "compact and train": lambda index: index.compact(),
+}
+
+
+@pytest.mark.parametrize("change", CALIBRATED_CHANGES)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_failed_change_of_a_calibrated_index(
+    fault: str, change: str, original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ms.Index.open(original) as index:
+        index.calibrate(_queries(), k=4)
+        index.add(_docs(5, 2), ["later", "last"])
+        index.delete(["a6"])
+        if change == "compact and train":
+            monkeypatch.setattr(codebook.Codebook, "outgrown_by", lambda self, tokens: self.tokens < tokens)
+    _fail(CALIBRATED_CHANGES[change], fault, original, tmp_path, monkeypatch)
+
+
+def _fail(
+    change: Callable[[ms.Index], None], fault: str, original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Makes the change on copies, each with a fault at another place."""
+    before, after = _state(original), _state_after(original, tmp_path / "after", change)
     broken = FailingDisk(monkeypatch, *FAULTS[fault])
     handles, failures = _handles(), 0
     for nth in _until_it_works(broken):
         folder = tmp_path / f"index {nth}"
         shutil.copytree(original, folder)
         with ms.Index.open(folder) as index:
-            error = _attempt(broken, nth, lambda index=index: CHANGES[change](index))
+            error = _attempt(broken, nth, lambda index=index: change(index))
             failures += error is not None
             now = _read(index)
             assert now == _state(folder)
             index.verify()
-            if error is None or "was made" in str(error):
+            first_of_two = change is CALIBRATED_CHANGES["compact and train"] and now == before
+            made = "was made" in str(error) and not first_of_two
+            if error is None or made:
                 assert now == after, broken.failed
             elif now != after or before == after:
                 assert now == before, broken.failed
-                CHANGES[change](index)
+                change(index)
             else:  # an interrupt may come a moment too late
                 assert isinstance(error, KeyboardInterrupt), broken.failed
             index.add([], [])  # a writer clears up after another, if there is something left
@@ -277,4 +314,17 @@ def _read(index: ms.Index) -> State:
     documents = [(one, index.vectors(one).tobytes(), index.metadata(one)) for one in index.ids]
     hits = index.search(np.ones((2, DIM)), k=5)
     assert hits.metadata == [index.metadata(one) for one in hits.ids]
-    return documents
+    return [*documents, *_tiers(index)]
+
+
+def _tiers(index: ms.Index) -> State:
+    """Codebook, names of tokens and calibration, but for the time it was made."""
+    state = index.snapshot
+    if (book := state.codebook) is None:
+        return []
+    kept = [segment.centroids[np.repeat(segment.alive, segment.lengths)].tobytes() for segment in state.segments]
+    found: State = [(book.codes.tobytes(), book.tokens, b"".join(kept))]
+    if (made := state.calibration) is not None:
+        assert index.search(np.ones((2, DIM)), k=3, policy=ms.Calibrated(0.5)).ids
+        found.append((made.ranks.tobytes(), made.rows.tobytes(), made.documents, state.changes))
+    return found

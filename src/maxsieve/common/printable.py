@@ -47,3 +47,12 @@ def printable_json(value: Any, *, ascii_only: bool = False) -> str:
 def _escaped(match: re.Match[str]) -> str:
     letter = match[0]
     return letter if letter.isprintable() else "\\u007f" if letter == "\x7f" else json.dumps(letter)[1:-1]
+
+
+def for_shell(text: str) -> str:
+    """A string that can be pasted into a command line, where it means itself and nothing else.
+
+    >>> print(for_shell("it's $(rm -r ~)"))
+    'it'"'"'s $(rm -r ~)'
+    """
+    return "'" + printable(text).replace("'", "'\"'\"'") + "'"

@@ -108,7 +108,8 @@ class BlockFile:
         except ValueError as problem:
             raise DamagedIndexError(str(problem)) from None
         with file, naming_os_errors(path):
-            self.nbytes = os.fstat(file.fileno()).st_size
+            status = os.fstat(file.fileno())
+            self.nbytes, self._place = status.st_size, (status.st_dev, status.st_ino)
             if self.nbytes < HEADER_BYTES:
                 raise self._damaged(f"has {self.nbytes} bytes, fewer than a header")
             try:  # the mapping holds the file open: its size() is the file's size at that moment
@@ -119,6 +120,14 @@ class BlockFile:
         self.blocks = self._read_header()
         if crc is not None and header_crc(bytes(self._bytes[:HEADER_BYTES])) != crc:
             raise self._damaged("is not the file that the manifest means")
+
+    def in_place(self) -> bool:
+        """Whether its name still stands for this file, and not for another: somebody may have restored a backup."""
+        try:
+            status = os.stat(self.path, follow_symlinks=False)
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self._place
 
     def check(self) -> None:
         """Raises if the file is not as long as it was: to read what is missing would end the process (SIGBUS)."""

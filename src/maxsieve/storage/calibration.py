@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.arrays import LARGEST, MAX_QUERY_TOKENS
 from maxsieve.errors import DamagedIndexError
 from maxsieve.storage.blocks import BlockFile, writing_blocks
 
@@ -22,6 +23,10 @@ ORIGINS: tuple[Origin, ...] = ("queries", "own sentences")
 
 MOST_CHANGED = Fraction(1, 10)
 """The share of the documents that may have been added or deleted since, before a calibration promises nothing."""
+
+
+LATEST = 253_402_300_799
+"""The last second of the year 9999, after which no calendar goes on."""
 
 
 class Changes(NamedTuple):
@@ -76,6 +81,10 @@ class Calibration:
         """Whether its promise outlives what has changed."""
         return sum(changes) <= MOST_CHANGED * self.documents
 
+    def fits(self, there: int, changes: Changes) -> bool:
+        """Whether an index with so many documents that can be hits can have become of the one it was made for."""
+        return self.documents - changes.deleted <= there <= self.documents + changes.added
+
     def write(self, path: Path) -> int:
         """Writes it, durable when it returns; gives the file's checksum."""
         facts = [self.documents, self.made, ORIGINS.index(self.origin), self.wanted]
@@ -88,18 +97,22 @@ class Calibration:
 
     @classmethod
     def read(cls, file: BlockFile, dim: int) -> Calibration:
-        """One that was written, checked: a promise must not rest on damage."""
+        """One that was written, checked: a promise must not rest on damage. It is copied, being small."""
         file.verify(lambda _: None)
         k = file.blocks["ranks"].columns if "ranks" in file.blocks else 0
-        ranks, lengths, facts = file.array("ranks", "<i8", k), file.array("lengths", "<i8"), file.array("facts", "<i8")
-        rows = file.array("rows", "<f4", dim)
+        ranks, lengths, facts = (
+            file.array(*one).copy() for one in (("ranks", "<i8", k), ("lengths", "<i8"), ("facts", "<i8"))
+        )
+        rows = file.array("rows", "<f4", dim).copy()
         sane = (
             len(facts) == 4
             and 0 < len(ranks) == len(lengths)
-            and bool((lengths > 0).all())
+            and bool(((lengths >= 1) & (lengths <= MAX_QUERY_TOKENS)).all())
             and int(lengths.sum()) == len(rows)
+            and bool((np.abs(rows) <= LARGEST).all())
             and 1 <= k <= facts[0]
             and bool(((ranks >= 1) & (ranks <= facts[0])).all())
+            and 0 <= facts[1] <= LATEST
             and 0 <= facts[2] < len(ORIGINS)
             and facts[3] >= k
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import log2
 from pathlib import Path
@@ -40,6 +40,7 @@ class Codebook:
     scale: float
     length: NDArray[np.float32]
     tokens: int
+    file: BlockFile | None = field(default=None, repr=False)
 
     @classmethod
     def train(cls, dim: int, segments: Sequence[Segment], threads: int) -> Codebook:
@@ -53,8 +54,14 @@ class Codebook:
         """The engine's view."""
         return _core.Codebook(self.dim, self.heads, self.starts, self.codes, self.scale, self.length)
 
+    def check(self) -> None:
+        """Raises if the file was truncated that its numbers are in."""
+        if self.file is not None:
+            self.file.check()
+
     def name_tokens(self, segment: Segment, threads: int) -> Segment:
         """The segment with the centroids of its tokens."""
+        self.check()
         segment.check()
         return segment.with_centroids(_core.assign(self.native, segment.codes, threads))
 
@@ -93,7 +100,9 @@ class Codebook:
             raise DamagedIndexError(f"{file.path} does not have one scale and one number of tokens")
         heads, codes = (file.array(name, "|i1", stride) for name in ("heads", "codes"))
         starts, length = file.array("starts", "<i8"), file.array("length", "<f4")
-        book = cls(dim, heads, starts, codes, float(scale[0]), length, int(tokens[0]))
+        if any(len(block) and block.min() < -127 for block in (heads, codes)):
+            raise DamagedIndexError(f"{file.path} has codes below -127")
+        book = cls(dim, heads, starts, codes, float(scale[0]), length, int(tokens[0]), file)
         try:
             book.native  # noqa: B018 - it looks at everything
         except ValueError as problem:

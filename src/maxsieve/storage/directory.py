@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from maxsieve.common.files import sync_folder
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.storage.blocks import BlockFile
-from maxsieve.storage.calibration import Calibration
+from maxsieve.storage.calibration import Calibration, Changes
 from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.lock import NAME as LOCK_NAME
 from maxsieve.storage.lock import writer_lock
@@ -41,6 +41,12 @@ class Version(NamedTuple):
     codebook: Codebook | None
     calibration: Calibration | None
     extras: dict[str, BlockFile]
+
+    def in_place(self) -> bool:
+        """Whether the names of its files still stand for them."""
+        return all(segment.in_place(segment.entry) for segment in self.segments) and all(
+            file.in_place() for file in self.extras.values()
+        )
 
 
 class Directory:
@@ -160,8 +166,13 @@ class Directory:
 
     def verify(self, advance: Callable[[int], None]) -> None:
         """Reads everything of the version at hand."""
+        book = self.version.codebook
         for segment in self.segments:
             segment.verify(advance)
+            if book is not None and segment.tokens and segment.centroids.max() >= book.centroids:
+                raise DamagedIndexError(
+                    f"{self.path / str(segment.entry.centroids)} names centroids that are not there"
+                )
         for file in self.version.extras.values():
             file.verify(advance)
         Positions(self.segments).read()
@@ -228,7 +239,7 @@ def _read_version(path: Path, known: Version | None) -> Version:
         manifest = read_manifest(path)
         if known is not None and manifest.uid != known.manifest.uid:
             raise MaxsieveError(f"{path} now holds another index; Index.open opens it")
-        if known is not None and manifest == known.manifest:
+        if known is not None and manifest == known.manifest and known.in_place():
             return known
         try:
             return _map(path, manifest, known)
@@ -252,7 +263,7 @@ def _map(path: Path, manifest: Manifest, known: Version | None) -> Version:
     codebook: Codebook | None = None
     calibration: Calibration | None = None
     for kind, extra in manifest.extras.items():
-        if known is not None and known.manifest.extras.get(kind) == extra:
+        if known is not None and known.manifest.extras.get(kind) == extra and known.extras[kind].in_place():
             extras[kind] = known.extras[kind]
             codebook = known.codebook if kind == "codebook" else codebook
             calibration = known.calibration if kind == "calibration" else calibration
@@ -262,6 +273,13 @@ def _map(path: Path, manifest: Manifest, known: Version | None) -> Version:
             codebook = Codebook.read(extras[kind], manifest.dim)
         else:
             calibration = Calibration.read(extras[kind], manifest.dim)
+    if calibration is not None:
+        there = sum(int((segment.alive & (segment.lengths > 0)).sum()) for segment in segments)
+        if not calibration.fits(there, Changes(manifest.added, manifest.deleted)):
+            raise DamagedIndexError(
+                f"{path / MANIFEST_NAME} counts {manifest.added} documents added and {manifest.deleted} deleted since "
+                f"a calibration with {calibration.documents}; but there are {there}"
+            )
     return Version(manifest, segments, codebook, calibration, extras)
 
 

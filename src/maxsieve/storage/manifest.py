@@ -18,6 +18,8 @@ NAME = "manifest.json"
 FORMAT = "maxsieve index"
 VERSION = 2
 """What is written is 1 for an index that needs nothing of 2: int8 vectors, a codebook, a calibration."""
+NEWER = {"extras", "added", "deleted"}
+"""The fields that version 2 has and version 1 has not."""
 KINDS = ("segment", "deleted", "records", "centroids")
 """The files of a segment, by suffix."""
 EXTRA_KINDS = ("codebook", "calibration")
@@ -119,10 +121,13 @@ def read_manifest(folder: Path) -> Manifest:
         content = json.loads(text)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise DamagedIndexError(f"{path} is no manifest of maxsieve")
-        if type(content["version"]) is int and content["version"] > VERSION:
-            raise MaxsieveError(f"{path} has format version {content['version']}; this maxsieve reads up to {VERSION}")
+        version = content["version"]
+        if type(version) is int and version > VERSION:
+            raise MaxsieveError(f"{path} has format version {version}; this maxsieve reads up to {VERSION}")
         if content.pop("checksum") != _checksum(content):
             raise DamagedIndexError(f"{path} does not have its checksum")
+        if type(version) is not int or version < 1 or (version == 1 and NEWER & content.keys()):
+            raise ValueError(f"version {version!r} has no such manifest")
         del content["format"], content["version"]
         segments = tuple(SegmentEntry(**entry) for entry in content.pop("parts"))
         extras = {kind: Extra(*extra) for kind, extra in content.pop("extras", {}).items()}
@@ -159,11 +164,15 @@ def _check(manifest: Manifest) -> None:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Replaces the manifest atomically: after a crash there is the old one or, once the folder is synced, this one."""
+    try:
+        _check(manifest)
+    except ValueError as problem:  # a forger has left no room for what comes next; better the old one than none
+        raise DamagedIndexError(f"{folder / NAME} can't be followed by another: {problem}") from None
     newer = bool(manifest.extras) or manifest.store == "int8"
     content: dict[str, Any] = {"format": FORMAT, "version": VERSION if newer else 1, **asdict(manifest)}
     content["parts"] = list(content.pop("segments"))
     if not newer:
-        for name in ("extras", "added", "deleted"):
+        for name in NEWER:
             del content[name]
         for part in content["parts"]:
             del part["centroids"], part["centroids_crc"]

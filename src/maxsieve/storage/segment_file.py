@@ -42,6 +42,18 @@ class StoredSegment(Segment):
         if self.named is not None:
             self.named.check()
 
+    def in_place(self, entry: SegmentEntry) -> bool:
+        """Whether the segment of an entry can be had from this one: its files are the same, or others come on top."""
+        mine = self.entry
+        if (mine.deleted and not entry.deleted) or (mine.centroids and not entry.centroids):
+            return False
+        kept = [self.file]
+        if self.deleted is not None and mine.deleted == entry.deleted:
+            kept.append(self.deleted)
+        if self.named is not None and mine.centroids == entry.centroids:
+            kept.append(self.named)
+        return all(file.in_place() for file in kept)
+
     def verify_checksums(self, advance: Callable[[int], None] = lambda _: None) -> None:
         """Compares the checksums of all its files."""
         for file in self._files():
@@ -92,6 +104,8 @@ def map_segment(
     folder: Path, entry: SegmentEntry, manifest: Manifest, known: StoredSegment | None = None
 ) -> StoredSegment:
     """Maps a segment; one that is ``known`` may have got other tombstones and centroids, and nothing else."""
+    if known is not None and not known.in_place(entry):
+        known = None
     if known is not None and known.entry == entry:
         return known
     mapped = _map(folder, entry, manifest) if known is None else known

@@ -40,6 +40,8 @@ class Snapshot:
         """The engine's view, once it is sure that all files are still as long as they were."""
         for segment in self.segments:
             segment.check()
+        if self.codebook is not None:
+            self.codebook.check()
         return self._corpus
 
     @cached_property

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.common.printable import for_shell
 from maxsieve.common.progress import progress_bar
 from maxsieve.text.adding import batches, check_text
 from maxsieve.text.builtin import BUILT_IN_ENCODERS
@@ -74,7 +75,7 @@ class CollectionEncoder:
         if name not in BUILT_IN_ENCODERS:
             raise ValueError(
                 f"{self.path} was made with the encoder {name!r}, which is no built-in model, and nothing else is "
-                f"loaded because a collection says so: name it yourself, by --encoder {name!r} or "
+                f"loaded because a collection says so: name it yourself, by --encoder {for_shell(name)} or "
                 f"Collection.open({str(self.path)!r}, {name!r}), or give Collection.open the encoder itself"
             )
         loaded = load_encoder(name)

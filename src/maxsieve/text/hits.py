@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.checks import as_count
+from maxsieve.errors import DamagedIndexError
 from maxsieve.hits import Hits, Report
 from maxsieve.ids import Id
 from maxsieve.storage.snapshot import Snapshot
@@ -111,7 +112,10 @@ class TextHits:
             return []
         text = self._records[rank]["text"]
         spans = self._encoder.query_spans(self.query), self._encoder.document_spans(text)
-        return match_words(self.query, spans[0], text, spans[1], self._hits.explain(rank))
+        matches = self._hits.explain(rank)
+        if any(one.document_token >= len(spans[1]) for one in matches):
+            raise DamagedIndexError(f"the text of {self.ids[rank]!r} is not the one that its vectors were made of")
+        return match_words(self.query, spans[0], text, spans[1], matches)
 
     @cached_property
     def _records(self) -> list[Any]:

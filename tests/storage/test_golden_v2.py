@@ -1,0 +1,136 @@
+"""Frozen indexes of format version 2, with codebooks and calibrations: they open, answer and change."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxsieve as ms
+from golden.make_v2 import POLICIES, documents
+from index.support import contents
+from maxsieve.storage.blocks import BlockFile
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+INDEXES = [GOLDEN / "v2" / name for name in ("codes", "halves")]
+
+
+@pytest.fixture(params=INDEXES, ids=lambda path: path.name)
+def frozen(request: pytest.FixtureRequest) -> Path:
+    assert isinstance(request.param, Path)
+    return request.param
+
+
+@pytest.fixture
+def wanted(frozen: Path) -> Any:
+    return json.loads(frozen.with_suffix(".json").read_text())
+
+
+@pytest.fixture
+def copy(frozen: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(frozen, tmp_path / "copy"))
+
+
+def check(index: ms.Index, wanted: Any) -> None:
+    assert index.dim == wanted["dim"]
+    assert index.ids == wanted["ids"]
+    rows = [index.vectors(one) for one in index.ids]
+    assert [array.astype(array.dtype.newbyteorder("<")).tobytes().hex() for array in rows] == wanted["vectors"]
+    assert [index.metadata(one) for one in index.ids] == wanted["metadata"]
+    for answer in wanted["answers"]:
+        query = np.frombuffer(bytes.fromhex(answer["query"]), "<f4").reshape(-1, index.dim)
+        for name, policy in POLICIES.items():
+            ids, scores, facts = answer["found"][name]
+            hits = index.search(query, 5, policy=policy)
+            report = hits.report
+            assert hits.ids == ids, name
+            assert hits.scores.astype("<f4").tobytes().hex() == scores, name
+            found = [report.guarantee, report.survivors, report.rescored, report.calibrated_on]
+            assert [*found, report.added, report.deleted] == facts, name
+
+
+def test_it_answers_as_it_did(frozen: Path, wanted: Any, isa: str) -> None:
+    before = {path.name: path.read_bytes() for path in frozen.iterdir()}
+    with ms.Index.open(frozen) as index:
+        index.verify()
+        check(index, wanted)
+        survivors = [answer["found"]["calibrated-0.5"][2][1] for answer in wanted["answers"]]
+        assert max(survivors) < len(index) / 2, "tier 0 drops documents"
+    assert {path.name: path.read_bytes() for path in frozen.iterdir()} == before
+
+
+def test_tokens_are_named_as_ever(frozen: Path, isa: str) -> None:
+    """What a codebook is made of may change with a release; what it calls a token may not."""
+    with ms.Index.open(frozen) as index:
+        book = index.snapshot.codebook
+        assert book is not None
+        for segment in index.snapshot.segments:
+            assert book.name_tokens(segment, 1).centroids.tobytes() == segment.centroids.tobytes()
+
+
+def test_merging_changes_no_answer(copy: Path, wanted: Any) -> None:
+    with ms.Index.open(copy) as index:
+        index.compact()
+        index.verify()
+        assert len(index.snapshot.segments) == 1
+        check(index, wanted)
+
+
+def test_it_can_be_changed(copy: Path, wanted: Any) -> None:
+    index = ms.Index.open(copy)
+    query = np.frombuffer(bytes.fromhex(wanted["answers"][0]["query"]), "<f4").reshape(-1, index.dim)
+    before = index.search(query, 5, policy=ms.Calibrated(0.9)).report
+    new: Any = ["new", "newer"] if isinstance(index.ids[0], str) else [555, 556]
+    index.add(documents(7, 2), new, metadata=[{"is": "new"}, None])
+    index.delete(wanted["ids"][:1])
+    report = index.search(query, 5, policy=ms.Calibrated(0.9)).report
+    assert (report.added, report.deleted) == (before.added + 2, before.deleted + 1)
+    index.recalibrate()
+    report = index.search(query, 5, policy=ms.Calibrated(0.9)).report
+    assert (report.guarantee, report.added, report.deleted) == ("calibrated", 0, 0)
+    assert report.calibrated_on == before.calibrated_on
+    again = ms.Index.open(copy)
+    again.verify()
+    assert contents(again) == contents(index)
+    again.train_codebook()
+    again.verify()
+    index.refresh()
+    assert index.search(query, 5).ids == again.search(query, 5).ids
+
+
+def test_recalibrating_what_has_not_changed_finds_the_same(tmp_path: Path) -> None:
+    path = Path(shutil.copytree(GOLDEN / "v2" / "halves", tmp_path / "copy"))
+    with ms.Index.open(path) as index:
+        old = index.snapshot.calibration
+        index.recalibrate()
+        new = index.snapshot.calibration
+        assert old is not None
+        assert new is not None
+        assert new.ranks.tobytes() == old.ranks.tobytes()
+        assert new.rows.tobytes() == old.rows.tobytes()
+
+
+def test_what_is_written_today_has_the_same_form(tmp_path: Path) -> None:
+    """A change of the format needs a new version and new frozen files; this notices if one slipped in."""
+    command = [sys.executable, str(GOLDEN / "make_v2.py"), str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run(command, check=True, env=environment, timeout=120)
+    for frozen in INDEXES:
+        written = tmp_path / frozen.name
+        assert sorted(os.listdir(frozen)) == sorted(os.listdir(written))
+        assert frozen.with_suffix(".json").read_text() == written.with_suffix(".json").read_text()
+        manifests = [json.loads((path / "manifest.json").read_text()) for path in (frozen, written)]
+        for manifest in manifests:
+            del manifest["checksum"]
+            for part in manifest["parts"]:
+                del part["records_crc"]  # another SQLite may lay its pages out otherwise
+        assert manifests[0] == manifests[1]
+        for path in (path for path in frozen.iterdir() if path.suffix not in (".json", ".records")):
+            assert BlockFile(path).blocks == BlockFile(written / path.name).blocks
