@@ -62,14 +62,18 @@ class Peer:
         """Its search."""
         return [Method("fast-plaid", self._search, selects=True)]
 
+    def close(self) -> None:
+        """End the process, and remove its files."""
+        if (process := getattr(self, "_process", None)) is None:
+            return
+        process.kill()
+        process.communicate()
+        self._errors.close()
+        self._folder.cleanup()
+        del self._process
+
     def __del__(self) -> None:
-        if process := getattr(self, "_process", None):
-            process.kill()
-            process.wait()
-            process.stdin.close()
-            process.stdout.close()
-            self._errors.close()
-            self._folder.cleanup()
+        self.close()
 
     def _search(self, query: F32, k: int) -> Answer:
         assert self._process.stdin is not None

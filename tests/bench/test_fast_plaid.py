@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from maxsieve import spec
+
 STAND_IN = """
 import base64, json, pathlib, sys
 import numpy as np
@@ -37,16 +39,20 @@ def shape() -> Any:
     return Shape("few", rows, lengths, [rng.standard_normal((3, 16)).astype(np.float32)])
 
 
-def test_a_process_answers_queries_and_is_ended(shape: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from maxsieve import spec
+@pytest.fixture
+def peer(shape: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     from peers import fast_plaid
 
     worker = tmp_path / "worker.py"
     worker.write_text(STAND_IN)
     monkeypatch.setattr(fast_plaid, "PYTHON", Path(sys.executable))
     monkeypatch.setattr(fast_plaid, "WORKER", worker)
-    peer = fast_plaid.Peer()
-    peer.prepare(shape)
+    made = fast_plaid.Peer()
+    made.prepare(shape)
+    return made
+
+
+def test_a_process_answers_queries(shape: Any, peer: Any) -> None:
     assert peer.nbytes == 77
     (method,) = peer.methods
     assert (method.name, method.selects) == ("fast-plaid", True)
@@ -54,11 +60,19 @@ def test_a_process_answers_queries_and_is_ended(shape: Any, monkeypatch: pytest.
     true = spec.scores(shape.queries[0], shape.documents)
     assert positions.tolist() == np.argsort(-true)[:5].tolist()
     np.testing.assert_allclose(scores, true[positions], rtol=1e-5)
+
+
+def test_a_process_that_ends_has_last_words(shape: Any, peer: Any) -> None:
     with pytest.raises(ChildProcessError, match="its process ended: one token is too few"):
-        method.search(shape.queries[0][:1], 5)
+        peer.methods[0].search(shape.queries[0][:1], 5)
+
+
+def test_a_peer_that_is_let_go_ends_its_process(shape: Any, peer: Any) -> None:
+    peer.methods[0].search(shape.queries[0], 5)
     folder, process = Path(peer._folder.name), peer._process
-    del peer, method
-    assert process.returncode == 1
+    assert process.poll() is None
+    peer.close()
+    assert process.poll() is not None
     assert not folder.exists()
 
 
