@@ -41,19 +41,30 @@ def with_calibration(
     threads: int,
     advance: Callable[[int], None],
 ) -> Snapshot:
-    """The state, which has a codebook, calibrated on queries for a top k."""
+    """The state, which has a codebook, calibrated on queries for a top k.
+
+    The best hit of an own sentence is the document it was taken from, which no tier misses. It counts for nothing: the
+    k after it do, in the list without it.
+    """
+    own = int(origin == "own sentences")
     if not len(state.searchable):
         raise ValueError("there is no document to find: add some before calibrating")
-    wanted, k = k, min(k, len(state.searchable))
-    ranks = np.empty((len(queries), k), np.int64)
+    if len(state.searchable) == own:
+        raise ValueError("own sentences need two documents at least: the one they come from does not count")
+    wanted, k = k, min(k, len(state.searchable) - own)
+    ranks = np.empty((len(queries), k + own), np.int64)
     for first in range(0, len(queries), TOGETHER):
         some = list(queries[first : first + TOGETHER])
-        answers = _core.search(state.corpus, some, [state.searchable] * len(some), k, _core.Certified(), threads, False)
+        answers = _core.search(
+            state.corpus, some, [state.searchable] * len(some), k + own, _core.Certified(), threads, False
+        )
         for i, (query, answer) in enumerate(zip(some, answers, strict=True), first):
             best = np.array(answer.positions, np.int64)
             ascending = np.argsort(best)
             ranks[i, ascending] = state.ranks(query, best[ascending], threads)
         advance(len(some))
+    if own:
+        ranks = ranks[:, 1:] - (ranks[:, 1:] > ranks[:, :1])
     lengths = np.array([len(query) for query in queries], np.int64)
     made = Calibration(
         ranks, np.concatenate(list(queries)), lengths, len(state.searchable), int(time.time()), origin, wanted

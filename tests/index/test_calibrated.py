@@ -342,3 +342,21 @@ def test_int8_takes_a_byte_for_each_number(tmp_path: Path) -> None:
     path = tmp_path / "index"
     ms.Index.build(rng.standard_normal((64_000, 128)).astype(np.float32), lengths=[64] * 1000, path=path, store="int8")
     assert sum(file.stat().st_size for file in path.iterdir()) <= 130 * 64_000
+
+
+def test_the_document_an_own_sentence_comes_from_counts_for_nothing(make: Make) -> None:
+    documents = vectors(19, 200)
+    index = make(documents)
+    sentences = [rows[:3] for rows in documents[:30]]
+    index.calibrate(sentences, k=11)
+    whole = index.snapshot.calibration
+    index.calibrate(sentences, k=10, calibrated_on="own sentences")
+    without = index.snapshot.calibration
+    assert whole is not None
+    assert without is not None
+    for of_all, of_others in zip(whole.ranks.tolist(), without.ranks.tolist(), strict=True):
+        first, *others = of_all
+        assert of_others == [place - (place > first) for place in others]
+    index.recalibrate()
+    assert index.snapshot.calibration is not None
+    assert index.snapshot.calibration.ranks.tolist() == without.ranks.tolist()

@@ -159,9 +159,13 @@ def test_it_is_kept_and_seen_by_others(collection: Collection) -> None:
 
 def test_own_sentences_are_those_of_the_newest_version(collection: Collection) -> None:
     other = Collection.open(collection.path, WordEncoder())
-    collection.delete(range(1, DOCUMENTS))
+    collection.delete(range(2, DOCUMENTS))
     other.calibrate()
-    assert other.info()["calibration"]["queries"] == 1
+    assert other.info()["calibration"]["queries"] == 2
+    collection.refresh()
+    collection.delete([0])
+    with pytest.raises(ValueError, match="own sentences need two documents"):
+        other.calibrate()
 
 
 BAD: dict[str, tuple[type[Exception], Any]] = {
