@@ -397,6 +397,7 @@ class Index:
             state, (positions,) = self._choose(wanted, unwanted)
             exclude = unwanted[0]
         native, promise = plan(CERTIFIED if policy is None else policy, state, k, [candidates], [exclude])
+        state.expect(scattered=promise is not None)
         (answer,) = _core.search(state.corpus, [rows], [positions], k, native, threads, False)
         return to_hits(answer, state, rows, promise)
 
@@ -426,6 +427,7 @@ class Index:
         chosen, excluded = read_candidates(wanted), read_exclude(unwanted)
         state, positions = self._choose(chosen, excluded)
         native, promise = plan(CERTIFIED if policy is None else policy, state, k, chosen, excluded)
+        state.expect(scattered=promise is not None)
         answers = _core.search(state.corpus, rows, positions, k, native, threads, False)
         return [to_hits(answer, state, row, promise) for answer, row in zip(answers, rows, strict=True)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -360,3 +361,27 @@ def test_the_document_an_own_sentence_comes_from_counts_for_nothing(make: Make) 
     index.recalibrate()
     assert index.snapshot.calibration is not None
     assert index.snapshot.calibration.ranks.tolist() == without.ranks.tolist()
+
+
+def test_vectors_of_few_documents_are_not_read_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = ms.Index.build(vectors(20, 300), path=tmp_path / "index")
+    index.calibrate(queries(20, 20), k=5)
+    asked: list[tuple[int, int]] = []
+
+    class Spy:
+        def madvise(self, advice: int, start: int, size: int) -> None:
+            assert start % mmap.PAGESIZE == 0
+            asked.append((advice, size))
+
+    for segment in index.snapshot.segments:
+        spy = Spy()
+        monkeypatch.setattr(spy, "size", segment.file._map.size, raising=False)
+        monkeypatch.setattr(segment.file, "_map", spy)
+    query = queries(21, 1)[0]
+    index.search(query)
+    assert not asked
+    index.search(query, k=3, policy=ms.Calibrated(0.9))
+    index.search(query, k=3, policy=ms.Calibrated(0.9))
+    assert [advice for advice, _ in asked] == [mmap.MADV_RANDOM] * 2  # once for codes, once for rows
+    index.search(query)
+    assert [advice for advice, _ in asked[2:]] == [mmap.MADV_NORMAL] * 2

@@ -117,6 +117,7 @@ class BlockFile:
             except ValueError:
                 raise self._damaged("was truncated while it was opened") from None
         self._bytes = np.frombuffer(self._map, np.uint8)
+        self._scattered = False
         self.blocks = self._read_header()
         if crc is not None and header_crc(bytes(self._bytes[:HEADER_BYTES])) != crc:
             raise self._damaged("is not the file that the manifest means")
@@ -133,6 +134,19 @@ class BlockFile:
         """Raises if the file is not as long as it was: to read what is missing would end the process (SIGBUS)."""
         if (size := self._map.size()) != self.nbytes:
             raise self._damaged(f"has {size} bytes now; it had {self.nbytes} when it was opened")
+
+    def expect(self, names: Iterable[str], *, scattered: bool) -> None:
+        """Tells the system how blocks will be read next: a few rows here and there, or many in order.
+
+        Reading ahead is what makes the latter fast, and what fills the memory with neighbours in the former.
+        """
+        if scattered == self._scattered or not hasattr(self._map, "madvise"):
+            return
+        for block in (self.blocks[name] for name in names):
+            start = block.offset // mmap.PAGESIZE * mmap.PAGESIZE
+            if size := block.offset + block.nbytes - start:
+                self._map.madvise(mmap.MADV_RANDOM if scattered else mmap.MADV_NORMAL, start, size)
+        self._scattered = scattered
 
     def array(self, name: str, dtype: str, columns: int | None = None) -> NDArray[Any]:
         """A block as an array over the mapped file: flat for one column, else [rows, columns]."""

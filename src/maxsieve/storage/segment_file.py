@@ -42,6 +42,11 @@ class StoredSegment(Segment):
         if self.named is not None:
             self.named.check()
 
+    def expect(self, *, scattered: bool) -> None:
+        """Says whether the vectors of few documents will be read next, or of many in order."""
+        blocks = (kind.name for kind in self.kinds if kind.per_token and not kind.beside)
+        self.file.expect(blocks, scattered=scattered)
+
     def in_place(self, entry: SegmentEntry) -> bool:
         """Whether the segment of an entry can be had from this one: its files are the same, or others come on top."""
         mine = self.entry

@@ -126,6 +126,9 @@ class Segment:
     def check(self) -> None:
         """Raises if its numbers can't be read any more. In memory they always can."""
 
+    def expect(self, *, scattered: bool) -> None:
+        """Says whether the vectors of few documents will be read next, or of many in order. For files that matters."""
+
     def vectors(self, document: int) -> NDArray[np.float32] | NDArray[np.float16]:
         """A copy of a document's rows."""
         self.check()

@@ -44,6 +44,11 @@ class Snapshot:
             self.codebook.check()
         return self._corpus
 
+    def expect(self, *, scattered: bool) -> None:
+        """Says whether the next search reads the vectors of few documents, or of many in order."""
+        for segment in self.segments:
+            segment.expect(scattered=scattered)
+
     @cached_property
     def _corpus(self) -> _core.Corpus:
         codebook = None if self.codebook is None else self.codebook.native
