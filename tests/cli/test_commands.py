@@ -46,7 +46,7 @@ def test_export_of_vectors(docs: CommandLine, name: str) -> None:
     docs("export", "docs.ms", name)
     written = exchange.read(docs.folder / name)
     assert written.ids == ["fox", "owl", "tea"]
-    assert written.rows.dtype == np.float16
+    assert written.rows.dtype == np.float32
     assert written.rows.shape[1] == 16
 
 

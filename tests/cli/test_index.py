@@ -90,10 +90,10 @@ def test_several_sources(line: CommandLine) -> None:
 
 def test_encoder_dimension_and_store_are_kept_and_can_not_be_changed(docs: CommandLine) -> None:
     facts = docs.json("info", "docs.ms")[0]
-    assert (facts["dim"], facts["store"], facts["encoder"]["name"]) == (16, "float16", str(docs.model))
+    assert (facts["dim"], facts["store"], facts["encoder"]["name"]) == (16, "int8", str(docs.model))
     for option, value in (("--dim", "8"), ("--store", "float32"), ("--encoder", "minilm")):
         assert "can't be changed" in docs("index", "docs.ms", "corpus.jsonl", option, value, code=1).stderr
-    assert docs.json("index", "docs.ms", "corpus.jsonl", "--dim", "0", "--store", "float16")[0]["skipped"] == 3
+    assert docs.json("index", "docs.ms", "corpus.jsonl", "--dim", "0", "--store", "int8")[0]["skipped"] == 3
 
 
 def test_add_replaces_only_when_asked(docs: CommandLine) -> None:

@@ -125,7 +125,7 @@ def test_what_there_is_to_say_is_json(fables: Collection) -> None:
     assert info["documents"] == 2
     assert info["deleted"] == 1
     assert info["tokens"] == 10
-    assert (info["dim"], info["store"], info["projection"]) == (16, "float16", None)
+    assert (info["dim"], info["store"], info["projection"]) == (16, "int8", None)
     assert info["encoder"] == {"name": "words", "dim": 16, "fingerprint": WordEncoder().fingerprint}
     assert info["path"] == str(fables.path)
     assert info["bytes"] > 0
@@ -186,7 +186,7 @@ def test_an_encoder_without_a_fingerprint_goes_by_its_name(tmp_path: Path) -> No
 
 def test_the_projection_is_fitted_once_and_kept(tmp_path: Path) -> None:
     texts, encoder = sentences(300), WordEncoder(dim=16)
-    collection = Collection.create(tmp_path / "c", encoder, dim=6)
+    collection = Collection.create(tmp_path / "c", encoder, dim=6, store="float16")
     collection.add(texts[:200])
     matrix = np.load(tmp_path / "c" / "projection.npy")
     assert np.allclose(matrix, fit_projection(encoder.documents(texts[:200]), 6), atol=1e-5)

@@ -14,7 +14,7 @@ import typer
 from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.opening import describe_size, id_reader, is_collection, open_collection
 from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName
-from maxsieve.text.encoder import DEFAULT_DIM, DEFAULT_ENCODER
+from maxsieve.text.encoder import DEFAULT_ENCODER, DEFAULT_STORE
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input, InputDocument
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ def index(
     ] = None,
     dim: Annotated[
         int | None,
-        typer.Option(min=0, help="Dimensions to reduce to; 0: the model's own.", show_default=str(DEFAULT_DIM)),
+        typer.Option(min=0, help="Dimensions to reduce to; 0: the model's own.", show_default="0"),
     ] = None,
-    store: Annotated[StoreName | None, typer.Option(help="Type of stored vectors.", show_default="float16")] = None,
+    store: Annotated[StoreName | None, typer.Option(help="Type of stored vectors.", show_default=DEFAULT_STORE)] = None,
     skip_bad: SkipBad = False,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -88,9 +88,8 @@ def index(
             found = open_collection(collection, encoder)
             say(f"{collection} exists, with {len(found):,} documents: going on")
             return found
-        wanted = DEFAULT_DIM if dim is None else dim
-        kept = StoreName.FLOAT16 if store is None else store
-        return Collection.create(collection, encoder or DEFAULT_ENCODER, wanted or None, store=kept.value)
+        kept = DEFAULT_STORE if store is None else store.value
+        return Collection.create(collection, encoder or DEFAULT_ENCODER, dim or None, store=kept)
 
     _add(made, collection, documents, replace=False, progress=progress, as_json=as_json)
 

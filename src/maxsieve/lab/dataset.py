@@ -15,11 +15,12 @@ from pathlib import Path
 from maxsieve import Index
 from maxsieve.common.cache import cache_folder
 from maxsieve.common.progress import progress_bar
+from maxsieve.lab import DIM
 from maxsieve.lab.corpora import Corpus, read_corpus, read_vectors
 from maxsieve.lab.corpora.ready import digest_of_vectors
 from maxsieve.lab.embedded import F32, Embedded
 from maxsieve.text import Collection, Encoder, load_encoder
-from maxsieve.text.encoder import DEFAULT_DIM, DEFAULT_ENCODER
+from maxsieve.text.encoder import DEFAULT_ENCODER
 
 CHUNK = 500
 """Documents that are encoded once for all dimensions."""
@@ -48,7 +49,7 @@ class Dataset:
         corpus: str | Path,
         *,
         encoder: str = DEFAULT_ENCODER,
-        dim: int = DEFAULT_DIM,
+        dim: int = DIM,
         progress: bool = False,
     ) -> Dataset:
         """Reads the corpus; vectors are made when they are asked for."""
@@ -156,5 +157,5 @@ def _opened(corpus: Corpus, encoder: Encoder, dim: int) -> Collection:
     name = f"{corpus.name}-{corpus.digest[:12]}-{Path(encoder.name).name}-d{dim}"
     folder = cache_folder() / "collections" / name
     if not (folder / "collection.json").is_file():
-        Collection.create(folder, encoder, dim).close()
+        Collection.create(folder, encoder, dim, store="float16").close()
     return Collection.open(folder, encoder)

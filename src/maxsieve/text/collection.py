@@ -33,7 +33,7 @@ from maxsieve.text.adding import (
 )
 from maxsieve.text.collection_encoder import CollectionEncoder, DocumentVectors
 from maxsieve.text.description import INDEX, NAME, create_folder, describe, read_description, read_projection
-from maxsieve.text.encoder import DEFAULT_DIM, DEFAULT_ENCODER, Encoder, load_encoder
+from maxsieve.text.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, load_encoder
 from maxsieve.text.first_stage import BM25, FirstStage, verify_table
 from maxsieve.text.hits import TextHits
 from maxsieve.text.projection import ProjectedEncoder
@@ -63,10 +63,10 @@ class Collection:
         cls,
         path: str | os.PathLike[str],
         encoder: str | Encoder = DEFAULT_ENCODER,
-        dim: int | None = DEFAULT_DIM,
+        dim: int | None = None,
         *,
         projection: Any = None,
-        store: Store = "float16",
+        store: Store = DEFAULT_STORE,
     ) -> Collection:
         """A collection without documents, in a folder that is new or empty.
 
@@ -78,14 +78,15 @@ class Collection:
         projection
             a matrix [encoder's dimensions, dimensions to keep] to project with, instead of a fitted one.
         store
-            how vectors are kept, as in `Index.build`.
+            how vectors are kept, as in `Index.build`. All dimensions as int8 take the room of a third of them as
+            float16, and find more (docs/text.md).
         """
         folder = Path(path).absolute()
         loaded = load_encoder(encoder) if isinstance(encoder, str) else encoder
         kept = loaded.dim if dim is None else min(as_count(dim, "dim", at_least=1, at_most=MAX_DIM), loaded.dim)
         matrix = None if projection is None else ProjectedEncoder(loaded, projection).matrix
         if matrix is not None:
-            if dim not in (DEFAULT_DIM, None, matrix.shape[1]):
+            if dim not in (None, matrix.shape[1]):
                 raise ValueError(f"dim is {dim}, but the projection has {matrix.shape[1]} columns")
             kept = matrix.shape[1]
         create_folder(folder, describe(loaded, kept), matrix, store)

@@ -11,11 +11,16 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.storage.segments import Store
+
 F32 = NDArray[np.float32]
 Span = tuple[int, int]
 
-DEFAULT_ENCODER, DEFAULT_DIM = "minilm", 128
+DEFAULT_ENCODER = "minilm"
 """What a new collection is made with, unless it is told otherwise."""
+
+DEFAULT_STORE: Store = "int8"
+"""How it keeps vectors, all their dimensions: docs/text.md has what other choices cost."""
 
 SENTENCE_TRANSFORMERS = "st:"
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")

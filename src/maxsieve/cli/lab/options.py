@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 import typer
 
 from maxsieve.cli.options import Threads
-from maxsieve.text.encoder import DEFAULT_DIM, DEFAULT_ENCODER
+from maxsieve.lab import DIM
+from maxsieve.text.encoder import DEFAULT_ENCODER
 
 if TYPE_CHECKING:
     from maxsieve.lab.dataset import Dataset
@@ -37,7 +38,7 @@ class Settings(NamedTuple):
     """What every command that runs experiments takes, in the order of its help."""
 
     encoder: Annotated[str, typer.Option(help="minilm, a folder with an ONNX model, or st:NAME.")] = DEFAULT_ENCODER
-    dim: Annotated[int, typer.Option(min=1, help="Dimensions to reduce to.")] = DEFAULT_DIM
+    dim: Annotated[int, typer.Option(min=1, help="Dimensions to reduce to.")] = DIM
     queries: Annotated[int | None, typer.Option(min=1, help="Only the first so many queries.", show_default="all")] = (
         None
     )
