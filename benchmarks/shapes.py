@@ -37,7 +37,7 @@ NAMES = [*STRUCTURED, *REAL, "million"]
 QUERY_TOKENS = 32
 SHORTEST_QUERY = 4
 """Of real queries shorter ones are left out: colbandit 0.1.0 reads past the end of them."""
-PRACTICE = 256
+PRACTICE = 512
 """Queries to calibrate on, where there are so many beside those that are timed."""
 
 
