@@ -10,7 +10,7 @@ namespace {
 template <class Product, int Rows>
 inline void block_dots(const int8_t* packed, int64_t stride, const int8_t* rows, int64_t tokens, int32_t* out) {
     __m256i sums[2][Rows];
-    multiply_block<Product, 8>(packed, stride, rows, nullptr, sums);
+    multiply_block<Product, 8, false>(packed, stride, rows, nullptr, sums);
     for (int v = 0; v < 2; ++v) {
         for (int r = 0; r < Rows; ++r) {
             _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + r * tokens + v * 8), sums[v][r]);

@@ -74,8 +74,8 @@ constexpr int64_t lane_of(int64_t t, int64_t copy) {
 }
 
 // The sums of Rows document tokens against Vectors groups of Width query tokens. While they are worked on, as many
-// bytes at `ahead` are fetched, evenly: in one burst it cost up to a tenth of the time. Null: nothing is fetched.
-template <class Product, int Width, int Vectors, int Rows>
+// bytes at `ahead` are fetched, evenly: in one burst it cost up to a tenth of the time. Without Fetch nothing is.
+template <class Product, int Width, bool Fetch, int Vectors, int Rows>
 [[gnu::always_inline]] inline void multiply_block(const int8_t* packed, int64_t stride, const int8_t* rows,
                                                   const int8_t* ahead, __m256i (&sums)[Vectors][Rows]) {
     constexpr int64_t kPiece = kVector / Width;
@@ -87,7 +87,7 @@ template <class Product, int Width, int Vectors, int Rows>
     for (int64_t k = 0; k < stride; k += kPiece, vector += Product::kPlanes * kVector) {
         typename Product::Query query[Vectors];
         for (int v = 0; v < Vectors; ++v) query[v] = Product::query(vector + v * apart);
-        if (ahead != nullptr) {
+        if constexpr (Fetch) {
             for (int64_t i = 0; i < Rows * kPiece; i += kLineBytes) __builtin_prefetch(ahead + Rows * k + i);
         }
         for (int r = 0; r < Rows; ++r) {
@@ -142,7 +142,7 @@ class Groups {
     template <int Rows>
     void update_largest(const int8_t* rows, const int8_t* ahead) {
         __m256i sums[Vectors][Rows];
-        multiply_block<Product, Width>(packed_, stride_, rows, ahead, sums);
+        multiply_block<Product, Width, true>(packed_, stride_, rows, ahead, sums);
         for (int v = 0; v < Vectors; ++v) {
             for (int r = 0; r < Rows; r += 8 / Width) {
                 largest_[v] = _mm256_max_epi32(largest_[v], whole_dots<Width>(sums[v], r));
