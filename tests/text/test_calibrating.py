@@ -43,7 +43,7 @@ def test_queries_become_a_calibration(collection: Collection) -> None:
         "deleted": 0,
         "holds": True,
     }
-    assert collection.info()["codebook"]["centroids"] == 1024
+    assert collection.info()["codebook"]["centroids"] == 512
     kept = collection.index.snapshot.calibration
     assert kept is not None
     for rows, expected in zip(kept.queries, WordEncoder().queries(queries()), strict=True):
