@@ -22,10 +22,8 @@ def read_pdf(file: BinaryIO) -> FileText:
     if reader.is_encrypted and not _is_open(pypdf, reader):
         raise ValueError("it is encrypted; write a copy without a password first")
     pages = [_text(page, number) for number, page in enumerate(reader.pages, start=1)]
-    if not any(map(str.strip, pages)):
-        raise ValueError(
-            f"there is no text in its {len(pages):,} pages; if it is a scan, let OCR put text into it first"
-        )
+    if not any(pages):
+        raise ValueError(f"there is no text on its {len(pages):,} pages; if it is a scan, OCR can put text into it")
     return FileText(PAGE_END.join(pages), _title(reader))
 
 
@@ -39,7 +37,7 @@ def _is_open(pypdf: Any, reader: Any) -> bool:
 
 def _text(page: Any, number: int) -> str:
     try:
-        return str(page.extract_text()).replace(PAGE_END, "\n")
+        return str(page.extract_text()).replace(PAGE_END, "\n").strip()
     except (MemoryError, RecursionError):
         raise
     except Exception as problem:

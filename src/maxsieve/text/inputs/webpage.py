@@ -10,7 +10,9 @@ from maxsieve.common.optional import optional
 from maxsieve.text.inputs.document import LARGEST_FILE, FileText
 from maxsieve.text.inputs.lines import BOM, WIDE_BOMS
 
-HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
+MARKS = {"li": "-", **{f"h{level}": "#" * level for level in range(1, 7)}}
+"""What stands before an element's first line."""
+
 DROPPED = {
     *("script", "style", "noscript", "template", "head", "nav", "svg", "math", "canvas", "iframe", "object", "audio"),
     *("video", "map", "button", "select", "textarea", "input", "dialog"),
@@ -25,7 +27,7 @@ TIGHT = {"li", "tr", "br", "dt", "dd", "option"}
 BLOCKS = {
     *("address", "article", "aside", "blockquote", "body", "details", "div", "dl", "fieldset", "figcaption", "figure"),
     *("footer", "form", "header", "hr", "html", "main", "ol", "p", "pre", "section", "summary", "table", "tbody"),
-    *("thead", "tfoot", "caption", "ul", *HEADINGS),
+    *("thead", "tfoot", "caption", "ul", "h1", "h2", "h3", "h4", "h5", "h6"),
 }
 CELLS = {"td", "th"}
 _CHARSET = re.compile(rb"""<meta[^>]{0,256}charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
@@ -96,23 +98,25 @@ class _Page:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._line: list[str] = []
-        self._gap = ""
+        self._gap = self._mark = ""
 
     def add(self, text: str) -> None:
         self._line.append(text)
 
-    def end_line(self, gap: str, mark: str = "") -> None:
-        """Ends the line, if there is anything on it; ``mark`` stands before it."""
+    def end_line(self, gap: str, mark: str | None = None) -> None:
+        """Ends the line, if there is anything on it; a ``mark`` stands before the next one."""
         if line := " ".join("".join(self._line).split()).removesuffix(" |"):
-            self._append(f"{mark} {line}" if mark else line)
+            self._append(f"{self._mark} {line}" if self._mark else line)
+            self._mark = ""
         self._line = []
+        self._mark = self._mark if mark is None else mark
         self._widen(gap)
 
     def end_code(self) -> None:
         """Ends lines whose spaces count, in a fence: what looks like a heading there is none."""
         if (code := "".join(self._line).strip("\n")).strip():
             self._append(f"```\n{code}\n```")
-        self._line = []
+        self._line, self._mark = [], ""
         self._widen("\n\n")
 
     def _append(self, text: str) -> None:
@@ -140,11 +144,16 @@ def _write(body: Any) -> str:
         elif tag in CELLS:
             page.add(" " if entered else " | ")
         elif tag in TIGHT:
-            page.end_line("\n", "-" if tag == "li" and not entered else "")
+            page.end_line("\n", _mark(tag, entered))
         elif tag in BLOCKS:
-            page.end_line("\n\n", "" if entered else HEADINGS.get(tag, ""))
+            page.end_line("\n\n", _mark(tag, entered))
     page.end_line("")
     return str(page)
+
+
+def _mark(tag: str, entered: bool) -> str | None:
+    """What stands before the next line: this element's mark, nothing after its end, or what was to stand there."""
+    return (MARKS[tag] if entered else "") if tag in MARKS else None
 
 
 def _walk(root: Any) -> Iterator[tuple[Any, bool]]:
