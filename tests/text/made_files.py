@@ -20,10 +20,11 @@ def make_pdf(pages: Sequence[str], title: str = "") -> bytes:
     ]
     for i, page in enumerate(pages):
         shown = "".join(f"({line}) Tj 0 -14 Td " for line in page.split("\n")) if page else ""
+        shown = f"BT /F1 12 Tf 50 700 Td {shown}ET"
         objects += [
             "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Resources << /Font << /F1 3 0 R >> >> "
             f"/Contents {6 + 2 * i} 0 R >>",
-            f"<< /Length {len(shown) + 36} >>\nstream\nBT /F1 12 Tf 50 700 Td {shown} ET\nendstream",
+            f"<< /Length {len(shown)} >>\nstream\n{shown}\nendstream",
         ]
     return join_pdf(objects)
 

@@ -60,6 +60,12 @@ def test_encrypted_pdfs_are_read_if_anybody_may(algorithm: str) -> None:
                 read_pdf(buffer)
 
 
+def test_a_pdf_that_is_wrong_about_the_length_of_a_stream() -> None:
+    content = make_pdf(["The fox"])
+    assert content.count(b"/Length 47") == 1
+    assert read_pdf(io.BytesIO(content.replace(b"/Length 47", b"/Length 99"))).text == "The fox"
+
+
 def test_a_scan_has_no_text() -> None:
     with pytest.raises(ValueError, match="there is no text on its 2 pages; if it is a scan, OCR"):
         read_pdf(io.BytesIO(make_pdf(["", ""])))

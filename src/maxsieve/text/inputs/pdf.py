@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import Any, BinaryIO
 
@@ -9,6 +10,9 @@ from maxsieve.common.optional import optional
 from maxsieve.text.inputs.document import FileText
 
 PAGE_END = "\f"
+LARGEST_PDF = 1 << 28
+"""Bytes, pictures and all."""
+
 _NO_TITLE = re.compile(
     r"untitled.*|microsoft word - .*|.*\.(docx?|tex|dvi|indd|pptx?|xlsx?|odt|rtf|pdf)", re.IGNORECASE
 )
@@ -18,7 +22,10 @@ _NO_TITLE = re.compile(
 def read_pdf(file: BinaryIO) -> FileText:
     """All pages of a PDF. One that needs a password, or has no text, is refused with a `ValueError`."""
     pypdf = optional("pypdf", "files")
-    reader = pypdf.PdfReader(file)
+    if file.seek(0, io.SEEK_END) > LARGEST_PDF:
+        raise ValueError(f"it is larger than {LARGEST_PDF} bytes, the most that are read")
+    file.seek(0)
+    reader = pypdf.PdfReader(io.BytesIO(file.read(LARGEST_PDF)))  # pypdf asks a file for as much as it says it has
     if reader.is_encrypted and not _is_open(pypdf, reader):
         raise ValueError("it is encrypted; write a copy without a password first")
     pages = [_text(page, number) for number, page in enumerate(reader.pages, start=1)]
