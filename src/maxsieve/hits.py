@@ -156,7 +156,15 @@ class Hits:
         return [Match(t, j, similarity) for t, (j, similarity) in enumerate(pairs)]
 
 
-def to_hits(answer: _core.Answer, state: Snapshot, query: NDArray[np.float32], promise: Promise | None = None) -> Hits:
-    """The engine's answer as `Hits`."""
-    positions = answer.positions
-    return Hits(state.ids_at(positions), answer.scores, positions, answer, state, query, promise)
+def to_hits(
+    answer: _core.Answer,
+    state: Snapshot,
+    query: NDArray[np.float32],
+    promise: Promise | None = None,
+    places: list[int] | None = None,
+) -> Hits:
+    """The engine's answer as `Hits`, or what stands at some places in it."""
+    positions, scores = answer.positions, answer.scores
+    if places is not None:
+        positions, scores = [positions[place] for place in places], scores[places]
+    return Hits(state.ids_at(positions), scores, positions, answer, state, query, promise)

@@ -67,6 +67,10 @@ def index(
         typer.Option(min=0, help="Dimensions to reduce to; 0: the model's own.", show_default="0"),
     ] = None,
     store: Annotated[StoreName | None, typer.Option(help="Type of stored vectors.", show_default=DEFAULT_STORE)] = None,
+    split: Annotated[
+        bool | None,
+        typer.Option("--split/--no-split", help="Cut long texts into passages.", show_default="split"),
+    ] = None,
     skip_bad: SkipBad = False,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -84,12 +88,13 @@ def index(
 
         if is_collection(collection):
             with open_collection(collection) as found:
-                _check_unchanged(found, encoder, dim, store)
+                _check_unchanged(found, encoder, dim, store, split)
             found = open_collection(collection, encoder)
             say(f"{collection} exists, with {len(found):,} documents: going on")
             return found
         kept = DEFAULT_STORE if store is None else store.value
-        return Collection.create(collection, encoder or DEFAULT_ENCODER, dim or None, store=kept)
+        cut = split is not False
+        return Collection.create(collection, encoder or DEFAULT_ENCODER, dim or None, store=kept, split=cut)
 
     _add(made, collection, documents, replace=False, progress=progress, as_json=as_json)
 
@@ -125,7 +130,9 @@ def _reader(names: list[str] | None, format_: Format | None, fields: Fields, ski
     return DocumentReader([Input(name, format_) for name in names or [STDIN]], fields, skip_bad=skip_bad)
 
 
-def _check_unchanged(collection: Collection, encoder: str | None, dim: int | None, store: StoreName | None) -> None:
+def _check_unchanged(
+    collection: Collection, encoder: str | None, dim: int | None, store: StoreName | None, split: bool | None
+) -> None:
     """Options that were given must say what the collection is; they can't be changed any more."""
     facts = collection.info()
     made = facts["encoder"]
@@ -136,6 +143,9 @@ def _check_unchanged(collection: Collection, encoder: str | None, dim: int | Non
     ):
         if given is not None and given != found and not _same_folder(given, found):
             raise ValueError(f"{collection.path} was made with {option} {found}, which can't be changed to {given}")
+    if split is not None and split != collection.keys.passages:
+        made_with, given = ("--no-split", "--split") if split else ("--split", "--no-split")
+        raise ValueError(f"{collection.path} was made with {made_with}, which can't be changed to {given}")
 
 
 def _same_folder(given: object, found: object) -> bool:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from maxsieve.common.progress import progress_bar
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.text.adding import check_record
 from maxsieve.text.encoder import Encoder
+from maxsieve.text.passages import check_record
 from maxsieve.text.searching import Queries
 
 OWN_SENTENCES = 200

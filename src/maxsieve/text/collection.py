@@ -8,16 +8,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from maxsieve.arrays import MAX_DIM
 from maxsieve.common.checks import as_count
 from maxsieve.common.progress import progress_bar
 from maxsieve.errors import DamagedIndexError
-from maxsieve.ids import Id
+from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
-from maxsieve.oneshot import rerank
 from maxsieve.policies import Calibrated, Policy
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Store
@@ -25,7 +23,6 @@ from maxsieve.text import calibrating
 from maxsieve.text.adding import (
     Added,
     add_documents,
-    check_record,
     check_text,
     count_texts,
     read_documents,
@@ -36,8 +33,19 @@ from maxsieve.text.description import INDEX, NAME, create_folder, describe, read
 from maxsieve.text.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, load_encoder
 from maxsieve.text.first_stage import BM25, FirstStage, verify_table
 from maxsieve.text.hits import TextHits
+from maxsieve.text.passages import (
+    Document,
+    Keys,
+    Passage,
+    Splitter,
+    check_record,
+    join,
+    read_document,
+    splitter_for,
+    to_passage,
+)
 from maxsieve.text.projection import ProjectedEncoder
-from maxsieve.text.searching import Queries, check_calibrated, search_texts
+from maxsieve.text.searching import Queries, check_calibrated, rerank_texts, search_texts
 
 READ = 4096
 """Records checked at a time."""
@@ -67,6 +75,7 @@ class Collection:
         *,
         projection: Any = None,
         store: Store = DEFAULT_STORE,
+        split: bool = True,
     ) -> Collection:
         """A collection without documents, in a folder that is new or empty.
 
@@ -80,6 +89,9 @@ class Collection:
         store
             how vectors are kept, as in `Index.build`. All dimensions as int8 take the room of a third of them as
             float16, and find more (docs/text.md).
+        split
+            whether texts that are longer than the encoder reads are cut into passages. Such a document is found by its
+            best passage, which the hits name. Without it, what follows the limit is lost, with a `TruncationWarning`.
         """
         folder = Path(path).absolute()
         loaded = load_encoder(encoder) if isinstance(encoder, str) else encoder
@@ -89,7 +101,7 @@ class Collection:
             if dim not in (None, matrix.shape[1]):
                 raise ValueError(f"dim is {dim}, but the projection has {matrix.shape[1]} columns")
             kept = matrix.shape[1]
-        create_folder(folder, describe(loaded, kept), matrix, store)
+        create_folder(folder, describe(loaded, kept, split=split), matrix, store)
         return cls.open(folder, loaded)
 
     @classmethod
@@ -106,14 +118,15 @@ class Collection:
             description.check_encoder(loaded, folder)
         if (folder / INDEX).is_symlink():
             raise DamagedIndexError(f"{folder / INDEX} is a link; a folder is expected")
-        index = Index.open(folder / INDEX)
+        own = CollectionEncoder(folder, description, loaded)
+        index = Index.open(folder / INDEX, group_by=own.keys.document if own.keys.passages else None)
         if index.dim != description.dim:
             raise DamagedIndexError(f"{folder} is of {description.dim} dimensions, but its index of {index.dim}")
         if description.pending and index.tokens and read_description(folder).pending:  # it may just have been fitted
             raise DamagedIndexError(
                 f"{folder} has vectors, but {NAME} names no projection to {description.dim} dimensions"
             )
-        return cls(folder, index, CollectionEncoder(folder, description, loaded))
+        return cls(folder, index, own)
 
     def add(
         self,
@@ -137,10 +150,13 @@ class Collection:
         """
         total = count_texts(texts, ids, metadata)
         with self._writing():
-            vectors = DocumentVectors(self._own)
+            split = self._splitter
+            vectors = DocumentVectors(self._own, split)
             documents = read_documents(vectors.prepare(texts, progress), ids, metadata)
             with progress_bar("adding", total, shown=progress) as advance:
-                added = add_documents(self.index, documents, vectors.encode, replace=replace, advance=advance)
+                added = add_documents(
+                    self.index, documents, self.keys, split, vectors.encode, replace=replace, advance=advance
+                )
             if worth_merging(self.index):
                 self.index.compact(progress=progress)
         return added
@@ -148,7 +164,8 @@ class Collection:
     def delete(self, ids: Iterable[Id] | Id) -> None:
         """Deletes documents, all of them or, if an id is unknown, none."""
         with self._writing():
-            self.index.delete(ids)
+            wanted = to_ids([ids] if isinstance(ids, (str, int)) else ids, "delete")
+            self.index.delete(self.keys.of_all(wanted, self.index, "delete"))
 
     def compact(self, *, progress: bool = False) -> None:
         """Gives back what deleted and replaced documents take, and merges small files. Answers stay the same."""
@@ -198,10 +215,18 @@ class Collection:
             read_projection(self.path, description)
         self.index.verify(progress=progress)
         state = self.index.snapshot
+        waiting: dict[Id, list[Passage]] = {}
         for start in range(0, len(state.live), READ):
             positions = state.live[start : start + READ].tolist()
             for position, record in zip(positions, state.metadata(positions), strict=True):
-                check_record(record, state.ids[position])
+                one, number = self.keys.parse(key := state.ids[position])
+                passage = to_passage(check_record(record, key), number)
+                if self.keys.passages:
+                    waiting.setdefault(one, []).append(passage)
+                    if len(waiting[one]) == passage.of:
+                        join(sorted(waiting.pop(one), key=lambda passage: passage.number), one)
+        for one in waiting:
+            raise DamagedIndexError(f"the document {one!r} lacks a passage")
         verify_table(self.path, state)
 
     def close(self) -> None:
@@ -216,10 +241,10 @@ class Collection:
         self.close()
 
     def __len__(self) -> int:
-        return len(self.index)
+        return self.keys.count(self.index.snapshot)
 
     def __contains__(self, one: object) -> bool:
-        return one in self.index
+        return isinstance(one, (str, int)) and not isinstance(one, bool) and self.keys.key(one) in self.index
 
     def __repr__(self) -> str:
         return f"<maxsieve.Collection {str(self.path)!r} of {self._own.description.encoder!r}, {self.index!r}>"
@@ -227,7 +252,12 @@ class Collection:
     @property
     def ids(self) -> list[Id]:
         """All ids, in insertion order."""
-        return self.index.ids
+        return list(self.keys.firsts(self.index.ids))
+
+    @property
+    def keys(self) -> Keys:
+        """Under which keys the documents, or their passages, are in the `index`."""
+        return self._own.keys
 
     @property
     def encoder(self) -> Encoder:
@@ -241,11 +271,16 @@ class Collection:
 
     def text(self, one: Id) -> str:
         """A document's text."""
-        return str(check_record(self.index.metadata(one), one)["text"])
+        return self._document(one, "text").text
 
     def metadata(self, one: Id) -> Any:
         """What was added with a document, or None."""
-        return check_record(self.index.metadata(one), one)["metadata"]
+        return self._document(one, "metadata").metadata
+
+    def _document(self, one: Id, what: str) -> Document:
+        if (found := read_document(one, self.keys, self.index)) is None:
+            raise KeyError(f"{what}: no document has the id {one!r}")
+        return found
 
     def info(self) -> dict[str, Any]:
         """What there is to say about it, as JSON can hold it."""
@@ -254,6 +289,7 @@ class Collection:
         return {
             "path": str(self.path),
             "documents": len(self),
+            "passages": len(self.index) if self.keys.passages else None,
             "deleted": len(state.alive) - len(state.live),
             "tokens": self.index.tokens,
             "bytes": self.index.nbytes,
@@ -324,19 +360,14 @@ class Collection:
         if type(policy) is Calibrated:
             raise ValueError("rerank can't be Calibrated(): its texts were not calibrated; leave policy out")
         count_texts(texts, None, None)
-        listed = [check_text(text, f"texts: document {place}") for place, text in enumerate(texts)]
-        queries, encoder = Queries.one(query, None, None), self.encoder
-        started = perf_counter()
-        [rows] = queries.encode(encoder)
-        documents = encoder.documents(listed)
-        encoded = perf_counter()
-        hits = rerank(rows, documents, k, policy=policy)
+        documents = [
+            Document(place, check_text(text, f"texts: document {place}"), None) for place, text in enumerate(texts)
+        ]
+        return rerank_texts(query, documents, k, policy, self.encoder, self._splitter)
 
-        def read() -> list[Any]:
-            return [{"text": listed[int(place)], "metadata": None} for place in hits.ids]
-
-        took = encoded - started, perf_counter() - encoded
-        return TextHits(query, *took, "candidates", len(listed), hits, encoder, read)
+    @property
+    def _splitter(self) -> Splitter:
+        return splitter_for(self._own.plain, self._own.description.passages)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -25,6 +25,7 @@ from maxsieve.text.description import (
     write_projection,
 )
 from maxsieve.text.encoder import Encoder, load_encoder
+from maxsieve.text.passages import Keys, Splitter
 from maxsieve.text.projection import ProjectedEncoder, fit_projection
 
 SAMPLE_TOKENS = 100_000
@@ -43,6 +44,8 @@ class CollectionEncoder:
         self.path = path
         self._description, self._plain = description, encoder
         self._projected: Encoder | None = None
+        self.keys = Keys(passages=description.passages is not None)
+        """Under which keys documents are in the index."""
         self._guard = threading.RLock()
 
     @property
@@ -95,8 +98,8 @@ class CollectionEncoder:
 class DocumentVectors:
     """Makes the vectors of documents that are being added; fits the projection on the first. Hold the writer's lock."""
 
-    def __init__(self, own: CollectionEncoder) -> None:
-        self._own = own
+    def __init__(self, own: CollectionEncoder, split: Splitter) -> None:
+        self._own, self._split = own, split
         self._remembering = RememberingEncoder(own.plain)
         self._encoder: Encoder | None = None
 
@@ -104,7 +107,7 @@ class DocumentVectors:
         """Fits the projection, if that is still to be done, on a sample of the texts; returns them from the start."""
         if self._own.description.pending:
             head, texts = peek(texts)
-            self._fit(sample_of(head), progress)
+            self._fit((passage.encoded for text in sample_of(head) for passage in self._split(text)), progress)
         return texts
 
     def encode(self, texts: list[str]) -> Sequence[NDArray[np.float32]]:

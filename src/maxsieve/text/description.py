@@ -12,7 +12,7 @@ import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +24,22 @@ from maxsieve.index import Index
 from maxsieve.storage.lock import NAME as LOCK
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Store
-
-if TYPE_CHECKING:
-    from maxsieve.text.encoder import Encoder
+from maxsieve.text.encoder import Encoder
+from maxsieve.text.passages import sizes_for
+from maxsieve.text.splitting import Sizes
 
 NAME = "collection.json"
 PROJECTION = "projection.npy"
 INDEX = "index"
 FORMAT = "maxsieve collection"
-VERSION = 1
+VERSION = 2
+"""What is written is 1 for a collection whose documents are not cut into passages, as all were then."""
+
 MOST_BYTES = 1 << 20
 """Of `collection.json`: no encoder needs as many to describe it."""
+
+MOST_TOKENS = 1 << 20
+"""Of a passage."""
 
 MOST_PROJECTION_BYTES = 1 << 30
 _NPY_HEADER = 1 << 10
@@ -51,7 +56,8 @@ class Description:
     """The encoder by name and fingerprint, its own dimension, and how its vectors are reduced to ``dim``.
 
     ``projection`` is the SHA-256 of `projection.npy`. One without it whose ``dim`` is below the encoder's own is
-    that of a collection whose projection is still to be fitted: no vector is in it yet.
+    that of a collection whose projection is still to be fitted: no vector is in it yet. ``passages`` says how long
+    texts are cut; None if they are not.
     """
 
     encoder: str
@@ -59,6 +65,7 @@ class Description:
     encoder_dim: int
     dim: int
     projection: str | None = None
+    passages: Sizes | None = None
 
     @property
     def pending(self) -> bool:
@@ -87,9 +94,10 @@ class Description:
         )
 
 
-def describe(encoder: Encoder, dim: int) -> Description:
+def describe(encoder: Encoder, dim: int, *, split: bool) -> Description:
     """The description of a new collection."""
-    return Description(encoder.name, dict(encoder.fingerprint), encoder.dim, dim)
+    passages = sizes_for(encoder) if split else None
+    return Description(encoder.name, dict(encoder.fingerprint), encoder.dim, dim, passages=passages)
 
 
 def read_description(folder: Path) -> Description:
@@ -109,6 +117,8 @@ def read_description(folder: Path) -> Description:
         version = content.pop("version")
         if type(version) is int and version > VERSION:
             raise MaxsieveError(f"{path} has format version {version}; this maxsieve reads up to {VERSION}")
+        if content.get("passages") is not None:
+            content["passages"] = Sizes(**content["passages"])
         description = Description(**content)
         _check(description)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
@@ -119,6 +129,11 @@ def read_description(folder: Path) -> Description:
 def write_description(folder: Path, description: Description) -> None:
     """Replaces the description, durably: after a crash there is the old one or this one."""
     content = {"format": FORMAT, "version": VERSION, **asdict(description)}
+    if description.passages is None:
+        content["version"] = 1
+        del content["passages"]
+    else:
+        content["passages"] = description.passages._asdict()
     _replace(folder / NAME, json.dumps(content, indent=1).encode() + b"\n")
 
 
@@ -220,6 +235,12 @@ def _check(description: Description) -> None:
         raise ValueError("a dimension is out of range")
     if description.projection is None and description.dim > description.encoder_dim:
         raise ValueError(f"{description.dim} dimensions of {description.encoder_dim}")
+    if (sizes := description.passages) is not None and not (
+        all(type(one) is int for one in sizes)
+        and 1 <= sizes.whole <= MOST_TOKENS
+        and 0 <= sizes.overlap < sizes.passage <= MOST_TOKENS
+    ):
+        raise ValueError(f"the sizes of passages are {sizes!r}")
     if description.projection is not None and type(description.projection) is not str:
         raise ValueError(f"the projection is {description.projection!r}")
 

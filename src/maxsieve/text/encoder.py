@@ -60,6 +60,18 @@ class Traceable(Protocol):
         """One (start, end) per row of ``queries([text])[0]``, counted in characters of the text."""
 
 
+@runtime_checkable
+class Measuring(Protocol):
+    """An encoder that knows how long a text is for it, which decides where long ones are cut into passages."""
+
+    @property
+    def max_tokens(self) -> int | None:
+        """How many tokens of a text are read, those included that are added to it; None if all are."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each of some short texts has, without those that are added."""
+
+
 class TruncationWarning(UserWarning):
     """Texts were longer than the encoder reads: what follows the limit has no vectors."""
 

@@ -13,7 +13,7 @@ from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.text.adding import check_record
+from maxsieve.text.passages import check_record
 from maxsieve.text.word_table import WordTable, current_table, find_table, keep_table
 
 if TYPE_CHECKING:
@@ -48,14 +48,22 @@ class BM25:
         return bm25
 
     def __call__(self, query: str, depth: int) -> list[Id]:
-        """Ids of the ``depth`` documents that suit the query best, best first; of equals, the first that was added."""
+        """Ids of the ``depth`` documents that suit the query best, best first; of equals, the first that was added.
+
+        A document that is kept as passages has the score of its best one.
+        """
         depth = as_count(depth, "depth", at_least=1)
         state, _, table = self._current()
         [words] = self._tokenize([query], return_ids=False)
         scores = table.scores(words)
         found = np.flatnonzero(scores > 0)
-        best = found[np.argsort(-scores[found], kind="stable")[:depth]]
-        return [state.ids[int(position)] for position in state.live[best]]
+        ranked = state.live[found[np.argsort(-scores[found], kind="stable")]]
+        documents: dict[Id, None] = {}
+        for position in ranked.tolist():
+            if len(documents) == depth:
+                break
+            documents[self._collection.keys.document(state.ids[position])] = None
+        return list(documents)
 
     def _current(self) -> _State:
         snapshot = self._collection.index.snapshot

@@ -16,16 +16,18 @@ from maxsieve.hits import Hits, Report
 from maxsieve.ids import Id
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.text.encoder import Encoder, Traceable
+from maxsieve.text.passages import Keys, Passage, check_record, to_passage
 from maxsieve.text.words import WordMatch, match_words
 
 
 class TextHit(NamedTuple):
-    """One document that was found."""
+    """One document that was found, by its best passage. ``text`` is that passage's, which may be all there is."""
 
     id: Id
     score: float
     text: str
     metadata: Any
+    passage: Passage
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,8 +42,6 @@ class TextHits:
     scope
         ``"all"``: what the report guarantees holds among all documents; ``"candidates"``: among the candidates that
         were given or that the first stage chose.
-    documents
-        how many were searched.
     first_stage, depth
         what chose the candidates (``"bm25"``, ``"a function"``) and how many it was asked for; None without one.
     """
@@ -50,17 +50,22 @@ class TextHits:
     encode_seconds: float
     search_seconds: float
     scope: Literal["all", "candidates"]
-    documents: int
+    _count: Callable[[], int]
     _hits: Hits
     _encoder: Encoder
-    _read: Callable[[], list[Any]]
+    _keys: Keys
     first_stage: str | None = None
     depth: int | None = None
 
-    @property
+    @cached_property
+    def documents(self) -> int:
+        """How many documents were searched."""
+        return self._count()
+
+    @cached_property
     def ids(self) -> list[Id]:
         """The hits' ids."""
-        return self._hits.ids
+        return [self._keys.document(key) for key in self._hits.ids]
 
     @property
     def scores(self) -> NDArray[np.float32]:
@@ -79,8 +84,14 @@ class TextHits:
 
     @property
     def texts(self) -> list[str]:
-        """The hits' texts."""
+        """The texts of the hits' passages."""
         return [record["text"] for record in self._records]
+
+    @property
+    def passages(self) -> list[Passage]:
+        """The passage by which each hit was found: the best of its document."""
+        keys = map(self._keys.parse, self._hits.ids)
+        return [to_passage(record, number) for record, (_, number) in zip(self._records, keys, strict=True)]
 
     @property
     def metadata(self) -> list[Any]:
@@ -91,7 +102,7 @@ class TextHits:
         return len(self._hits)
 
     def __iter__(self) -> Iterator[tuple[Id, float]]:
-        return iter(self._hits)
+        return zip(self.ids, self.scores.tolist(), strict=True)
 
     def __repr__(self) -> str:
         return f"TextHits({list(self)!r}, guarantee={self.report.guarantee!r}, scope={self.scope!r})"
@@ -100,26 +111,30 @@ class TextHits:
         """The hit at ``rank``, from 0, with everything that is known of it."""
         rank = self._check_rank(rank)
         record = self._records[rank]
-        return TextHit(self.ids[rank], float(self.scores[rank]), record["text"], record["metadata"])
+        passage = self.passages[rank]
+        return TextHit(self.ids[rank], float(self.scores[rank]), passage.text, record["metadata"], passage)
 
     def explain(self, rank: int) -> list[WordMatch]:
         """Which word of the hit at ``rank`` answered each word of the query, and how similar they are.
 
-        Empty if the encoder can't tell which characters a vector stands for (it is no `Traceable`).
+        Places are counted in the text of its passage; a word of the headings that the passage is under has none, and
+        ``start`` and ``end`` are 0. Empty if the encoder can't tell which characters a vector stands for (it is no
+        `Traceable`).
         """
         rank = self._check_rank(rank)
         if not isinstance(self._encoder, Traceable):
             return []
-        text = self._records[rank]["text"]
-        spans = self._encoder.query_spans(self.query), self._encoder.document_spans(text)
+        passage = self.passages[rank]
+        spans = self._encoder.query_spans(self.query), self._encoder.document_spans(passage.encoded)
         matches = self._hits.explain(rank)
         if any(one.document_token >= len(spans[1]) for one in matches):
             raise DamagedIndexError(f"the text of {self.ids[rank]!r} is not the one that its vectors were made of")
-        return match_words(self.query, spans[0], text, spans[1], matches)
+        words = match_words(self.query, spans[0], passage.encoded, spans[1], matches)
+        return [word.moved(-len(passage.context)) for word in words]
 
     @cached_property
     def _records(self) -> list[Any]:
-        return self._read()
+        return [*map(check_record, self._hits.metadata, self._hits.ids)]
 
     def _check_rank(self, rank: int) -> int:
         rank = as_count(rank, "rank", at_least=0)

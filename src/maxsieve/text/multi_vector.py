@@ -85,6 +85,18 @@ class SentenceTransformersEncoder:
         limit: int | None = getattr(self._model[0], "document_length", None) or self._model.get_max_seq_length()
         return limit
 
+    @property
+    def max_tokens(self) -> int | None:
+        """How many tokens of a document are read, with prompt and special ones."""
+        return self._limit
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each of some short texts has, without a prompt and special ones."""
+        if self._truncation is not None:
+            return self._truncation.count(as_texts(texts))
+        tokens = self._model.tokenizer(as_texts(texts), add_special_tokens=False, truncation=False, verbose=False)
+        return [len(ids) for ids in tokens["input_ids"]]
+
     @cached_property
     def _truncation(self) -> Truncation | None:
         """What cuts long documents before they are tokenised, where the tokenizer is known to allow it."""

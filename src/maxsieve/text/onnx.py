@@ -82,6 +82,10 @@ class OnnxEncoder:
         """The rows [L, d] of each text, which are those it has as a document."""
         return self._encode(as_texts(texts), progress=False)
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many rows each of some short texts would have, were there no limit."""
+        return self._tokens.count(as_texts(texts))
+
     def document_spans(self, text: str) -> list[Span]:
         """One (start, end) per row of ``documents([text])[0]``, counted in characters of the text."""
         encoding = self._tokens.encode(as_text(text)).encoding

@@ -16,6 +16,7 @@ from maxsieve.policies import Bandit, Calibrated, Policy
 if TYPE_CHECKING:
     from maxsieve.storage.calibration import Calibration
     from maxsieve.text import TextHits
+    from maxsieve.text.passages import Passage
 
 WIDEST = 100
 """Longer lines are tiring to read, however wide the terminal is."""
@@ -41,7 +42,7 @@ def show_hits(console: Console, hits: TextHits, *, lines: int = SNIPPET_LINES) -
     for rank, score in enumerate(scores):
         hit = hits.hit(rank)
         marks = marks_of(hits.explain(rank))
-        name, skip = heading(hit.id, hit.text, hit.metadata)
+        name, skip = heading(hit.id, hit.text, hit.metadata, hit.passage)
         title = Text(_cut(name, max(8, width - indent)), "bold")
         for mark in marks:
             if mark.end < skip:
@@ -54,7 +55,7 @@ def show_hits(console: Console, hits: TextHits, *, lines: int = SNIPPET_LINES) -
                 console.print(Text(" " * (margin + 2)).append_text(row), soft_wrap=True)
 
 
-def heading(identity: Any, text: str, metadata: Any) -> tuple[str, int]:
+def heading(identity: Any, text: str, metadata: Any, passage: Passage | None = None) -> tuple[str, int]:
     r"""What to call a document (its title, else its id), and how many characters of its text say the same again.
 
     >>> heading("d1", "Alpha\nThe first letter.", {"title": "Alpha"})
@@ -62,12 +63,28 @@ def heading(identity: Any, text: str, metadata: Any) -> tuple[str, int]:
     >>> heading("notes/a.md", "The first letter.", None)
     ('notes/a.md', 0)
     """
+    where = "" if passage is None else place_of(passage)
     title = metadata.get("title") if isinstance(metadata, dict) else None
     if not isinstance(title, str) or not title.strip():
-        return str(identity), 0
+        return f"{identity}{where}", 0
     title = title.strip()
     skip = len(title) + 1 if text.startswith(f"{title}\n") else 0
-    return title if title == str(identity) else f"{title} ({identity})", skip
+    return (title if title == str(identity) else f"{title} ({identity})") + where, skip
+
+
+def place_of(passage: Passage) -> str:
+    """Where a passage stands in its document; nothing if it is all of it.
+
+    >>> from maxsieve.text.passages import Passage
+    >>> place_of(Passage("Not too hot.", 1, 4, 30, "Tea > Green", 2))
+    ' · Tea > Green · page 2'
+    """
+    if passage.of == 1:
+        return ""
+    parts = [passage.heading, "" if passage.page is None else f"page {passage.page}"]
+    if not any(parts):
+        parts = [f"passage {passage.number + 1} of {passage.of}"]
+    return "".join(f" · {part}" for part in parts if part)
 
 
 def _cut(name: str, cells: int) -> str:
@@ -174,6 +191,8 @@ def to_plain(hits: TextHits, *, explain: bool = False) -> dict[str, Any]:
         one: dict[str, Any] = {"rank": rank + 1, "id": hit.id, "score": hit.score, "text": hit.text}
         if hit.metadata is not None:
             one["metadata"] = hit.metadata
+        if hit.passage.of > 1:
+            one["passage"] = {name: value for name, value in hit.passage._asdict().items() if name != "text"}
         if explain:
             one["matches"] = [match._asdict() for match in hits.explain(rank)]
         found.append(one)

@@ -84,7 +84,7 @@ def coverage(dataset: Dataset, options: Options) -> Result:
 def ranks_by_tier0(state: Snapshot, queries: Sequence[F32], options: Options, k: int = KS[-1]) -> Ranks:
     """What a calibration of a state, which has a codebook, finds out about queries."""
     with options.bar("calibrating", len(queries)) as advance:
-        made = with_calibration(state, queries, k, "queries", options.cores, advance).calibration
+        made = with_calibration(state, queries, k, "queries", options.cores, None, advance).calibration
     assert made is not None
     return made.ranks
 
