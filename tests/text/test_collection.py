@@ -19,6 +19,7 @@ from maxsieve.errors import ClosedIndexError, DamagedIndexError, IndexLockedErro
 from maxsieve.storage.lock import writer_lock
 from maxsieve.text import adding, collection_encoder, description
 from maxsieve.text.collection import Collection
+from maxsieve.text.passages import Passage
 from maxsieve.text.projection import ProjectedEncoder, fit_projection
 
 from .support import Untraceable, WordEncoder, sentences, start_python, tree
@@ -42,7 +43,7 @@ def test_texts_go_in_and_come_back(fables: Collection) -> None:
     assert [fables.metadata(one) for one in fables.ids] == [{"page": 1}, None, ["a", 2]]
     hits = fables.search("a mouse", k=2)
     assert hits.ids[0] == "lion"
-    assert hits.hit(0) == ("lion", hits.scores[0], FABLES[2], ["a", 2])
+    assert hits.hit(0) == ("lion", hits.scores[0], FABLES[2], ["a", 2], Passage(FABLES[2]))
     with pytest.raises(KeyError, match="'frog'"):
         fables.text("frog")
 

@@ -5,7 +5,7 @@ as in Markdown (not within a fence of three backticks), and a form feed ends a p
 
 A text is cut in two, at the strongest division that leaves something on both sides, and of equally strong ones at that
 nearest to the middle; then each part again, until all are short enough. So sections stay whole where they can, short
-ones stay together, and no passage is a heading by itself.
+ones stay together, and a heading is hardly ever a passage by itself.
 """
 
 from __future__ import annotations
@@ -94,12 +94,13 @@ def split(text: str, sizes: Sizes, count_tokens: CountTokens, title: str = "") -
     if total[-1] <= sizes.whole:
         return [Slice(0, len(text), "", None)]
     cuts = _cut(total, strengths, sizes.passage)
-    found, place = list[Slice](), _Place(text, headings, title)
+    found, place, before = list[Slice](), _Place(text, headings, title), -1
     for first, last in pairwise(cuts):
-        # What is repeated of the passage before ends where a section begins.
-        lowest = int(np.searchsorted(total, total[first] - sizes.overlap))
+        # What is repeated is not all of the passage before, and ends where a section begins.
+        lowest = max(before + 1, int(np.searchsorted(total, total[first] - sizes.overlap)))
         while first > lowest and strengths[first] < SECTION:
             first -= 1
+        before = first
         start = int(starts[first])
         place.advance(start)
         found.append(Slice(start, int(ends[last - 1]), place.heading, place.page))
