@@ -157,5 +157,5 @@ def _opened(corpus: Corpus, encoder: Encoder, dim: int) -> Collection:
     name = f"{corpus.name}-{corpus.digest[:12]}-{Path(encoder.name).name}-d{dim}"
     folder = cache_folder() / "collections" / name
     if not (folder / "collection.json").is_file():
-        Collection.create(folder, encoder, dim, store="float16").close()
+        Collection.create(folder, encoder, dim, store="float16", split=False).close()
     return Collection.open(folder, encoder)
