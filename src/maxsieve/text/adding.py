@@ -126,7 +126,8 @@ def add_documents(
         _check_id_type(index, keys, group[0].id)
         known = index.known_metadata(keys.key(document.id) for document in group)
         for document in group:
-            queue.put(document, known.get(keys.key(document.id)))
+            key = keys.key(document.id)
+            queue.put(document, check_record(known[key], key) if key in known else None)
         queue.commit(all_of_it=False)
     queue.commit(all_of_it=True)
     return queue.added
@@ -169,11 +170,11 @@ class _Queue:
         self._commits = 0
         self.added = Added(0, 0, 0)
 
-    def put(self, document: Document, first: Any) -> None:
+    def put(self, document: Document, first: dict[str, Any] | None) -> None:
         """Takes a document unless it is in already; ``first`` is the record of its first passage, if that is in."""
         added, skipped, replaced = self.added
         if (stored := self._waiting.get(document.id)) is None and first is not None:
-            stored = self._stored(document, check_record(first, document.id))
+            stored = self._stored(document, first)
         if stored is None:
             self._waiting[document.id] = document
             self.added = Added(added + 1, skipped, replaced)

@@ -177,8 +177,8 @@ class Collection:
 
         queries
             texts like those to be searched for: 99 at least for an overlap of 0.99, 19 for 0.95. Without any, up to 200
-            sentences are drawn from the documents, one of each; the report then says ``"own sentences"``, and the
-            promise is about sentences like those: too hopeful for a k of a few (docs/text.md).
+            sentences are drawn from the documents, one of each passage; the report then says ``"own sentences"``, and
+            the promise is about sentences like those: too hopeful for a k of a few (docs/text.md).
         k
             the most hits that can be promised anything about.
         """

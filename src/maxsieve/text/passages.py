@@ -239,7 +239,7 @@ def sizes_for(encoder: Encoder) -> Sizes:
         return Sizes(ASSUMED, LONGEST, OVERLAP)
     whole = max(1, limit - ADDED)
     overlap = min(OVERLAP, whole // 8)
-    return Sizes(whole, max(1 + overlap, min(LONGEST, whole // 2)), overlap)
+    return Sizes(whole, max(1 + overlap, min(LONGEST, whole * 2 // 3)), overlap)
 
 
 def splitter_for(encoder: Encoder, sizes: Sizes | None) -> Splitter:
