@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from maxsieve.common.checks import as_count
 from maxsieve.ids import Id
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.text.adding import check_record
+from maxsieve.text.fusion import Lexical, best_of
 from maxsieve.text.stems import Stems
 from maxsieve.text.word_table import WordTable, current_table, find_table, keep_table
 
@@ -51,11 +54,17 @@ class BM25:
     def __call__(self, query: str, depth: int) -> list[Id]:
         """Ids of the ``depth`` documents that suit the query best, best first; of equals, the first that was added."""
         depth = as_count(depth, "depth", at_least=1)
-        state, _, table = self._current()
-        scores = table.scores(self._stems.of_query(query))
-        found = np.flatnonzero(scores > 0)
-        best = found[np.argsort(-scores[found], kind="stable")[:depth]]
-        return [state.ids[int(position)] for position in state.live[best]]
+        state = self._current()
+        best = best_of(state.table.scores(self._stems.of_query(query)), depth)
+        return [state.snapshot.ids[int(position)] for position in state.snapshot.live[best]]
+
+    def scores(self, queries: Sequence[str]) -> list[Lexical]:
+        """The scores of all documents for each query; 0 for one without a token, which can't be a hit."""
+        state = self._current()
+        snapshot, ids, places = state.snapshot, state.ids, state.places
+        can_be_hit = snapshot.lengths[snapshot.live] > 0
+        found = (state.table.scores(self._stems.of_query(query)) for query in queries)
+        return [Lexical(ids, places, np.where(can_be_hit, scores, np.float32(0))) for scores in found]
 
     def _current(self) -> _State:
         snapshot = self._collection.index.snapshot
@@ -83,10 +92,19 @@ class BM25:
         return self._stems.table(texts)
 
 
-class _State(NamedTuple):
+@dataclass(frozen=True)
+class _State:
     snapshot: Snapshot
     path: Path
     table: WordTable
+
+    @cached_property
+    def ids(self) -> list[Id]:
+        return self.snapshot.live_ids()
+
+    @cached_property
+    def places(self) -> dict[Id, int]:
+        return {one: place for place, one in enumerate(self.ids)}
 
 
 def verify_table(folder: Path, state: Snapshot) -> None:

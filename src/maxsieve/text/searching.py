@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,9 @@ from maxsieve.policies import Calibrated, Policy
 from maxsieve.text.adding import check_record, check_text
 from maxsieve.text.encoder import Encoder
 from maxsieve.text.first_stage import BM25, FirstStage
+from maxsieve.text.fusion import Hybrid, to_fusion
 from maxsieve.text.hits import TextHits
+from maxsieve.text.hybrid import HybridHits, search_hybrid
 
 if TYPE_CHECKING:
     from maxsieve.text.collection import Collection
@@ -71,9 +73,14 @@ def search_texts(
     first_stage: FirstStage | str | None,
     depth: int,
     threads: int | None,
+    hybrid: Hybrid | None = None,
 ) -> list[TextHits]:
     """The k best documents for each query."""
     count = max(1, len(queries.texts))
+    if hybrid is not None:
+        to_fusion(hybrid)  # an error before anything is encoded
+        if first_stage is not None:
+            raise ValueError("give hybrid or a first stage, not both: a hybrid search asks BM25 about every document")
     if type(policy) is Calibrated:
         check_calibrated(collection)
     index, encoder = collection.index, collection.encoder
@@ -87,9 +94,18 @@ def search_texts(
             raise ValueError("give candidates or a first stage, not both")
         depth = as_count(depth, "depth", at_least=1)
         candidates = [to_ids(stage(text, depth), "first_stage") for text in queries.texts]
-    found = index.search_many(
-        vectors, k, policy=policy, candidates=candidates, exclude=queries.exclude, threads=threads
-    )
+
+    def find(candidates: Sequence[Candidates], k: int) -> list[Hits]:
+        return index.search_many(
+            vectors, k, policy=policy, candidates=candidates, exclude=queries.exclude, threads=threads
+        )
+
+    fused: Sequence[HybridHits | None] = [None] * len(vectors)
+    if hybrid is None:
+        found = find(candidates, k)
+    else:
+        fused = answers = search_hybrid(collection, queries, hybrid, k, depth, find)
+        found = [one.hits for one in answers]
     took = (encoded - started) / count, (perf_counter() - encoded) / count
     return [
         TextHits(
@@ -102,8 +118,12 @@ def search_texts(
             lambda hits=hits: [*map(check_record, hits.metadata, hits.ids)],  # type: ignore[misc]
             first_stage=None if stage is None else "bm25" if first_stage == "bm25" else "a function",
             depth=None if stage is None else depth,
+            hybrid=both and both.scores,
+            _report=both and both.report,
         )
-        for text, hits, wanted, unwanted in zip(queries.texts, found, candidates, queries.exclude, strict=True)
+        for text, hits, both, wanted, unwanted in zip(
+            queries.texts, found, fused, candidates, queries.exclude, strict=True
+        )
     ]
 
 

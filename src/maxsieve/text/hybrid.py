@@ -1,0 +1,95 @@
+"""A hybrid search: late interaction and BM25 are asked about one state of a collection, and fused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from maxsieve.candidates import Candidates
+from maxsieve.common.checks import as_count
+from maxsieve.errors import MaxsieveError
+from maxsieve.hits import Hits, Report
+from maxsieve.ids import Id
+from maxsieve.text.first_stage import BM25
+from maxsieve.text.fusion import Fused, Hybrid, fuse, to_fusion
+from maxsieve.text.hits import HybridScores
+
+if TYPE_CHECKING:
+    from maxsieve.text.collection import Collection
+    from maxsieve.text.searching import Queries
+
+ATTEMPTS = 10
+"""A search that meets a change by another thread begins again, so many times at most."""
+
+Find = Callable[[Sequence[Candidates], int], list[Hits]]
+"""Late interaction: candidates for each query, and how many hits."""
+
+
+class HybridHits(NamedTuple):
+    """What a hybrid search found for a query."""
+
+    hits: Hits
+    scores: HybridScores
+    report: Report
+
+
+def search_hybrid(
+    collection: Collection, queries: Queries, hybrid: Hybrid, k: int, depth: int, find: Find
+) -> list[HybridHits]:
+    """The k best documents for each query, by both."""
+    k = as_count(k, "k", at_least=1)
+    depth = max(as_count(depth, "depth", at_least=1), k)
+    for _ in range(ATTEMPTS):
+        state = collection.index.snapshot
+        try:
+            found = _search(BM25.of(collection), queries, hybrid, k, depth, find)
+        except KeyError:  # an id that is unknown, or that was known a moment ago
+            if collection.index.snapshot is state:
+                raise
+        else:
+            if collection.index.snapshot is state:
+                return found
+    raise MaxsieveError(f"{collection.path} was changed during each of {ATTEMPTS} attempts to search it")
+
+
+def _search(bm25: BM25, queries: Queries, hybrid: Hybrid, k: int, depth: int, find: Find) -> list[HybridHits]:
+    first, more = find(queries.candidates, depth), list[Hits]()
+    allowed = zip(bm25.scores(queries.texts), queries.candidates, queries.exclude, strict=True)
+    lexical = [scores.among(candidates, exclude) for scores, candidates, exclude in allowed]
+
+    def score(ids: list[list[Id]]) -> list[Hits]:
+        more.extend(find(ids, max(1, *map(len, ids), 1)))
+        return more
+
+    fused = fuse(to_fusion(hybrid), first, lexical, score, k, depth)
+    last = find([one.ids for one in fused], k)
+    return [
+        HybridHits(
+            _in_order(hits, best),
+            HybridScores(hybrid, depth, best.late, best.bm25),
+            _report(own.report, others.report),
+        )
+        for own, others, hits, best in zip(first, more, last, fused, strict=True)
+    ]
+
+
+def _in_order(hits: Hits, fused: Fused) -> Hits:
+    ranks = {one: rank for rank, one in enumerate(hits.ids)}
+    return hits.reordered([ranks[one] for one in fused.ids], fused.scores.astype(np.float32))
+
+
+def _report(first: Report, more: Report) -> Report:
+    """About both searches. Of the first list, an overlap is promised at most, which says nothing of fused scores.
+
+    The second scores all documents that it is given, whatever the policy.
+    """
+    return replace(
+        first,
+        guarantee=first.guarantee if first.guarantee in ("exact", "pac") else "none",
+        rescored=first.rescored + more.rescored,
+        seconds=first.seconds + more.seconds,
+        stages={name: seconds + more.stages.get(name, 0.0) for name, seconds in first.stages.items()},
+    )
