@@ -54,9 +54,9 @@ def test_bm25_has_a_say(docs: CommandLine) -> None:
     [answer] = docs.json(*weighed)
     report = {key: answer["report"][key] for key in ("guarantee", "scope", "documents", "hybrid", "depth")}
     assert report == {"guarantee": "exact", "scope": "all", "documents": 3, "hybrid": 0.25, "depth": 100}
-    best = max(hit["late_score"] for hit in answer["hits"]), max(hit["bm25_score"] for hit in answer["hits"])
-    for hit in answer["hits"]:
-        fused = 0.75 * hit["late_score"] / best[0] + 0.25 * hit["bm25_score"] / best[1]
+    late, words = ([hit[f"{one}_score"] for hit in answer["hits"]] for one in ("late", "bm25"))
+    for hit, by_late, by_words in zip(answer["hits"], late, words, strict=True):
+        fused = 0.75 * (by_late - min(late)) / (max(late) - min(late)) + 0.25 * by_words / max(words)
         assert hit["score"] == pytest.approx(fused, abs=1e-6)
     assert "exact among 3 documents · by BM25 (0.25) and late interaction (0.75) · " in docs(*weighed).stdout
     said = "exact among 3 documents · by rank among the 7 best of BM25 and of late interaction · "

@@ -46,9 +46,10 @@ def by_formula(
         ranks = [[i for i in ranking if i in union] for ranking in (ranked[0], lexical)]
         fused = {i: sum(1 / (61 + ranking.index(i)) for ranking in ranks if i in ranking) for i in union}
     else:
-        best = max(late.values(), default=0), max(bm25.values(), default=0) or 1
-        shares = {i: late[i] / best[0] if best[0] > 0 else late[i] - best[0] for i in late}
-        fused = {i: (1 - hybrid) * shares[i] + hybrid * (bm25[i] / best[1]) for i in late}
+        first, far = (late[ranked[0][:100][end]] if late else 0 for end in (0, -1))
+        shares = {i: (late[i] - far) / (first - far) if first > far else late[i] - first for i in late}
+        best = max(bm25.values(), default=0) or 1
+        fused = {i: (1 - hybrid) * shares[i] + hybrid * (bm25[i] / best) for i in late}
     return [(i, fused[i], late[i], bm25[i]) for i in sorted(fused, key=lambda i: (-fused[i], i))]
 
 
@@ -137,13 +138,15 @@ def test_hits_know_their_texts_and_words(collection: Collection) -> None:
 def test_what_is_promised_follows_the_policy(tmp_path: Path) -> None:
     with Collection.create(tmp_path / "c", WordEncoder(), dim=None) as made:
         made.add(sentences(400), range(400))
-        made.calibrate(sentences(120, start=1000), k=10)
+        made.calibrate(sentences(120, start=1000), k=100)
         [query] = sentences(1, start=3000)
         for policy in (None, ms.Certified(), ms.Exhaustive()):
             assert made.search(query, hybrid=0.3, policy=policy).report.guarantee == "exact"
         assert made.search(query, policy=ms.Calibrated(0.9), k=5).report.guarantee == "calibrated"
-        hits = made.search(query, hybrid=0.3, policy=ms.Calibrated(0.9), k=5, depth=5)
+        hits = made.search(query, hybrid=0.3, policy=ms.Calibrated(0.9), k=5)
         assert hits.report.guarantee == "none", "an overlap of one list says nothing of the fused one"
+        assert hits.report.calibrated_on == "queries"
+        assert len(made.search("w1 w2 w3 w4", hybrid=0.99, policy=ms.Calibrated(0.9), k=100)) == 100
         assert made.search(query, hybrid=0.3, policy=ms.Bandit(0.1)).report.guarantee == "none"
         sure = made.search(query, hybrid=0.3, policy=ms.Bandit(radius="serfling", alpha=1.0), k=5, depth=5)
         assert sure.report.guarantee in ("pac", "exact")

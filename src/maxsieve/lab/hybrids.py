@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxsieve import Certified
+from maxsieve import Certified, Exhaustive
 from maxsieve.ids import Id
 from maxsieve.lab.embedded import F32, Embedded
 from maxsieve.text.fusion import Hybrid, Lexical, best_of, fuse, to_fusion
@@ -54,7 +54,9 @@ class Hybrids:
         missing = [[one for one in own if one not in known] for own, known in zip(ids, self._known, strict=True)]
         queries, most = list(self._data.queries.values()), max(map(len, missing), default=0)
         if most:
-            hits = self._data.index.search_many(queries, most, candidates=missing, threads=self._threads)
+            hits = self._data.index.search_many(
+                queries, most, candidates=missing, policy=Exhaustive(), threads=self._threads
+            )
             for known, found in zip(self._known, hits, strict=True):
                 known.update(found)
         return [

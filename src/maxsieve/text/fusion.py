@@ -5,20 +5,21 @@ the query. All that follows is about the documents that may be hits; of equals, 
 
 **Convex combination** with the weight ``w`` of BM25, ``0 < w < 1``:
 
-    f_i = (1 - w) s_i / max_j s_j  +  w t_i / max_j t_j
+    f_i = (1 - w) (s_i - s_(100)) / (s_(1) - s_(100))  +  w t_i / t_(1)
 
-Each score is a share of the best there is. That needs no second end to measure from, such as the score at some depth of
-a list, on which the order would depend; and a document without a common word has 0 of BM25, which is what it deserves.
-(Where no document shares a word there is nothing to add; where the best ``s_j`` is not positive, ``s_i - max_j s_j``
-takes the place of the share: it has the same order.)
+where ``s_(r)`` is the score at rank ``r``, or the last if there are fewer. BM25 is measured from 0, which is what a
+document without a common word has. Late interaction has no such end: any text gets most of the best score, so that it
+is measured from the hundredth, query by query. That was the better of the two on judged queries: measured from 0, BM25
+did more harm where it is weak, for the same gain where it is strong. (Where no document shares a word, BM25 adds
+nothing; where ``s_(1) = s_(100)``, ``s_i - s_(1)`` takes the place of the quotient.)
 
-The k best by ``f`` are found exactly (Fagin's threshold algorithm): all ``t_i`` are cheap, and the ``depth`` best by
-late interaction are known, so that any other document has ``s_i <= s_last``, the last of them. With ``theta`` the k-th
-best ``f`` among them, no document can be a hit but those and the ones with
+The k best by ``f`` are found exactly (Fagin's threshold algorithm): all ``t_i`` are cheap, and the ``depth >= 100``
+best by late interaction are known, so that any other document has ``s_i <= s_(depth)``. With ``theta`` the k-th best
+``f`` among them, no other document can be a hit unless
 
-    (1 - w) s_last / max s  +  w t_i / max t  >=  theta.
+    (1 - w) (s_(depth) - s_(100)) / (s_(1) - s_(100))  +  w t_i / t_(1)  >=  theta.
 
-These are scored as well, and that is all: ``theta`` can only rise. One with ``t_i = 0`` is never needed: it can at best
+Those are scored as well, and that is all: ``theta`` can only rise. One with ``t_i = 0`` is never needed: it can at best
 equal the last of the list, which was added before it. The bound is computed by the same operations as ``f``, each of
 which is monotone when rounded, so that it holds to the last bit. The depth changes the time, not the answer.
 
@@ -36,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,8 @@ Hybrid: TypeAlias = Literal["rrf"] | float
 """How to fuse: ``"rrf"``, reciprocal rank; or the weight of BM25 in a convex combination, between 0 and 1."""
 
 RANK_OFFSET = 60
+FAR = 100
+"""The rank from which late interaction is measured."""
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
@@ -101,43 +104,61 @@ class Fused(NamedTuple):
     bm25: F32
 
 
+class Ends(NamedTuple):
+    """What scores are measured by: the first and the hundredth of late interaction, the first of BM25."""
+
+    first: float
+    far: float
+    words: float
+
+    @classmethod
+    def of(cls, best: Scored, lexical: F32) -> Ends:
+        """From the best by late interaction, best first, and all by BM25."""
+        late, words = best.scores, float(lexical.max(initial=0))
+        return cls(float(late[0]), float(late[:FAR][-1]), words) if len(late) else cls(0.0, 0.0, words)
+
+
 class Fusion(Protocol):
     """A way to fuse."""
+
+    least: ClassVar[int]
+    """How many of the best by late interaction it must know."""
 
     def unseen(self, best: Scored, lexical: F32, k: int, depth: int) -> I64:
         """The places of documents that late interaction must score besides its own ``depth`` best."""
 
-    def scores(self, late: F32, lexical: F32, best: tuple[float, float]) -> F64:
-        """The fused scores of some documents; ``best`` are the best by either among all."""
+    def scores(self, late: F32, lexical: F32, ends: Ends) -> F64:
+        """The fused scores of some documents, in the order they were added."""
 
 
 @dataclass(frozen=True)
 class Weighted:
-    """A convex combination of shares of the best; the weight is BM25's.
+    """A convex combination; the weight is BM25's.
 
-    >>> Weighted(0.25).scores(np.float32([8, 6]), np.float32([0, 3]), (8.0, 3.0)).tolist()
-    [0.75, 0.8125]
+    >>> Weighted(0.25).scores(np.float32([8, 6]), np.float32([0, 3]), Ends(8.0, 4.0, 3.0)).tolist()
+    [0.75, 0.625]
     """
 
     weight: float
+    least: ClassVar[int] = FAR
 
     def unseen(self, best: Scored, lexical: F32, k: int, depth: int) -> I64:
         """Those whose bound reaches the k-th best that is known."""
         if len(best.places) < depth:
             return np.zeros(0, np.int64)  # late interaction has scored all that there are
-        ends = float(best.scores[0]), float(lexical.max())
-        known = self.scores(best.scores, lexical[best.places], ends)
-        threshold = np.partition(known, -k)[-k]
+        ends = Ends.of(best, lexical)
+        threshold = np.partition(self.scores(best.scores, lexical[best.places], ends), -k)[-k]
         others = np.setdiff1d(np.flatnonzero(lexical > 0), best.places)
         bounds = self.scores(np.full(len(others), best.scores[-1], np.float32), lexical[others], ends)
         needed: I64 = others[bounds >= threshold]
         return needed
 
-    def scores(self, late: F32, lexical: F32, best: tuple[float, float]) -> F64:
-        """Shares of the best, weighted."""
+    def scores(self, late: F32, lexical: F32, ends: Ends) -> F64:
+        """Both shares, weighted."""
         late, lexical = late.astype(np.float64), lexical.astype(np.float64)
-        shares = late / best[0] if best[0] > 0 else late - best[0]
-        words = lexical / best[1] if best[1] > 0 else lexical
+        apart = ends.first > ends.far
+        shares = (late - ends.far) / (ends.first - ends.far) if apart else late - ends.first
+        words = lexical / ends.words if ends.words else lexical
         return (1 - self.weight) * shares + self.weight * words
 
 
@@ -145,16 +166,18 @@ class Weighted:
 class ReciprocalRank:
     """The sum of reciprocal ranks.
 
-    >>> 61 * ReciprocalRank().scores(np.float32([9, 8]), np.float32([0, 3]), (9.0, 3.0))
+    >>> 61 * ReciprocalRank().scores(np.float32([9, 8]), np.float32([0, 3]), Ends(9.0, 8.0, 3.0))
     array([1.        , 1.98387097])
     """
+
+    least: ClassVar[int] = 1
 
     def unseen(self, best: Scored, lexical: F32, k: int, depth: int) -> I64:
         """BM25's own ``depth`` best."""
         return np.setdiff1d(best_of(lexical, depth), best.places)
 
-    def scores(self, late: F32, lexical: F32, best: tuple[float, float]) -> F64:
-        """Of documents in the order they were added."""
+    def scores(self, late: F32, lexical: F32, ends: Ends) -> F64:
+        """Ranks alone count."""
         return _reciprocal(late) + np.where(lexical > 0, _reciprocal(lexical), 0.0)
 
 
@@ -203,7 +226,8 @@ def fuse(
     """The k best documents of each query.
 
     first
-        the ``depth`` best by late interaction; fewer only if there are no more. ``depth >= k``.
+        the ``depth`` best by late interaction, best first; fewer only if there are no more. The depth is at least k,
+        and what the fusion needs.
     find
         is asked once for the scores of more documents, some for each query.
     """
@@ -231,7 +255,6 @@ def _fused(fusion: Fusion, parts: Sequence[Scored], lexical: Lexical, k: int) ->
     added = np.argsort(places)
     places, late = places[added], late[added]
     words = lexical.scores[places]
-    ends = float(late.max(initial=-np.inf)), float(lexical.scores.max(initial=0))
-    scores = fusion.scores(late, words, ends)
+    scores = fusion.scores(late, words, Ends.of(parts[0], lexical.scores))
     best = np.argsort(-scores, kind="stable")[:k]
     return Fused([lexical.ids[place] for place in places[best]], scores[best], late[best], words[best])

@@ -13,6 +13,7 @@ from maxsieve.common.checks import as_count
 from maxsieve.errors import MaxsieveError
 from maxsieve.hits import Hits, Report
 from maxsieve.ids import Id
+from maxsieve.policies import Exhaustive, Policy
 from maxsieve.text.first_stage import BM25
 from maxsieve.text.fusion import Fused, Hybrid, fuse, to_fusion
 from maxsieve.text.hits import HybridScores
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 ATTEMPTS = 10
 """A search that meets a change by another thread begins again, so many times at most."""
 
-Find = Callable[[Sequence[Candidates], int], list[Hits]]
-"""Late interaction: candidates for each query, and how many hits."""
+Find = Callable[[Sequence[Candidates], int, Policy | None], list[Hits]]
+"""Late interaction: candidates for each query, how many hits, and by which policy."""
 
 
 class HybridHits(NamedTuple):
@@ -37,15 +38,15 @@ class HybridHits(NamedTuple):
 
 
 def search_hybrid(
-    collection: Collection, queries: Queries, hybrid: Hybrid, k: int, depth: int, find: Find
+    collection: Collection, queries: Queries, hybrid: Hybrid, k: int, depth: int, policy: Policy | None, find: Find
 ) -> list[HybridHits]:
     """The k best documents for each query, by both."""
-    k = as_count(k, "k", at_least=1)
-    depth = max(as_count(depth, "depth", at_least=1), k)
+    fusion, k = to_fusion(hybrid), as_count(k, "k", at_least=1)
+    depth = max(as_count(depth, "depth", at_least=1), k, fusion.least)
     for _ in range(ATTEMPTS):
         state = collection.index.snapshot
         try:
-            found = _search(BM25.of(collection), queries, hybrid, k, depth, find)
+            found = _search(BM25.of(collection), queries, hybrid, k, depth, policy, find)
         except KeyError:  # an id that is unknown, or that was known a moment ago
             if collection.index.snapshot is state:
                 raise
@@ -55,17 +56,19 @@ def search_hybrid(
     raise MaxsieveError(f"{collection.path} was changed during each of {ATTEMPTS} attempts to search it")
 
 
-def _search(bm25: BM25, queries: Queries, hybrid: Hybrid, k: int, depth: int, find: Find) -> list[HybridHits]:
-    first, more = find(queries.candidates, depth), list[Hits]()
+def _search(
+    bm25: BM25, queries: Queries, hybrid: Hybrid, k: int, depth: int, policy: Policy | None, find: Find
+) -> list[HybridHits]:
+    first, more = find(queries.candidates, depth, policy), list[Hits]()
     allowed = zip(bm25.scores(queries.texts), queries.candidates, queries.exclude, strict=True)
     lexical = [scores.among(candidates, exclude) for scores, candidates, exclude in allowed]
 
     def score(ids: list[list[Id]]) -> list[Hits]:
-        more.extend(find(ids, max(1, *map(len, ids), 1)))
+        more.extend(find(ids, max(1, *map(len, ids), 1), Exhaustive()))
         return more
 
     fused = fuse(to_fusion(hybrid), first, lexical, score, k, depth)
-    last = find([one.ids for one in fused], k)
+    last = find([one.ids for one in fused], k, Exhaustive())
     return [
         HybridHits(
             _in_order(hits, best),
@@ -82,9 +85,9 @@ def _in_order(hits: Hits, fused: Fused) -> Hits:
 
 
 def _report(first: Report, more: Report) -> Report:
-    """About both searches. Of the first list, an overlap is promised at most, which says nothing of fused scores.
+    """About both: the second search scores all that it is given, so that what is sure of the first list is sure of all.
 
-    The second scores all documents that it is given, whatever the policy.
+    But an overlap that is promised of one list says nothing of the fused one.
     """
     return replace(
         first,

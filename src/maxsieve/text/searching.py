@@ -95,16 +95,16 @@ def search_texts(
         depth = as_count(depth, "depth", at_least=1)
         candidates = [to_ids(stage(text, depth), "first_stage") for text in queries.texts]
 
-    def find(candidates: Sequence[Candidates], k: int) -> list[Hits]:
+    def find(candidates: Sequence[Candidates], k: int, policy: Policy | None) -> list[Hits]:
         return index.search_many(
             vectors, k, policy=policy, candidates=candidates, exclude=queries.exclude, threads=threads
         )
 
     fused: Sequence[HybridHits | None] = [None] * len(vectors)
     if hybrid is None:
-        found = find(candidates, k)
+        found = find(candidates, k, policy)
     else:
-        fused = answers = search_hybrid(collection, queries, hybrid, k, depth, find)
+        fused = answers = search_hybrid(collection, queries, hybrid, k, depth, policy, find)
         found = [one.hits for one in answers]
     took = (encoded - started) / count, (perf_counter() - encoded) / count
     return [

@@ -26,7 +26,7 @@ MEASURE = "nDCG@10"
 DEPTH = 10
 FIRST_STAGE = 100
 K = 5
-WEIGHTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+WEIGHTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7)
 """Of BM25, to choose from."""
 DEFAULT, STEMMED, SINGLE, HYBRID = "the default", "BM25, stemmed", "one vector, the mean of the token vectors", "hybrid"
 
