@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ import maxsieve as ms
 from maxsieve.errors import MaxsieveError
 from maxsieve.text.collection import Collection
 from maxsieve.text.first_stage import BM25
+from maxsieve.text.fusion import Lexical, Weighted, fuse
 from maxsieve.text.hits import TextHits
 
 from .support import WordEncoder, sentences
@@ -123,6 +124,38 @@ def test_scores_below_zero_have_an_order_too(tmp_path: Path) -> None:
         assert made.search("fox").scores.max() < 0
         check(made.search("fox", hybrid=0.5), by_formula(made, "fox", 0.5, 100, {0, 1, 2}))
         check(made.search("fox fox", 1, hybrid=0.01, depth=1), by_formula(made, "fox fox", 0.01, 1, {0, 1, 2})[:1])
+
+
+def test_a_document_without_a_token_is_no_measure(tmp_path: Path) -> None:
+    class Deaf(WordEncoder):
+        """Has never heard of wolves."""
+
+        def queries(self, texts: Any) -> Any:
+            return super().queries([text.replace("wolf", "") for text in texts])
+
+    with Collection.create(tmp_path / "c", Deaf(), dim=None) as made:
+        made.add(["wolf wolf wolf", "a wolf and a fox", "a fox", "a crow"], range(4))
+        for hybrid in ("rrf", 0.5):
+            check(made.search("wolf fox", hybrid=hybrid), by_formula(made, "wolf fox", hybrid, 100, {0, 1, 2, 3}))
+
+
+class Named(NamedTuple):
+    ids: list[Any]
+    scores: Any
+
+
+def test_a_document_that_equals_the_last_hit_may_come_first() -> None:
+    """Late interaction names 9 and 1, best first; 5 has the score of 1, and its words make it the equal of 9."""
+    words = Lexical(range(10), {i: i for i in range(10)}, np.float32([0, 0, 0, 0, 0, 7, 0, 0, 0, 0]))
+    asked: list[list[list[Any]]] = []
+
+    def find(ids: list[list[Any]]) -> list[Named]:
+        asked.append(ids)
+        return [Named(own, np.float32([2] * len(own))) for own in ids]
+
+    [fused] = fuse(Weighted(0.5), [Named([9, 1], np.float32([4, 2]))], [words], find, 1, 2)
+    assert asked == [[[5]]]
+    assert (fused.ids, fused.scores.tolist()) == ([5], [0.5])
 
 
 def test_hits_know_their_texts_and_words(collection: Collection) -> None:
