@@ -135,8 +135,9 @@ def test_a_document_without_a_token_is_no_measure(tmp_path: Path) -> None:
 
     with Collection.create(tmp_path / "c", Deaf(), dim=None) as made:
         made.add(["wolf wolf wolf", "a wolf and a fox", "a fox", "a crow"], range(4))
+        query = "wolf wolf wolf fox"
         for hybrid in ("rrf", 0.5):
-            check(made.search("wolf fox", hybrid=hybrid), by_formula(made, "wolf fox", hybrid, 100, {0, 1, 2, 3}))
+            check(made.search(query, hybrid=hybrid), by_formula(made, query, hybrid, 100, {0, 1, 2, 3}))
 
 
 class Named(NamedTuple):
