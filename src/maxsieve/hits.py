@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -138,6 +138,17 @@ class Hits:
         [{'two': 2}, 'one']
         """
         return self.snapshot.metadata(self._positions)
+
+    def reordered(self, ranks: Sequence[int], scores: NDArray[np.float32]) -> Hits:
+        """The hits at some ranks, in that order, under other scores.
+
+        >>> import maxsieve as ms
+        >>> hits = ms.Index.build([[[1.0]], [[2.0]]], ["one", "two"]).search([[1.0]])
+        >>> list(hits), list(hits.reordered([1, 0], np.float32([0.75, 0.5])))
+        ([('two', 2.0), ('one', 1.0)], [('one', 0.75), ('two', 0.5)])
+        """
+        ids, positions = [self.ids[rank] for rank in ranks], [self._positions[rank] for rank in ranks]
+        return replace(self, ids=ids, scores=scores, _positions=positions)
 
     def explain(self, rank: int) -> list[Match]:
         """Why the hit at ``rank`` (from 0) scored so: each query token's best document token and their similarity.

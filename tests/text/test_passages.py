@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -172,6 +173,18 @@ def test_bm25_names_documents(drinks: Collection) -> None:
     pytest.importorskip("bm25s")
     assert drinks.bm25("milk20 milk21", 5) == ["guide.md"]
     assert drinks.search("milk20 juice", first_stage="bm25").ids == ["guide.md", "note"]
+
+
+@pytest.mark.parametrize("hybrid", ["rrf", 0.3])
+def test_hybrid_search_fuses_scores_of_documents(drinks: Collection, hybrid: Literal["rrf"] | float) -> None:
+    pytest.importorskip("bm25s")
+    hits = drinks.search("milk20 milk21 juice", hybrid=hybrid)
+    assert set(hits.ids) == {"guide.md", "note"}
+    assert "milk20" in hits.texts[hits.ids.index("guide.md")]
+    assert hits.hybrid is not None
+    plain = dict(drinks.search("milk20 milk21 juice"))
+    assert dict(zip(hits.ids, hits.hybrid.late.tolist(), strict=True)) == plain
+    assert drinks.search("milk20 juice", hybrid=hybrid, exclude=["guide.md"]).ids == ["note"]
 
 
 def test_calibrated_on_documents(tmp_path: Path) -> None:

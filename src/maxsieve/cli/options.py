@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection
+    from maxsieve.text.fusion import Hybrid
 
 CollectionPath = Annotated[
     Path, typer.Argument(metavar="COLLECTION", help="The collection's folder.", show_default=False)
@@ -51,8 +53,20 @@ class FirstStageName(str, Enum):
 FirstStage = Annotated[
     FirstStageName | None, typer.Option(help="Rank only the candidates it names.", show_default=False)
 ]
+HybridOption = Annotated[
+    str | None,
+    typer.Option(
+        "--hybrid",
+        metavar="rrf|WEIGHT",
+        help="Let BM25 have a say: by reciprocal ranks, or with a weight between 0 and 1.",
+        show_default=False,
+    ),
+]
 Depth = Annotated[
-    int | None, typer.Option(min=1, help="Candidates of the first stage.", show_default=str(DEFAULT_DEPTH))
+    int | None,
+    typer.Option(
+        min=1, help="Candidates of the first stage, or documents that --hybrid ranks.", show_default=str(DEFAULT_DEPTH)
+    ),
 ]
 
 
@@ -124,6 +138,23 @@ def to_policy(
     except ValueError as problem:
         raise typer.BadParameter(str(problem)) from None
     return Certified() if name is PolicyName.CERTIFIED else Exhaustive()
+
+
+def to_hybrid(given: str | None) -> Hybrid | None:
+    """The fusion that is named, or the weight.
+
+    >>> to_hybrid("rrf"), to_hybrid("0.3")
+    ('rrf', 0.3)
+    """
+    if given is None or given == "rrf":
+        return given  # type: ignore[return-value]
+    try:
+        weight = float(given)
+    except ValueError:
+        weight = math.nan
+    if not 0 < weight < 1:
+        raise typer.BadParameter(f"--hybrid is rrf, or a weight of more than 0 and less than 1, not {given}")
+    return weight
 
 
 def check_calibrated(collection: Collection) -> None:

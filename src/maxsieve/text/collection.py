@@ -32,6 +32,7 @@ from maxsieve.text.collection_encoder import CollectionEncoder, DocumentVectors
 from maxsieve.text.description import INDEX, NAME, create_folder, describe, read_description, read_projection
 from maxsieve.text.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, load_encoder
 from maxsieve.text.first_stage import BM25, FirstStage, verify_table
+from maxsieve.text.fusion import Hybrid
 from maxsieve.text.hits import TextHits
 from maxsieve.text.passages import (
     Document,
@@ -322,6 +323,7 @@ class Collection:
         exclude: Any = None,
         first_stage: FirstStage | str | None = None,
         depth: int = 100,
+        hybrid: Hybrid | None = None,
         threads: int | None = None,
     ) -> TextHits:
         """The k best documents for a text, found exactly unless ``policy`` says otherwise.
@@ -332,9 +334,14 @@ class Collection:
             what chooses ``depth`` candidates first: ``"bm25"``, or a function of query and depth that returns ids. The
             hits' ``scope`` is then ``"candidates"``: the guarantee holds among those, and ``hits.first_stage`` and
             ``hits.depth`` say where they came from.
+        hybrid
+            lets BM25 have a say (extra ``maxsieve[bm25]``): ``"rrf"`` adds reciprocal ranks, a number between 0 and 1
+            is BM25's weight beside late interaction (docs/text.md says what is gained). The hits are the k best by the
+            fused scores, among all documents or the ``candidates``; ``hits.hybrid`` has the scores by either. For
+            ``"rrf"``, the ``depth`` best of both are ranked; a weight needs no depth, which then only changes the time.
         """
         queries = Queries.one(text, candidates, exclude)
-        return search_texts(self, queries, k, policy, first_stage, depth, threads)[0]
+        return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid)[0]
 
     def search_many(
         self,
@@ -346,6 +353,7 @@ class Collection:
         exclude: Any = None,
         first_stage: FirstStage | str | None = None,
         depth: int = 100,
+        hybrid: Hybrid | None = None,
         threads: int | None = None,
     ) -> list[TextHits]:
         """`search` for many texts at once: the same answers, sooner.
@@ -353,7 +361,7 @@ class Collection:
         ``candidates`` and ``exclude`` are one set for all, or a list with one entry (ids or None) for each.
         """
         queries = Queries.many(texts, candidates, exclude)
-        return search_texts(self, queries, k, policy, first_stage, depth, threads)
+        return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid)
 
     def rerank(self, query: str, texts: Iterable[str], k: int = 10, *, policy: Policy | None = None) -> TextHits:
         """The k best of some texts that need not be in the collection; ids are their places in ``texts``, from 0."""

@@ -16,6 +16,7 @@ from maxsieve.hits import Hits, Report
 from maxsieve.ids import Id
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.text.encoder import Encoder, Traceable
+from maxsieve.text.fusion import Hybrid
 from maxsieve.text.passages import Keys, Passage, check_record, to_passage
 from maxsieve.text.words import WordMatch, match_words
 
@@ -28,6 +29,23 @@ class TextHit(NamedTuple):
     text: str
     metadata: Any
     passage: Passage
+
+
+class HybridScores(NamedTuple):
+    """How BM25 and late interaction were fused, and what each said of the hits.
+
+    fusion
+        ``"rrf"``, or the weight of BM25 (`maxsieve.text.fusion` has the formulas).
+    depth
+        how many documents each named.
+    late, bm25
+        the hits' scores by late interaction and by BM25, in the order of the hits.
+    """
+
+    fusion: Hybrid
+    depth: int
+    late: NDArray[np.float32]
+    bm25: NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +62,9 @@ class TextHits:
         were given or that the first stage chose.
     first_stage, depth
         what chose the candidates (``"bm25"``, ``"a function"``) and how many it was asked for; None without one.
+    hybrid
+        how BM25 had a say, and the scores that were fused; None if it had none. The guarantee is then about the fused
+        scores.
     """
 
     query: str
@@ -56,6 +77,8 @@ class TextHits:
     _keys: Keys
     first_stage: str | None = None
     depth: int | None = None
+    hybrid: HybridScores | None = None
+    _report: Report | None = None
 
     @cached_property
     def documents(self) -> int:
@@ -69,13 +92,13 @@ class TextHits:
 
     @property
     def scores(self) -> NDArray[np.float32]:
-        """The hits' scores, exact."""
+        """The hits' scores, exact: by late interaction, or fused in a hybrid search."""
         return self._hits.scores
 
     @property
     def report(self) -> Report:
         """How the engine found the answer and what it guarantees, within the `scope`."""
-        return self._hits.report
+        return self._report or self._hits.report
 
     @property
     def snapshot(self) -> Snapshot:

@@ -20,7 +20,9 @@ from maxsieve.policies import Calibrated, Policy
 from maxsieve.text.adding import check_text
 from maxsieve.text.encoder import Encoder
 from maxsieve.text.first_stage import BM25, FirstStage
+from maxsieve.text.fusion import Hybrid, to_fusion
 from maxsieve.text.hits import TextHits
+from maxsieve.text.hybrid import HybridHits, search_hybrid
 from maxsieve.text.passages import Document, Keys, Splitter, to_record
 
 if TYPE_CHECKING:
@@ -75,9 +77,14 @@ def search_texts(
     first_stage: FirstStage | str | None,
     depth: int,
     threads: int | None,
+    hybrid: Hybrid | None = None,
 ) -> list[TextHits]:
     """The k best documents for each query."""
     count = max(1, len(queries.texts))
+    if hybrid is not None:
+        to_fusion(hybrid)  # an error before anything is encoded
+        if first_stage is not None:
+            raise ValueError("give hybrid or a first stage, not both: a hybrid search asks BM25 about every document")
     if type(policy) is Calibrated:
         check_calibrated(collection)
     index, encoder = collection.index, collection.encoder
@@ -92,14 +99,18 @@ def search_texts(
         depth = as_count(depth, "depth", at_least=1)
         candidates = [to_ids(stage(text, depth), "first_stage") for text in queries.texts]
     keys = collection.keys
-    found = index.search_many(
-        vectors,
-        k,
-        policy=policy,
-        candidates=_to_keys(candidates, collection, "candidates"),
-        exclude=_to_keys(queries.exclude, collection, "exclude"),
-        threads=threads,
-    )
+    exclude = _to_keys(queries.exclude, collection, "exclude")
+
+    def find(candidates: Sequence[Candidates], k: int, policy: Policy | None) -> list[Hits]:
+        chosen = _to_keys(candidates, collection, "candidates")
+        return index.search_many(vectors, k, policy=policy, candidates=chosen, exclude=exclude, threads=threads)
+
+    fused: Sequence[HybridHits | None] = [None] * len(vectors)
+    if hybrid is None:
+        found = find(candidates, k, policy)
+    else:
+        fused = answers = search_hybrid(collection, queries, hybrid, k, depth, policy, find)
+        found = [one.hits for one in answers]
     took = (encoded - started) / count, (perf_counter() - encoded) / count
     return [
         TextHits(
@@ -112,8 +123,12 @@ def search_texts(
             keys,
             first_stage=None if stage is None else "bm25" if first_stage == "bm25" else "a function",
             depth=None if stage is None else depth,
+            hybrid=both and both.scores,
+            _report=both and both.report,
         )
-        for text, hits, wanted, unwanted in zip(queries.texts, found, candidates, queries.exclude, strict=True)
+        for text, hits, both, wanted, unwanted in zip(
+            queries.texts, found, fused, candidates, queries.exclude, strict=True
+        )
     ]
 
 
@@ -157,11 +172,11 @@ def to_first_stage(first_stage: FirstStage | str | None, collection: Collection)
     raise ValueError(f"first_stage must be 'bm25' or a function of query and depth, not {first_stage!r}")
 
 
-def _to_keys(entries: list[Any], collection: Collection, what: str) -> list[Any]:
+def _to_keys(entries: Sequence[Any], collection: Collection, what: str) -> list[Any]:
     """What each query may find, or must not, by the keys of the index; the same object where it was the same."""
     keys, index = collection.keys, collection.index
     if not keys.passages:
-        return entries
+        return list(entries)
     known: dict[int, Any] = {}
     for entry in entries:
         if id(entry) in known:

@@ -27,6 +27,7 @@ from maxsieve.text.trec import run_file
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection, TextHits
+    from maxsieve.text.fusion import Hybrid
 
 Sink: TypeAlias = "Callable[[Query, TextHits], None]"
 
@@ -62,6 +63,7 @@ def search(
     seed: options.Seed = None,
     first_stage: options.FirstStage = None,
     depth: options.Depth = None,
+    hybrid: options.HybridOption = None,
     threads: options.Threads = None,
     explain: Annotated[bool, typer.Option("--explain", help="With --json: the matched words of each hit.")] = False,
     progress: options.Progress = None,
@@ -75,8 +77,11 @@ def search(
         raise typer.BadParameter("give a query or --queries, not both")
     if query and not " ".join(query).strip():
         raise typer.BadParameter("the query is empty")
-    if depth is not None and first_stage is None:
-        raise typer.BadParameter("--depth belongs to --first-stage")
+    fusion = options.to_hybrid(hybrid)
+    if fusion is not None and first_stage is not None:
+        raise typer.BadParameter("give --hybrid or --first-stage, not both")
+    if depth is not None and first_stage is None and fusion is None:
+        raise typer.BadParameter("--depth belongs to --first-stage or --hybrid")
     if explain and not as_json:
         raise typer.BadParameter("--explain belongs to --json; otherwise matches are marked in the text")
     chosen = options.to_policy(policy, alpha, delta, radius, seed, overlap)
@@ -84,7 +89,7 @@ def search(
     with open_collection(collection, encoder) as found:
         if policy is options.PolicyName.CALIBRATED:
             options.check_calibrated(found)
-        searcher = Searcher(found, k, chosen, stage, depth or options.DEFAULT_DEPTH, threads)
+        searcher = Searcher(found, k, chosen, stage, depth or options.DEFAULT_DEPTH, fusion, threads)
         single = bool(query)
         if not (query or queries or run or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
             from maxsieve.cli.search.interactive import Conversation
@@ -133,6 +138,7 @@ class Searcher:
     policy: Policy
     first_stage: str | None
     depth: int
+    hybrid: Hybrid | None
     threads: int | None
 
     def one(self, text: str, k: int | None = None) -> TextHits:
@@ -153,6 +159,7 @@ class Searcher:
             "threads": self.threads,
             "first_stage": self.first_stage,
             "depth": self.depth,
+            "hybrid": self.hybrid,
         }
 
 

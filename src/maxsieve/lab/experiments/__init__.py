@@ -19,7 +19,7 @@ SUMMARIES = {
     "overhead": "Shares of kernel, elimination and rescore in a query's time.",
     "effectiveness": "Judged quality kept at 20 % and 40 % coverage.",
     "encoders": "The sieve's figures for full and for reduced vectors.",
-    "retrieval": "nDCG@10 of late interaction, BM25 and a single vector.",
+    "retrieval": "nDCG@10 of what a collection is by default, of BM25, one vector and hybrid search.",
     "matryoshka": "Bandit on vectors cut to half their dimensions.",
     "pooling": "Ward token pooling: the loss by pooling and the loss by elimination.",
     "simulation": "The engine's Bandit beside a simulation on exact cells.",
