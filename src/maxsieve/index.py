@@ -175,7 +175,7 @@ class Index:
         total = len(ids) if documents.total is None and ids is not None else documents.total
         with (
             self._storage.adding(ids, texts, replace, stepwise) as addition,
-            progress_bar("indexing", total, shown=progress) as advance,
+            progress_bar("indexing", total, shown=progress, unit="documents") as advance,
         ):
             crew = thread_count(threads)
             builder = SegmentBuilder(self.dim, self._store, self._similarity, crew, _namer(ids), addition.add)
@@ -257,7 +257,7 @@ class Index:
         self, change: Callable[[Snapshot, int, Callable[[int], None]], Snapshot], queries: int | None, progress: bool
     ) -> None:
         threads = thread_count(None)
-        with progress_bar("calibrating", queries, shown=progress) as advance:
+        with progress_bar("calibrating", queries, shown=progress, unit="queries") as advance:
             self._storage.replace_tiers(lambda state: change(state, threads, advance))
 
     def refresh(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextvars import copy_context
 from functools import cache
 from typing import Annotated, Any
 
@@ -72,7 +73,8 @@ def run(arguments: list[str] | None = None) -> int:
         prepare_streams()
         _register()
         command = typer.main.get_command(app)
-        code = command.main(arguments, prog_name="maxsieve", standalone_mode=False)
+        settings = copy_context()  # what a command sets ends with it
+        code = settings.run(command.main, arguments, prog_name="maxsieve", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else ExitCode.FINE
     except UsageError as wrong:

@@ -14,6 +14,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from maxsieve.common.printable import printable_json, printable_lines
+from maxsieve.common.progress import only_if_long
 
 
 class Output(Console):
@@ -56,8 +57,10 @@ def emit(answer: Any) -> None:
 
 
 def shows_progress(wanted: bool | None) -> bool:
-    """Whether to draw progress bars: as asked, else if standard error is a terminal."""
-    return sys.stderr.isatty() if wanted is None else wanted
+    """Whether to show progress: unless it is not wanted. Where nobody asked for it, only long work tells of itself."""
+    if wanted is None:
+        only_if_long()
+    return wanted is not False
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.common.progress import Advance
 from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id, to_id
 from maxsieve.index import Index
@@ -142,7 +143,7 @@ class Added(NamedTuple):
 
 
 def add_documents(
-    index: Index, documents: Iterator[Document], encode: Encode, *, replace: bool, advance: Callable[[int], None]
+    index: Index, documents: Iterator[Document], encode: Encode, *, replace: bool, advance: Advance
 ) -> Added:
     """Adds documents to the index of a collection; those of earlier batches stay when a later one fails."""
     queue = _Queue(index, encode, replace, advance)
@@ -179,7 +180,7 @@ def worth_merging(index: Index) -> bool:
 class _Queue:
     """Documents that wait until there are enough for a batch."""
 
-    def __init__(self, index: Index, encode: Encode, replace: bool, advance: Callable[[int], None]) -> None:
+    def __init__(self, index: Index, encode: Encode, replace: bool, advance: Advance) -> None:
         self._index, self._encode, self._replace, self._advance = index, encode, replace, advance
         self._waiting: dict[Id, Document] = {}
         self._commits = 0
@@ -209,15 +210,16 @@ class _Queue:
             full = len(batch) >= BATCH_DOCUMENTS or sum(len(one.text) for one in batch) >= BATCH_CHARACTERS
             if not (full or all_of_it):
                 return
+            vectors = self._encode([one.text for one in batch])
             self._index.add(
-                self._encode([one.text for one in batch]),
+                vectors,
                 [one.id for one in batch],
                 metadata=[one.record for one in batch],
                 replace=self._replace,
             )
             for one in batch:
                 del self._waiting[one.id]
-            self._advance(len(batch))
+            self._advance(len(batch), sum(map(len, vectors)))
             self._commits += 1
             if self._commits % COMMITS == 0:
                 self._index.compact()

@@ -139,7 +139,7 @@ class Collection:
         with self._writing():
             vectors = DocumentVectors(self._own)
             documents = read_documents(vectors.prepare(texts, progress), ids, metadata)
-            with progress_bar("adding", total, shown=progress) as advance:
+            with progress_bar("adding", total, shown=progress, unit="documents") as advance:
                 added = add_documents(self.index, documents, vectors.encode, replace=replace, advance=advance)
             if worth_merging(self.index):
                 self.index.compact(progress=progress)

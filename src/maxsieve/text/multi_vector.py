@@ -62,11 +62,12 @@ class SentenceTransformersEncoder:
         given = as_texts(texts)
         listed = [self._truncation.shorten(text) for text in given] if self._truncation else given
         rows: list[F32] = []
-        with progress_bar("encoding", len(listed), shown=progress) as advance:
+        with progress_bar("encoding", len(listed), shown=progress, unit="texts") as advance:
             for start in range(0, len(listed), _WINDOW):
                 some = listed[start : start + _WINDOW]
-                rows += self._encode(self._model.encode_document, some)
-                advance(len(some))
+                encoded = self._encode(self._model.encode_document, some)
+                rows += encoded
+                advance(len(some), sum(map(len, encoded)))
         self._report_cuts(given, listed)
         return rows
 

@@ -92,8 +92,12 @@ class OnnxEncoder:
         return self.document_spans(text)
 
     def _encode(self, texts: list[str], *, progress: bool) -> list[F32]:
-        with progress_bar("encoding", len(texts), shown=progress) as advance:
-            encoded = spread(self._encode_one, texts, threads=self._threads, done=advance)
+        with progress_bar("encoding", len(texts), shown=progress, unit="texts") as advance:
+
+            def done(one: _Encoded) -> None:
+                advance(1, len(one.rows))
+
+            encoded = spread(self._encode_one, texts, threads=self._threads, done=done)
         warn_of_cuts([(one.length, one.exact) for one in encoded], self._max_tokens)
         return [one.rows for one in encoded]
 

@@ -114,7 +114,7 @@ def _answer(
         return
     count = 0
     total = len(queries) if isinstance(queries, Sized) else None
-    with to_run_file(run) as write, progress_bar("searching", total, shown=progress) as advance:
+    with to_run_file(run) as write, progress_bar("searching", total, shown=progress, unit="queries") as advance:
         for query, hits in searcher.all(queries, BATCH):
             write(query, hits)
             if as_json:
