@@ -11,6 +11,7 @@ from maxsieve.cli import options
 from maxsieve.cli.console import Output, emit, say
 from maxsieve.cli.show import show_answer, to_plain
 from maxsieve.policies import Policy
+from maxsieve.text.cuts import naming_cuts
 from maxsieve.text.encoder import DEFAULT_ENCODER
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input, InputDocument
 
@@ -69,10 +70,12 @@ def _rerank(encoder: Encoder, query: str, candidates: list[InputDocument], k: in
     [rows] = encoder.queries([query])
     if not len(rows):
         raise ValueError(f"in the query {query!r} there is nothing to search for")
-    documents = encoder.documents([one.text for one in candidates])
+    ids = [one.id or str(number) for number, one in enumerate(candidates, start=1)]
+    with naming_cuts(dict(zip((one.text for one in candidates), ids, strict=True))):
+        documents = encoder.documents([one.text for one in candidates])
     encoded = perf_counter()
     index = Index.create(encoder.dim)
-    index.add(documents, [one.id or str(number) for number, one in enumerate(candidates, start=1)])
+    index.add(documents, ids)
     hits = index.search(rows, k, policy=policy)
     searched = perf_counter()
     found = dict(zip(index.ids, candidates, strict=True))

@@ -20,6 +20,7 @@ from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id, to_id
 from maxsieve.index import Index
 from maxsieve.storage.metadata import to_json
+from maxsieve.text.cuts import naming_cuts
 
 BATCH_CHARACTERS = 1 << 17
 """Text that is encoded and committed at a time: some 30,000 tokens, a few seconds' work, and at most that is lost."""
@@ -210,7 +211,8 @@ class _Queue:
             full = len(batch) >= BATCH_DOCUMENTS or sum(len(one.text) for one in batch) >= BATCH_CHARACTERS
             if not (full or all_of_it):
                 return
-            vectors = self._encode([one.text for one in batch])
+            with naming_cuts({one.text: one.id for one in batch}):
+                vectors = self._encode([one.text for one in batch])
             self._index.add(
                 vectors,
                 [one.id for one in batch],

@@ -32,6 +32,7 @@ from maxsieve.text.adding import (
     worth_merging,
 )
 from maxsieve.text.collection_encoder import CollectionEncoder, DocumentVectors
+from maxsieve.text.cuts import gathering_cuts
 from maxsieve.text.description import INDEX, NAME, create_folder, describe, read_description, read_projection
 from maxsieve.text.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, load_encoder
 from maxsieve.text.first_stage import BM25, FirstStage, verify_table
@@ -136,7 +137,7 @@ class Collection:
             an id that is in with another text or other metadata is an error, unless this is True.
         """
         total = count_texts(texts, ids, metadata)
-        with self._writing():
+        with gathering_cuts(), self._writing():
             vectors = DocumentVectors(self._own)
             documents = read_documents(vectors.prepare(texts, progress), ids, metadata)
             with progress_bar("adding", total, shown=progress, unit="documents") as advance:

@@ -15,7 +15,8 @@ from maxsieve.common.optional import optional
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.text.carriers import sha256
-from maxsieve.text.encoder import F32, SENTENCE_TRANSFORMERS, as_texts, warn_of_cuts
+from maxsieve.text.cuts import warn_of_cuts
+from maxsieve.text.encoder import F32, SENTENCE_TRANSFORMERS, as_texts
 from maxsieve.text.hub import find_checkpoint
 from maxsieve.text.truncation import Truncation
 
@@ -105,7 +106,7 @@ class SentenceTransformersEncoder:
         prompt = next((self._model.prompts[name] for name in names if name in self._model.prompts), None) or ""
         tokens = self._model.tokenizer([prompt + text for text in read], truncation=False, verbose=False)["input_ids"]
         whole = (len(some) == len(all_) for some, all_ in zip(read, given, strict=True))
-        warn_of_cuts([(len(ids), exact) for ids, exact in zip(tokens, whole, strict=True)], limit)
+        warn_of_cuts(given, [(len(ids), exact) for ids, exact in zip(tokens, whole, strict=True)], limit)
 
 
 def _load(folder: Path, device: str | None) -> Any:

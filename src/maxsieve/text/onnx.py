@@ -17,7 +17,8 @@ import numpy as np
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.text.carriers import sha256
-from maxsieve.text.encoder import F32, Span, as_text, as_texts, unit_rows, warn_of_cuts
+from maxsieve.text.cuts import warn_of_cuts
+from maxsieve.text.encoder import F32, Span, as_text, as_texts, unit_rows
 from maxsieve.text.onnx_files import OnnxFiles, OnnxModel, open_tokenizer
 from maxsieve.text.truncation import Truncation, own_tokens
 from maxsieve.text.workers import spread
@@ -98,7 +99,7 @@ class OnnxEncoder:
                 advance(1, len(one.rows))
 
             encoded = spread(self._encode_one, texts, threads=self._threads, done=done)
-        warn_of_cuts([(one.length, one.exact) for one in encoded], self._max_tokens)
+        warn_of_cuts(texts, [(one.length, one.exact) for one in encoded], self._max_tokens)
         return [one.rows for one in encoded]
 
     def _encode_one(self, text: str) -> _Encoded:
