@@ -136,8 +136,8 @@ class Remembering:
 def embed(corpus: Corpus, encoder: Encoder, dims: Sequence[int], *, progress: bool = False) -> list[Collection]:
     """A collection of the corpus for each number of dimensions, from the cache or made.
 
-    Documents go in in an order that is random but fixed, so that the first chunk, to which projections are fitted, is a
-    sample of all.
+    Documents are added in an order that is random but fixed, so that the first chunk, to which projections are fitted,
+    is a sample of all.
     """
     remembering = Remembering(encoder)
     collections = [_opened(corpus, remembering, dim) for dim in dims]
