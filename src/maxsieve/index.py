@@ -193,7 +193,7 @@ class Index:
         total = len(ids) if documents.total is None and ids is not None else documents.total
         with (
             self._storage.adding(ids, texts, replace, list(delete), stepwise) as addition,
-            progress_bar("indexing", total, shown=progress) as advance,
+            progress_bar("indexing", total, shown=progress, unit="documents") as advance,
         ):
             crew = thread_count(threads)
             builder = SegmentBuilder(self.dim, self._store, self._similarity, crew, _namer(ids), addition.add)
@@ -273,7 +273,7 @@ class Index:
 
     def _replace_tiers(self, change: Change, queries: int | None, progress: bool) -> None:
         threads = thread_count(None)
-        with progress_bar("calibrating", queries, shown=progress) as advance:
+        with progress_bar("calibrating", queries, shown=progress, unit="queries") as advance:
             self._storage.replace_tiers(lambda state: change(state, threads, advance=advance))
 
     def refresh(self) -> None:

@@ -109,11 +109,27 @@ def test_add_needs_a_collection(line: CommandLine) -> None:
 
 
 def test_cut_texts_are_reported_in_one_sentence(line: CommandLine) -> None:
-    said = line("index", "it.ms", "--dim", "0", stdin="red " * 600 + "\nowl\n").stderr
-    assert said.strip() == "maxsieve: 1 of 2 texts were cut at 512 tokens; the longest has 602"
+    rows = [{"id": "reds", "text": "red " * 600}, {"id": "owl", "text": "owl"}]
+    said = line("index", "it.ms", "--dim", "0", stdin="".join(json.dumps(row) + "\n" for row in rows)).stderr
+    assert said.strip() == "maxsieve: 1 of 2 texts were cut at 512 tokens: 'reds'; the longest has 602"
 
 
 def test_cut_texts_of_several_batches_are_added_up(line: CommandLine) -> None:
-    said = line("index", "it.ms", "--dim", "0", stdin="".join(f"{i} {'red ' * 600}\n" for i in range(120))).stderr
-    assert len(said.splitlines()) == 2
-    assert said.splitlines()[-1] == "maxsieve: in all, 120 of 120 texts were cut at 512 tokens; the longest has 605"
+    long = [json.dumps({"id": f"long{i}", "text": f"{i} {'red ' * 600}"}) for i in range(120)]
+    short = [json.dumps({"id": f"short{i}", "text": f"owl {i}"}) for i in range(1100)]
+    said = line("index", "it.ms", "--dim", "0", stdin="\n".join(long + short)).stderr.splitlines()
+    assert len(said) == 2
+    assert said[-1] == (
+        "maxsieve: in all, 120 of 1220 texts were cut at 512 tokens: 'long0', 'long1', 'long2' and 117 more; "
+        "the longest has 605"
+    )
+
+
+def test_cut_queries_are_named_by_their_ids(docs: CommandLine) -> None:
+    queries = [f"q{i}\t{i % 10} {'red ' * (600 + i // 40 if i % 40 == 3 else 1)}" for i in range(130)]
+    docs.write("queries.tsv", "\n".join(queries))
+    said = docs("search", "docs.ms", "--queries", "queries.tsv", "--run", "run", "-k", "1").stderr.splitlines()
+    assert said[0] == "maxsieve: 2 of 64 texts were cut at 512 tokens: 'q3', 'q43'; the longest has 604"
+    assert said[-1] == (
+        "maxsieve: in all, 4 of 130 texts were cut at 512 tokens: 'q3', 'q43', 'q83' and 1 more; the longest has 606"
+    )

@@ -136,6 +136,21 @@ def test_a_reader_that_goes_away(line: CommandLine) -> None:
         assert process.wait() == 141
 
 
+def test_queries_that_come_one_by_one_are_asked_of_what_is_there_then(docs: CommandLine) -> None:
+    with docs.start("search", "docs.ms", "--json", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        seen = []
+        for number in range(2):
+            process.stdin.write(b"coffee\n")
+            process.stdin.flush()
+            seen.append(json.loads(process.stdout.readline())["report"]["documents"])
+            docs("add", "docs.ms", stdin=json.dumps({"id": f"cup{number}", "text": "Coffee."}))
+        process.stdin.close()
+        assert process.wait() == 0
+    assert seen == [3, 4]
+
+
 def test_colours_are_for_terminals_and_can_be_refused(docs: CommandLine) -> None:
     docs.extra["FORCE_COLOR"] = "1"
     assert "\x1b[" in docs("search", "docs.ms", "red fox").stdout

@@ -21,7 +21,11 @@ CollectionPath = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, one object a line, for scripts.")]
 Progress = Annotated[
     bool | None,
-    typer.Option("--progress/--no-progress", help="Progress bars on standard error.", show_default="on a terminal"),
+    typer.Option(
+        "--progress/--no-progress",
+        help="Progress on standard error: a bar on a terminal, else a line a minute.",
+        show_default="if it takes a minute, or on a terminal",
+    ),
 ]
 EncoderName = Annotated[
     str | None,

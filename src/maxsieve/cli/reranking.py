@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,6 @@ from maxsieve.cli.console import Output, emit, say
 from maxsieve.cli.show import show_answer, to_plain
 from maxsieve.text.encoder import DEFAULT_ENCODER
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
-
-if TYPE_CHECKING:
-    pass
 
 
 def register(app: typer.Typer) -> None:

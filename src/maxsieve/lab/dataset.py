@@ -136,15 +136,16 @@ class Remembering:
 def embed(corpus: Corpus, encoder: Encoder, dims: Sequence[int], *, progress: bool = False) -> list[Collection]:
     """A collection of the corpus for each number of dimensions, from the cache or made.
 
-    Documents go in in an order that is random but fixed, so that the first chunk, to which projections are fitted, is a
-    sample of all.
+    Documents are added in an order that is random but fixed, so that the first chunk, to which projections are fitted,
+    is a sample of all.
     """
     remembering = Remembering(encoder)
     collections = [_opened(corpus, remembering, dim) for dim in dims]
     if all(len(collection) == len(corpus.documents) for collection in collections):
         return collections
     order = iter(random.Random(0).sample(list(corpus.documents), len(corpus.documents)))
-    with progress_bar(f"encoding {corpus.name}", len(corpus.documents), shown=progress) as advance:
+    total = len(corpus.documents)
+    with progress_bar(f"encoding {corpus.name}", total, shown=progress, unit="documents") as advance:
         for ids in iter(lambda: list(islice(order, CHUNK)), []):
             for collection in collections:
                 collection.add([corpus.documents[one] for one in ids], ids)

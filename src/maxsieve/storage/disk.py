@@ -91,7 +91,10 @@ class DiskStorage:
 
     def compact(self, progress: bool) -> None:
         """Merges neighbours and drops deleted documents. Every step commits: it can be interrupted at any point."""
-        with self._writing(), progress_bar("compacting", len(self._directory.segments), shown=progress) as advance:
+        with (
+            self._writing(),
+            progress_bar("compacting", len(self._directory.segments), shown=progress, unit="segments") as advance,
+        ):
             entries = list(self._directory.manifest.segments)
             for group in _groups(self._directory.segments):
                 if len(group) > 1 or not (group[0].alive.all() and group[0].documents):
@@ -130,7 +133,7 @@ class DiskStorage:
         """Reads everything of the version at hand."""
         with self._turn:
             self.snapshot  # noqa: B018
-            with progress_bar("verifying", self._directory.nbytes, shown=progress) as advance:
+            with progress_bar("verifying", self._directory.nbytes, shown=progress, unit="bytes") as advance:
                 self._directory.verify(advance)
 
     def discard_if_empty(self) -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maxsieve.text.collection import Collection
-    from maxsieve.text.encoder import Encoder, Traceable, TruncationWarning, load_encoder
+    from maxsieve.text.cuts import TruncationWarning
+    from maxsieve.text.encoder import Encoder, Traceable, load_encoder
     from maxsieve.text.first_stage import BM25
     from maxsieve.text.hits import TextHits
     from maxsieve.text.models import ModelInfo, fetch_model, list_models, model_path
@@ -40,7 +41,8 @@ __all__ = [
 
 _ROOMS = {
     "collection": ("Collection",),
-    "encoder": ("Encoder", "Traceable", "TruncationWarning", "load_encoder"),
+    "cuts": ("TruncationWarning",),
+    "encoder": ("Encoder", "Traceable", "load_encoder"),
     "first_stage": ("BM25",),
     "hits": ("TextHits",),
     "models": ("ModelInfo", "fetch_model", "list_models", "model_path"),

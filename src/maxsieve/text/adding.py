@@ -14,9 +14,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.common.progress import Advance
 from maxsieve.ids import Id, to_id
 from maxsieve.index import Index
 from maxsieve.storage.metadata import to_json
+from maxsieve.text.cuts import naming_cuts
 from maxsieve.text.passages import Document, Keys, Splitter, as_stored, check_record, read_document, to_record
 
 BATCH_CHARACTERS = 1 << 17
@@ -118,7 +120,7 @@ def add_documents(
     encode: Encode,
     *,
     replace: bool,
-    advance: Callable[[int], None],
+    advance: Advance,
 ) -> Added:
     """Adds documents to the index of a collection; those of earlier batches stay when a later one fails."""
     queue = _Queue(index, keys, split, encode, replace, advance)
@@ -156,13 +158,7 @@ class _Queue:
     """Documents that wait until there are enough for a batch."""
 
     def __init__(
-        self,
-        index: Index,
-        keys: Keys,
-        split: Splitter,
-        encode: Encode,
-        replace: bool,
-        advance: Callable[[int], None],
+        self, index: Index, keys: Keys, split: Splitter, encode: Encode, replace: bool, advance: Advance
     ) -> None:
         self._index, self._keys, self._split = index, keys, split
         self._encode, self._replace, self._advance = encode, replace, advance
@@ -211,18 +207,26 @@ class _Queue:
         """One commit. A document that had more passages before loses the others with it."""
         records: dict[Id, Any] = {}
         texts: list[str] = []
+        names: dict[str, Id] = {}
         for one in documents:
             for passage in self._split(one.text, one.metadata):
                 records[self._keys.key(one.id, passage.number)] = to_record(passage, one.metadata)
                 texts.append(passage.encoded)
+                names[passage.encoded] = one.id
         old = (key for one in documents for key in self._keys.of(one.id, self._index)) if self._replace else ()
-        self._index.add(
-            (rows for some in batches(texts, len) for rows in self._encode(some)),
-            list(records),
-            metadata=list(records.values()),
-            replace=self._replace,
-            delete=[key for key in old if key not in records],
-        )
+        with naming_cuts(names):
+            self._index.add(
+                (rows for some in batches(texts, len) for rows in self._encoded(some)),
+                list(records),
+                metadata=list(records.values()),
+                replace=self._replace,
+                delete=[key for key in old if key not in records],
+            )
+
+    def _encoded(self, texts: list[str]) -> Sequence[NDArray[np.float32]]:
+        vectors = self._encode(texts)
+        self._advance(0, sum(map(len, vectors)))
+        return vectors
 
     def _stored(self, document: Document, first: dict[str, Any]) -> Document:
         """What is in under a document's id: as much of it as tells whether it is the same."""

@@ -29,6 +29,7 @@ from maxsieve.text.adding import (
     worth_merging,
 )
 from maxsieve.text.collection_encoder import CollectionEncoder, DocumentVectors
+from maxsieve.text.cuts import gathering_cuts
 from maxsieve.text.description import INDEX, NAME, create_folder, describe, read_description, read_projection
 from maxsieve.text.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, load_encoder
 from maxsieve.text.first_stage import BM25, FirstStage, verify_table
@@ -150,11 +151,11 @@ class Collection:
             an id that is in with another text or other metadata is an error, unless this is True.
         """
         total = count_texts(texts, ids, metadata)
-        with self._writing():
+        with gathering_cuts(), self._writing():
             split = self._splitter
             vectors = DocumentVectors(self._own, split)
             documents = read_documents(vectors.prepare(texts, progress), ids, metadata)
-            with progress_bar("adding", total, shown=progress) as advance:
+            with progress_bar("adding", total, shown=progress, unit="documents") as advance:
                 added = add_documents(
                     self.index, documents, self.keys, split, vectors.encode, replace=replace, advance=advance
                 )

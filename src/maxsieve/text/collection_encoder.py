@@ -165,11 +165,12 @@ class RememberingEncoder:
     def fit(self, sample: Iterable[str], dim: int, *, progress: bool) -> NDArray[np.float32] | None:
         """A projection to ``dim`` fitted on as much of the sample as it takes; None if no text in it has a token."""
         tokens = 0
-        with progress_bar("fitting", None, shown=progress) as advance:
+        with progress_bar("fitting", None, shown=progress, unit="documents") as advance:
             for batch in batches(sample, len):
-                self._vectors.update(zip(batch, self._encoder.documents(batch), strict=True))
+                encoded = self._encoder.documents(batch)
+                self._vectors.update(zip(batch, encoded, strict=True))
                 tokens = sum(len(rows) for rows in self._vectors.values())
-                advance(len(batch))
+                advance(len(batch), sum(map(len, encoded)))
                 if tokens >= SAMPLE_TOKENS:
                     break
         if not tokens:

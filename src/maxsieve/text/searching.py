@@ -18,6 +18,7 @@ from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
 from maxsieve.policies import Calibrated, Policy
 from maxsieve.text.adding import check_text
+from maxsieve.text.cuts import gathering_cuts, naming_cuts
 from maxsieve.text.encoder import Encoder
 from maxsieve.text.first_stage import BM25, FirstStage
 from maxsieve.text.fusion import Hybrid, to_fusion
@@ -141,7 +142,8 @@ def rerank_texts(
     [rows] = queries.encode(encoder)
     keys = Keys(passages=split.cuts)
     passages = [(document, one) for document in documents for one in split(document.text, document.metadata)]
-    vectors = encoder.documents([one.encoded for _, one in passages])
+    with gathering_cuts(), naming_cuts({one.encoded: document.id for document, one in passages}):
+        vectors = encoder.documents([one.encoded for _, one in passages])
     encoded = perf_counter()
     index = Index.create(rows.shape[1], group_by=keys.document if keys.passages else None)
     index.add(

@@ -12,11 +12,11 @@ Result = TypeVar("Result")
 
 
 def spread(
-    work: Callable[[Item], Result], items: Sequence[Item], *, threads: int, done: Callable[[int], None]
+    work: Callable[[Item], Result], items: Sequence[Item], *, threads: int, done: Callable[[Result], None]
 ) -> list[Result]:
-    """``[work(item) for item in items]``; calls ``done(1)`` after each. The threads end with the call.
+    """``[work(item) for item in items]``; calls ``done(result)`` after each, one at a time.
 
-    An error, or Ctrl-C, stops the others after the item in hand.
+    The threads end with the call. An error, or Ctrl-C, stops the others after the item in hand.
 
     >>> spread(len, ["a", "bcd"], threads=2, done=lambda _: None)
     [1, 3]
@@ -33,9 +33,9 @@ def spread(
                     place = next(places, None)
                 if place is None:
                     return
-                results[place] = work(items[place])
+                results[place] = result = work(items[place])
                 with one_at_a_time:
-                    done(1)
+                    done(result)
         finally:
             stopped.set()
 

@@ -22,6 +22,7 @@ from maxsieve.cli.show import show_answer, to_plain
 from maxsieve.common.printable import printable
 from maxsieve.common.progress import progress_bar
 from maxsieve.policies import Policy
+from maxsieve.text.cuts import naming_cuts
 from maxsieve.text.inputs.reading import STDIN, opened
 from maxsieve.text.trec import run_file
 
@@ -119,7 +120,7 @@ def _answer(
         return
     count = 0
     total = len(queries) if isinstance(queries, Sized) else None
-    with to_run_file(run) as write, progress_bar("searching", total, shown=progress) as advance:
+    with to_run_file(run) as write, progress_bar("searching", total, shown=progress, unit="queries") as advance:
         for query, hits in searcher.all(queries, BATCH):
             write(query, hits)
             if as_json:
@@ -141,15 +142,22 @@ class Searcher:
     hybrid: Hybrid | None
     threads: int | None
 
-    def one(self, text: str, k: int | None = None) -> TextHits:
-        """The hits for a text."""
-        return self.collection.search(text, k or self.k, **self._options)
+    def one(self, text: str, k: int) -> TextHits:
+        """The hits for a text, among what is there now: others may have written since the last."""
+        self.collection.refresh()
+        return self.collection.search(text, k, **self._options)
 
     def all(self, queries: Iterable[Query], batch: int) -> Iterator[tuple[Query, TextHits]]:
-        """Every query with its hits; ``batch`` of them are encoded and searched at a time."""
+        """Every query with its hits; ``batch`` of them are encoded and searched at a time.
+
+        Queries that come one by one are asked of what is there then, others all of the same version.
+        """
         iterator = iter(queries)
         while some := list(islice(iterator, batch)):
-            answers = self.collection.search_many([query.text for query in some], self.k, **self._options)
+            if batch == 1:
+                self.collection.refresh()
+            with naming_cuts({query.text: query.id for query in some}):
+                answers = self.collection.search_many([query.text for query in some], self.k, **self._options)
             yield from zip(some, answers, strict=True)
 
     @property
