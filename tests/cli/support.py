@@ -13,7 +13,7 @@ from typing import Any
 
 COMMAND = [sys.executable, "-m", "maxsieve.cli"]
 TIMEOUT = 300
-NEED_ENCODER = ("index", "add", "search", "rerank", "calibrate", "bench")
+NEED_ENCODER = ("index", "add", "sync", "search", "rerank", "calibrate", "bench")
 
 
 @dataclass

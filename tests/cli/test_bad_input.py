@@ -86,13 +86,17 @@ def test_a_bad_line_is_refused_or_skipped(line: CommandLine, name: str, content:
     ("name", "content", "why"),
     [
         ("it.csv", "id,id,text\n1,2,red\n", "'id' twice"),
-        ("it.csv", "id;text\n1;red\n", "'id;text'"),
+        ("it.csv", "id/text\n1/red\n", "'id/text'"),
+        ("it.csv", "id;body\n1;red\n", "'id;body'"),
         ("it.tsv", "id\tbody\n1\tred\n", "--text-field"),
         ("it.jsonl", b"\xff\xfe{\x00", "UTF-16"),
         ("it.xyz", "red", "--format"),
-        ("it.json", '[{"id": 1, "text": "red"}]', "jq"),
+        ("it.jsonl", '[{"id": 1, "text": "red"}]', "--format json"),
+        ("it.jsonl.gz", b'{"id": 1, "text": "red"}', "gzip"),
+        ("it.parquet.gz", b"red", "gunzip"),
+        ("it.pdf.gz", b"red", "gunzip"),
         ("it.parquet", "red", "Parquet"),
-        ("folder/a.py", "red", "no .txt or .md"),
+        ("folder/a.py", "red", "no .txt, .md, .pdf, .html, .htm or .docx"),
     ],
 )
 def test_a_bad_source_is_refused(tmp_path: Path, name: str, content: str | bytes, why: str) -> None:

@@ -63,9 +63,21 @@ def _options(
 
 @cache
 def _register() -> None:
-    from maxsieve.cli import bench, calibrating, demo, exporting, indexing, lab, maintenance, models, reranking, search
+    from maxsieve.cli import (
+        bench,
+        calibrating,
+        demo,
+        exporting,
+        indexing,
+        lab,
+        maintenance,
+        models,
+        reranking,
+        search,
+        syncing,
+    )
 
-    for module in (indexing, search, reranking, calibrating, maintenance, exporting, models, bench, lab, demo):
+    for module in (indexing, syncing, search, reranking, calibrating, maintenance, exporting, models, bench, lab, demo):
         module.register(app)
 
 

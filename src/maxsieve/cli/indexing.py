@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, tee
+from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -15,7 +15,8 @@ from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.opening import describe_size, id_reader, is_collection, open_collection
 from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName
 from maxsieve.text.encoder import DEFAULT_ENCODER, DEFAULT_STORE
-from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input, InputDocument
+from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
+from maxsieve.text.inputs.columns import as_columns
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection
@@ -24,7 +25,8 @@ Sources = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="SOURCE",
-        help="Files (.jsonl, .csv, .tsv, .parquet, .txt, .md), folders of .txt and .md, or - for standard input.",
+        help="Files (.jsonl, .json, .csv, .tsv, .parquet; .txt, .md, .pdf, .html, .docx), folders of the latter, or - "
+        "for standard input.",
         show_default="standard input",
     ),
 ]
@@ -40,6 +42,23 @@ Keep = Annotated[
     typer.Option(
         metavar="FIELD", help="Keep this field as metadata; repeat it for more.", show_default="all other fields"
     ),
+]
+NewEncoder = Annotated[
+    str | None,
+    typer.Option("--encoder", help="minilm, a folder with an ONNX model, or st:NAME.", show_default=DEFAULT_ENCODER),
+]
+NewDim = Annotated[
+    int | None, typer.Option("--dim", min=0, help="Dimensions to reduce to; 0: the model's own.", show_default="0")
+]
+NewStore = Annotated[
+    StoreName | None, typer.Option("--store", help="Type of stored vectors.", show_default=DEFAULT_STORE)
+]
+NewSplit = Annotated[
+    bool | None, typer.Option("--split/--no-split", help="Cut long texts into passages.", show_default="split")
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(help="What is between the columns of a CSV file.", show_default="comma, semicolon, tab or bar"),
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip and count what is no document.")]
 
@@ -58,19 +77,11 @@ def index(
     text_field: TextField = "text",
     title_field: TitleField = "title",
     keep: Keep = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(help="minilm, a folder with an ONNX model, or st:NAME.", show_default=DEFAULT_ENCODER),
-    ] = None,
-    dim: Annotated[
-        int | None,
-        typer.Option(min=0, help="Dimensions to reduce to; 0: the model's own.", show_default="0"),
-    ] = None,
-    store: Annotated[StoreName | None, typer.Option(help="Type of stored vectors.", show_default=DEFAULT_STORE)] = None,
-    split: Annotated[
-        bool | None,
-        typer.Option("--split/--no-split", help="Cut long texts into passages.", show_default="split"),
-    ] = None,
+    delimiter: Delimiter = None,
+    encoder: NewEncoder = None,
+    dim: NewDim = None,
+    store: NewStore = None,
+    split: NewSplit = None,
     skip_bad: SkipBad = False,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -79,24 +90,19 @@ def index(
 
     Run the same command again after an interruption: it goes on where it stopped.
     """
-    documents = _reader(
-        sources, format_, Fields(id_field, text_field, title_field, tuple(keep) if keep else None), skip_bad
-    )
+    fields = Fields(id_field, text_field, title_field, tuple(keep) if keep else None)
+    documents = _reader(sources, format_, delimiter, fields, skip_bad)
 
     def made() -> Collection:
-        from maxsieve.text import Collection
-
-        if is_collection(collection):
-            with open_collection(collection) as found:
-                _check_unchanged(found, encoder, dim, store, split)
-            found = open_collection(collection, encoder)
+        exists = is_collection(collection)
+        found = create_or_open(collection, New(encoder, dim, store, split))
+        if exists:
             say(f"{collection} exists, with {len(found):,} documents: going on")
-            return found
-        kept = DEFAULT_STORE if store is None else store.value
-        cut = split is not False
-        return Collection.create(collection, encoder or DEFAULT_ENCODER, dim or None, store=kept, split=cut)
+        return found
 
-    _add(made, collection, documents, replace=False, progress=progress, as_json=as_json)
+    folders = [name for name in sources or [] if Path(name).is_dir()]
+    advice = f"maxsieve sync {collection} {folders[0]}" if folders else "maxsieve add --replace"
+    _add(made, collection, documents, replace=False, advice=advice, progress=progress, as_json=as_json)
 
 
 def add(
@@ -107,6 +113,7 @@ def add(
     text_field: TextField = "text",
     title_field: TitleField = "title",
     keep: Keep = None,
+    delimiter: Delimiter = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace documents whose id is in already.")] = False,
     encoder: EncoderName = None,
     skip_bad: SkipBad = False,
@@ -117,34 +124,59 @@ def add(
 
     Those that are in already, unchanged, are skipped, so that the same command goes on after an interruption.
     """
-    documents = _reader(
-        sources, format_, Fields(id_field, text_field, title_field, tuple(keep) if keep else None), skip_bad
-    )
+    fields = Fields(id_field, text_field, title_field, tuple(keep) if keep else None)
+    documents = _reader(sources, format_, delimiter, fields, skip_bad)
     found = open_collection(collection, encoder)
-    _add(lambda: found, collection, documents, replace=replace, progress=progress, as_json=as_json)
+    _add(lambda: found, collection, documents, replace=replace, advice="--replace", progress=progress, as_json=as_json)
 
 
-def _reader(names: list[str] | None, format_: Format | None, fields: Fields, skip_bad: bool) -> DocumentReader:
+class New(NamedTuple):
+    """What a collection is to be, as far as the options say it."""
+
+    encoder: str | None
+    dim: int | None
+    store: StoreName | None
+    split: bool | None
+
+
+def create_or_open(path: Path, new: New) -> Collection:
+    """The collection there, which must be what the options say, or a new one."""
+    from maxsieve.text import Collection
+
+    if is_collection(path):
+        with open_collection(path) as found:
+            _check_unchanged(found, new)
+        return open_collection(path, new.encoder)
+    store = DEFAULT_STORE if new.store is None else new.store.value
+    cut = new.split is not False
+    return Collection.create(path, new.encoder or DEFAULT_ENCODER, new.dim or None, store=store, split=cut)
+
+
+def _reader(
+    names: list[str] | None, format_: Format | None, delimiter: str | None, fields: Fields, skip_bad: bool
+) -> DocumentReader:
+    if delimiter is not None:
+        delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
+        if len(delimiter) != 1 or delimiter in '\r\n"':
+            raise typer.BadParameter("--delimiter must be one character, or tab")
     if not names and sys.stdin.isatty():
         raise typer.BadParameter("name a SOURCE, or pipe documents in")
-    return DocumentReader([Input(name, format_) for name in names or [STDIN]], fields, skip_bad=skip_bad)
+    return DocumentReader([Input(name, format_, delimiter) for name in names or [STDIN]], fields, skip_bad=skip_bad)
 
 
-def _check_unchanged(
-    collection: Collection, encoder: str | None, dim: int | None, store: StoreName | None, split: bool | None
-) -> None:
+def _check_unchanged(collection: Collection, new: New) -> None:
     """Options that were given must say what the collection is; they can't be changed any more."""
     facts = collection.info()
     made = facts["encoder"]
     for option, given, found in (
-        ("--encoder", encoder, made["name"]),
-        ("--dim", None if dim is None else min(dim or made["dim"], made["dim"]), facts["dim"]),
-        ("--store", store and store.value, facts["store"]),
+        ("--encoder", new.encoder, made["name"]),
+        ("--dim", None if new.dim is None else min(new.dim or made["dim"], made["dim"]), facts["dim"]),
+        ("--store", new.store and new.store.value, facts["store"]),
     ):
         if given is not None and given != found and not _same_folder(given, found):
             raise ValueError(f"{collection.path} was made with {option} {found}, which can't be changed to {given}")
-    if split is not None and split != collection.keys.passages:
-        made_with, given = ("--no-split", "--split") if split else ("--split", "--no-split")
+    if new.split is not None and new.split != collection.keys.passages:
+        made_with, given = ("--no-split", "--split") if new.split else ("--split", "--no-split")
         raise ValueError(f"{collection.path} was made with {made_with}, which can't be changed to {given}")
 
 
@@ -158,6 +190,7 @@ def _add(
     reader: DocumentReader,
     *,
     replace: bool,
+    advice: str,
     progress: bool | None,
     as_json: bool,
 ) -> None:
@@ -167,14 +200,15 @@ def _add(
     first = next(documents, None)
     with collection() as target:
         try:
-            columns = _columns(chain([first] if first else [], documents), reader, target)
+            to_id = id_reader(target) if reader.has_ids else None
+            columns = as_columns(chain([first] if first else [], documents), reader.count(), to_id)
             added = target.add(**columns, replace=replace, progress=shows_progress(progress))
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 f"interrupted; {path} is valid and has {len(target):,} documents: the same command goes on from there"
             ) from None
         except ValueError as problem:
-            raise ValueError(str(problem).replace("replace=True", "--replace")) from problem
+            raise ValueError(str(problem).replace("replace=True", advice)) from problem
         added = added._replace(skipped=added.skipped + reader.repeated)
         seconds = perf_counter() - started
         if reader.bad:
@@ -185,29 +219,3 @@ def _add(
         else:
             parts = [f"{count:,} {what}" for what, count in added._asdict().items() if count or what == "added"]
             print_line(f"{path}: {', '.join(parts)} in {seconds:.1f} s; {describe_size(target)}")
-
-
-class _Expected:
-    """A column that says how long it will be, for the progress bar."""
-
-    def __init__(self, column: Iterable[str], length: int) -> None:
-        self._column, self._length = column, length
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._column)
-
-    def __len__(self) -> int:
-        return self._length
-
-
-def _columns(documents: Iterable[InputDocument], reader: DocumentReader, collection: Collection) -> dict[str, Any]:
-    """Texts, ids and metadata side by side, read as they are needed."""
-    texts, ids, metadata = tee(documents, 3)
-    to_id = id_reader(collection)
-    column: Iterable[str] = (document.text for document in texts)
-    expected = reader.count()
-    return {
-        "texts": column if expected is None else _Expected(column, expected),
-        "ids": (to_id(document.id or "") for document in ids) if reader.has_ids else None,
-        "metadata": (document.metadata for document in metadata),
-    }

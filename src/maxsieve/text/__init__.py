@@ -20,15 +20,19 @@ if TYPE_CHECKING:
     from maxsieve.text.multi_vector import SentenceTransformersEncoder
     from maxsieve.text.onnx import OnnxEncoder
     from maxsieve.text.projection import ProjectedEncoder, fit_projection
+    from maxsieve.text.sync_run import Synced
+    from maxsieve.text.syncing import FolderSync
 
 __all__ = [
     "BM25",
     "Collection",
     "Encoder",
+    "FolderSync",
     "ModelInfo",
     "OnnxEncoder",
     "ProjectedEncoder",
     "SentenceTransformersEncoder",
+    "Synced",
     "TextHits",
     "Traceable",
     "TruncationWarning",
@@ -49,6 +53,8 @@ _ROOMS = {
     "multi_vector": ("SentenceTransformersEncoder",),
     "onnx": ("OnnxEncoder",),
     "projection": ("ProjectedEncoder", "fit_projection"),
+    "sync_run": ("Synced",),
+    "syncing": ("FolderSync",),
 }
 """Imported when they are first asked for: `maxsieve.text.inputs` and the help of the command line need none of them."""
 

@@ -273,16 +273,16 @@ class Collection:
 
     def text(self, one: Id) -> str:
         """A document's text."""
-        return self._document(one, "text").text
+        if (found := read_document(one, self.keys, self.index)) is None:
+            raise KeyError(f"text: no document has the id {one!r}")
+        return found.text
 
     def metadata(self, one: Id) -> Any:
         """What was added with a document, or None."""
-        return self._document(one, "metadata").metadata
-
-    def _document(self, one: Id, what: str) -> Document:
-        if (found := read_document(one, self.keys, self.index)) is None:
-            raise KeyError(f"{what}: no document has the id {one!r}")
-        return found
+        first = self.index.known_metadata([key := self.keys.key(one)])
+        if key not in first:
+            raise KeyError(f"metadata: no document has the id {one!r}")
+        return check_record(first[key], key)["metadata"]
 
     def info(self) -> dict[str, Any]:
         """What there is to say about it, as JSON can hold it."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 DEFAULT_IDS = ("_id", "id")
+LARGEST_FILE = 1 << 26
+"""Bytes of a file that is one document and is read into memory; more is no document."""
 
 
 class Place(NamedTuple):
@@ -31,6 +33,13 @@ class InputDocument(NamedTuple):
     text: str
     metadata: dict[str, Any] | None
     place: Place
+
+
+class FileText(NamedTuple):
+    """What a file says, and its title or nothing."""
+
+    text: str
+    title: str = ""
 
 
 class BadInput(ValueError):  # noqa: N818 - as the user meets it

@@ -43,7 +43,7 @@ def to_object(line: bytes, place: Place) -> dict[str, Any]:
     except (ValueError, RecursionError) as problem:
         raise BadInput(place, f"not JSON: {problem}") from None
     if not isinstance(value, dict):
-        raise BadInput(place, f"a JSON object is expected, not {_kind(value)}{_hint(text)}")
+        raise BadInput(place, f"a JSON object is expected, not {kind_of(value)}{_hint(text)}")
     return value
 
 
@@ -51,10 +51,11 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number that JSON knows")
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """What a value is that should be an object."""
     kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
     return kinds.get(type(value), "a number")
 
 
 def _hint(text: str) -> str:
-    return "; if this is one array of documents: jq -c '.[]' makes lines of it" if text.lstrip()[:1] == "[" else ""
+    return "; if this is one array of documents: --format json" if text.lstrip()[:1] == "[" else ""

@@ -7,13 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from gzip import GzipFile
+from io import BufferedReader
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
+from maxsieve.text.inputs.apart import READERS, Apart
+from maxsieve.text.inputs.compressed import suffix_of, unpacking
 from maxsieve.text.inputs.document import BadInput, Fields, Found, InputDocument, Place
-from maxsieve.text.inputs.folder import SUFFIXES as TEXT_SUFFIXES
-from maxsieve.text.inputs.folder import read_file, read_folder, text_files
+from maxsieve.text.inputs.files import SUFFIXES as FILE_SUFFIXES
+from maxsieve.text.inputs.files import read_file
+from maxsieve.text.inputs.folder import document_files, read_folder
+from maxsieve.text.inputs.json_array import read_json_array
 from maxsieve.text.inputs.jsonl import read_jsonl
 from maxsieve.text.inputs.lines import BOM, bounded_lines, read_lines
 from maxsieve.text.inputs.parquet import count_rows, read_parquet
@@ -23,11 +29,15 @@ STDIN = "-"
 LARGEST_COUNTED = 1 << 30
 """Bytes; the lines of a larger file are not counted beforehand."""
 
+PEEKED = 1 << 12
+"""Bytes in which a JSON file has begun; before that there may be spaces."""
+
 
 class Format(str, Enum):
     """How an input is written."""
 
     JSONL = "jsonl"
+    JSON = "json"
     CSV = "csv"
     TSV = "tsv"
     PARQUET = "parquet"
@@ -38,22 +48,28 @@ class Format(str, Enum):
 BY_SUFFIX = {
     ".jsonl": Format.JSONL,
     ".ndjson": Format.JSONL,
-    ".json": Format.JSONL,
+    ".json": Format.JSON,
     ".csv": Format.CSV,
     ".tsv": Format.TSV,
     ".parquet": Format.PARQUET,
-    **dict.fromkeys(TEXT_SUFFIXES, Format.FILES),
+    **dict.fromkeys(FILE_SUFFIXES, Format.FILES),
 }
 
 
 @dataclass(frozen=True)
 class Input:
-    """An input: a path, or ``-`` for standard input. Without a format, the suffix or the first line tells it."""
+    """An input: a path, or ``-`` for standard input. Without a format, the suffix or the first line tells it.
+
+    ``delimiter`` is what stands between the columns of a CSV file; without one, the header tells it.
+    """
 
     name: str
     format: Format | None = None
+    delimiter: str | None = None
 
     def __post_init__(self) -> None:
+        if self.delimiter is not None and self._format() is not Format.CSV:
+            raise ValueError(f"{self.name} is not read as CSV, and only that has a delimiter")
         if self.name == STDIN:
             if self.format in (Format.PARQUET, Format.FILES):
                 raise ValueError(f"standard input can't be read as {self.format.value}; give a path")
@@ -64,46 +80,68 @@ class Input:
         if path.is_dir():
             if self.format not in (None, Format.FILES):
                 raise ValueError(f"{self.name} is a folder, which can't be read as {self.format.value}")
-        elif self.format is None and path.suffix.lower() not in BY_SUFFIX:
+            return
+        suffix, compressed = suffix_of(path)
+        if self._format() is None:
             known = ", ".join(BY_SUFFIX)
             raise ValueError(f"{self.name}: the suffix tells no format (known are {known}); name one by --format")
+        if compressed and (self._format() is Format.PARQUET or suffix in READERS):
+            raise ValueError(f"{self.name} is compressed a second time; unpack it first: gunzip")
 
     def documents(self, fields: Fields) -> Found:
         """The documents and what is none, in order."""
         if self.name == STDIN:
-            lines = bounded_lines(sys.stdin.buffer, "standard input")
-            format_, lines = (self.format, lines) if self.format else guess(lines)
-            return _read(lines, "standard input", format_, fields)
+            return self._read(sys.stdin.buffer, "standard input", self.format, fields)
         path = Path(self.name)
         if path.is_dir():
             return read_folder(path)
-        chosen = self.format or BY_SUFFIX[path.suffix.lower()]
+        chosen = self._format()
         if chosen is Format.PARQUET:
             return read_parquet(path, fields)
-        if chosen is Format.FILES:
-            return iter([read_file(path, path.as_posix())])
-        return self._lines(path, chosen, fields)
+        return self._file(path) if chosen is Format.FILES else self._lines(path, fields)
 
     def count(self) -> int | None:
         """About how many documents there are (lines of a file, files of a folder), or None if only reading tells."""
-        path = Path(self.name)
+        path, chosen = Path(self.name), self._format()
         if path.is_dir():
-            return len(text_files(path))
+            return len(document_files(path))
         if self.name == STDIN or not path.is_file() or path.stat().st_size > LARGEST_COUNTED:
             return None  # to count what a pipe gives would be to eat it
-        chosen = self.format or BY_SUFFIX[path.suffix.lower()]
         if chosen is Format.PARQUET:
             return count_rows(path)
         if chosen is Format.FILES:
             return 1
-        if chosen is Format.CSV:
-            return None  # a field may span lines
+        if chosen in (Format.CSV, Format.JSON) or suffix_of(path)[1]:
+            return None  # a field may span lines, an array has none, and what is compressed would be unpacked
         with open(path, "rb") as file:
             return _count_lines(file) - (chosen is Format.TSV)
 
-    def _lines(self, path: Path, chosen: Format, fields: Fields) -> Found:
-        with open(path, "rb") as file:
-            yield from _read(bounded_lines(file, self.name), self.name, chosen, fields)
+    def _format(self) -> Format | None:
+        """How it is written, as it was said or as the suffix says."""
+        return self.format if self.format or self.name == STDIN else BY_SUFFIX.get(suffix_of(Path(self.name))[0])
+
+    def _file(self, path: Path) -> Found:
+        with Apart() as apart:
+            yield read_file(path, path.as_posix(), apart)
+
+    def _lines(self, path: Path, fields: Fields) -> Found:
+        with _open(path) as file:
+            yield from self._read(file, self.name, self._format(), fields)
+
+    def _read(self, file: BinaryIO, source: str, chosen: Format | None, fields: Fields) -> Found:
+        if chosen is Format.JSON:
+            seen = file if isinstance(file, (BufferedReader, GzipFile)) else BufferedReader(cast(Any, file))
+            if seen.peek(PEEKED).removeprefix(BOM).lstrip().startswith(b"["):
+                return read_json_array(cast(BinaryIO, seen), source, fields)
+            return read_jsonl(bounded_lines(cast(BinaryIO, seen), source), source, fields)
+        lines = bounded_lines(file, source)
+        if chosen is None:
+            chosen, lines = guess(lines)
+        if chosen is Format.JSONL:
+            return read_jsonl(lines, source, fields)
+        if chosen is Format.CSV:
+            return read_csv(lines, source, fields, self.delimiter)
+        return read_tsv(lines, source, fields) if chosen is Format.TSV else read_lines(lines, source)
 
 
 class DocumentReader:
@@ -181,18 +219,19 @@ def opened(name: str) -> Iterator[Iterator[bytes]]:
     if name == STDIN:
         yield bounded_lines(sys.stdin.buffer, "standard input")
         return
-    with open(name, "rb") as file:
+    with _open(Path(name)) as file:
         yield bounded_lines(file, name)
 
 
-def _read(lines: Iterable[bytes], source: str, format_: Format, fields: Fields) -> Found:
-    if format_ is Format.JSONL:
-        return read_jsonl(lines, source, fields)
-    if format_ is Format.CSV:
-        return read_csv(lines, source, fields)
-    if format_ is Format.TSV:
-        return read_tsv(lines, source, fields)
-    return read_lines(lines, source)
+@contextmanager
+def _open(path: Path) -> Iterator[BinaryIO]:
+    """A file that the user named, which may be a pipe; unpacked if its name says that it is compressed."""
+    with open(path, "rb") as file:
+        if not suffix_of(path)[1]:
+            yield file
+            return
+        with unpacking(file, str(path)) as inner:
+            yield inner
 
 
 def _count_lines(file: BinaryIO) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from maxsieve.text.inputs.document import BadInput, Fields, Found, Place
@@ -15,14 +17,45 @@ if TYPE_CHECKING:
 LONGEST_FIELD = 1 << 26
 """Characters; more is a quote that was never closed."""
 
+DELIMITERS = ",;\t|"
+"""What may stand between the columns of a CSV file, the likeliest first."""
 
-def read_csv(lines: Iterable[bytes], source: str, fields: Fields) -> Found:
-    r"""Each row after the header is a document; quoted fields may span lines.
 
-    >>> [document.text for document in read_csv([b"id,text\n", b'a,"Alpha,\n', b'beta"\n'], "it", Fields())]
+def read_csv(lines: Iterable[bytes], source: str, fields: Fields, delimiter: str | None = None) -> Found:
+    r"""Each row after the header is a document; quoted fields may span lines. The header tells the delimiter.
+
+    >>> [document.text for document in read_csv([b"id;text\n", b'a;"Alpha,\n', b'beta"\n'], "it", Fields())]
     ['Alpha,\nbeta']
     """
-    return _rows(csv.reader(_text(lines, source), strict=True), source, fields)
+    text = _text(lines, source)
+    if delimiter is None:
+        start = list(_head(text))
+        text = chain(start, text)
+        delimiter = find_delimiter(start[-1] if start else "", fields)
+    return _rows(csv.reader(text, delimiter=delimiter, strict=True), source, fields)
+
+
+def find_delimiter(header: str, fields: Fields) -> str:
+    r"""That which makes the header a list of columns in which those that are needed are; a comma if none does.
+
+    >>> find_delimiter("id;text, all of it;text\n", Fields()), find_delimiter("id\ttext\n", Fields())
+    (';', '\t')
+    """
+    needed = {fields.text, *([fields.id] if fields.id else [])}
+    for delimiter in DELIMITERS:
+        with suppress(csv.Error):
+            names = next(csv.reader([header], delimiter=delimiter, strict=True), [])
+            if needed <= {name.strip() for name in names}:
+                return delimiter
+    return DELIMITERS[0]
+
+
+def _head(text: Iterator[str]) -> Iterator[str]:
+    """Lines up to the first that is not blank."""
+    for line in text:
+        yield line
+        if line.strip():
+            return
 
 
 def read_tsv(lines: Iterable[bytes], source: str, fields: Fields) -> Found:

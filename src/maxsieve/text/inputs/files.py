@@ -1,0 +1,44 @@
+"""A whole file as one document: text and Markdown as they are, PDF, HTML and Word as what they say."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from maxsieve.common.files import read_small
+from maxsieve.text.inputs.apart import READERS, Apart
+from maxsieve.text.inputs.compressed import read_compressed, suffix_of
+from maxsieve.text.inputs.document import LARGEST_FILE, BadInput, InputDocument, Place
+from maxsieve.text.inputs.lines import BOM, WIDE_BOMS, not_utf8
+
+SUFFIXES = (".txt", ".md", *READERS)
+
+
+def read_file(path: Path, identity: str, apart: Apart) -> InputDocument | BadInput:
+    """The document in a file; its title, if it has one, is metadata."""
+    place = Place(str(path))
+    try:
+        identity.encode()
+        suffix, compressed = suffix_of(path)
+        if suffix in READERS and not compressed:
+            text, title = apart.read(path, suffix)
+            return InputDocument(identity, text, {"title": title} if title else None, place)
+        return InputDocument(identity, _plain_text(path, compressed), None, place)
+    except UnicodeDecodeError as problem:
+        return BadInput(place, not_utf8(problem))
+    except UnicodeEncodeError:
+        return BadInput(Place(os.fsencode(path).decode(errors="replace")), "the name of the file is not UTF-8")
+    except OSError as problem:
+        return BadInput(place, f"can't be read: {problem.strerror}")
+    except ValueError as problem:  # a pipe, a device, a file without end
+        return BadInput(place, str(problem).removeprefix(f"{path} "))
+
+
+def _plain_text(path: Path, compressed: bool) -> str:
+    if compressed:
+        content = read_compressed(path, at_most=LARGEST_FILE)
+    else:
+        content = read_small(path, at_most=LARGEST_FILE, follow_links=True)
+    if content.startswith(WIDE_BOMS):
+        raise ValueError("UTF-16; convert it first: iconv -f utf-16 -t utf-8")
+    return content.removeprefix(BOM).decode()

@@ -1,0 +1,193 @@
+"""The text of an HTML page, through selectolax, which is an extra: headings as Markdown, no menus or scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from maxsieve.common.optional import optional
+from maxsieve.text.inputs.document import LARGEST_FILE, FileText
+from maxsieve.text.inputs.lines import BOM, WIDE_BOMS
+
+MARKS = {"li": "-", **{f"h{level}": "#" * level for level in range(1, 7)}}
+"""What stands before an element's first line."""
+
+DROPPED = {
+    *("script", "style", "noscript", "template", "head", "nav", "svg", "math", "canvas", "iframe", "object", "audio"),
+    *("video", "map", "button", "select", "textarea", "input", "dialog"),
+}
+DROPPED_ROLES = {"navigation", "banner", "contentinfo", "search", "menu", "menubar", "dialog", "alertdialog"}
+SECTIONS = {"article", "main", "section", "blockquote"}
+"""A footer inside one of these is its own; one outside is the site's."""
+
+TIGHT = {"li", "tr", "br", "dt", "dd", "option"}
+"""Elements that are lines. Those of `BLOCKS` are paragraphs."""
+
+BLOCKS = {
+    *("address", "article", "aside", "blockquote", "body", "details", "div", "dl", "fieldset", "figcaption", "figure"),
+    *("footer", "form", "header", "hr", "html", "main", "ol", "p", "pre", "section", "summary", "table", "tbody"),
+    *("thead", "tfoot", "caption", "ul", "h1", "h2", "h3", "h4", "h5", "h6"),
+}
+CELLS = {"td", "th"}
+_CHARSET = re.compile(rb"""<meta[^>]{0,256}charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
+_ENCODINGS = re.compile(
+    r"(us-)?ascii|iso-?8859-\d{1,2}|latin-?\d|windows-\d{3,4}|cp\d{3,4}|koi8-[ru]|shift[_-]jis|euc-(jp|kr)|iso-2022-jp"
+    r"|gb2312|gbk|gb18030|big5(-hkscs)?|mac(intosh|-roman)"
+)
+"""Names that pages use. Python knows other codecs, and some of them are no encodings of text."""
+
+LATIN = ("iso-8859-1", "latin1", "ascii", "us-ascii")
+"""Names that mean Windows' encoding on the web."""
+
+
+def read_webpage(file: BinaryIO) -> FileText:
+    r"""What a reader of the page reads, and its title, which is also the first heading.
+
+    >>> import io
+    >>> page = b"<title>Foxes</title><nav>Home</nav><h2>Food</h2><p>Mice,<br>grapes.<script>x()</script>"
+    >>> read_webpage(io.BytesIO(page))
+    FileText(text='# Foxes\n\n## Food\n\nMice,\ngrapes.', title='Foxes')
+    """
+    content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise ValueError(f"it is larger than {LARGEST_FILE} bytes, the most that are read")
+    page = optional("selectolax.lexbor", "files").LexborHTMLParser(decode_page(content))
+    head = page.head.css_first("title") if page.head is not None else None
+    title = " ".join((head.text() if head is not None else "").split())
+    text = "" if page.body is None else _write(page.body)
+    return FileText(_with_title(title, text), title)
+
+
+def decode_page(content: bytes) -> str:
+    r"""The page as text: by its byte order mark, by what it says, or UTF-8, or what was usual before.
+
+    >>> decode_page(b'<meta charset="koi8-r">\xcc\xc9\xd3\xc1')[-4:], decode_page(b"caf\xe9")
+    ('лиса', 'café')
+    """
+    if content.startswith(WIDE_BOMS):
+        return content.decode("utf-16", "replace")
+    if content.startswith(BOM):
+        return content.removeprefix(BOM).decode(errors="replace")
+    said = _CHARSET.search(content, 0, 4096)
+    name = said[1].decode("ascii").lower() if said else ""
+    if _ENCODINGS.fullmatch(name):
+        try:
+            return content.decode(
+                "cp1252" if name in ("iso-8859-1", "latin1", "us-ascii", "ascii") else name, "replace"
+            )
+        except LookupError:
+            pass
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode(errors="replace") if name in ("utf-8", "utf8") else content.decode("cp1252", "replace")
+
+
+def _with_title(title: str, text: str) -> str:
+    """The title comes first, unless the first heading is the title already, or all of it but the site's name."""
+    first = text.partition("\n")[0]
+    if not title or (first.startswith("# ") and first[2:] in title):
+        return text
+    return f"# {title}\n\n{text}" if text else f"# {title}"
+
+
+class _Page:
+    """Lines of a page as they come together."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._line: list[str] = []
+        self._gap = self._mark = ""
+
+    def add(self, text: str) -> None:
+        self._line.append(text)
+
+    def end_line(self, gap: str, mark: str | None = None) -> None:
+        """Ends the line, if there is anything on it; a ``mark`` stands before the next one."""
+        if line := " ".join("".join(self._line).split()).removesuffix(" |"):
+            self._append(f"{self._mark} {line}" if self._mark else line)
+            self._mark = ""
+        self._line = []
+        self._mark = self._mark if mark is None else mark
+        self._widen(gap)
+
+    def end_code(self) -> None:
+        """Ends lines whose spaces count, in a fence: what looks like a heading there is none."""
+        if (code := "".join(self._line).strip("\n")).strip():
+            self._append(f"```\n{code}\n```")
+        self._line, self._mark = [], ""
+        self._widen("\n\n")
+
+    def _append(self, text: str) -> None:
+        self._parts += [self._gap, text] if self._parts else [text]
+        self._gap = ""
+
+    def _widen(self, gap: str) -> None:
+        self._gap = max(self._gap, gap, key=len)
+
+    def __str__(self) -> str:
+        return "".join(self._parts)
+
+
+def _write(body: Any) -> str:
+    page, code = _Page(), False
+    for node, entered in _walk(body):
+        tag = node.tag
+        if tag == "-text":
+            page.add((node.text_content or "") if entered else "")
+        elif tag == "pre":
+            page.end_line("\n\n") if entered else page.end_code()
+            code = entered
+        elif code:
+            page.add("\n" if tag == "br" and entered else "")
+        elif tag in CELLS:
+            page.add(" " if entered else " | ")
+        elif tag in TIGHT:
+            page.end_line("\n", _mark(tag, entered))
+        elif tag in BLOCKS:
+            page.end_line("\n\n", _mark(tag, entered))
+    page.end_line("")
+    return str(page)
+
+
+def _mark(tag: str, entered: bool) -> str | None:
+    """What stands before the next line: this element's mark, nothing after its end, or what was to stand there."""
+    return (MARKS[tag] if entered else "") if tag in MARKS else None
+
+
+def _walk(root: Any) -> Iterator[tuple[Any, bool]]:
+    """Each node when it is entered and when it is left, without those that are dropped; however deep, no recursion."""
+    node, entering, end = root, True, root.mem_id
+    while True:
+        dropped = entering and node.mem_id != end and _is_dropped(node)
+        if not dropped:
+            yield node, entering
+        if entering and not dropped and (inner := node.first_child) is not None:
+            node = inner
+            continue
+        if entering and not dropped:
+            yield node, False
+        if node.mem_id == end:
+            return
+        following = node.next
+        node, entering = (node.parent, False) if following is None else (following, True)
+
+
+def _is_dropped(node: Any) -> bool:
+    tag = node.tag
+    if not node.is_element_node:
+        return not node.is_text_node
+    if tag in DROPPED:
+        return True
+    attributes = node.attributes
+    if "hidden" in attributes or attributes.get("aria-hidden") == "true" or attributes.get("role") in DROPPED_ROLES:
+        return True
+    return tag == "footer" and not _is_inside(node, SECTIONS)
+
+
+def _is_inside(node: Any, tags: set[str]) -> bool:
+    above = node.parent
+    while above is not None and above.tag not in tags:
+        above = above.parent
+    return above is not None

@@ -1,0 +1,124 @@
+"""The text of a Word document (.docx), through python-docx, which is an extra: headings as Markdown, tables as rows."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from typing import Any, BinaryIO
+
+from maxsieve.common.optional import optional
+from maxsieve.text.inputs.document import FileText
+
+LARGEST_PARTS = 1 << 28
+"""Bytes of all its files together, unpacked; they are read into memory."""
+
+MOST_PARTS = 10_000
+DROPPED = {"del", "moveFrom", "Fallback", "instrText", "delText", "tabs", "rPr", "sectPr"}
+"""What was struck out, second versions for older programs, fields' commands, and properties."""
+
+BREAKS = {"tab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_HEADING = re.compile(r"[Hh]eading ([1-9])")
+
+
+def read_word(file: BinaryIO) -> FileText:
+    """The paragraphs and tables of a document in their order: insertions taken in, deletions left out."""
+    docx, etree = optional("docx", "files"), optional("lxml.etree", "files")
+    _check_size(file)
+    document = docx.Document(file)
+    names = {style.style_id: style.name or "" for style in document.styles}
+    text = _Text()
+    walker = etree.iterwalk(document.element.body, events=("start", "end"))
+    for event, element in walker:
+        tag = element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+        if event == "end":
+            text.end(tag)
+        elif tag in DROPPED:
+            walker.skip_subtree()
+        elif tag == "t":
+            text.add(element.text or "")
+        elif tag in BREAKS:
+            text.add(BREAKS[tag])
+        elif tag == "pStyle":
+            text.style = names.get(_value(element), "")
+        else:
+            text.start(tag)
+    return FileText("\n\n".join(text.blocks), text.title or _title(document))
+
+
+class _Text:
+    """Blocks of text as they come together: paragraphs, and rows of tables, whose cells may hold tables again."""
+
+    def __init__(self) -> None:
+        self.blocks: list[str] = []
+        self.title = self.style = ""
+        self._line: list[str] = []
+        self._rows: list[list[list[str]]] = []
+        """Of each table that is open, its open row: cells of paragraphs."""
+
+    def add(self, text: str) -> None:
+        self._line.append(text)
+
+    def start(self, tag: str) -> None:
+        if tag == "p":
+            self._end_paragraph()  # a text box stands inside a paragraph
+        elif tag == "tr":
+            self._rows.append([])
+        elif tag == "tc" and self._rows:
+            self._rows[-1].append([])
+
+    def end(self, tag: str) -> None:
+        if tag == "p":
+            self._end_paragraph()
+        elif tag == "tr" and self._rows:
+            cells = (" ".join(cell) for cell in self._rows.pop())
+            self._put(" | ".join(cell for cell in cells if cell), row=True)
+
+    def _end_paragraph(self) -> None:
+        lines = (" ".join(line.split()) for line in "".join(self._line).split("\n"))
+        text = "\n".join(line for line in lines if line)
+        style, self._line, self.style = self.style, [], ""
+        if not text:
+            return
+        heading = _HEADING.fullmatch(style)
+        if style == "Title" and not self.title:
+            self.title = " ".join(text.split())
+        if (heading or style == "Title") and not self._rows:
+            text = "#" * (min(int(heading[1]), 6) if heading else 1) + " " + " ".join(text.split())
+        elif style.startswith("List"):
+            text = f"- {text}"
+        self._put(text)
+
+    def _put(self, text: str, *, row: bool = False) -> None:
+        if not text:
+            return
+        if self._rows and self._rows[-1]:
+            self._rows[-1][-1].append(text)
+        elif row and self._after_row:
+            self.blocks[-1] += f"\n{text}"
+        else:
+            self.blocks.append(text)
+        self._after_row = row
+
+    _after_row = False
+
+
+def _check_size(file: BinaryIO) -> None:
+    """Refuses an archive that unpacks to too much. Of each file no more is unpacked than the archive says it has."""
+    with zipfile.ZipFile(file) as archive:
+        parts = archive.infolist()
+    if len(parts) > MOST_PARTS:
+        raise ValueError(f"it holds {len(parts):,} files; a document has a few dozen")
+    if (size := sum(part.file_size for part in parts)) > LARGEST_PARTS:
+        raise ValueError(f"it unpacks to {size:,} bytes; at most {LARGEST_PARTS:,} are read")
+    file.seek(0)
+
+
+def _title(document: Any) -> str:
+    """What its properties call it. Where there are none, python-docx would make some up."""
+    if not any(link.reltype.endswith("/core-properties") for link in document.part.package.rels.values()):
+        return ""
+    return str(document.core_properties.title or "").strip()
+
+
+def _value(element: Any) -> str:
+    return next((value for name, value in element.attrib.items() if name.endswith("}val")), "")

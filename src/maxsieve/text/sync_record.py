@@ -1,0 +1,205 @@
+"""What a collection remembers of a folder that it follows: for each file its size, its time, and what became of it.
+
+The record is a file of lines in ``sync/`` inside the collection, each with its checksum; the last line about a document
+counts. Nothing in it is believed that the collection does not confirm: a document belongs to the folder only if its
+text and metadata have a digest that the record names. So a record that is lost, damaged, forged or old makes files be
+read again, and never has a document deleted that a sync did not put there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from maxsieve.common.files import naming_os_errors, open_regular, regular_handle, replacing_as, sync_folder
+from maxsieve.errors import DamagedIndexError, MaxsieveError
+from maxsieve.storage.lock import writer_lock
+from maxsieve.storage.metadata import to_json
+
+FOLDER = "sync"
+FORMAT, VERSION = "maxsieve sync", 1
+MOST_BYTES = 1 << 28
+"""Of a record, some 200 bytes a file; a larger one is not ours."""
+
+LONGEST_LINE = 1 << 16
+SPARE_LINES = 1000
+MOST_DIGESTS = 4
+_NAME = re.compile(r"[0-9a-f]{32}\.record")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_LARGEST = 1 << 63
+
+
+class Seen(NamedTuple):
+    """What tells that a file has not changed: its size, and when it was written, in nanoseconds."""
+
+    size: int
+    mtime: int
+
+
+class Entry(NamedTuple):
+    """What is known of a document: the digests it may have if a sync put it there, and its file as it was then read.
+
+    Two digests: it was about to be replaced. No file: it is to be read again.
+    """
+
+    digests: tuple[str, ...]
+    seen: Seen | None
+
+
+FORGOTTEN = Entry((), None)
+"""In place of an entry: nothing is known of the document any more."""
+
+
+def digest_of(text: str, metadata: Any) -> str:
+    """The digest of a document as a collection keeps it.
+
+    >>> digest_of("The fox", {"n": 1})[:16]
+    '735adc5e9a47816c'
+    """
+    return hashlib.sha256(to_json([text, metadata]).encode()).hexdigest()
+
+
+class SyncRecord:
+    """The record of one folder."""
+
+    def __init__(self, path: Path, folder: str, prefix: str = "", entries: Mapping[str, Entry] | None = None) -> None:
+        self.path, self.folder, self.prefix = path, folder, prefix
+        self.entries = dict(entries or {})
+        self._lines = 0
+        """In the file; 0 if it can't be added to."""
+
+    @classmethod
+    def read(cls, path: Path) -> SyncRecord | None:
+        """The record in a file, or None if there is none that can be used. Lines that are damaged are left out."""
+        try:
+            with open_regular(path) as file:
+                content = file.read(MOST_BYTES + 1) if os.fstat(file.fileno()).st_size <= MOST_BYTES else b""
+        except (OSError, ValueError):  # none, or a link, a pipe, a device, a folder
+            return None
+        lines = (_unsealed(line) for line in content.splitlines())
+        head = next(lines, None)
+        if not isinstance(head, dict) or head.get("format") != FORMAT:
+            return None
+        if type(head.get("version")) is not int or head["version"] > VERSION:
+            raise MaxsieveError(
+                f"{path} has format version {head.get('version')!r}; this maxsieve reads up to {VERSION}"
+            )
+        folder, prefix = head.get("folder"), head.get("prefix")
+        if not (isinstance(folder, str) and isinstance(prefix, str) and path == record_path(path.parents[1], folder)):
+            return None
+        record = cls(path, folder, prefix)
+        for line in lines:
+            if (parsed := _entry(line)) is not None:
+                record._take(*parsed)
+            record._lines += 1
+        if not content.endswith(b"\n"):  # torn by a crash
+            record._lines = 0
+        return record
+
+    def rename(self, prefix: str) -> None:
+        """Gives it another prefix, which the file is still to be told."""
+        self._lines = self._lines if prefix == self.prefix else 0
+        self.prefix = prefix
+
+    def note(self, entries: Mapping[str, Entry]) -> None:
+        """Adds lines to the file, durably; a file that has become long by that is written anew."""
+        for one, entry in entries.items():
+            self._take(one, entry)
+        self._lines += len(entries) if self._lines else 0
+        if not self._lines or self._lines > 2 * len(self.entries) + SPARE_LINES:
+            self.write()
+            return
+        try:
+            handle = regular_handle(self.path, os.O_WRONLY | os.O_APPEND)
+        except ValueError as problem:
+            raise DamagedIndexError(str(problem)) from None
+        with naming_os_errors(self.path), open(handle, "ab") as file:
+            file.writelines(_sealed(_line(one, entry)) for one, entry in entries.items())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def write(self) -> None:
+        """Replaces the file, durably."""
+        head = {"format": FORMAT, "version": VERSION, "folder": self.folder, "prefix": self.prefix}
+        with replacing_as(self.path.with_name(self.path.name + ".tmp"), self.path) as file:
+            file.write(_sealed(head))
+            file.writelines(_sealed(_line(one, entry)) for one, entry in self.entries.items())
+        sync_folder(self.path.parent)
+        self._lines = 1 + len(self.entries)
+
+    def _take(self, one: str, entry: Entry) -> None:
+        if entry.digests:
+            self.entries[one] = entry
+        else:
+            self.entries.pop(one, None)
+
+
+def record_path(collection: Path, folder: str) -> Path:
+    """Where the record of a folder is kept."""
+    digest = hashlib.sha256(folder.encode("utf-8", "surrogateescape")).hexdigest()
+    return collection / FOLDER / f"{digest[:32]}.record"
+
+
+def read_records(collection: Path) -> Iterator[SyncRecord]:
+    """The records of all folders that the collection follows."""
+    if not _checked(collection).is_dir():
+        return
+    for path in sorted((collection / FOLDER).iterdir()):
+        if _NAME.fullmatch(path.name) and (record := SyncRecord.read(path)) is not None:
+            yield record
+
+
+@contextmanager
+def sync_lock(collection: Path) -> Iterator[None]:
+    """One sync at a time: another one meets `IndexLockedError`."""
+    _checked(collection).mkdir(exist_ok=True)
+    with writer_lock(collection / FOLDER):
+        yield
+
+
+def _checked(collection: Path) -> Path:
+    folder = collection / FOLDER
+    if folder.is_symlink():
+        raise DamagedIndexError(f"{folder} is a link; a folder is expected")
+    return folder
+
+
+def _line(one: str, entry: Entry) -> list[Any]:
+    return [one, list(entry.digests), *(entry.seen or (None, None))]
+
+
+def _sealed(value: Any) -> bytes:
+    text = json.dumps(value, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _unsealed(line: bytes) -> Any:
+    """What is on a line, or None if it is damaged."""
+    checksum, _, text = line.partition(b" ")
+    if len(line) > LONGEST_LINE or checksum != b"%08x" % zlib.crc32(text):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _entry(line: Any) -> tuple[str, Entry] | None:
+    """The entry on a line, or None if no writer writes such a one."""
+    if not (isinstance(line, list) and len(line) == 4 and isinstance(line[0], str) and isinstance(line[1], list)):
+        return None
+    one, digests, *seen = line
+    if len(digests) > MOST_DIGESTS or not all(isinstance(d, str) and _DIGEST.fullmatch(d) for d in digests):
+        return None
+    if seen == [None, None]:
+        return one, Entry(tuple(digests), None)
+    if not all(type(number) is int and -_LARGEST <= number < _LARGEST for number in seen):
+        return None
+    return one, Entry(tuple(digests), Seen(*seen))

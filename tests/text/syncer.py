@@ -1,0 +1,16 @@
+"""Syncs until it is killed: ``python syncer.py collection folder`` prints each text as it is encoded."""
+
+from __future__ import annotations
+
+import sys
+
+from maxsieve.text import FolderSync, sync_run
+from maxsieve.text.collection import Collection
+from text.adder import announce, small_batches
+from text.support import WordEncoder
+
+if __name__ == "__main__":
+    small_batches()
+    sync_run.GROUP_DOCUMENTS = 5
+    with Collection.open(sys.argv[1], WordEncoder(seen=announce)) as collection:
+        FolderSync(collection, sys.argv[2]).run()
