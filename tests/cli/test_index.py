@@ -110,14 +110,14 @@ def test_add_needs_a_collection(line: CommandLine) -> None:
 
 def test_cut_texts_are_reported_in_one_sentence(line: CommandLine) -> None:
     rows = [{"id": "reds", "text": "red " * 600}, {"id": "owl", "text": "owl"}]
-    said = line("index", "it.ms", "--dim", "0", stdin="".join(json.dumps(row) + "\n" for row in rows)).stderr
+    said = line("index", "it.ms", "--dim", "0", "--no-split", stdin="".join(json.dumps(row) + "\n" for row in rows)).stderr
     assert said.strip() == "maxsieve: 1 of 2 texts were cut at 512 tokens: 'reds'; the longest has 602"
 
 
 def test_cut_texts_of_several_batches_are_added_up(line: CommandLine) -> None:
     long = [json.dumps({"id": f"long{i}", "text": f"{i} {'red ' * 600}"}) for i in range(120)]
     short = [json.dumps({"id": f"short{i}", "text": f"owl {i}"}) for i in range(1100)]
-    said = line("index", "it.ms", "--dim", "0", stdin="\n".join(long + short)).stderr.splitlines()
+    said = line("index", "it.ms", "--dim", "0", "--no-split", stdin="\n".join(long + short)).stderr.splitlines()
     assert len(said) == 2
     assert said[-1] == (
         "maxsieve: in all, 120 of 1220 texts were cut at 512 tokens: 'long0', 'long1', 'long2' and 117 more; "
