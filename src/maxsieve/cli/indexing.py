@@ -67,6 +67,12 @@ def index(
         typer.Option(min=0, help="Dimensions to reduce to; 0: the model's own.", show_default="0"),
     ] = None,
     store: Annotated[StoreName | None, typer.Option(help="Type of stored vectors.", show_default=DEFAULT_STORE)] = None,
+    pool: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=64, help="Keep so many times fewer vectors, means of similar tokens.", show_default="1"
+        ),
+    ] = None,
     skip_bad: SkipBad = False,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -84,12 +90,12 @@ def index(
 
         if is_collection(collection):
             with open_collection(collection) as found:
-                _check_unchanged(found, encoder, dim, store)
+                _check_unchanged(found, encoder, dim, store, pool)
             found = open_collection(collection, encoder)
             say(f"{collection} exists, with {len(found):,} documents: going on")
             return found
         kept = DEFAULT_STORE if store is None else store.value
-        return Collection.create(collection, encoder or DEFAULT_ENCODER, dim or None, store=kept)
+        return Collection.create(collection, encoder or DEFAULT_ENCODER, dim or None, store=kept, pool=pool or 1)
 
     _add(made, collection, documents, replace=False, progress=progress, as_json=as_json)
 
@@ -125,7 +131,9 @@ def _reader(names: list[str] | None, format_: Format | None, fields: Fields, ski
     return DocumentReader([Input(name, format_) for name in names or [STDIN]], fields, skip_bad=skip_bad)
 
 
-def _check_unchanged(collection: Collection, encoder: str | None, dim: int | None, store: StoreName | None) -> None:
+def _check_unchanged(
+    collection: Collection, encoder: str | None, dim: int | None, store: StoreName | None, pool: int | None
+) -> None:
     """Options that were given must say what the collection is; they can't be changed any more."""
     facts = collection.info()
     made = facts["encoder"]
@@ -133,6 +141,7 @@ def _check_unchanged(collection: Collection, encoder: str | None, dim: int | Non
         ("--encoder", encoder, made["name"]),
         ("--dim", None if dim is None else min(dim or made["dim"], made["dim"]), facts["dim"]),
         ("--store", store and store.value, facts["store"]),
+        ("--pool", pool, facts["pool"]),
     ):
         if given is not None and given != found and not _same_folder(given, found):
             raise ValueError(f"{collection.path} was made with {option} {found}, which can't be changed to {given}")

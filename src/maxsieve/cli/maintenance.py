@@ -61,7 +61,7 @@ def info(collection: CollectionPath, as_json: AsJson = False) -> None:
         "documents": f"{facts['documents']:,}" + (f" ({facts['deleted']:,} deleted)" if facts["deleted"] else ""),
         "tokens": f"{facts['tokens']:,}",
         "size": f"{bytes_text(facts['bytes'])} in {facts['segments']:,} segments",
-        "vectors": f"{facts['dim']} dimensions, {facts['store']}",
+        "vectors": f"{facts['dim']} dimensions, {facts['store']}" + pooled_text(facts["pool"]),
         "projection": _short(facts["projection"] or "none"),
         "encoder": f"{encoder['name']}, {encoder['dim']} dimensions",
         **{f"  {key}": _short(value) for key, value in encoder["fingerprint"].items()},
@@ -115,6 +115,15 @@ def duration(seconds: int) -> str:
             count = max(0, seconds) // size
             break
     return f"{count:,} {unit}" + ("" if count == 1 else "s")
+
+
+def pooled_text(factor: int) -> str:
+    """What is said of pooled vectors.
+
+    >>> pooled_text(1), pooled_text(2)
+    ('', ', one for every 2 tokens (pooled)')
+    """
+    return "" if factor == 1 else f", one for every {factor} tokens (pooled)"
 
 
 def _short(digest: str) -> str:

@@ -36,6 +36,7 @@ from maxsieve.text.description import INDEX, NAME, create_folder, describe, read
 from maxsieve.text.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, load_encoder
 from maxsieve.text.first_stage import BM25, FirstStage, verify_table
 from maxsieve.text.hits import TextHits
+from maxsieve.text.pooled import check_pool
 from maxsieve.text.projection import ProjectedEncoder
 from maxsieve.text.searching import Queries, check_calibrated, search_texts
 
@@ -67,6 +68,7 @@ class Collection:
         *,
         projection: Any = None,
         store: Store = DEFAULT_STORE,
+        pool: int = 1,
     ) -> Collection:
         """A collection without documents, in a folder that is new or empty.
 
@@ -80,6 +82,9 @@ class Collection:
         store
             how vectors are kept, as in `Index.build`. All dimensions as int8 take the room of a third of them as
             float16, and find more (docs/text.md).
+        pool
+            keeps so many times fewer vectors of each document, means of similar tokens (`maxsieve.pool`), of whatever
+            is added: 2 halves the room, and costs a little (docs/text.md).
         """
         folder = Path(path).absolute()
         loaded = load_encoder(encoder) if isinstance(encoder, str) else encoder
@@ -89,7 +94,7 @@ class Collection:
             if dim not in (None, matrix.shape[1]):
                 raise ValueError(f"dim is {dim}, but the projection has {matrix.shape[1]} columns")
             kept = matrix.shape[1]
-        create_folder(folder, describe(loaded, kept), matrix, store)
+        create_folder(folder, describe(loaded, kept, check_pool(pool)), matrix, store)
         return cls.open(folder, loaded)
 
     @classmethod
@@ -231,7 +236,7 @@ class Collection:
 
     @property
     def encoder(self) -> Encoder:
-        """What makes this collection's vectors, its projection included."""
+        """What makes this collection's vectors, its projection and pooling included."""
         return self._own.projected
 
     @cached_property
@@ -260,6 +265,7 @@ class Collection:
             "segments": len(state.segments),
             "dim": made.dim,
             "store": self.index.store,
+            "pool": made.pool,
             "encoder": {"name": made.encoder, "dim": made.encoder_dim, "fingerprint": made.fingerprint},
             "projection": "to be fitted" if made.pending else made.projection,
             "codebook": None if book is None else {"centroids": book.centroids, "bytes": book.nbytes},

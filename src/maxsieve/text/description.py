@@ -24,6 +24,7 @@ from maxsieve.index import Index
 from maxsieve.storage.lock import NAME as LOCK
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Store
+from maxsieve.text.pooled import MOST as MOST_POOLED
 
 if TYPE_CHECKING:
     from maxsieve.text.encoder import Encoder
@@ -59,6 +60,8 @@ class Description:
     encoder_dim: int
     dim: int
     projection: str | None = None
+    pool: int = 1
+    """How many times fewer vectors a document has than tokens; not in the file where it is 1."""
 
     @property
     def pending(self) -> bool:
@@ -87,9 +90,9 @@ class Description:
         )
 
 
-def describe(encoder: Encoder, dim: int) -> Description:
+def describe(encoder: Encoder, dim: int, pool: int = 1) -> Description:
     """The description of a new collection."""
-    return Description(encoder.name, dict(encoder.fingerprint), encoder.dim, dim)
+    return Description(encoder.name, dict(encoder.fingerprint), encoder.dim, dim, pool=pool)
 
 
 def read_description(folder: Path) -> Description:
@@ -119,6 +122,8 @@ def read_description(folder: Path) -> Description:
 def write_description(folder: Path, description: Description) -> None:
     """Replaces the description, durably: after a crash there is the old one or this one."""
     content = {"format": FORMAT, "version": VERSION, **asdict(description)}
+    if description.pool == 1:  # as before there was pooling: an older maxsieve reads it too
+        del content["pool"]
     _replace(folder / NAME, json.dumps(content, indent=1).encode() + b"\n")
 
 
@@ -222,6 +227,8 @@ def _check(description: Description) -> None:
         raise ValueError(f"{description.dim} dimensions of {description.encoder_dim}")
     if description.projection is not None and type(description.projection) is not str:
         raise ValueError(f"the projection is {description.projection!r}")
+    if type(description.pool) is not int or not 1 <= description.pool <= MOST_POOLED:
+        raise ValueError(f"vectors are pooled by {description.pool!r}")
 
 
 def _read(path: Path, at_most: int) -> bytes:
