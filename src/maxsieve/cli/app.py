@@ -60,9 +60,22 @@ def _options(
 
 @cache
 def _register() -> None:
-    from maxsieve.cli import bench, calibrating, demo, exporting, indexing, lab, maintenance, models, reranking, search
+    from maxsieve.cli import (
+        bench,
+        caching,
+        calibrating,
+        demo,
+        exporting,
+        indexing,
+        lab,
+        maintenance,
+        models,
+        reranking,
+        search,
+    )
 
-    for module in (indexing, search, reranking, calibrating, maintenance, exporting, models, bench, lab, demo):
+    searching = (indexing, search, reranking, calibrating, maintenance, exporting)
+    for module in (*searching, models, caching, bench, lab, demo):
         module.register(app)
 
 

@@ -38,6 +38,7 @@ from maxsieve.text.first_stage import BM25, FirstStage, verify_table
 from maxsieve.text.hits import TextHits
 from maxsieve.text.pooled import check_pool
 from maxsieve.text.projection import ProjectedEncoder
+from maxsieve.text.room import room
 from maxsieve.text.searching import Queries, check_calibrated, search_texts
 
 READ = 4096
@@ -262,6 +263,7 @@ class Collection:
             "deleted": len(state.alive) - len(state.live),
             "tokens": self.index.tokens,
             "bytes": self.index.nbytes,
+            "room": room(self.path, state),
             "segments": len(state.segments),
             "dim": made.dim,
             "store": self.index.store,
