@@ -65,6 +65,7 @@ def _options(
 def _register() -> None:
     from maxsieve.cli import (
         bench,
+        caching,
         calibrating,
         demo,
         exporting,
@@ -77,7 +78,8 @@ def _register() -> None:
         syncing,
     )
 
-    for module in (indexing, syncing, search, reranking, calibrating, maintenance, exporting, models, bench, lab, demo):
+    documents = (indexing, syncing, search, reranking, calibrating, maintenance, exporting)
+    for module in (*documents, models, caching, bench, lab, demo):
         module.register(app)
 
 

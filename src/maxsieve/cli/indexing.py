@@ -53,6 +53,12 @@ NewDim = Annotated[
 NewStore = Annotated[
     StoreName | None, typer.Option("--store", help="Type of stored vectors.", show_default=DEFAULT_STORE)
 ]
+NewPool = Annotated[
+    int | None,
+    typer.Option(
+        "--pool", min=1, max=64, help="Keep so many times fewer vectors, means of similar tokens.", show_default="1"
+    ),
+]
 NewSplit = Annotated[
     bool | None, typer.Option("--split/--no-split", help="Cut long texts into passages.", show_default="split")
 ]
@@ -81,6 +87,7 @@ def index(
     encoder: NewEncoder = None,
     dim: NewDim = None,
     store: NewStore = None,
+    pool: NewPool = None,
     split: NewSplit = None,
     skip_bad: SkipBad = False,
     progress: Progress = None,
@@ -95,7 +102,7 @@ def index(
 
     def made() -> Collection:
         exists = is_collection(collection)
-        found = create_or_open(collection, New(encoder, dim, store, split))
+        found = create_or_open(collection, New(encoder, dim, store, pool, split))
         if exists:
             say(f"{collection} exists, with {len(found):,} documents: going on")
         return found
@@ -136,6 +143,7 @@ class New(NamedTuple):
     encoder: str | None
     dim: int | None
     store: StoreName | None
+    pool: int | None
     split: bool | None
 
 
@@ -147,9 +155,14 @@ def create_or_open(path: Path, new: New) -> Collection:
         with open_collection(path) as found:
             _check_unchanged(found, new)
         return open_collection(path, new.encoder)
-    store = DEFAULT_STORE if new.store is None else new.store.value
-    cut = new.split is not False
-    return Collection.create(path, new.encoder or DEFAULT_ENCODER, new.dim or None, store=store, split=cut)
+    return Collection.create(
+        path,
+        new.encoder or DEFAULT_ENCODER,
+        new.dim or None,
+        store=DEFAULT_STORE if new.store is None else new.store.value,
+        pool=new.pool or 1,
+        split=new.split is not False,
+    )
 
 
 def _reader(
@@ -172,6 +185,7 @@ def _check_unchanged(collection: Collection, new: New) -> None:
         ("--encoder", new.encoder, made["name"]),
         ("--dim", None if new.dim is None else min(new.dim or made["dim"], made["dim"]), facts["dim"]),
         ("--store", new.store and new.store.value, facts["store"]),
+        ("--pool", new.pool, facts["pool"]),
     ):
         if given is not None and given != found and not _same_folder(given, found):
             raise ValueError(f"{collection.path} was made with {option} {found}, which can't be changed to {given}")

@@ -110,6 +110,10 @@ Alpha = Annotated[
 ]
 Delta = Annotated[float | None, typer.Option(help="Bandit: the radius's confidence.", show_default=str(Bandit().delta))]
 Radius = Annotated[RadiusName | None, typer.Option(help="Bandit: which radius.", show_default=Bandit().radius)]
+Margin = Annotated[
+    int | None,
+    typer.Option(min=0, help="Bandit: documents beyond k that it may stop at.", show_default=str(Bandit().margin)),
+]
 Seed = Annotated[int | None, typer.Option(min=0, help="Bandit: of the reveal order.", show_default=str(Bandit().seed))]
 
 
@@ -120,6 +124,7 @@ def to_policy(
     radius: RadiusName | None = None,
     seed: int | None = None,
     overlap: float | None = None,
+    margin: int | None = None,
 ) -> Policy:
     """The policy the options name; knobs belong to one policy only.
 
@@ -127,7 +132,13 @@ def to_policy(
     Bandit(alpha=0.3, delta=0.01, margin=5, block=4, seed=0, radius='paper')
     """
     knobs: dict[PolicyName, dict[str, Any]] = {
-        PolicyName.BANDIT: {"alpha": alpha, "delta": delta, "radius": radius and radius.value, "seed": seed},
+        PolicyName.BANDIT: {
+            "alpha": alpha,
+            "delta": delta,
+            "margin": margin,
+            "radius": radius and radius.value,
+            "seed": seed,
+        },
         PolicyName.CALIBRATED: {"overlap": overlap},
     }
     given = {owner: {knob: value for knob, value in own.items() if value is not None} for owner, own in knobs.items()}

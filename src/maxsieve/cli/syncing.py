@@ -11,7 +11,7 @@ import typer
 
 from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.failures import sentence
-from maxsieve.cli.indexing import New, NewDim, NewEncoder, NewSplit, NewStore, SkipBad, create_or_open
+from maxsieve.cli.indexing import New, NewDim, NewEncoder, NewPool, NewSplit, NewStore, SkipBad, create_or_open
 from maxsieve.cli.opening import describe_size, is_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.text.inputs import DocumentReader, Fields, Input
@@ -59,6 +59,7 @@ def sync(
     encoder: NewEncoder = None,
     dim: NewDim = None,
     store: NewStore = None,
+    pool: NewPool = None,
     split: NewSplit = None,
     skip_bad: SkipBad = False,
     progress: Progress = None,
@@ -82,7 +83,7 @@ def sync(
         if dry_run:
             _preview(collection, 1 + sum(1 for _ in found), reader, as_json)
             return
-    with create_or_open(collection, New(encoder, dim, store, split)) as target:
+    with create_or_open(collection, New(encoder, dim, store, pool, split)) as target:
         follower = FolderSync(
             target, folder, prefix=prefix, adopt=adopt, allow_deletes=allow_deletes, moved_from=moved_from
         )

@@ -46,7 +46,9 @@ from maxsieve.text.passages import (
     splitter_for,
     to_passage,
 )
+from maxsieve.text.pooled import check_pool
 from maxsieve.text.projection import ProjectedEncoder
+from maxsieve.text.room import room
 from maxsieve.text.searching import Queries, check_calibrated, rerank_texts, search_texts
 
 READ = 4096
@@ -77,6 +79,7 @@ class Collection:
         *,
         projection: Any = None,
         store: Store = DEFAULT_STORE,
+        pool: int = 1,
         split: bool = True,
     ) -> Collection:
         """A collection without documents, in a folder that is new or empty.
@@ -91,6 +94,9 @@ class Collection:
         store
             how vectors are kept, as in `Index.build`. All dimensions as int8 take the room of a third of them as
             float16, and find more (docs/text.md).
+        pool
+            keeps so many times fewer vectors of each document, means of similar tokens (`maxsieve.pool`), of whatever
+            is added: 2 halves the room, and costs a little (docs/text.md).
         split
             whether texts that are longer than the encoder reads are cut into passages. Such a document is found by its
             best passage, which the hits name. Without it, what follows the limit is lost, with a `TruncationWarning`.
@@ -103,7 +109,7 @@ class Collection:
             if dim not in (None, matrix.shape[1]):
                 raise ValueError(f"dim is {dim}, but the projection has {matrix.shape[1]} columns")
             kept = matrix.shape[1]
-        create_folder(folder, describe(loaded, kept, split=split), matrix, store)
+        create_folder(folder, describe(loaded, kept, check_pool(pool), split=split), matrix, store)
         return cls.open(folder, loaded)
 
     @classmethod
@@ -263,7 +269,7 @@ class Collection:
 
     @property
     def encoder(self) -> Encoder:
-        """What makes this collection's vectors, its projection included."""
+        """What makes this collection's vectors, its projection and pooling included."""
         return self._own.projected
 
     @cached_property
@@ -295,9 +301,11 @@ class Collection:
             "deleted": len(state.alive) - len(state.live),
             "tokens": self.index.tokens,
             "bytes": self.index.nbytes,
+            "room": room(self.path, state),
             "segments": len(state.segments),
             "dim": made.dim,
             "store": self.index.store,
+            "pool": made.pool,
             "encoder": {"name": made.encoder, "dim": made.encoder_dim, "fingerprint": made.fingerprint},
             "projection": "to be fitted" if made.pending else made.projection,
             "codebook": None if book is None else {"centroids": book.centroids, "bytes": book.nbytes},

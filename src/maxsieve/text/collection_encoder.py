@@ -26,6 +26,7 @@ from maxsieve.text.description import (
 )
 from maxsieve.text.encoder import Encoder, load_encoder
 from maxsieve.text.passages import Keys, Splitter
+from maxsieve.text.pooled import PooledEncoder
 from maxsieve.text.projection import ProjectedEncoder, fit_projection
 
 SAMPLE_TOKENS = 100_000
@@ -66,11 +67,13 @@ class CollectionEncoder:
 
     @property
     def projected(self) -> Encoder:
-        """The encoder with the projection, if there is one."""
+        """The encoder with the projection and the pooling, if there are any."""
         with self._guard:
-            if self._projected is None and self.description.projection is not None:
+            if self.description.pending:  # what it will be is not known yet
+                return self.plain
+            if self._projected is None:
                 self._projected = self.projecting(self.plain)
-            return self._projected or self.plain
+            return self._projected
 
     def _load(self) -> Encoder:
         """A built-in model. Anything else is the user's to name: a collection may come from anybody."""
@@ -86,13 +89,11 @@ class CollectionEncoder:
         return loaded
 
     def projecting(self, encoder: Encoder) -> Encoder:
-        """Another encoder with the projection, if there is one."""
+        """Another encoder with the projection and the pooling, if there are any."""
         description = self.description
-        return (
-            encoder
-            if description.projection is None
-            else ProjectedEncoder(encoder, read_projection(self.path, description))
-        )
+        if description.projection is not None:
+            encoder = ProjectedEncoder(encoder, read_projection(self.path, description))
+        return encoder if description.pool == 1 else PooledEncoder(encoder, description.pool)
 
 
 class DocumentVectors:

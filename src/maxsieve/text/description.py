@@ -26,6 +26,7 @@ from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Store
 from maxsieve.text.encoder import Encoder
 from maxsieve.text.passages import sizes_for
+from maxsieve.text.pooled import MOST as MOST_POOLED
 from maxsieve.text.splitting import Sizes
 
 NAME = "collection.json"
@@ -33,7 +34,7 @@ PROJECTION = "projection.npy"
 INDEX = "index"
 FORMAT = "maxsieve collection"
 VERSION = 2
-"""What is written is 1 for a collection whose documents are not cut into passages, as all were then."""
+"""What is written is 1 for a collection without passages and pooled vectors, as all were then."""
 
 MOST_BYTES = 1 << 20
 """Of `collection.json`: no encoder needs as many to describe it."""
@@ -65,6 +66,8 @@ class Description:
     encoder_dim: int
     dim: int
     projection: str | None = None
+    pool: int = 1
+    """How many times fewer vectors a document has than tokens; not in the file where it is 1."""
     passages: Sizes | None = None
 
     @property
@@ -94,10 +97,10 @@ class Description:
         )
 
 
-def describe(encoder: Encoder, dim: int, *, split: bool) -> Description:
+def describe(encoder: Encoder, dim: int, pool: int = 1, *, split: bool) -> Description:
     """The description of a new collection."""
     passages = sizes_for(encoder) if split else None
-    return Description(encoder.name, dict(encoder.fingerprint), encoder.dim, dim, passages=passages)
+    return Description(encoder.name, dict(encoder.fingerprint), encoder.dim, dim, pool=pool, passages=passages)
 
 
 def read_description(folder: Path) -> Description:
@@ -129,11 +132,14 @@ def read_description(folder: Path) -> Description:
 def write_description(folder: Path, description: Description) -> None:
     """Replaces the description, durably: after a crash there is the old one or this one."""
     content = {"format": FORMAT, "version": VERSION, **asdict(description)}
-    if description.passages is None:
-        content["version"] = 1
-        del content["passages"]
-    else:
+    if description.passages is not None:
         content["passages"] = description.passages._asdict()
+    else:
+        del content["passages"]
+    if description.pool == 1:
+        del content["pool"]
+    if not {"passages", "pool"} & content.keys():
+        content["version"] = 1  # an older maxsieve reads it too
     _replace(folder / NAME, json.dumps(content, indent=1).encode() + b"\n")
 
 
@@ -243,6 +249,8 @@ def _check(description: Description) -> None:
         raise ValueError(f"the sizes of passages are {sizes!r}")
     if description.projection is not None and type(description.projection) is not str:
         raise ValueError(f"the projection is {description.projection!r}")
+    if type(description.pool) is not int or not 1 <= description.pool <= MOST_POOLED:
+        raise ValueError(f"vectors are pooled by {description.pool!r}")
 
 
 def _read(path: Path, at_most: int) -> bytes:

@@ -60,6 +60,7 @@ def search(
     overlap: options.Overlap = None,
     alpha: options.Alpha = None,
     delta: options.Delta = None,
+    margin: options.Margin = None,
     radius: options.Radius = None,
     seed: options.Seed = None,
     first_stage: options.FirstStage = None,
@@ -85,7 +86,7 @@ def search(
         raise typer.BadParameter("--depth belongs to --first-stage or --hybrid")
     if explain and not as_json:
         raise typer.BadParameter("--explain belongs to --json; otherwise matches are marked in the text")
-    chosen = options.to_policy(policy, alpha, delta, radius, seed, overlap)
+    chosen = options.to_policy(policy, alpha, delta, radius, seed, overlap, margin)
     stage = first_stage.value if first_stage else None
     with open_collection(collection, encoder) as found:
         if policy is options.PolicyName.CALIBRATED:
