@@ -28,7 +28,7 @@ FIRST_STAGE = 100
 K = 5
 WEIGHTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7)
 """Of BM25, to choose from."""
-DEFAULT, STEMMED, SINGLE, HYBRID = "the default", "BM25, stemmed", "one vector, the mean of the token vectors", "hybrid"
+DEFAULT, STEMMED, SINGLE = "the default", "stemmed BM25", "one vector"
 
 
 def retrieval(dataset: Dataset, options: Options) -> Result:
@@ -54,16 +54,17 @@ def retrieval(dataset: Dataset, options: Options) -> Result:
     searches |= {
         STEMMED: values(hybrids.lexical(DEPTH)),
         SINGLE: values(_single(full, unwanted)),
-        f"{HYBRID}, reciprocal rank": values(hybrids.fused("rrf", DEPTH)),
-        f"{HYBRID}, a weight that other queries chose": fitted,
+        "hybrid, reciprocal rank": values(hybrids.fused("rrf", DEPTH)),
+        "hybrid, a weight that other queries chose": fitted,
         f"BM25's best {FIRST_STAGE}, then {DEFAULT}": values(hybrids.staged(DEPTH)),
     }
     return Result(
         "retrieval",
         dataset.name,
         f"{MEASURE} over {len(fitted)} queries, with 95 % bootstrap intervals of means, and of differences query by "
-        f"query; documents that a query must not find (itself) are left out. {HYBRID.capitalize()} is {DEFAULT} and "
-        "BM25 fused, by ranks or by a weight; each half of the queries gets the weight that is best for the other.",
+        "query; documents that a query must not find (itself) are left out. One vector is the mean of a text's token "
+        f"vectors. Hybrid is {DEFAULT} and BM25 fused, by ranks or by a weight; each half of the queries gets the "
+        "weight that is best for the other.",
         [
             comparison_table(MEASURE, MEASURE, searches, STEMMED),
             _weights(weights, searches),
@@ -77,9 +78,9 @@ def _vectors(data: Embedded) -> str:
 
 
 def _weights(weights: dict[float, list[float]], searches: dict[str, list[float]]) -> Table:
-    first, *_ = searches
-    tried = {first: searches[first], **{f"{weight:g}": values for weight, values in weights.items()}}
-    table = comparison_table("Hybrid search, by the weight of BM25", MEASURE, tried, first)
+    first, *_ = searches.values()
+    tried = {DEFAULT: first, **{f"{weight:g}": values for weight, values in weights.items()}}
+    table = comparison_table("Hybrid search, by the weight of BM25", MEASURE, tried, DEFAULT)
     note = "Over all queries, to choose a weight from: what a chosen one is worth is in the table above."
     return replace(table, columns=[Column("weight"), *table.columns[1:]], note=note)
 
