@@ -9,7 +9,7 @@ import numpy as np
 
 from maxsieve import Bandit, Certified
 from maxsieve.ids import Id
-from maxsieve.lab.comparison import comparison_table, verdict
+from maxsieve.lab.comparison import comparison_table
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded, answers_of, mean_coverage, mean_rescored
 from maxsieve.lab.experiment import Options
@@ -17,6 +17,7 @@ from maxsieve.lab.experiments.pareto import cheapest
 from maxsieve.lab.hybrids import Hybrids, Rankings, cross_fitted
 from maxsieve.lab.metrics.confidence import difference, mean
 from maxsieve.lab.metrics.quality import overlaps
+from maxsieve.lab.metrics.sentences import compared
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.lab.sweep import bandit_points
 from maxsieve.text import BM25
@@ -89,13 +90,12 @@ def _remarks(
     searches: dict[str, list[float]], weights: dict[float, list[float]], chosen: tuple[float, float]
 ) -> list[str]:
     """What the intervals allow to be said, of the default first."""
-    (first, own), *others = searches.items()
-    beside = [verdict(own, searches[rival], rival) for rival in (STEMMED, SINGLE)]
-    remarks = [f"{_capital(first)}: {np.mean(own):.3f}, {' and '.join(beside)}."]
-    for name, values in others:
+    first, *others = searches
+    pairs = [(first, rival) for rival in (STEMMED, SINGLE)]
+    for name in others:
         if name not in (STEMMED, SINGLE):
-            beside = [verdict(values, own, DEFAULT), verdict(values, searches[STEMMED], STEMMED)]
-            remarks.append(f"{_capital(name)}: {np.mean(values):.3f}, {' and '.join(beside)}.")
+            pairs += [(name, first), (name, STEMMED)]
+    remarks = [_compared(searches, *pair) for pair in pairs]
     best = max(weights, key=lambda weight: np.mean(weights[weight]))
     remarks.append(
         f"The weights that the halves of the queries chose are {chosen[0]:g} and {chosen[1]:g}; all of them choose "
@@ -104,8 +104,10 @@ def _remarks(
     return remarks
 
 
-def _capital(name: str) -> str:
-    return name[0].upper() + name[1:]
+def _compared(searches: dict[str, list[float]], one: str, other: str) -> str:
+    first, second = (f"{name} ({np.mean(searches[name]):.3f})" for name in (one, other))
+    said = compared(first, second, difference(searches[one], searches[other]))
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _dims(dataset: Dataset) -> list[int]:
