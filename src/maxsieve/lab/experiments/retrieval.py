@@ -46,9 +46,10 @@ def retrieval(dataset: Dataset, options: Options) -> Result:
         found = dict(zip(full.queries, answers, strict=True))
         return list(full.quality(found, [MEASURE])[MEASURE].values())
 
-    weights = {weight: values(hybrids.fused(weight, DEPTH)) for weight in WEIGHTS}
+    own = values(hybrids.late(DEPTH))
+    weights = {0.0: own, **{weight: values(hybrids.fused(weight, DEPTH)) for weight in WEIGHTS}}
     fitted, chosen = cross_fitted(weights)
-    searches = {f"{DEFAULT}: late interaction, {_vectors(default)}": values(hybrids.late(DEPTH))}
+    searches = {f"{DEFAULT}: late interaction, {_vectors(default)}": own}
     for data in reduced:
         found = answers_of(data.search(DEPTH, Certified(), threads=options.cores))
         searches[f"late interaction, {_vectors(data)}"] = values(list(found.values()))
@@ -68,7 +69,7 @@ def retrieval(dataset: Dataset, options: Options) -> Result:
         "weight that is best for the other.",
         [
             comparison_table(MEASURE, MEASURE, searches, STEMMED),
-            _weights(weights, searches),
+            _weights(weights),
         ],
         remarks=_remarks(searches, weights, chosen),
     )
@@ -78,10 +79,9 @@ def _vectors(data: Embedded) -> str:
     return f"d = {data.index.dim}, {data.index.store}"
 
 
-def _weights(weights: dict[float, list[float]], searches: dict[str, list[float]]) -> Table:
-    first, *_ = searches.values()
-    tried = {DEFAULT: first, **{f"{weight:g}": values for weight, values in weights.items()}}
-    table = comparison_table("Hybrid search, by the weight of BM25", MEASURE, tried, DEFAULT)
+def _weights(weights: dict[float, list[float]]) -> Table:
+    named = {f"{weight:g}" if weight else DEFAULT: values for weight, values in weights.items()}
+    table = comparison_table("Hybrid search, by the weight of BM25", MEASURE, named, DEFAULT)
     note = "Over all queries, to choose a weight from: what a chosen one is worth is in the table above."
     return replace(table, columns=[Column("weight"), *table.columns[1:]], note=note)
 
@@ -97,11 +97,9 @@ def _remarks(
             pairs += [(name, first), (name, STEMMED)]
     remarks = [_compared(searches, *pair) for pair in pairs]
     best = max(weights, key=lambda weight: np.mean(weights[weight]))
-    remarks.append(
-        f"The weights that the halves of the queries chose are {chosen[0]:g} and {chosen[1]:g}; all of them choose "
-        f"{best:g}: `search(..., hybrid={best:g})`."
-    )
-    return remarks
+    advice = f"`search(..., hybrid={best:g})`" if best else "leave `hybrid` out"
+    said = f"The weights that the halves of the queries chose are {chosen[0]:g} and {chosen[1]:g}; all of them choose"
+    return [*remarks, f"{said} {best:g}: {advice}."]
 
 
 def _compared(searches: dict[str, list[float]], one: str, other: str) -> str:
