@@ -16,8 +16,9 @@ import maxsieve as ms
 from maxsieve.errors import MaxsieveError
 from maxsieve.text.collection import Collection
 from maxsieve.text.first_stage import BM25
-from maxsieve.text.fusion import Lexical, Weighted, fuse
+from maxsieve.text.fusion import Weighted, fuse
 from maxsieve.text.hits import TextHits
+from maxsieve.text.lexical import Lexical
 
 from .support import WordEncoder, sentences
 

@@ -10,7 +10,8 @@ import numpy as np
 from maxsieve import Certified, Exhaustive
 from maxsieve.ids import Id
 from maxsieve.lab.embedded import F32, Embedded
-from maxsieve.text.fusion import Hybrid, Lexical, best_of, fuse, to_fusion
+from maxsieve.text.fusion import Hybrid, fuse, to_fusion
+from maxsieve.text.lexical import Lexical, best_of
 
 Rankings = list[list[str]]
 """Ids of each query's hits, best first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from maxsieve.common.checks import as_count
 from maxsieve.ids import Id
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.text.fusion import Lexical, best_of
+from maxsieve.text.lexical import Lexical, best_of
 from maxsieve.text.passages import Keys, check_record
 from maxsieve.text.stems import Stems
 from maxsieve.text.word_table import WordTable, current_table, find_table, keep_table
@@ -62,15 +62,14 @@ class BM25:
         best = best_of(state.by_document(state.table.scores(self._stems.of_query(query))), depth)
         return [state.ids[place] for place in best.tolist()]
 
-    def scores(self, queries: Sequence[str]) -> list[Lexical]:
-        """The scores of all documents for each query; 0 for one without a token, which can't be a hit."""
+    def scores(self, queries: Sequence[str]) -> Iterator[Lexical]:
+        """The scores of all documents for each query, one by one; 0 for one without a token, which can't be a hit."""
         state = self._current()
         snapshot, ids, places = state.snapshot, state.ids, state.places
         can_be_hit = snapshot.lengths[snapshot.live] > 0
-        found = (state.table.scores(self._stems.of_query(query)) for query in queries)
-        return [
-            Lexical(ids, places, state.by_document(np.where(can_be_hit, scores, np.float32(0)))) for scores in found
-        ]
+        for query in queries:
+            scores = np.where(can_be_hit, state.table.scores(self._stems.of_query(query)), np.float32(0))
+            yield Lexical(ids, places, state.by_document(scores))
 
     def _current(self) -> _State:
         snapshot = self._collection.index.snapshot

@@ -34,7 +34,7 @@ has no rank by BM25, and gets nothing for it. Here the depth is part of the form
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
@@ -42,8 +42,8 @@ from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.candidates import Candidates
 from maxsieve.ids import Id
+from maxsieve.text.lexical import F32, I64, Answer, Lexical, Scored, best_of
 
 Hybrid: TypeAlias = Literal["rrf"] | float
 """How to fuse: ``"rrf"``, reciprocal rank; or the weight of BM25 in a convex combination, between 0 and 1."""
@@ -52,47 +52,7 @@ RANK_OFFSET = 60
 FAR = 100
 """The rank from which late interaction is measured."""
 
-F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
-
-
-class Lexical(NamedTuple):
-    """What BM25 says of every document, in the order they were added: 0 for one that may not be a hit."""
-
-    ids: Sequence[Id]
-    places: Mapping[Id, int]
-    scores: F32
-
-    def among(self, candidates: Candidates, exclude: list[Id] | None) -> Lexical:
-        """The same for a query that may not find everything.
-
-        >>> words = Lexical(["a", "b", "c"], {"a": 0, "b": 1, "c": 2}, np.float32([1, 2, 3]))
-        >>> words.among(["a", "c"], ["c"]).scores.tolist()
-        [1.0, 0.0, 0.0]
-        """
-        if candidates is None and not exclude:
-            return self
-        allowed = np.ones(len(self.scores), np.bool_)
-        if candidates is not None:
-            allowed[:] = False
-            allowed[self._find(candidates) if isinstance(candidates, list) else candidates] = True
-        allowed[self._find(exclude or [])] = False
-        return self._replace(scores=np.where(allowed, self.scores, np.float32(0)))
-
-    def scored(self, answer: Answer) -> Scored:
-        """An answer of late interaction, by places."""
-        return Scored(self._find(answer.ids), answer.scores)
-
-    def _find(self, ids: list[Id]) -> I64:
-        return np.fromiter((self.places[one] for one in ids), np.int64, len(ids))
-
-
-class Scored(NamedTuple):
-    """Documents, by their places in the order they were added, with their scores by late interaction."""
-
-    places: I64
-    scores: F32
 
 
 class Fused(NamedTuple):
@@ -203,22 +163,10 @@ def to_fusion(hybrid: object) -> Fusion:
     raise ValueError(f"hybrid must be 'rrf' or BM25's weight, more than 0 and less than 1, not {hybrid!r}")
 
 
-class Answer(Protocol):
-    """Documents that late interaction found, best first."""
-
-    @property
-    def ids(self) -> list[Id]:
-        """Their ids."""
-
-    @property
-    def scores(self) -> F32:
-        """Their scores."""
-
-
 def fuse(
     fusion: Fusion,
     first: Sequence[Answer],
-    lexical: Sequence[Lexical],
+    lexical: Iterable[Lexical],
     find: Callable[[list[list[Id]]], Sequence[Answer]],
     k: int,
     depth: int,
@@ -228,33 +176,37 @@ def fuse(
     first
         the ``depth`` best by late interaction, best first; fewer only if there are no more. The depth is at least k,
         and what the fusion needs.
+    lexical
+        what BM25 says, read once, query by query.
     find
         is asked once for the scores of more documents, some for each query.
     """
-    seen = [words.scored(own) for own, words in zip(first, lexical, strict=True)]
-    unseen = [fusion.unseen(own, words.scores, k, depth) for own, words in zip(seen, lexical, strict=True)]
-    more = find([[words.ids[place] for place in some] for some, words in zip(unseen, lexical, strict=True)])
-    return [
-        _fused(fusion, [own, words.scored(others)], words, k)
-        for own, others, words in zip(seen, more, lexical, strict=True)
-    ]
+    begun = [_begin(fusion, own, words, k, depth) for own, words in zip(first, lexical, strict=True)]
+    more = find([one.unseen for one in begun])
+    return [_finish(fusion, one, own, others, k) for one, own, others in zip(begun, first, more, strict=True)]
 
 
-def best_of(scores: F32, depth: int) -> I64:
-    """The places of the ``depth`` best scores above 0, best first; of equals, the first.
+class _Begun(NamedTuple):
+    """What is kept of a query until more is known: not BM25's scores of everything, as there may be many queries."""
 
-    >>> best_of(np.float32([1, 0, 2, 1]), 2).tolist()
-    [2, 0]
-    """
-    found = np.flatnonzero(scores > 0)
-    return found[np.argsort(-scores[found], kind="stable")[:depth]]
+    unseen: list[Id]
+    ends: Ends
+    lexical: Lexical
 
 
-def _fused(fusion: Fusion, parts: Sequence[Scored], lexical: Lexical, k: int) -> Fused:
+def _begin(fusion: Fusion, first: Answer, lexical: Lexical, k: int, depth: int) -> _Begun:
+    seen = lexical.scored(first)
+    unseen = fusion.unseen(seen, lexical.scores, k, depth)
+    ids = [lexical.ids[place] for place in unseen.tolist()]
+    return _Begun(ids, Ends.of(seen, lexical.scores), lexical.only(np.union1d(seen.places, unseen)))
+
+
+def _finish(fusion: Fusion, begun: _Begun, first: Answer, more: Answer, k: int) -> Fused:
+    parts = [begun.lexical.scored(answer) for answer in (first, more)]
     places, late = (np.concatenate(column) for column in zip(*parts, strict=True))
     added = np.argsort(places)
     places, late = places[added], late[added]
-    words = lexical.scores[places]
-    scores = fusion.scores(late, words, Ends.of(parts[0], lexical.scores))
+    words = begun.lexical.scores[places]
+    scores = fusion.scores(late, words, begun.ends)
     best = np.argsort(-scores, kind="stable")[:k]
-    return Fused([lexical.ids[place] for place in places[best]], scores[best], late[best], words[best])
+    return Fused([begun.lexical.ids[place] for place in places[best].tolist()], scores[best], late[best], words[best])

@@ -74,7 +74,7 @@ def _search(
 ) -> list[HybridHits]:
     first, more = find(queries.candidates, depth, policy), list[Hits]()
     allowed = zip(bm25.scores(queries.texts), queries.candidates, queries.exclude, strict=True)
-    lexical = [scores.among(candidates, exclude) for scores, candidates, exclude in allowed]
+    lexical = (scores.among(candidates, exclude) for scores, candidates, exclude in allowed)
 
     def score(ids: list[list[Id]]) -> list[_Documents]:
         more.extend(find(ids, max(1, *map(len, ids), 1), Exhaustive()))

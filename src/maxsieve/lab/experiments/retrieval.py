@@ -9,14 +9,15 @@ import numpy as np
 
 from maxsieve import Bandit, Certified
 from maxsieve.ids import Id
-from maxsieve.lab.comparison import comparison_table, verdict
+from maxsieve.lab.comparison import comparison_table
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded, answers_of, mean_coverage, mean_rescored
 from maxsieve.lab.experiment import Options
 from maxsieve.lab.experiments.pareto import cheapest
 from maxsieve.lab.hybrids import Hybrids, Rankings, cross_fitted
-from maxsieve.lab.metrics.confidence import mean
+from maxsieve.lab.metrics.confidence import difference, mean
 from maxsieve.lab.metrics.quality import overlaps
+from maxsieve.lab.metrics.sentences import compared
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.lab.sweep import bandit_points
 from maxsieve.text import BM25
@@ -28,7 +29,7 @@ FIRST_STAGE = 100
 K = 5
 WEIGHTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7)
 """Of BM25, to choose from."""
-DEFAULT, STEMMED, SINGLE, HYBRID = "the default", "BM25, stemmed", "one vector, the mean of the token vectors", "hybrid"
+DEFAULT, STEMMED, SINGLE = "the default", "stemmed BM25", "one vector"
 
 
 def retrieval(dataset: Dataset, options: Options) -> Result:
@@ -45,28 +46,30 @@ def retrieval(dataset: Dataset, options: Options) -> Result:
         found = dict(zip(full.queries, answers, strict=True))
         return list(full.quality(found, [MEASURE])[MEASURE].values())
 
-    weights = {weight: values(hybrids.fused(weight, DEPTH)) for weight in WEIGHTS}
+    own = values(hybrids.late(DEPTH))
+    weights = {0.0: own, **{weight: values(hybrids.fused(weight, DEPTH)) for weight in WEIGHTS}}
     fitted, chosen = cross_fitted(weights)
-    searches = {f"{DEFAULT}: late interaction, {_vectors(default)}": values(hybrids.late(DEPTH))}
+    searches = {f"{DEFAULT}: late interaction, {_vectors(default)}": own}
     for data in reduced:
         found = answers_of(data.search(DEPTH, Certified(), threads=options.cores))
         searches[f"late interaction, {_vectors(data)}"] = values(list(found.values()))
     searches |= {
         STEMMED: values(hybrids.lexical(DEPTH)),
         SINGLE: values(_single(full, unwanted)),
-        f"{HYBRID}, reciprocal rank": values(hybrids.fused("rrf", DEPTH)),
-        f"{HYBRID}, a weight that other queries chose": fitted,
+        "hybrid, reciprocal rank": values(hybrids.fused("rrf", DEPTH)),
+        "hybrid, a weight that other queries chose": fitted,
         f"BM25's best {FIRST_STAGE}, then {DEFAULT}": values(hybrids.staged(DEPTH)),
     }
     return Result(
         "retrieval",
         dataset.name,
         f"{MEASURE} over {len(fitted)} queries, with 95 % bootstrap intervals of means, and of differences query by "
-        f"query; documents that a query must not find (itself) are left out. {HYBRID.capitalize()} is {DEFAULT} and "
-        "BM25 fused, by ranks or by a weight; each half of the queries gets the weight that is best for the other.",
+        "query; documents that a query must not find (itself) are left out. One vector is the mean of a text's token "
+        f"vectors. Hybrid is {DEFAULT} and BM25 fused, by ranks or by a weight; each half of the queries gets the "
+        "weight that is best for the other.",
         [
             comparison_table(MEASURE, MEASURE, searches, STEMMED),
-            _weights(weights, searches),
+            _weights(weights),
         ],
         remarks=_remarks(searches, weights, chosen),
     )
@@ -76,10 +79,9 @@ def _vectors(data: Embedded) -> str:
     return f"d = {data.index.dim}, {data.index.store}"
 
 
-def _weights(weights: dict[float, list[float]], searches: dict[str, list[float]]) -> Table:
-    first, *_ = searches
-    tried = {first: searches[first], **{f"{weight:g}": values for weight, values in weights.items()}}
-    table = comparison_table("Hybrid search, by the weight of BM25", MEASURE, tried, first)
+def _weights(weights: dict[float, list[float]]) -> Table:
+    named = {f"{weight:g}" if weight else DEFAULT: values for weight, values in weights.items()}
+    table = comparison_table("Hybrid search, by the weight of BM25", MEASURE, named, DEFAULT)
     note = "Over all queries, to choose a weight from: what a chosen one is worth is in the table above."
     return replace(table, columns=[Column("weight"), *table.columns[1:]], note=note)
 
@@ -88,23 +90,22 @@ def _remarks(
     searches: dict[str, list[float]], weights: dict[float, list[float]], chosen: tuple[float, float]
 ) -> list[str]:
     """What the intervals allow to be said, of the default first."""
-    (first, own), *others = searches.items()
-    beside = [verdict(own, searches[rival], rival) for rival in (STEMMED, SINGLE)]
-    remarks = [f"{_capital(first)}: {np.mean(own):.3f}, {' and '.join(beside)}."]
-    for name, values in others:
+    first, *others = searches
+    pairs = [(first, rival) for rival in (STEMMED, SINGLE)]
+    for name in others:
         if name not in (STEMMED, SINGLE):
-            beside = [verdict(values, own, DEFAULT), verdict(values, searches[STEMMED], STEMMED)]
-            remarks.append(f"{_capital(name)}: {np.mean(values):.3f}, {' and '.join(beside)}.")
+            pairs += [(name, first), (name, STEMMED)]
+    remarks = [_compared(searches, *pair) for pair in pairs]
     best = max(weights, key=lambda weight: np.mean(weights[weight]))
-    remarks.append(
-        f"The weights that the halves of the queries chose are {chosen[0]:g} and {chosen[1]:g}; all of them choose "
-        f"{best:g}: `search(..., hybrid={best:g})`."
-    )
-    return remarks
+    advice = f"`search(..., hybrid={best:g})`" if best else "leave `hybrid` out"
+    said = f"The weights that the halves of the queries chose are {chosen[0]:g} and {chosen[1]:g}; all of them choose"
+    return [*remarks, f"{said} {best:g}: {advice}."]
 
 
-def _capital(name: str) -> str:
-    return name[0].upper() + name[1:]
+def _compared(searches: dict[str, list[float]], one: str, other: str) -> str:
+    first, second = (f"{name} ({np.mean(searches[name]):.3f})" for name in (one, other))
+    said = compared(first, second, difference(searches[one], searches[other]))
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _dims(dataset: Dataset) -> list[int]:
@@ -155,3 +156,30 @@ def _row(data: Embedded, options: Options) -> list[Cell]:
         mean_rescored(certified),
         data.index.nbytes / data.index.tokens,
     ]
+
+
+def stores(dataset: Dataset, options: Options) -> Result:
+    """What a token costs on disk and what it is worth: a row for each number of dimensions and each store."""
+    dataset.texts("stores")
+    scores: dict[tuple[int, str], list[float]] = {}
+    sizes: dict[tuple[int, str], float] = {}
+    for dim in _dims(dataset):
+        data = dataset.embedded(dim).first(options.count)
+        for kept in (data, data.with_documents(data.ids, store="int8")):
+            found = answers_of(kept.search(DEPTH, Certified(), threads=options.cores))
+            scores[dim, kept.index.store] = list(data.quality(found, [MEASURE])[MEASURE].values())
+            sizes[dim, kept.index.store] = kept.index.nbytes / kept.index.tokens
+    first, *_ = scores.values()
+    rows: list[list[Cell]] = []
+    for (dim, kind), values in scores.items():
+        own, ahead = mean(values), difference(values, first)
+        row: list[Cell] = [dim, kind, sizes[dim, kind], own.value, own.low, own.high]
+        rows.append([*row, ahead.value, ahead.low, ahead.high])
+    columns = [Column("d"), Column("store"), Column("bytes a token", ".1f"), Column(MEASURE, ".4f")]
+    columns += [Column("low", ".4f"), Column("high", ".4f")]
+    columns += [Column("ahead of the first row", "+.4f"), Column("low", "+.4f"), Column("high", "+.4f")]
+    summary = (
+        f"{MEASURE} of late interaction, exact by `Certified`, over {len(first)} queries, with 95 % bootstrap "
+        "intervals; and bytes on disk: rows, codes and bounds (a codebook adds two bytes a token)."
+    )
+    return Result("stores", dataset.name, summary, [Table(f"{MEASURE} against bytes", columns, rows)])
