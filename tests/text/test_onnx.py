@@ -171,5 +171,19 @@ def test_spread_keeps_the_order_and_stops_at_an_error(threads: int) -> None:
     assert len(begun) < 500
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_spread_begins_with_the_largest(threads: int) -> None:
+    begun: list[str] = []
+    items = ["bb", "a", "dddd", "ccc", "aa"]
+
+    def work(item: str) -> str:
+        begun.append(item)
+        return item * 2
+
+    assert spread(work, items, threads=threads, done=lambda _: None, size=len) == [item * 2 for item in items]
+    assert sorted(begun) == sorted(items)
+    assert begun == ["dddd", "ccc", "bb", "aa", "a"] or threads > 1
+
+
 def test_spread_of_nothing() -> None:
     assert spread(str, [], threads=2, done=lambda _: None) == []

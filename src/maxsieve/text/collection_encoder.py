@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -33,9 +32,6 @@ SAMPLE_TOKENS = 100_000
 SAMPLE_DOCUMENTS = 4096
 HEAD_CHARACTERS = 1 << 22
 """A stream is read ahead so far, or up to `SAMPLE_DOCUMENTS`, to sample from; of a list, all of it is sampled."""
-
-TOKENS_PER_DIMENSION = 8
-"""A sample with fewer is too small to say which directions matter."""
 
 
 class CollectionEncoder:
@@ -176,14 +172,6 @@ class RememberingEncoder:
                     break
         if not tokens:
             return None
-        if tokens < TOKENS_PER_DIMENSION * dim:
-            warnings.warn(
-                f"the projection to {dim} dimensions was fitted on only {tokens} tokens, which may cost quality, and "
-                f"stays as it is: add at least {TOKENS_PER_DIMENSION * dim} tokens in the first call, or create the "
-                "collection with dim=None (no projection) or projection= (a matrix fitted elsewhere)",
-                UserWarning,
-                stacklevel=5,
-            )
         rows = np.concatenate(list(self._vectors.values()))
         if tokens > SAMPLE_TOKENS:
             rows = rows[np.linspace(0, tokens - 1, SAMPLE_TOKENS).astype(np.int64)]

@@ -102,7 +102,7 @@ class OnnxEncoder:
             def done(one: _Encoded) -> None:
                 advance(1, len(one.rows))
 
-            encoded = spread(self._encode_one, texts, threads=self._threads, done=done)
+            encoded = spread(self._encode_one, texts, threads=self._threads, done=done, size=len)
         warn_of_cuts(texts, [(one.length, one.exact) for one in encoded], self._max_tokens)
         return [one.rows for one in encoded]
 
