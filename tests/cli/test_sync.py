@@ -32,7 +32,7 @@ def test_a_collection_is_made_and_follows(notes: CommandLine) -> None:
     notes.write("notes/a.md", "blue owl")
     (notes.folder / "notes/b.txt").unlink()
     said = notes("sync", "it.ms", "notes", "--dry-run").stdout
-    assert said == "it.ms: 0 added, 1 changed, 1 deleted, 1 unchanged is what would be; nothing was changed\n"
+    assert said == "it.ms: there would be 0 added, 1 changed, 1 deleted, 1 unchanged\n"
     said = notes("sync", "it.ms", "notes").stdout
     assert said.startswith("it.ms: 0 added, 1 changed, 1 deleted, 1 unchanged in ")
     assert "can't be changed" in notes("sync", "it.ms", "notes", "--dim", "4", code=1).stderr
@@ -47,7 +47,7 @@ def test_what_is_refused(notes: CommandLine) -> None:
     notes("index", "it.ms", "notes")
     notes.write("notes/a.md", "blue owl")
     said = notes("index", "it.ms", "notes", code=1).stderr
-    assert said.strip().endswith("; maxsieve sync it.ms notes replaces it")
+    assert said.strip().endswith("; maxsieve sync it.ms notes --adopt replaces it")
     assert "which no sync put there; --adopt replaces it" in notes("sync", "it.ms", "notes", code=1).stderr
     assert notes.json("sync", "it.ms", "notes", "--adopt")[0]["changed"] == 1
     for path in (notes.folder / "notes").rglob("*.*"):

@@ -101,6 +101,10 @@ def test_what_is_read_of_a_page() -> None:
         ("just text", "just text"),
         ("", ""),
         ("<h2></h2><p>b<h2>c<br>d</h2>e", "b\n\n## c\nd\n\ne"),
+        ("<p>menu<main><p>b</main>imprint", "b"),
+        ("<p>menu<div role=main>b</div>", "b"),
+        ("<p>a<main></main>", "a"),
+        ("<main>a</main><main>b</main>", "a\n\nb"),
         ("<p>a<p>b</span><table><td>c", "a\n\nb\n\nc"),
     ],
 )
@@ -394,3 +398,24 @@ def test_a_delimiter_of_ones_own(tmp_path: Path) -> None:
     assert read(tmp_path / "it.csv") == [("a", "red|\nblue", None)]
     with pytest.raises(ValueError, match="only that has a delimiter"):
         Input(str(tmp_path), delimiter=";")
+
+
+def test_an_interrupted_question_leaves_no_answer_behind(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.html").write_text(f"<p>{name}")
+    with Apart() as apart:
+        assert apart.read(tmp_path / "a.html", ".html").text == "a"
+        assert apart._process is not None
+        answers, apart._process.stdout = apart._process.stdout, Interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            apart.read(tmp_path / "a.html", ".html")
+        assert answers is not None
+        answers.close()
+        assert apart.read(tmp_path / "b.html", ".html").text == "b"
+
+
+class Interrupted(io.BytesIO):
+    """Ctrl-C comes while an answer is waited for."""
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        raise KeyboardInterrupt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from itertools import chain
@@ -108,7 +109,8 @@ def index(
         return found
 
     folders = [name for name in sources or [] if Path(name).is_dir()]
-    advice = f"maxsieve sync {collection} {folders[0]}" if folders else "maxsieve add --replace"
+    command = ["maxsieve", "sync", str(collection), *folders[:1], "--adopt"]
+    advice = shlex.join(command) if folders else "maxsieve add --replace"
     _add(made, collection, documents, replace=False, advice=advice, progress=progress, as_json=as_json)
 
 

@@ -144,7 +144,7 @@ class _Command:
         parts = [f"{count:,} {what}" for what, count in counts.items() if what != "bad" and (count or what == "added")]
         text = ", ".join(parts)
         if dry_run:
-            print_line(f"{self._path}: {text} is what would be; nothing was changed")
+            print_line(f"{self._path}: there would be {text}")
         else:
             print_line(f"{self._path}: {text} in {seconds:.1f} s; {describe_size(target)}")
 

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from maxsieve.common.files import naming_os_errors, open_regular, regular_handle, replacing_as, sync_folder
 from maxsieve.errors import DamagedIndexError, MaxsieveError
@@ -25,7 +25,7 @@ from maxsieve.storage.metadata import to_json
 
 FOLDER = "sync"
 FORMAT, VERSION = "maxsieve sync", 1
-MOST_BYTES = 1 << 28
+MOST_BYTES = 1 << 30
 """Of a record, some 200 bytes a file; a larger one is not ours."""
 
 LONGEST_LINE = 1 << 16
@@ -79,28 +79,29 @@ class SyncRecord:
     def read(cls, path: Path) -> SyncRecord | None:
         """The record in a file, or None if there is none that can be used. Lines that are damaged are left out."""
         try:
-            with open_regular(path) as file:
-                content = file.read(MOST_BYTES + 1) if os.fstat(file.fileno()).st_size <= MOST_BYTES else b""
+            with open_regular(path) as file, naming_os_errors(path):
+                return cls._parsed(path, file) if os.fstat(file.fileno()).st_size <= MOST_BYTES else None
         except (OSError, ValueError):  # none, or a link, a pipe, a device, a folder
             return None
-        lines = (_unsealed(line) for line in content.splitlines())
-        head = next(lines, None)
+
+    @classmethod
+    def _parsed(cls, path: Path, file: BinaryIO) -> SyncRecord | None:
+        head = _unsealed(file.readline(LONGEST_LINE))
         if not isinstance(head, dict) or head.get("format") != FORMAT:
             return None
-        if type(head.get("version")) is not int or head["version"] > VERSION:
-            raise MaxsieveError(
-                f"{path} has format version {head.get('version')!r}; this maxsieve reads up to {VERSION}"
-            )
-        folder, prefix = head.get("folder"), head.get("prefix")
+        version, folder, prefix = head.get("version"), head.get("folder"), head.get("prefix")
+        if type(version) is not int or version > VERSION:
+            raise MaxsieveError(f"{path} has format version {version!r}; this maxsieve reads up to {VERSION}")
         if not (isinstance(folder, str) and isinstance(prefix, str) and path == record_path(path.parents[1], folder)):
             return None
-        record = cls(path, folder, prefix)
-        for line in lines:
-            if (parsed := _entry(line)) is not None:
+        record, line = cls(path, folder, prefix), b"\n"
+        lines = 1
+        while following := file.readline(LONGEST_LINE):
+            line = following
+            lines += 1
+            if (parsed := _entry(_unsealed(line))) is not None:
                 record._take(*parsed)
-            record._lines += 1
-        if not content.endswith(b"\n"):  # torn by a crash
-            record._lines = 0
+        record._lines = lines if line.endswith(b"\n") else 0  # torn by a crash
         return record
 
     def rename(self, prefix: str) -> None:
@@ -182,8 +183,8 @@ def _sealed(value: Any) -> bytes:
 
 def _unsealed(line: bytes) -> Any:
     """What is on a line, or None if it is damaged."""
-    checksum, _, text = line.partition(b" ")
-    if len(line) > LONGEST_LINE or checksum != b"%08x" % zlib.crc32(text):
+    checksum, _, text = line.removesuffix(b"\n").partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(text):
         return None
     try:
         return json.loads(text)

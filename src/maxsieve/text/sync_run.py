@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
@@ -85,34 +86,33 @@ class SyncRun:
         self.problems: list[BadInput] = []
         self.bad: dict[str, Seen] = {}
         """The files that are no documents."""
-        self._counts = Synced()
+        self._counts: Counter[str] = Counter()
 
     def plan(self, earlier: Mapping[str, Seen] | None, bad: Mapping[str, Seen]) -> None:
         """Looks at sizes and times only."""
         inside, entries, seen = set(self._collection.ids), self._record.entries, self._scan.seen
-        waiting = 0
+        counts = self._counts
         for one, now in seen.items():
             if one in entries and entries[one].seen == now and one in inside:
-                self._count(unchanged=1)
+                counts["unchanged"] += 1
             elif bad.get(one) == now:
                 self.bad[one] = now
             elif earlier is not None and earlier.get(one) != now:
-                waiting += 1
+                counts["waiting"] += 1
             else:
                 self._pending.append(one)
         for one in entries:
             if one in seen:
                 continue
             if earlier is not None and one in earlier:  # some programs remove a file to write it anew
-                waiting += 1
+                counts["waiting"] += 1
             else:
                 self._gone.append(one)
-        self._count(waiting=waiting)
 
     def carry_out(self, progress: bool) -> Synced:
         """Reads what is pending, adds what is new, deletes what is gone, and writes the record."""
         if not (self._pending or self._gone):
-            return self._counts
+            return Synced(**self._counts)
         documents = self._documents()
         first = next(documents, None)
         if self._dry_run:
@@ -124,7 +124,7 @@ class SyncRun:
         self._delete()
         if not self._dry_run:
             self._record.note(self._settled)
-        return self._counts
+        return Synced(**self._counts)
 
     def _documents(self) -> Iterator[InputDocument]:
         """The documents that are new or changed. Each is noted in the record before it is handed on."""
@@ -170,26 +170,26 @@ class SyncRun:
             raise BadInput(document.place, problem)
         self._settled[one] = Entry((new,), self._scan.lasting(one))
         if stored == new:
-            self._count(unchanged=1)
+            self._counts["unchanged"] += 1
             return None
-        self._count(added=int(stored is None), changed=int(stored is not None))
+        self._counts["added" if stored is None else "changed"] += 1
         return Entry((new,) if stored is None else (stored, new), None)
 
     def _refuse(self, bad: BadInput, one: str) -> None:
         if not os.path.lexists(self._scan.paths[one]):  # removed a moment ago: the next run looks whether all is well
-            self._count(waiting=1)
+            self._counts["waiting"] += 1
             return
         if not self._skip_bad:
             raise bad
         self.problems.append(bad)
         self.bad[one] = self._scan.seen[one]
-        self._count(bad=1)
+        self._counts["bad"] += 1
 
     def _delete(self) -> None:
         """Deletes the documents of files that are gone, if they are still what a sync has put there."""
         entries = self._record.entries
         doomed = [one for one in self._gone if self._stored(one) in entries[one].digests]
-        self._count(deleted=len(doomed))
+        self._counts["deleted"] += len(doomed)
         if self._dry_run:
             return
         if doomed:
@@ -201,9 +201,6 @@ class SyncRun:
         with suppress(KeyError):
             return digest_of(self._collection.text(one), self._collection.metadata(one))
         return None
-
-    def _count(self, **more: int) -> None:
-        self._counts = self._counts._replace(**{name: getattr(self._counts, name) + n for name, n in more.items()})
 
 
 def _read(path: Path, one: str, apart: Apart) -> InputDocument:

@@ -55,8 +55,7 @@ def read_webpage(file: BinaryIO) -> FileText:
     page = optional("selectolax.lexbor", "files").LexborHTMLParser(decode_page(content))
     head = page.head.css_first("title") if page.head is not None else None
     title = " ".join((head.text() if head is not None else "").split())
-    text = "" if page.body is None else _write(page.body)
-    return FileText(_with_title(title, text), title)
+    return FileText(_with_title(title, _text(page)), title)
 
 
 def decode_page(content: bytes) -> str:
@@ -82,6 +81,13 @@ def decode_page(content: bytes) -> str:
         return content.decode()
     except UnicodeDecodeError:
         return content.decode(errors="replace") if name in ("utf-8", "utf8") else content.decode("cp1252", "replace")
+
+
+def _text(page: Any) -> str:
+    """The text of the page's main part, where it says which that is, or else of all of it."""
+    main = page.css("main, [role=main]")
+    found = _write(main[0]) if len(main) == 1 else ""
+    return found or ("" if page.body is None else _write(page.body))
 
 
 def _with_title(title: str, text: str) -> str:
