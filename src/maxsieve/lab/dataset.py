@@ -158,6 +158,8 @@ class Dataset:
         queries = {one: found for one, found in zip(asked.queries, rows, strict=True) if len(found)}
         words = f"{Path(self.encoder).name}, d = {collection.index.dim}, {collection.index.store}"
         self._collections[place] = collection
-        self._made[place] = Embedded(
-            corpus.name, words, collection.index, queries, corpus.judgements, corpus.exclusions
-        )
+        keys, index = collection.keys, collection.index
+        exclusions = {
+            query: [str(key) for one in own for key in keys.of(one, index)] for query, own in corpus.exclusions.items()
+        }
+        self._made[place] = Embedded(corpus.name, words, index, queries, corpus.judgements, exclusions, keys)

@@ -15,7 +15,7 @@ from maxsieve.lab.corpora import Corpus
 from maxsieve.lab.embedded import F32
 from maxsieve.storage.segments import Store
 from maxsieve.text import Collection, Encoder
-from maxsieve.text.encoder import DEFAULT_STORE
+from maxsieve.text.encoder import DEFAULT_STORE, Measuring
 
 PAPER_STORE: Store = "float16"
 """How the paper keeps vectors, near enough."""
@@ -23,13 +23,22 @@ CHUNK = 500
 """Documents that are encoded once for all dimensions."""
 
 
-class Remembering:
-    """An encoder that keeps the vectors of one chunk, so that collections of several dimensions share them."""
+class Around:
+    """An encoder around another, as which it counts tokens and makes queries."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self.name, self.dim, self.fingerprint = encoder.name, encoder.dim, encoder.fingerprint
         self.queries = encoder.queries
+        if isinstance(encoder, Measuring):
+            self.max_tokens, self.count_tokens = encoder.max_tokens, encoder.count_tokens
+
+
+class Remembering(Around):
+    """An encoder that keeps the vectors of one chunk, so that collections of several dimensions share them."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder)
         self._known: dict[str, F32] = {}
 
     def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
@@ -43,16 +52,15 @@ class Remembering:
         self._known.clear()
 
 
-class Recalling:
+class Recalling(Around):
     """An encoder that takes the vectors of a corpus's documents from a collection of it, where they are as float16.
 
     int8 codes that are made of float16 are those of float32 but for one in a hundred, which is off by one.
     """
 
     def __init__(self, encoder: Encoder, corpus: Corpus, known: Collection) -> None:
-        self._encoder, self._known = encoder, known
-        self.name, self.dim, self.fingerprint = encoder.name, encoder.dim, encoder.fingerprint
-        self.queries = encoder.queries
+        super().__init__(encoder)
+        self._known = known
         self._ids = {text: one for one, text in corpus.documents.items()}
 
     def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
@@ -64,15 +72,16 @@ class Recalling:
 
 
 def embed(
-    corpus: Corpus, encoder: Encoder, dims: Sequence[int], *, store: Store = PAPER_STORE, progress: bool = False
+    corpus: Corpus, encoder: Encoder, dims: Sequence[int], *, as_indexed: bool = False, progress: bool = False
 ) -> list[Collection]:
     """A collection of the corpus for each number of dimensions, from the cache or made.
 
+    As the paper keeps vectors, one document each, or as `Collection.create` does: long ones are cut into passages.
     Documents go in in an order that is random but fixed, so that the first chunk, to which projections are fitted, is a
     sample of all.
     """
     remembering = Remembering(encoder)
-    collections = [_opened(corpus, remembering, dim, store) for dim in dims]
+    collections = [_opened(corpus, remembering, dim, as_indexed=as_indexed) for dim in dims]
     if all(len(collection) == len(corpus.documents) for collection in collections):
         return collections
     order = iter(random.Random(0).sample(list(corpus.documents), len(corpus.documents)))
@@ -90,25 +99,26 @@ def embed_as_indexed(corpus: Corpus, encoder: Encoder, dim: int | None, *, progr
 
     If it has been encoded before with all dimensions, the vectors come from there.
     """
-    full = folder_of(corpus, encoder, encoder.dim, PAPER_STORE)
+    full = folder_of(corpus, encoder, encoder.dim)
     source: Encoder = encoder
     if (full / "collection.json").is_file():
         known = Collection.open(full, encoder)
         if len(known) == len(corpus.documents):
             source = Recalling(encoder, corpus, known)
-    [made] = embed(corpus, source, [dim or encoder.dim], store=DEFAULT_STORE, progress=progress)
+    [made] = embed(corpus, source, [dim or encoder.dim], as_indexed=True, progress=progress)
     return made
 
 
-def folder_of(corpus: Corpus, encoder: Encoder, dim: int, store: Store) -> Path:
-    """Where a corpus is kept; the paper's store is not named."""
-    kept = "" if store == PAPER_STORE else f"-{store}"
+def folder_of(corpus: Corpus, encoder: Encoder, dim: int, *, as_indexed: bool = False) -> Path:
+    """Where a corpus is kept."""
+    kept = f"-{DEFAULT_STORE}-passages" if as_indexed else ""
     name = f"{corpus.name}-{corpus.digest[:12]}-{Path(encoder.name).name}-d{dim}{kept}"
     return cache_folder() / "collections" / name
 
 
-def _opened(corpus: Corpus, encoder: Encoder, dim: int, store: Store) -> Collection:
-    folder = folder_of(corpus, encoder, dim, store)
+def _opened(corpus: Corpus, encoder: Encoder, dim: int, *, as_indexed: bool) -> Collection:
+    folder = folder_of(corpus, encoder, dim, as_indexed=as_indexed)
     if not (folder / "collection.json").is_file():
-        Collection.create(folder, encoder, dim, store=store).close()
+        store = DEFAULT_STORE if as_indexed else PAPER_STORE
+        Collection.create(folder, encoder, dim, store=store, split=as_indexed).close()
     return Collection.open(folder, encoder)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxsieve import Certified, Exhaustive
+from maxsieve import Certified, Exhaustive, Hits
 from maxsieve.ids import Id
 from maxsieve.lab.embedded import F32, Embedded
 from maxsieve.text.fusion import Hybrid, fuse, to_fusion
@@ -29,8 +29,8 @@ class Hybrids:
 
     def __init__(self, data: Embedded, lexical: Sequence[Lexical], depth: int, threads: int) -> None:
         self._data, self._lexical, self._depth, self._threads = data, lexical, depth, threads
-        self._first = list(data.search(depth, Certified(), threads=threads).values())
-        self._known: list[dict[Id, float]] = [dict(found) for found in self._first]
+        self._first = [self._named(found) for found in data.search(depth, Certified(), threads=threads).values()]
+        self._known = [dict(zip(found.ids, found.scores.tolist(), strict=True)) for found in self._first]
 
     def late(self, k: int) -> Rankings:
         """The k best by late interaction."""
@@ -51,15 +51,19 @@ class Hybrids:
         named = self._score([[own.ids[i] for i in some] for own, some in zip(self._lexical, places, strict=True)])
         return [[str(found.ids[rank]) for rank in np.argsort(-found.scores, kind="stable")[:k]] for found in named]
 
+    def _named(self, hits: Hits) -> Named:
+        """The hits by documents, of which each has one at most."""
+        return Named(list(map(self._data.keys.document, hits.ids)), hits.scores)
+
     def _score(self, ids: list[list[Id]]) -> list[Named]:
         missing = [[one for one in own if one not in known] for own, known in zip(ids, self._known, strict=True)]
         queries, most = list(self._data.queries.values()), max(map(len, missing), default=0)
         if most:
-            hits = self._data.index.search_many(
-                queries, most, candidates=missing, policy=Exhaustive(), threads=self._threads
-            )
-            for known, found in zip(self._known, hits, strict=True):
-                known.update(found)
+            keys, index = self._data.keys, self._data.index
+            candidates = [[key for one in own for key in keys.of(one, index)] for own in missing]
+            hits = index.search_many(queries, most, candidates=candidates, policy=Exhaustive(), threads=self._threads)
+            for known, found in zip(self._known, map(self._named, hits), strict=True):
+                known.update(zip(found.ids, found.scores.tolist(), strict=True))
         return [
             Named(own, np.array([known[one] for one in own], np.float32))
             for own, known in zip(ids, self._known, strict=True)

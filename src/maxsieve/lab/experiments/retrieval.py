@@ -21,7 +21,7 @@ from maxsieve.lab.metrics.sentences import compared
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.lab.sweep import bandit_points
 from maxsieve.text import BM25
-from maxsieve.text.encoder import DEFAULT_STORE, unit_rows
+from maxsieve.text.encoder import unit_rows
 
 MEASURE = "nDCG@10"
 DEPTH = 10
@@ -36,9 +36,9 @@ def retrieval(dataset: Dataset, options: Options) -> Result:
     """nDCG@10 of what a collection is by default, beside BM25, a single vector of the same model, and both fused."""
     corpus = dataset.texts("retrieval")
     *reduced, full = [dataset.embedded(dim).first(options.count) for dim in _dims(dataset)]
-    default = full.with_documents(full.ids, store=DEFAULT_STORE)
-    words = BM25.of(dataset.collection(full.index.dim)).scores([corpus.queries[query] for query in full.queries])
-    unwanted: list[list[Id]] = [[*full.exclusions.get(query, [])] for query in full.queries]
+    default = dataset.as_indexed().first(options.count)
+    words = BM25.of(dataset.indexed_collection()).scores([corpus.queries[query] for query in full.queries])
+    unwanted: list[list[Id]] = [[*corpus.exclusions.get(query, [])] for query in full.queries]
     lexical = [own.among(None, ids) for own, ids in zip(words, unwanted, strict=True)]
     hybrids = Hybrids(default, lexical, FIRST_STAGE, options.cores)
 
@@ -76,7 +76,7 @@ def retrieval(dataset: Dataset, options: Options) -> Result:
 
 
 def _vectors(data: Embedded) -> str:
-    return f"d = {data.index.dim}, {data.index.store}"
+    return f"d = {data.index.dim}, {data.index.store}" + ", passages" * data.keys.passages
 
 
 def _weights(weights: dict[float, list[float]]) -> Table:

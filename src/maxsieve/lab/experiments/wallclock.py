@@ -37,7 +37,7 @@ def wallclock(dataset: Dataset, options: Options) -> Result:
         "wallclock",
         data.name,
         f"Median milliseconds of a call over {len(data.queries)} queries of {data.query_tokens:.1f} tokens on average, "
-        f"{len(data.index):,} documents, {data.index.tokens:,} tokens, {data.encoder}; the fastest of the turns counts "
+        f"{data.size}, {data.index.tokens:,} tokens, {data.encoder}; the fastest of the turns counts "
         "for each query. Threads work inside one query (the paper's share out queries).",
         tables,
         [_chart(times, truth, k, threads, data.name) for k in KS],
