@@ -50,7 +50,7 @@ def retrieval(dataset: Dataset, options: Options) -> Result:
     weights = {0.0: own, **{weight: values(hybrids.fused(weight, DEPTH)) for weight in WEIGHTS}}
     fitted, chosen = cross_fitted(weights)
     searches = {f"{DEFAULT}: late interaction, {_vectors(default)}": own}
-    for data in reduced:
+    for data in (*reduced, full):
         found = answers_of(data.search(DEPTH, Certified(), threads=options.cores))
         searches[f"late interaction, {_vectors(data)}"] = values(list(found.values()))
     searches |= {
