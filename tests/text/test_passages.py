@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -244,3 +245,24 @@ def test_a_record_that_does_not_know_its_place_is_damage(drinks: Collection, pas
     )
     with pytest.raises(DamagedIndexError, match=r"'bad' does not know its place"):
         drinks.verify()
+
+
+def test_searches_among_documents_that_are_being_replaced(drinks: Collection) -> None:
+    stop = threading.Event()
+    problems: list[BaseException] = []
+
+    def search() -> None:
+        try:
+            while not stop.is_set():
+                assert drinks.search("milk20", candidates=["guide.md"]).ids == ["guide.md"]
+                assert drinks.search("milk20", exclude=["guide.md"]).ids == ["note"]
+        except BaseException as problem:
+            problems.append(problem)
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    for turn in range(30):
+        drinks.add([GUIDE if turn % 2 else GUIDE[: len(GUIDE) // 2]], ["guide.md"], replace=True)
+    stop.set()
+    thread.join()
+    assert not problems

@@ -58,8 +58,11 @@ def info(collection: CollectionPath, as_json: AsJson = False) -> None:
         emit(facts)
         return
     encoder = facts["encoder"]
+    deleted = f" ({facts['deleted']:,} deleted)" if facts["deleted"] else ""
+    counted = {name: f"{facts[name]:,}" for name in ("documents", "passages") if facts[name] is not None}
     rows = {
-        "documents": f"{facts['documents']:,}" + (f" ({facts['deleted']:,} deleted)" if facts["deleted"] else ""),
+        **counted,
+        [*counted][-1]: [*counted.values()][-1] + deleted,
         "tokens": f"{facts['tokens']:,}",
         "size": _size(facts),
         **{f"  {PARTS[part]}": _share(size, facts["room"]) for part, size in _largest(facts["room"]["parts"])},

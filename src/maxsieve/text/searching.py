@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from maxsieve.candidates import Candidates, per_query, read_candidates, read_exclude
 from maxsieve.common.checks import as_count
+from maxsieve.errors import MaxsieveError
 from maxsieve.hits import Hits
 from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
@@ -28,6 +29,9 @@ from maxsieve.text.passages import Document, Keys, Splitter, to_record
 
 if TYPE_CHECKING:
     from maxsieve.text.collection import Collection
+
+ATTEMPTS = 10
+"""A search that meets a change by another thread begins again, so many times at most."""
 
 
 class Queries(NamedTuple):
@@ -100,11 +104,24 @@ def search_texts(
         depth = as_count(depth, "depth", at_least=1)
         candidates = [to_ids(stage(text, depth), "first_stage") for text in queries.texts]
     keys = collection.keys
-    exclude = _to_keys(queries.exclude, collection, "exclude")
 
     def find(candidates: Sequence[Candidates], k: int, policy: Policy | None) -> list[Hits]:
-        chosen = _to_keys(candidates, collection, "candidates")
-        return index.search_many(vectors, k, policy=policy, candidates=chosen, exclude=exclude, threads=threads)
+        for _ in range(ATTEMPTS):
+            state = index.snapshot
+            try:
+                chosen = _to_keys(candidates, collection, "candidates")
+                unwanted = _to_keys(queries.exclude, collection, "exclude")
+                found = index.search_many(
+                    vectors, k, policy=policy, candidates=chosen, exclude=unwanted, threads=threads
+                )
+            except KeyError:  # an id that is unknown, or a passage that was known a moment ago
+                if not keys.passages or index.snapshot is state:
+                    raise
+                continue
+            everything = all(one is None for one in (*chosen, *unwanted))
+            if not keys.passages or everything or all(hits.snapshot is state for hits in found):
+                return found  # otherwise a document that was named may have other passages by now
+        raise MaxsieveError(f"{collection.path} was changed during each of {ATTEMPTS} attempts to search it")
 
     fused: Sequence[HybridHits | None] = [None] * len(vectors)
     if hybrid is None:
