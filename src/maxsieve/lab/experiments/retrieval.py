@@ -103,7 +103,8 @@ def _remarks(
 
 
 def _compared(searches: dict[str, list[float]], one: str, other: str) -> str:
-    first, second = (f"{name} ({np.mean(searches[name]):.3f})" for name in (one, other))
+    names = one, other.partition(":")[0]
+    first, second = (f"{name} ({np.mean(searches[key]):.3f})" for name, key in zip(names, (one, other), strict=True))
     said = compared(first, second, difference(searches[one], searches[other]))
     return f"{said[0].upper()}{said[1:]}."
 
