@@ -77,9 +77,9 @@ def test_numbers_as_ids(tmp_path: Path, encoder: WordEncoder) -> None:
     queries = {"1": TEXTS[1], **QUERIES}
     dataset = of_collection(tmp_path / "c", queries, encoder="words")
     data = dataset.as_indexed()
-    assert data.exclusions == {"1": ["1"]}, "a query that is a document"
-    assert "1" not in data.truth(5)["1"]
-    np.testing.assert_array_equal(data.vectors("7"), dataset.indexed_collection().index.vectors(7))
+    assert data.exclusions == {"1": ["1#i0"]}, "a query that is a document"
+    assert "1#i0" not in data.truth(5)["1"]
+    np.testing.assert_array_equal(data.vectors("7#i0"), dataset.indexed_collection().index.vectors("7#i0"))
     assert find("margin").run(dataset, Options(quick=True)).tables[0].rows
 
 

@@ -23,7 +23,7 @@ from maxsieve.text.builtin import BUILT_IN_ENCODERS
 from maxsieve.text.encoder import DEFAULT_ENCODER
 
 AS_INDEXED = -1
-"""The place of what `maxsieve index` makes among vectors by their dimensions."""
+"""Vectors are known by their dimensions; those that `maxsieve index` would make, by their dimensions times this."""
 
 
 @dataclass(frozen=True)
@@ -98,17 +98,20 @@ class Dataset:
             self.embed([wanted])
         return self._made[wanted]
 
-    def as_indexed(self) -> Embedded:
-        """Its vectors as ``maxsieve index`` makes and keeps them, unless other dimensions were asked for.
+    def as_indexed(self, dim: int | None = None) -> Embedded:
+        """Its vectors as ``maxsieve index`` makes and keeps them, unless other dimensions are asked for, or were.
 
         Those of a collection, and ready-made ones, are what they are.
         """
         if self.corpus is None or self.source is not None:
             return self.embedded()
-        if AS_INDEXED not in self._made:
-            made = embed_as_indexed(self.corpus, self.loaded_encoder, self.chosen, progress=self.progress)
-            self._take(AS_INDEXED, self.corpus, made)
-        return self._made[AS_INDEXED]
+        if (place := self._indexed_place(dim)) not in self._made:
+            made = embed_as_indexed(self.corpus, self.loaded_encoder, place // AS_INDEXED, progress=self.progress)
+            self._take(place, self.corpus, made)
+        return self._made[place]
+
+    def _indexed_place(self, dim: int | None) -> int:
+        return AS_INDEXED * (dim or self.chosen or self.loaded_encoder.dim)
 
     def collection(self, dim: int | None = None) -> Collection:
         """The corpus as a collection of texts."""
@@ -116,11 +119,11 @@ class Dataset:
         self.embedded(dim)
         return self._collections[self.dim if dim is None else dim]
 
-    def indexed_collection(self) -> Collection:
+    def indexed_collection(self, dim: int | None = None) -> Collection:
         """The collection that `as_indexed` is of."""
         self.texts("a collection")
-        self.as_indexed()
-        return self._collections[self.dim if self.source is not None else AS_INDEXED]
+        self.as_indexed(dim)
+        return self._collections[self.dim if self.source is not None else self._indexed_place(dim)]
 
     def collection_argument(self) -> str | None:
         """That collection as commands take it, with its encoder if they have to be told; None without one."""
@@ -159,7 +162,9 @@ class Dataset:
         words = f"{Path(self.encoder).name}, d = {collection.index.dim}, {collection.index.store}"
         self._collections[place] = collection
         keys, index = collection.keys, collection.index
+        named = {str(one): one for one in collection.ids} if corpus.exclusions else {}
         exclusions = {
-            query: [str(key) for one in own for key in keys.of(one, index)] for query, own in corpus.exclusions.items()
+            query: [str(key) for one in own for key in keys.of(named[one], index)]
+            for query, own in corpus.exclusions.items()
         }
         self._made[place] = Embedded(corpus.name, words, index, queries, corpus.judgements, exclusions, keys)

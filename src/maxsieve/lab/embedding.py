@@ -77,8 +77,8 @@ def embed(
     """A collection of the corpus for each number of dimensions, from the cache or made.
 
     As the paper keeps vectors, one document each, or as `Collection.create` does: long ones are cut into passages.
-    Documents are added in an order that is random but fixed, so that the first chunk, to which projections are fitted, is a
-    sample of all.
+    Documents are added in an order that is random but fixed, so that the first chunk, to which projections are fitted,
+    is a sample of all.
     """
     remembering = Remembering(encoder)
     collections = [_opened(corpus, remembering, dim, as_indexed=as_indexed) for dim in dims]

@@ -46,10 +46,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dataset]:
 
 @pytest.fixture(scope="module")
 def result(dataset: Dataset) -> Result:
-    """With vectors kept as the cache keeps them: int8 codes of those differ from int8 codes of the encoder's own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("maxsieve.lab.experiments.retrieval.DEFAULT_STORE", "float16")
-        return retrieval(dataset, Options())
+    return retrieval(dataset, Options())
 
 
 def measured(dataset: Dataset, search: Any) -> float:
@@ -59,37 +56,34 @@ def measured(dataset: Dataset, search: Any) -> float:
     return float(np.mean(list(quality(run, corpus.judgements, ["nDCG@10"])["nDCG@10"].values())))
 
 
-def test_rows_are_what_searches_find(dataset: Dataset, result: Result, tmp_path: Path) -> None:
-    corpus = dataset.texts("a test")
+def test_rows_are_what_searches_find(dataset: Dataset, result: Result) -> None:
     table, by_weight = result.tables
     rows = {str(row[0]): row[1] for row in table.rows}
     weights = {str(row[0]): row[1] for row in by_weight.rows}
-    with Collection.create(tmp_path / "c", dataset.encoder, store="float16") as collection:
-        order = dataset.collection(16).ids
-        collection.add([corpus.documents[str(one)] for one in order], order)
-        bm25 = BM25.of(collection)
+    collection = dataset.indexed_collection(16)
+    bm25 = BM25.of(collection)
 
-        def by(**options: Any) -> float:
-            return measured(dataset, lambda text, own: collection.search(text, exclude=own, **options).ids)
+    def by(**options: Any) -> float:
+        return measured(dataset, lambda text, own: collection.search(text, exclude=own, **options).ids)
 
-        words = measured(dataset, lambda text, own: [one for one in bm25(text, 99) if one not in own][:10])
-        expected = {
-            "the default: late interaction, d = 16, float16": by(),
-            "stemmed BM25": words,
-            "hybrid, reciprocal rank": by(hybrid="rrf"),
-            "BM25's best 100, then the default": by(first_stage="bm25"),
-        }
-        assert {name: rows[name] for name in expected} == pytest.approx(expected)
-        assert next(iter(rows)) == next(iter(expected)), "the default comes first"
-        assert {"late interaction, d = 8, float16", "one vector"} < {*rows}
-        for weight in WEIGHTS[::3]:
-            assert weights[f"{weight:g}"] == pytest.approx(by(hybrid=weight))
+    words = measured(dataset, lambda text, own: [one for one in bm25(text, 99) if one not in own][:10])
+    expected = {
+        "the default: late interaction, d = 16, int8, passages": by(),
+        "stemmed BM25": words,
+        "hybrid, reciprocal rank": by(hybrid="rrf"),
+        "BM25's best 100, then the default": by(first_stage="bm25"),
+    }
+    assert {name: rows[name] for name in expected} == pytest.approx(expected)
+    assert next(iter(rows)) == next(iter(expected)), "the default comes first"
+    assert {"late interaction, d = 8, float16", "one vector"} < {*rows}
+    for weight in WEIGHTS[::3]:
+        assert weights[f"{weight:g}"] == pytest.approx(by(hybrid=weight))
 
 
 def test_the_default_is_that_of_collections(dataset: Dataset, tmp_path: Path) -> None:
     names = [str(row[0]) for row in retrieval(dataset, Options(queries=4)).tables[0].rows]
     with Collection.create(tmp_path / "c", dataset.encoder) as made:
-        assert names[0] == f"the default: late interaction, d = {made.index.dim}, {made.index.store}"
+        assert names[0] == f"the default: late interaction, d = {made.index.dim}, {made.index.store}, passages"
 
 
 def test_sentences_follow_the_intervals(result: Result) -> None:

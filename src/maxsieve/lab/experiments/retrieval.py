@@ -36,8 +36,9 @@ def retrieval(dataset: Dataset, options: Options) -> Result:
     """nDCG@10 of what a collection is by default, beside BM25, a single vector of the same model, and both fused."""
     corpus = dataset.texts("retrieval")
     *reduced, full = [dataset.embedded(dim).first(options.count) for dim in _dims(dataset)]
-    default = dataset.as_indexed().first(options.count)
-    words = BM25.of(dataset.indexed_collection()).scores([corpus.queries[query] for query in full.queries])
+    width = dataset.loaded_encoder.dim
+    default = dataset.as_indexed(width).first(options.count)
+    words = BM25.of(dataset.indexed_collection(width)).scores([corpus.queries[query] for query in full.queries])
     unwanted: list[list[Id]] = [[*corpus.exclusions.get(query, [])] for query in full.queries]
     lexical = [own.among(None, ids) for own, ids in zip(words, unwanted, strict=True)]
     hybrids = Hybrids(default, lexical, FIRST_STAGE, options.cores)
@@ -103,7 +104,8 @@ def _remarks(
 
 
 def _compared(searches: dict[str, list[float]], one: str, other: str) -> str:
-    first, second = (f"{name} ({np.mean(searches[name]):.3f})" for name in (one, other))
+    names = one, other.partition(":")[0]
+    first, second = (f"{name} ({np.mean(searches[key]):.3f})" for name, key in zip(names, (one, other), strict=True))
     said = compared(first, second, difference(searches[one], searches[other]))
     return f"{said[0].upper()}{said[1:]}."
 
