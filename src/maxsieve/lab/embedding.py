@@ -77,7 +77,7 @@ def embed(
     """A collection of the corpus for each number of dimensions, from the cache or made.
 
     As the paper keeps vectors, one document each, or as `Collection.create` does: long ones are cut into passages.
-    Documents go in in an order that is random but fixed, so that the first chunk, to which projections are fitted, is a
+    Their order is random but fixed, so that the first chunk, to which projections are fitted, is a
     sample of all.
     """
     remembering = Remembering(encoder)
