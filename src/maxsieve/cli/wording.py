@@ -12,6 +12,10 @@ _WORDS = [
     (r"use store='(\w+)'", r"use --store \1"),
     (r"; Certified\(\) finds", "; --policy certified finds"),
     (r"write a folder with style='colbert'", "write a folder"),
+    (r"adopt=True replaces it", "--adopt replaces it"),
+    (r": allow_deletes=True$", ": --allow-deletes"),
+    (r"prefix= gives the files", "--prefix gives the files"),
+    (r"moved_from= says so", "--moved-from says so"),
 ]
 
 
