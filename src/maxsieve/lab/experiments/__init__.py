@@ -28,7 +28,7 @@ SUMMARIES = {
     "tiers": "Overlap against nanoseconds a token, for every policy.",
     "coverage": "How often Calibrated keeps the overlap it promises, over 200 splits of the queries.",
     "ageing": "What added and deleted documents do to a calibration and to a codebook.",
-    "stores": "nDCG@10 against bytes a token on disk, by dimensions and store.",
+    "stores": "nDCG@10 against bytes a token, by dimensions, store and pooling.",
     "scaling": "Time and memory against N, tokens, T, K, d and threads.",
 }
 """Every experiment in the order of a report, with its summary: known without importing any, so that help is quick."""
@@ -41,7 +41,6 @@ FILES = {
     "margin": "knobs",
     "block": "knobs",
     "encoders": "retrieval",
-    "stores": "retrieval",
 }
 """Where an experiment is that has no file of its own name. Its function has its name in every case."""
 
