@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from maxsieve import Bandit, Calibrated, Certified, Exhaustive, Hits, Index
 from maxsieve.common.threads import thread_count
+from maxsieve.ids import Id
 from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.policies import Policy
 from maxsieve.spec import norm_up, up32
@@ -96,9 +97,19 @@ class Embedded:
             else self.searchable
         )
 
+    @cached_property
+    def own_ids(self) -> dict[str, Id]:
+        """The ids as the index has them, which may be int, by those that are used here."""
+        return {str(one): one for one in self.index.ids}
+
+    def excluded(self, query: str) -> list[Id] | None:
+        """What the index must not find for a query."""
+        unwanted = self.exclusions.get(query)
+        return None if unwanted is None else [self.own_ids[one] for one in unwanted]
+
     def vectors(self, one: str) -> F32:
         """A document's vectors."""
-        return np.asarray(self.index.vectors(one), np.float32)
+        return np.asarray(self.index.vectors(self.own_ids[one]), np.float32)
 
     def documents(self) -> Iterator[F32]:
         """The vectors of the `searchable` documents."""
@@ -124,7 +135,7 @@ class Embedded:
         found: dict[str, Hits] = {}
         for start in range(0, len(names), GROUP):
             some = names[start : start + GROUP]
-            exclude = [self.exclusions.get(one) for one in some] if self.exclusions else None
+            exclude = [self.excluded(one) for one in some] if self.exclusions else None
             rows = [asked[one] for one in some]
             hits = self.index.search_many(rows, k, policy=policy, exclude=exclude, threads=threads)
             found.update(zip(some, hits, strict=True))
