@@ -91,9 +91,27 @@ def test_several_sources(line: CommandLine) -> None:
 def test_encoder_dimension_and_store_are_kept_and_can_not_be_changed(docs: CommandLine) -> None:
     facts = docs.json("info", "docs.ms")[0]
     assert (facts["dim"], facts["store"], facts["encoder"]["name"]) == (16, "int8", str(docs.model))
-    for option, value in (("--dim", "8"), ("--store", "float32"), ("--encoder", "minilm")):
+    for option, value in (("--dim", "8"), ("--store", "float32"), ("--pool", "2"), ("--encoder", "minilm")):
         assert "can't be changed" in docs("index", "docs.ms", "corpus.jsonl", option, value, code=1).stderr
     assert docs.json("index", "docs.ms", "corpus.jsonl", "--dim", "0", "--store", "int8")[0]["skipped"] == 3
+
+
+def test_pooled_vectors(docs: CommandLine) -> None:
+    docs("index", "pooled.ms", "corpus.jsonl", "--pool", "2")
+    whole, pooled = (docs.json("info", name)[0] for name in ("docs.ms", "pooled.ms"))
+    assert (whole["pool"], pooled["pool"]) == (1, 2)
+    assert pooled["tokens"] < 0.6 * whole["tokens"]
+    assert pooled["room"]["parts"]["codes"] == 32 * pooled["tokens"]
+    shown = docs("info", "pooled.ms").stdout
+    assert "16 dimensions, int8, one for every 2 tokens (pooled)" in shown
+    assert "times the texts and metadata" in shown
+    assert "int8 codes of the vectors" in shown
+    docs("add", "pooled.ms", stdin="another red fox\n", code=0)
+    assert "deleted documents" not in shown
+    docs("delete", "pooled.ms", "fox")
+    assert "are of deleted documents (maxsieve compact)" in docs("info", "pooled.ms").stdout
+    for knobs in ([], ["--policy", "bandit", "--margin", "0"]):
+        assert "owl" in docs("search", "pooled.ms", "mountain", "owl", "-k", "1", *knobs).stdout
 
 
 def test_add_replaces_only_when_asked(docs: CommandLine) -> None:
