@@ -158,30 +158,3 @@ def _row(data: Embedded, options: Options) -> list[Cell]:
         mean_rescored(certified),
         data.index.nbytes / data.index.tokens,
     ]
-
-
-def stores(dataset: Dataset, options: Options) -> Result:
-    """What a token costs on disk and what it is worth: a row for each number of dimensions and each store."""
-    dataset.texts("stores")
-    scores: dict[tuple[int, str], list[float]] = {}
-    sizes: dict[tuple[int, str], float] = {}
-    for dim in _dims(dataset):
-        data = dataset.embedded(dim).first(options.count)
-        for kept in (data, data.with_documents(data.ids, store="int8")):
-            found = answers_of(kept.search(DEPTH, Certified(), threads=options.cores))
-            scores[dim, kept.index.store] = list(data.quality(found, [MEASURE])[MEASURE].values())
-            sizes[dim, kept.index.store] = kept.index.nbytes / kept.index.tokens
-    first, *_ = scores.values()
-    rows: list[list[Cell]] = []
-    for (dim, kind), values in scores.items():
-        own, ahead = mean(values), difference(values, first)
-        row: list[Cell] = [dim, kind, sizes[dim, kind], own.value, own.low, own.high]
-        rows.append([*row, ahead.value, ahead.low, ahead.high])
-    columns = [Column("d"), Column("store"), Column("bytes a token", ".1f"), Column(MEASURE, ".4f")]
-    columns += [Column("low", ".4f"), Column("high", ".4f")]
-    columns += [Column("ahead of the first row", "+.4f"), Column("low", "+.4f"), Column("high", "+.4f")]
-    summary = (
-        f"{MEASURE} of late interaction, exact by `Certified`, over {len(first)} queries, with 95 % bootstrap "
-        "intervals; and bytes on disk: rows, codes and bounds (a codebook adds two bytes a token)."
-    )
-    return Result("stores", dataset.name, summary, [Table(f"{MEASURE} against bytes", columns, rows)])
