@@ -25,6 +25,7 @@ if (($# == 0)); then
     lab --corpus hotpotqa_1k --only simulation --queries 50
     lab --corpus hotpotqa_1k "${timed[@]/#/--skip=}" "${slow[@]/#/--skip=}" "${rest[@]/#/--skip=}" "${calibrated[@]/#/--skip=}" --queries 100
     lab --corpus hotpotqa_1k --corpus cosqa --only retrieval
+    lab --corpus arguana --only retrieval --queries 300 # as in `make retrieval`
     lab --corpus hotpotqa_1k --only encoders --queries 50
 fi
 .venv/bin/python tools/results.py "$out" docs

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
+from maxsieve.grouping import GROWTH, GroupBy, count_groups, search_groups
 from maxsieve.hits import Promise
 from maxsieve.ids import Id
-from maxsieve.policies import Calibrated, Policy, to_native
+from maxsieve.policies import MANY, Bandit, Calibrated, Policy, to_native
 from maxsieve.storage.calibration import NO_CHANGES, Calibration, Origin, queries_needed
 from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.snapshot import Snapshot
@@ -39,25 +40,27 @@ def with_calibration(
     k: int,
     origin: Origin,
     threads: int,
+    group_by: GroupBy | None,
     advance: Callable[[int], None],
 ) -> Snapshot:
-    """The state, which has a codebook, calibrated on queries for a top k.
+    """The state, which has a codebook, calibrated on queries for a top k of groups; each document may be one.
 
-    The best hit of an own sentence is the document it was taken from, which no tier misses. It counts for nothing: the
-    k after it do, in the list without it.
+    The best hit of an own sentence is the group it was taken from, which no tier misses. It counts for nothing: the
+    k after it do, in the list without its best document. (Others of its documents may stay in the list: then a place is
+    further down than it would be without them, which promises no more than is true.)
     """
     own = int(origin == "own sentences")
-    if not len(state.searchable):
+    there = count_groups(state, state.searchable, group_by)
+    if not there:
         raise ValueError("there is no document to find: add some before calibrating")
-    if len(state.searchable) == own:
+    if there == own:
         raise ValueError("own sentences need two documents at least: the one they come from does not count")
-    wanted, k = k, min(k, len(state.searchable) - own)
+    wanted, k = k, min(k, there - own)
     ranks = np.empty((len(queries), k + own), np.int64)
     for first in range(0, len(queries), TOGETHER):
         some = list(queries[first : first + TOGETHER])
-        answers = _core.search(
-            state.corpus, some, [state.searchable] * len(some), k + own, _core.Certified(), threads, False
-        )
+        everything = [state.searchable] * len(some)
+        answers = search_groups(state, some, everything, k + own, lambda _: _core.Certified(), threads, group_by)
         for i, (query, answer) in enumerate(zip(some, answers, strict=True), first):
             best = np.array(answer.positions, np.int64)
             ascending = np.argsort(best)
@@ -66,22 +69,21 @@ def with_calibration(
     if own:
         ranks = ranks[:, 1:] - (ranks[:, 1:] > ranks[:, :1])
     lengths = np.array([len(query) for query in queries], np.int64)
-    made = Calibration(
-        ranks, np.concatenate(list(queries)), lengths, len(state.searchable), int(time.time()), origin, wanted
-    )
+    rows, now = np.concatenate(list(queries)), int(time.time())
+    made = Calibration(ranks, rows, lengths, len(state.searchable), now, origin, wanted, group_by is not None)
     return replace(state, calibration=made, changes=NO_CHANGES)
 
 
-def recalibrated(state: Snapshot, threads: int, advance: Callable[[int], None]) -> Snapshot:
+def recalibrated(state: Snapshot, threads: int, group_by: GroupBy | None, advance: Callable[[int], None]) -> Snapshot:
     """The state, calibrated again with the queries it kept."""
     old = _calibration_of(state)
-    return with_calibration(state, old.queries, old.wanted, old.origin, threads, advance)
+    return with_calibration(state, old.queries, old.wanted, old.origin, threads, group_by, advance)
 
 
-def retrained(state: Snapshot, threads: int, advance: Callable[[int], None]) -> Snapshot:
+def retrained(state: Snapshot, threads: int, group_by: GroupBy | None, advance: Callable[[int], None]) -> Snapshot:
     """The state with a new codebook; if it was calibrated, it is again, with the queries it kept."""
     coded, old = with_codebook(state, threads), state.calibration
-    return coded if old is None else recalibrated(replace(coded, calibration=old), threads, advance)
+    return coded if old is None else recalibrated(replace(coded, calibration=old), threads, group_by, advance)
 
 
 def _calibration_of(state: Snapshot) -> Calibration:
@@ -91,21 +93,33 @@ def _calibration_of(state: Snapshot) -> Calibration:
 
 
 def plan(
-    policy: Policy, state: Snapshot, k: int, candidates: Sequence[Any], exclude: Sequence[list[Id] | None]
-) -> tuple[_core.Policy, Promise | None]:
-    """The engine's policy for queries with such candidates and such exclusions, and what it can promise for all.
+    policy: Policy,
+    state: Snapshot,
+    k: int,
+    candidates: Sequence[Any],
+    exclude: Sequence[list[Id] | None],
+    group_by: GroupBy | None,
+) -> tuple[Callable[[int], _core.Policy], Promise | None]:
+    """The engine's policy for each attempt at queries with such candidates and exclusions, and what it promises.
 
     With documents that must not be hits, the top k of the others lies in the top k + excluded of all: docs/theory.md,
-    section 10, has the stricter target that this needs. The most that any query excludes counts.
+    section 10, has the stricter target that this needs. The most that any query excludes counts. A group of which some
+    documents are excluded and some are not is another than the one that was calibrated on.
+
+    A further attempt of `Bandit` has half the delta of the one before, so that all of them have no more than one has.
+    One of `Calibrated` follows up more documents, which can only find more.
     """
+    if type(policy) is Bandit and group_by is not None:
+        return lambda attempt: to_native(replace(policy, delta=policy.delta / 2 ** (attempt + 1))), None
     if type(policy) is not Calibrated:
-        return to_native(policy), None
+        native = to_native(policy)
+        return lambda _: native, None
     restricted = any(one is not None for one in candidates)
     excluded = max((len(set(one)) for one in exclude if one is not None), default=0)
     calibration = _calibration_of(state)
     there = len(state.searchable)
     if there <= k:
-        return _core.Calibrated(max(1, there)), Promise("none", calibration.origin, state.changes)
+        return lambda _: _core.Calibrated(max(1, there)), Promise("none", calibration.origin, state.changes)
     if not calibration.enough_for(policy.target):
         raise ValueError(
             f"an overlap of {policy.overlap} needs {queries_needed(policy.target)} calibration queries; "
@@ -119,6 +133,21 @@ def plan(
     depth = calibration.depth(wider, target if kept else policy.target)
     if there > calibration.documents:
         depth = ceil(depth * Fraction(there, calibration.documents))
-    promised = kept and not restricted and calibration.holds_after(state.changes)
+    promised = (
+        kept
+        and not restricted
+        and calibration.holds_after(state.changes)
+        and calibration.grouped == (group_by is not None)
+        and all(_whole_groups(state, one, group_by) for one in exclude if one)
+    )
     promise = Promise("calibrated" if promised else "none", calibration.origin, state.changes)
-    return _core.Calibrated(max(depth, k)), promise
+    return lambda attempt: _core.Calibrated(min(max(depth, k) * GROWTH**attempt, MANY)), promise
+
+
+def _whole_groups(state: Snapshot, excluded: list[Id], group_by: GroupBy | None) -> bool:
+    """Whether of each group that has one of these documents, all that can be hits are among them."""
+    if group_by is None:
+        return True
+    named, groups = set(excluded), set(map(group_by, excluded))
+    others = (one for one in state.ids_at(state.searchable.tolist()) if one not in named)
+    return not any(group_by(one) in groups for one in others)

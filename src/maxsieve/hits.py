@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -139,6 +139,17 @@ class Hits:
         """
         return self.snapshot.metadata(self._positions)
 
+    def reordered(self, ranks: Sequence[int], scores: NDArray[np.float32]) -> Hits:
+        """The hits at some ranks, in that order, under other scores.
+
+        >>> import maxsieve as ms
+        >>> hits = ms.Index.build([[[1.0]], [[2.0]]], ["one", "two"]).search([[1.0]])
+        >>> list(hits), list(hits.reordered([1, 0], np.float32([0.75, 0.5])))
+        ([('two', 2.0), ('one', 1.0)], [('one', 0.75), ('two', 0.5)])
+        """
+        ids, positions = [self.ids[rank] for rank in ranks], [self._positions[rank] for rank in ranks]
+        return replace(self, ids=ids, scores=scores, _positions=positions)
+
     def explain(self, rank: int) -> list[Match]:
         """Why the hit at ``rank`` (from 0) scored so: each query token's best document token and their similarity.
 
@@ -156,7 +167,15 @@ class Hits:
         return [Match(t, j, similarity) for t, (j, similarity) in enumerate(pairs)]
 
 
-def to_hits(answer: _core.Answer, state: Snapshot, query: NDArray[np.float32], promise: Promise | None = None) -> Hits:
-    """The engine's answer as `Hits`."""
-    positions = answer.positions
-    return Hits(state.ids_at(positions), answer.scores, positions, answer, state, query, promise)
+def to_hits(
+    answer: _core.Answer,
+    state: Snapshot,
+    query: NDArray[np.float32],
+    promise: Promise | None = None,
+    places: list[int] | None = None,
+) -> Hits:
+    """The engine's answer as `Hits`, or what stands at some places in it."""
+    positions, scores = answer.positions, answer.scores
+    if places is not None:
+        positions, scores = [positions[place] for place in places], scores[places]
+    return Hits(state.ids_at(positions), scores, positions, answer, state, query, promise)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from maxsieve.common.checks import as_count, check_choice
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.errors import ClosedIndexError
+from maxsieve.grouping import GroupBy, search_groups
 from maxsieve.hits import Hits, to_hits
 from maxsieve.ids import Id, positions_of, to_id, to_ids
 from maxsieve.policies import CERTIFIED, MANY, Policy
@@ -30,6 +32,13 @@ from maxsieve.storage.metadata import to_texts
 from maxsieve.storage.segments import Similarity, Store
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.storage import Storage
+
+
+class Change(Protocol):
+    """Makes codebook and calibration of a state anew; ``advance`` is told of each query that is done."""
+
+    def __call__(self, state: Snapshot, threads: int, *, advance: Callable[[int], None]) -> Snapshot:
+        """The state with those."""
 
 
 class Index:
@@ -45,8 +54,8 @@ class Index:
     ['north']
     """
 
-    def __init__(self, storage: Storage, store: Store, similarity: Similarity) -> None:
-        self._storage, self._store, self._similarity = storage, store, similarity
+    def __init__(self, storage: Storage, store: Store, similarity: Similarity, group_by: GroupBy | None = None) -> None:
+        self._storage, self._store, self._similarity, self._group_by = storage, store, similarity, group_by
 
     @classmethod
     def build(
@@ -60,6 +69,7 @@ class Index:
         path: str | os.PathLike[str] | None = None,
         store: Store = "float32",
         similarity: Similarity = "dot",
+        group_by: GroupBy | None = None,
         threads: int | None = None,
         progress: bool = False,
     ) -> Index:
@@ -82,6 +92,9 @@ class Index:
             room; or ``"int8"``, which rounds them to codes of one byte and takes 1/5.
         similarity
             ``"dot"`` takes vectors as given, ``"cosine"`` normalises documents and queries (a zero vector stays zero).
+        group_by
+            for documents that are passages of something larger: a function from an id to what it is a part of. Of each
+            such group only the best document is a hit, and ``k`` counts groups. It is not kept: give it to `open`, too.
 
         >>> import numpy as np
         >>> len(Index.build(np.ones((5, 4)), lengths=[2, 0, 3]))
@@ -91,7 +104,7 @@ class Index:
         dim, documents = with_dim(read_documents(docs, lengths, mask, None, _namer(known)))
         texts = to_texts(metadata, documents.total if known is None else len(known))
         threads = thread_count(threads)
-        index = cls.create(dim, path=path, store=store, similarity=similarity)
+        index = cls.create(dim, path=path, store=store, similarity=similarity, group_by=group_by)
         try:
             index.add_documents(documents, known, texts, threads=threads, progress=progress, stepwise=True)
         except BaseException:
@@ -107,6 +120,7 @@ class Index:
         path: str | os.PathLike[str] | None = None,
         store: Store = "float32",
         similarity: Similarity = "dot",
+        group_by: GroupBy | None = None,
     ) -> Index:
         """An empty index for vectors of ``dim`` numbers, in memory or in the folder ``path``, which is new or empty.
 
@@ -117,18 +131,18 @@ class Index:
         check_choice(store, "store", get_args(Store))
         check_choice(similarity, "similarity", get_args(Similarity))
         if path is None:
-            return cls(MemoryStorage(dim, store), store, similarity)
-        return cls(DiskStorage(Directory.create(Path(path), dim, store, similarity)), store, similarity)
+            return cls(MemoryStorage(dim, store), store, similarity, group_by)
+        return cls(DiskStorage(Directory.create(Path(path), dim, store, similarity)), store, similarity, group_by)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Index:
+    def open(cls, path: str | os.PathLike[str], *, group_by: GroupBy | None = None) -> Index:
         """An index from its folder: mapped, not read, so that this takes milliseconds whatever its size.
 
         It stays at the version it found until `refresh` or a change of its own. Any number of processes may have it
-        open; one at a time may change it.
+        open; one at a time may change it. ``group_by`` is that of `build`.
         """
         directory = Directory.open(Path(path))
-        return cls(DiskStorage(directory), directory.manifest.store, directory.manifest.similarity)
+        return cls(DiskStorage(directory), directory.manifest.store, directory.manifest.similarity, group_by)
 
     def add(
         self,
@@ -139,11 +153,13 @@ class Index:
         mask: Any = None,
         metadata: Iterable[Any] | None = None,
         replace: bool = False,
+        delete: Iterable[Id] = (),
         progress: bool = False,
     ) -> None:
         """Adds documents, all of them or, if anything is wrong, none. A known id is an error unless ``replace=True``.
 
-        A replaced document counts as new: it takes the last place in insertion order.
+        A replaced document counts as new: it takes the last place in insertion order. Those to ``delete`` go in the
+        same step: no search, and no crash, comes between.
 
         >>> index = Index.create(2)
         >>> index.add([[[1.0, 0.0]]], ["east"])
@@ -155,7 +171,8 @@ class Index:
             raise TypeError("add needs ids, one for each document")
         known = to_ids(ids, "ids")
         documents = read_documents(docs, lengths, mask, self.dim, _namer(known))
-        self.add_documents(documents, known, to_texts(metadata, len(known)), replace=replace, progress=progress)
+        texts, gone = to_texts(metadata, len(known)), to_ids(delete, "delete")
+        self.add_documents(documents, known, texts, replace=replace, delete=gone, progress=progress)
 
     def add_documents(
         self,
@@ -164,6 +181,7 @@ class Index:
         texts: list[str | None] | None = None,
         *,
         replace: bool = False,
+        delete: Iterable[Id] = (),
         threads: int | None = None,
         progress: bool = False,
         stepwise: bool = False,
@@ -174,8 +192,8 @@ class Index:
         """
         total = len(ids) if documents.total is None and ids is not None else documents.total
         with (
-            self._storage.adding(ids, texts, replace, stepwise) as addition,
-            progress_bar("indexing", total, shown=progress) as advance,
+            self._storage.adding(ids, texts, replace, list(delete), stepwise) as addition,
+            progress_bar("indexing", total, shown=progress, unit="documents") as advance,
         ):
             crew = thread_count(threads)
             builder = SegmentBuilder(self.dim, self._store, self._similarity, crew, _namer(ids), addition.add)
@@ -219,7 +237,7 @@ class Index:
         >>> index.snapshot.codebook.centroids
         256
         """
-        self._replace_tiers(retrained, None, progress)
+        self._replace_tiers(partial(retrained, group_by=self._group_by), None, progress)
 
     def calibrate(
         self, queries: Iterable[Any], k: int = 100, *, calibrated_on: Origin = "queries", progress: bool = False
@@ -243,22 +261,20 @@ class Index:
         if not rows:
             raise ValueError("calibrate needs queries, and there are none")
 
-        def change(state: Snapshot, threads: int, advance: Callable[[int], None]) -> Snapshot:
+        def change(state: Snapshot, threads: int, *, advance: Callable[[int], None]) -> Snapshot:
             coded = with_codebook(state, threads) if state.codebook is None else state
-            return with_calibration(coded, rows, k, calibrated_on, threads, advance)
+            return with_calibration(coded, rows, k, calibrated_on, threads, self._group_by, advance)
 
         self._replace_tiers(change, len(rows), progress)
 
     def recalibrate(self, *, progress: bool = False) -> None:
         """`calibrate` again with the queries it kept, after documents have changed."""
-        self._replace_tiers(recalibrated, None, progress)
+        self._replace_tiers(partial(recalibrated, group_by=self._group_by), None, progress)
 
-    def _replace_tiers(
-        self, change: Callable[[Snapshot, int, Callable[[int], None]], Snapshot], queries: int | None, progress: bool
-    ) -> None:
+    def _replace_tiers(self, change: Change, queries: int | None, progress: bool) -> None:
         threads = thread_count(None)
-        with progress_bar("calibrating", queries, shown=progress) as advance:
-            self._storage.replace_tiers(lambda state: change(state, threads, advance))
+        with progress_bar("calibrating", queries, shown=progress, unit="queries") as advance:
+            self._storage.replace_tiers(lambda state: change(state, threads, advance=advance))
 
     def refresh(self) -> None:
         """Goes to the newest version on disk, as other processes have written it. In memory there is nothing to do."""
@@ -373,7 +389,7 @@ class Index:
         exclude: Any = None,
         threads: int | None = None,
     ) -> Hits:
-        """The k best documents for a query [T, d].
+        """The k best documents for a query [T, d]; the best of k groups, if the index was given ``group_by``.
 
         policy
             `Certified` (the default), `Calibrated` (far faster, after `calibrate`), `Bandit` or `Exhaustive`.
@@ -396,10 +412,14 @@ class Index:
             wanted, unwanted = read_candidates([candidates]), read_exclude([exclude])
             state, (positions,) = self._choose(wanted, unwanted)
             exclude = unwanted[0]
-        native, promise = plan(CERTIFIED if policy is None else policy, state, k, [candidates], [exclude])
+        chosen, group_by = CERTIFIED if policy is None else policy, self._group_by
+        native, promise = plan(chosen, state, k, [candidates], [exclude], group_by)
         state.expect(scattered=promise is not None)
-        (answer,) = _core.search(state.corpus, [rows], [positions], k, native, threads, False)
-        return to_hits(answer, state, rows, promise)
+        if group_by is None:
+            (answer,) = _core.search(state.corpus, [rows], [positions], k, native(0), threads, False)
+            return to_hits(answer, state, rows, promise)
+        (groups,) = search_groups(state, [rows], [positions], k, native, threads, group_by)
+        return to_hits(groups.answer, state, rows, promise, groups.places)
 
     def search_many(
         self,
@@ -426,10 +446,11 @@ class Index:
         rows = self._to_rows(all_queries)
         chosen, excluded = read_candidates(wanted), read_exclude(unwanted)
         state, positions = self._choose(chosen, excluded)
-        native, promise = plan(CERTIFIED if policy is None else policy, state, k, chosen, excluded)
+        group_by = self._group_by
+        native, promise = plan(CERTIFIED if policy is None else policy, state, k, chosen, excluded, group_by)
         state.expect(scattered=promise is not None)
-        answers = _core.search(state.corpus, rows, positions, k, native, threads, False)
-        return [to_hits(answer, state, row, promise) for answer, row in zip(answers, rows, strict=True)]
+        answers = search_groups(state, rows, positions, k, native, threads, group_by)
+        return [to_hits(one.answer, state, row, promise, one.places) for one, row in zip(answers, rows, strict=True)]
 
     def _to_rows(self, queries: Iterable[Any]) -> list[NDArray[np.float32]]:
         dim, cosine = self.dim, self._similarity == "cosine"

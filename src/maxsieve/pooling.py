@@ -63,18 +63,19 @@ def cut(rows: F32, steps: Merges, factor: int) -> F32:
     """The means of the ``max(1, L // factor)`` clusters that are left before the last merges."""
     if factor == 1 or len(rows) < 2:
         return np.array(rows)
-    means = _means(rows.astype(np.float64), _labels(len(rows), steps, max(1, len(rows) // factor)))
+    means = _means(rows.astype(np.float64), clusters(len(rows), steps, factor))
     if (np.abs(np.linalg.norm(rows, axis=1) - 1) <= UNIT).all():
         lengths = np.linalg.norm(means, axis=1, keepdims=True)
         np.divide(means, lengths, out=means, where=lengths > 0)
     return np.asarray(means, np.float32)
 
 
-def _labels(tokens: int, steps: Merges, clusters: int) -> NDArray[np.int64]:
-    """Each token's cluster, numbered in the order of their first tokens."""
+def clusters(tokens: int, steps: Merges, factor: int) -> NDArray[np.int64]:
+    """The cluster of each of so many tokens, which is its row of `cut`: in the order of the clusters' first tokens."""
+    left = max(min(1, tokens), tokens // factor)
     members = {token: [token] for token in range(tokens)}
     pairs = zip(steps.first.tolist(), steps.second.tolist(), strict=True)
-    for union, (first, second) in zip(range(tokens, 2 * tokens - clusters), pairs, strict=False):
+    for union, (first, second) in zip(range(tokens, 2 * tokens - left), pairs, strict=False):
         members[union] = members.pop(first) + members.pop(second)
     labels = np.zeros(tokens, np.int64)
     for label, cluster in enumerate(sorted(members.values(), key=min)):

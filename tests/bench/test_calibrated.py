@@ -65,6 +65,8 @@ def _run(loaded: Any, methods: list[str], monkeypatch: pytest.MonkeyPatch, folde
 
 
 def test_calibrated_methods_have_rows_and_a_holding(tiny: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import shapes
+
     results = _run(tiny, ["certified", "calibrated-0.99", "calibrated-0.95"], monkeypatch, tmp_path)
     for method in ("calibrated-0.99", "calibrated-0.95"):
         assert [row.k for row in results.find(method=method)] == [5, 10]

@@ -17,6 +17,13 @@ GOOD = b'{"id": "a", "text": "red fox"}\n'
     ("name", "content", "where", "why"),
     [
         ("it.jsonl", GOOD + b'{"id": "b", "text": ', "it.jsonl, line 2", "not JSON"),
+        ("it.jsonl", GOOD + b'{"id": "b', "it.jsonl, line 2", "not JSON: Unterminated string starting at character 8"),
+        (
+            "it.jsonl",
+            GOOD + b'{"id": "b\x01"}',
+            "it.jsonl, line 2",
+            "not JSON: Invalid control character at character 10",
+        ),
         ("it.jsonl", GOOD + b'\n{"id": "b", "text": "\xff"}', "it.jsonl, line 3", "not UTF-8"),
         ("it.jsonl", GOOD + b'["red", "owl"]', "it.jsonl, line 2", "a list"),
         ("it.jsonl", GOOD + b'{"id": "b", "body": "owl"}', "it.jsonl, line 2", "--text-field"),

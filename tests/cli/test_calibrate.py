@@ -127,6 +127,17 @@ def test_candidates_of_a_first_stage(many: CommandLine) -> None:
     assert re.search(expected, many(*arguments).stdout)
 
 
+def test_a_hybrid_search_is_not_what_was_calibrated(many: CommandLine) -> None:
+    pytest.importorskip("bm25s")
+    many("calibrate", "docs.ms", "--queries", "queries.txt")
+    arguments = ("search", "docs.ms", "red fox", "-k", "2", "--policy", "calibrated", "--overlap", "0.5")
+    expected = (
+        r"no guarantee \(the calibration is about late interaction alone\); \d+ of 300 documents followed up"
+        r" · by rank among the 5 best of BM25 and of late interaction · "
+    )
+    assert re.search(expected, many(*arguments, "--hybrid", "rrf", "--depth", "5").stdout)
+
+
 def test_a_collection_that_is_not_calibrated(many: CommandLine) -> None:
     for arguments in (["search", "docs.ms", "red", "--policy", "calibrated"], ["calibrate", "docs.ms", "--again"]):
         said = many(*arguments, code=1).stderr

@@ -17,7 +17,7 @@ from cli.support import COMMAND, CommandLine
 from maxsieve import exchange
 
 COMMANDS = ["index", "add", "search", "rerank", "calibrate"]
-COMMANDS += ["delete", "info", "verify", "compact", "export", "bench", "demo"]
+COMMANDS += ["delete", "info", "verify", "compact", "export", "bench", "demo", "cache"]
 MODEL_COMMANDS = ["fetch", "list", "path"]
 
 
@@ -83,6 +83,7 @@ def test_a_missing_model_without_network(line: CommandLine) -> None:
         ["search", "docs.ms", "--policy", "other", "red"],
         ["search", "docs.ms", "-k", "0", "red"],
         ["search", "docs.ms", "--alpha", "0.3", "red"],
+        ["search", "docs.ms", "--margin", "3", "red"],
         ["search", "docs.ms", "--policy", "bandit", "--alpha", "3", "red"],
         ["search", "docs.ms", "--depth", "5", "red"],
         ["search", "docs.ms", "--queries", "q.txt", "red"],

@@ -91,9 +91,27 @@ def test_several_sources(line: CommandLine) -> None:
 def test_encoder_dimension_and_store_are_kept_and_can_not_be_changed(docs: CommandLine) -> None:
     facts = docs.json("info", "docs.ms")[0]
     assert (facts["dim"], facts["store"], facts["encoder"]["name"]) == (16, "int8", str(docs.model))
-    for option, value in (("--dim", "8"), ("--store", "float32"), ("--encoder", "minilm")):
+    for option, value in (("--dim", "8"), ("--store", "float32"), ("--pool", "2"), ("--encoder", "minilm")):
         assert "can't be changed" in docs("index", "docs.ms", "corpus.jsonl", option, value, code=1).stderr
     assert docs.json("index", "docs.ms", "corpus.jsonl", "--dim", "0", "--store", "int8")[0]["skipped"] == 3
+
+
+def test_pooled_vectors(docs: CommandLine) -> None:
+    docs("index", "pooled.ms", "corpus.jsonl", "--pool", "2")
+    whole, pooled = (docs.json("info", name)[0] for name in ("docs.ms", "pooled.ms"))
+    assert (whole["pool"], pooled["pool"]) == (1, 2)
+    assert pooled["tokens"] < 0.6 * whole["tokens"]
+    assert pooled["room"]["parts"]["codes"] == 32 * pooled["tokens"]
+    shown = docs("info", "pooled.ms").stdout
+    assert "16 dimensions, int8, one for every 2 tokens (pooled)" in shown
+    assert "times the texts and metadata" in shown
+    assert "int8 codes of the vectors" in shown
+    docs("add", "pooled.ms", stdin="another red fox\n", code=0)
+    assert "deleted documents" not in shown
+    docs("delete", "pooled.ms", "fox")
+    assert "are of deleted documents (maxsieve compact)" in docs("info", "pooled.ms").stdout
+    for knobs in ([], ["--policy", "bandit", "--margin", "0"]):
+        assert "owl" in docs("search", "pooled.ms", "mountain", "owl", "-k", "1", *knobs).stdout
 
 
 def test_add_replaces_only_when_asked(docs: CommandLine) -> None:
@@ -109,11 +127,29 @@ def test_add_needs_a_collection(line: CommandLine) -> None:
 
 
 def test_cut_texts_are_reported_in_one_sentence(line: CommandLine) -> None:
-    said = line("index", "it.ms", "--dim", "0", stdin="red " * 600 + "\nowl\n").stderr
-    assert said.strip() == "maxsieve: 1 of 2 texts were cut at 512 tokens; the longest has 602"
+    rows = [{"id": "reds", "text": "red " * 600}, {"id": "owl", "text": "owl"}]
+    said = line(
+        "index", "it.ms", "--dim", "0", "--no-split", stdin="".join(json.dumps(row) + "\n" for row in rows)
+    ).stderr
+    assert said.strip() == "maxsieve: 1 of 2 texts were cut at 512 tokens: 'reds'; the longest has 602"
 
 
 def test_cut_texts_of_several_batches_are_added_up(line: CommandLine) -> None:
-    said = line("index", "it.ms", "--dim", "0", stdin="".join(f"{i} {'red ' * 600}\n" for i in range(120))).stderr
-    assert len(said.splitlines()) == 2
-    assert said.splitlines()[-1] == "maxsieve: in all, 120 of 120 texts were cut at 512 tokens; the longest has 605"
+    long = [json.dumps({"id": f"long{i}", "text": f"{i} {'red ' * 600}"}) for i in range(120)]
+    short = [json.dumps({"id": f"short{i}", "text": f"owl {i}"}) for i in range(1100)]
+    said = line("index", "it.ms", "--dim", "0", "--no-split", stdin="\n".join(long + short)).stderr.splitlines()
+    assert len(said) == 2
+    assert said[-1] == (
+        "maxsieve: in all, 120 of 1220 texts were cut at 512 tokens: 'long0', 'long1', 'long2' and 117 more; "
+        "the longest has 605"
+    )
+
+
+def test_cut_queries_are_named_by_their_ids(docs: CommandLine) -> None:
+    queries = [f"q{i}\t{i % 10} {'red ' * (600 + i // 40 if i % 40 == 3 else 1)}" for i in range(130)]
+    docs.write("queries.tsv", "\n".join(queries))
+    said = docs("search", "docs.ms", "--queries", "queries.tsv", "--run", "run", "-k", "1").stderr.splitlines()
+    assert said[0] == "maxsieve: 2 of 64 texts were cut at 512 tokens: 'q3', 'q43'; the longest has 604"
+    assert said[-1] == (
+        "maxsieve: in all, 4 of 130 texts were cut at 512 tokens: 'q3', 'q43', 'q83' and 1 more; the longest has 606"
+    )

@@ -95,10 +95,26 @@ def test_a_conversation(docs: CommandLine) -> None:
     assert (docs.cache / "history").read_text().splitlines()[-1] == "green tea"
 
 
+def test_a_conversation_sees_what_others_write(docs: CommandLine) -> None:
+    docs.extra["TERM"] = "dumb"
+    with Terminal(docs, "search", "docs.ms", "-k", "1") as terminal:
+        terminal.expect("> ")
+        terminal.type("coffee\n")
+        terminal.expect("exact among 3 documents")
+        terminal.expect("> ")
+        docs("add", "docs.ms", stdin='{"id": "cup", "text": "Coffee in the mountain."}')
+        terminal.type("coffee\n")
+        assert "Coffee in the mountain." in terminal.expect("exact among 4 documents")
+        terminal.expect("> ")
+        terminal.type(":q\n")
+        assert terminal.wait() == 0
+
+
 def test_progress_is_drawn_on_a_terminal_only(line: CommandLine) -> None:
     line.write("it.txt", "red fox")
     assert line("index", "a.ms", "it.txt", "--dim", "0").stderr == ""
-    assert "1/1" in line("index", "b.ms", "it.txt", "--dim", "0", "--progress").stderr
+    said = line("index", "b.ms", "it.txt", "--dim", "0", "--progress").stderr
+    assert re.fullmatch(r"maxsieve: adding: 1/1 documents in 0 s, [\d,.]+ tokens a second\n", said)
     with Terminal(line, "index", "c.ms", "it.txt", "--dim", "0") as terminal:
         terminal.expect("1/1")
         terminal.expect("c.ms: 1 added")

@@ -48,6 +48,32 @@ def test_a_first_stage_narrows_the_guarantee(docs: CommandLine) -> None:
     assert "exact among 2 candidates of bm25 · " in docs(*arguments).stdout
 
 
+def test_bm25_has_a_say(docs: CommandLine) -> None:
+    pytest.importorskip("bm25s")
+    weighed, ranked = (("search", "docs.ms", "a fox on a mountain", "--hybrid", how) for how in ("0.25", "rrf"))
+    [answer] = docs.json(*weighed)
+    report = {key: answer["report"][key] for key in ("guarantee", "scope", "documents", "hybrid", "depth")}
+    assert report == {"guarantee": "exact", "scope": "all", "documents": 3, "hybrid": 0.25, "depth": 100}
+    late, words = ([hit[f"{one}_score"] for hit in answer["hits"]] for one in ("late", "bm25"))
+    for hit, by_late, by_words in zip(answer["hits"], late, words, strict=True):
+        fused = 0.75 * (by_late - min(late)) / (max(late) - min(late)) + 0.25 * by_words / max(words)
+        assert hit["score"] == pytest.approx(fused, abs=1e-6)
+    assert "exact among 3 documents · by BM25 (0.25) and late interaction (0.75) · " in docs(*weighed).stdout
+    said = "exact among 3 documents · by rank among the 7 best of BM25 and of late interaction · "
+    assert said in docs(*ranked, "--depth", "7", "-k", "2").stdout
+
+
+@pytest.mark.parametrize("how", ["1", "0", "-0.5", "nan", "bm25", ""])
+def test_bad_weights(docs: CommandLine, how: str) -> None:
+    done = docs("search", "docs.ms", "fox", "--hybrid", how, code=2)
+    assert "rrf, or a weight of more than 0 and less than 1" in " ".join(done.stderr.split())
+
+
+def test_a_hybrid_search_has_no_first_stage(docs: CommandLine) -> None:
+    done = docs("search", "docs.ms", "fox", "--hybrid", "rrf", "--first-stage", "bm25", code=2)
+    assert "give --hybrid or --first-stage, not both" in " ".join(done.stderr.split())
+
+
 def test_queries_come_through_a_pipe(docs: CommandLine) -> None:
     answers = docs.json("search", "docs.ms", "-k", "1", stdin="red fox\n\ngreen tea\n")
     assert [(one["id"], one["hits"][0]["id"]) for one in answers] == [("1", "fox"), ("2", "tea")]
@@ -108,6 +134,21 @@ def test_a_reader_that_goes_away(line: CommandLine) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait() == 141
+
+
+def test_queries_that_come_one_by_one_are_asked_of_what_is_there_then(docs: CommandLine) -> None:
+    with docs.start("search", "docs.ms", "--json", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        seen = []
+        for number in range(2):
+            process.stdin.write(b"coffee\n")
+            process.stdin.flush()
+            seen.append(json.loads(process.stdout.readline())["report"]["documents"])
+            docs("add", "docs.ms", stdin=json.dumps({"id": f"cup{number}", "text": "Coffee."}))
+        process.stdin.close()
+        assert process.wait() == 0
+    assert seen == [3, 4]
 
 
 def test_colours_are_for_terminals_and_can_be_refused(docs: CommandLine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -106,6 +107,17 @@ def test_everything_is_there(page: Page) -> None:
     assert "queries None" not in page.text
 
 
+@pytest.mark.parametrize("make", [html_page, markdown_page])
+def test_what_was_found_stands_first(make: Callable[[list[Result]], str]) -> None:
+    text = make([replace(CHARTED, charts=[], remarks=["It is fast.", "And exact."])])
+    first = text.index("It is fast.")
+    assert text.index("In short") < first < text.index("One thread.")
+    assert first < text.index("Measured on")
+    again = text.index("It is fast.", first + 1)
+    assert text.index("What was asked.") < again < text.index("And exact.") < text.index("12,345")
+    assert "In short" not in make([replace(CHARTED, charts=[], remarks=[])])
+
+
 def test_whatever_a_result_contains_is_text() -> None:
     table = Table(NASTY, [Column(NASTY)], [[NASTY]], NASTY, NASTY)
     chart = replace(RESULT.charts[0], title=NASTY, x_label=NASTY, name=NASTY)
@@ -131,7 +143,7 @@ def test_markdown_links_and_images(tmp_path: Path) -> None:
     text = markdown_page(RESULTS[1:], "images")
     anchors = {slug(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
     links = re.findall(r"[^!]\[[^\]]*\]\(#([^)]*)\)", text)
-    assert len(links) == 4
+    assert len(links) == 6
     assert {*links} <= anchors
     images = re.findall(r"!\[.*?\]\((.*?)\)", text)
     assert len(images) == 2

@@ -87,6 +87,8 @@ def test_markdown() -> None:
         "",
         "What was asked.",
         "",
+        "- It is fast.",
+        "",
         "**Speed** (`tab:wallclock_cpu`)",
         "",
         "| policy | ms | documents | exact |",
@@ -99,8 +101,6 @@ def test_markdown() -> None:
         "![Overlap against coverage](images/pareto-it-k5.svg)",
         "",
         "![Bars](images/pareto-it-bars.svg)",
-        "",
-        "- It is fast.",
     ]
 
 

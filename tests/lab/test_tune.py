@@ -147,25 +147,83 @@ def test_a_target_that_no_setting_reaches(data: Embedded) -> None:
     assert "No setting reaches" in found.advice
 
 
+def _timed(tuned: Recommendation, certified: Sequence[float], own: Sequence[float]) -> Recommendation:
+    return replace(tuned, certified_times=list(certified), times=list(own))
+
+
 def test_the_advice(tuned: Recommendation) -> None:
     assert tuned.chosen is not None
     policy = tuned.chosen.setting.policy
-    faster = replace(tuned, milliseconds=1.0, certified_milliseconds=2.0)
+    faster = _timed(tuned, [5.0, 5.5, 6.0] * 5, [2.0, 2.5, 3.0] * 5)
     assert faster.policy == policy
     assert faster.line == f"index.search(query, k=5, policy=ms.Bandit(alpha={policy.alpha:g}, margin={policy.margin}))"
     for part in (
         f"{tuned.chosen.overlap:.2%}",
         f"{tuned.chosen.bound:.2%}",
-        "1.00 ms",
-        "takes 2.00 ms",
+        "in 2.50 ms",
+        "takes 5.50 ms",
+        "saves 3.00 ms (3.00 to 3.00)",
         "120 held-out",
     ):
         assert part in faster.advice
-    for milliseconds in (2.0, 3.0):
-        slower = replace(tuned, milliseconds=milliseconds, certified_milliseconds=2.0)
+    for own in ([5.0, 5.5, 6.0] * 5, [7.0, 8.0, 9.0] * 5):
+        slower = _timed(tuned, [5.0, 5.5, 6.0] * 5, own)
         assert slower.policy == Certified()
         assert slower.line == "index.search(query, k=5)"
-        assert "use that" in slower.advice
+        assert "use Certified" in slower.advice
+
+
+@pytest.mark.parametrize(
+    ("certified", "saved", "worth_it"),
+    [
+        (3.0, 0.5, False),  # half a millisecond is nothing to give up hits for
+        (3.0, 0.99, False),
+        (3.0, 1.01, True),
+        (20.0, 3.9, False),  # less than a fifth
+        (20.0, 4.1, True),
+        (0.8, 0.7, False),  # nearly all of it, and yet less than a millisecond
+    ],
+)
+def test_what_must_be_saved(tuned: Recommendation, certified: float, saved: float, worth_it: bool) -> None:
+    found = _timed(tuned, [certified] * 20, [certified - saved] * 20)
+    assert isinstance(found.policy, Bandit) is worth_it
+    assert (found.policy == Certified()) is not worth_it
+
+
+def test_a_noisy_clock_does_not_decide(tuned: Recommendation) -> None:
+    """On average 2 ms of 5 are saved, but it could as well be nothing."""
+    noise = [-9.0, 9.0, -6.0, 6.0, -3.0, 3.0, 0.0, 0.0, 12.0, -12.0]
+    found = _timed(tuned, [5.0] * 10, [3.0 + one for one in noise])
+    assert found.saving is not None
+    assert found.saving.value == pytest.approx(2.0)
+    assert found.saving.low < 1.0
+    assert found.policy == Certified()
+    assert "not surely" in found.advice
+
+
+def test_the_same_times_give_the_same_advice(tuned: Recommendation) -> None:
+    times = [5.0, 6.0, 7.5, 5.2] * 5, [3.0, 4.4, 4.0, 3.9] * 5
+    assert str(_timed(tuned, *times)) == str(_timed(tuned, *times))
+
+
+def test_few_times_show_nothing(tuned: Recommendation) -> None:
+    found = _timed(tuned, [50.0] * 5, [1.0] * 5)
+    assert found.policy == Certified()
+    assert "5 timed queries show no saving" in found.advice
+    assert isinstance(_timed(tuned, [50.0] * 6, [1.0] * 6).policy, Bandit)
+
+
+def test_the_command(tuned: Recommendation) -> None:
+    assert tuned.command is None, "there is no collection"
+    assert tuned.chosen is not None
+    policy = tuned.chosen.setting.policy
+    faster = replace(_timed(tuned, [9.0] * 9, [1.0] * 9), collection="'my docs.ms'")
+    assert faster.command == (
+        f"maxsieve search 'my docs.ms' -k 5 --policy bandit --alpha {policy.alpha:g} --margin {policy.margin}"
+    )
+    assert f"`{faster.command}`" in faster.result().markdown()
+    slower = replace(_timed(tuned, [9.0] * 9, [9.0] * 9), collection="'my docs.ms'")
+    assert slower.command == "maxsieve search 'my docs.ms' -k 5"
 
 
 def test_as_a_result(tuned: Recommendation) -> None:

@@ -82,3 +82,15 @@ def start_python(*arguments: str) -> subprocess.Popen[str]:
     """A Python of its own, in which ``text.support`` can be imported."""
     env = {**os.environ, "PYTHONPATH": os.fspath(Path(__file__).parents[1])}
     return subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, text=True, env=env)
+
+
+class ShortSighted(WordEncoder):
+    """Reads the first ``max_tokens`` words of a text; nothing is added to them."""
+
+    max_tokens = 40
+
+    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
+        return [rows[: self.max_tokens] for rows in super().documents(texts)]
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(WORD.findall(text)) for text in texts]

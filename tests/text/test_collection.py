@@ -19,6 +19,7 @@ from maxsieve.errors import ClosedIndexError, DamagedIndexError, IndexLockedErro
 from maxsieve.storage.lock import writer_lock
 from maxsieve.text import adding, collection_encoder, description
 from maxsieve.text.collection import Collection
+from maxsieve.text.passages import Passage
 from maxsieve.text.projection import ProjectedEncoder, fit_projection
 
 from .support import Untraceable, WordEncoder, sentences, start_python, tree
@@ -42,7 +43,7 @@ def test_texts_go_in_and_come_back(fables: Collection) -> None:
     assert [fables.metadata(one) for one in fables.ids] == [{"page": 1}, None, ["a", 2]]
     hits = fables.search("a mouse", k=2)
     assert hits.ids[0] == "lion"
-    assert hits.hit(0) == ("lion", hits.scores[0], FABLES[2], ["a", 2])
+    assert hits.hit(0) == ("lion", hits.scores[0], FABLES[2], ["a", 2], Passage(FABLES[2]))
     with pytest.raises(KeyError, match="'frog'"):
         fables.text("frog")
 
@@ -91,8 +92,7 @@ def test_a_text_without_a_word_is_kept_and_never_a_hit(tmp_path: Path) -> None:
     assert collection.add(["", "...", " "], ["none", "dots", "space"]) == (3, 0, 0)
     assert collection.info()["projection"] == "to be fitted"
     assert collection.search("anything").ids == []
-    with pytest.warns(UserWarning, match="fitted on only 24 tokens"):
-        collection.add(["one two three four five six seven eight " * 3, ""], ["words", "empty"])
+    collection.add(["one two three four five six seven eight " * 3, ""], ["words", "empty"])
     assert collection.text("none") == ""
     assert collection.search("one", k=10).ids == ["words"]
 
@@ -209,8 +209,7 @@ def test_each_text_is_encoded_once_though_some_are_sampled_first(tmp_path: Path)
 def test_what_was_encoded_ahead_is_handed_out_once_and_forgotten() -> None:
     encoder = WordEncoder()
     ahead = collection_encoder.RememberingEncoder(encoder)
-    with pytest.warns(UserWarning, match="fitted on only"):
-        assert ahead.fit(["one two", "three four five"], 2, progress=False) is not None
+    assert ahead.fit(["one two", "three four five"], 2, progress=False) is not None
     assert [len(rows) for rows in ahead.documents(["one two", "six", "one two"])] == [2, 1, 2]
     assert encoder.encoded == ["one two", "three four five", "six"]
     ahead.documents(["one two"])
@@ -248,15 +247,13 @@ def test_a_large_sample_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(encoder.encoded) == 100
 
 
-def test_few_tokens_for_a_projection_are_warned_of_with_remedies(tmp_path: Path) -> None:
+def test_few_tokens_are_enough_for_a_projection_and_nothing_is_said(tmp_path: Path) -> None:
     collection = Collection.create(tmp_path / "c", WordEncoder(), dim=8)
-    with pytest.warns(UserWarning, match=r"only 15 tokens.*at least 64 tokens.*dim=None.*projection=") as caught:
-        collection.add(FABLES)
-    assert [Path(one.filename) for one in caught] == [Path(__file__)], "the warning points at the call"
-    assert collection.search("the tortoise", k=1).texts == [FABLES[1]]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        collection.add(FABLES)
         collection.add(["one more"])
+    assert collection.search("the tortoise", k=1).texts == [FABLES[1]]
 
 
 def test_a_projection_can_be_given(tmp_path: Path) -> None:
@@ -448,7 +445,7 @@ Collection.create(sys.argv[1], WordEncoder(), projection=np.eye(16, 5))
         (
             b'{"format": "maxsieve collection", "version": 9}',
             MaxsieveError,
-            "format version 9; this maxsieve reads up to 1",
+            "format version 9; this maxsieve reads up to 2",
         ),
         (b'{"format": "maxsieve collection", "version": 1}', DamagedIndexError, "can't be read"),
     ],

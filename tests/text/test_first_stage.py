@@ -89,16 +89,37 @@ def test_bm25_finds_documents_by_their_words(fables: Collection) -> None:
     assert fables.search("zebra", first_stage="bm25").ids == []
 
 
+def test_bm25_knows_a_word_in_its_other_forms(fables: Collection) -> None:
+    fables.add(["Foxes running in the hills"], ["run"])
+    assert set(BM25.of(fables)("a fox", 10)) == {"crow", "fox", "run"}
+    assert BM25.of(fables)("who runs on a hill", 10) == ["run"]
+
+
+def test_a_table_of_other_stems_is_never_used(fables: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    fables.add(["Foxes"], ["foxes"])
+    with monkeypatch.context() as other:
+        other.setattr("Stemmer.version", lambda: "0")
+        other.setattr("Stemmer.Stemmer", lambda language: lambda words: words)
+        assert BM25.of(fables)("a fox", 10) == ["crow", "fox"]
+    [table] = (fables.path / "bm25").iterdir()
+    again = Collection.open(fables.path, WordEncoder())
+    assert set(BM25.of(again)("a fox", 10)) == {"crow", "fox", "foxes"}
+    assert [path != table for path in (fables.path / "bm25").iterdir()] == [True], "the old one is gone"
+
+
 def test_bm25_scores_as_bm25s_does(tmp_path: Path) -> None:
     import bm25s
+    import Stemmer
 
-    texts = sentences(300)
+    english = Stemmer.Stemmer("english")
+    texts = [text.replace("w1", "working") for text in sentences(300)]
     collection = Collection.create(tmp_path / "c", WordEncoder(), dim=None)
     collection.add(texts, range(300))
     retriever = bm25s.BM25()
-    retriever.index(bm25s.tokenize(texts, show_progress=False), show_progress=False)
+    retriever.index(bm25s.tokenize(texts, stemmer=english, show_progress=False), show_progress=False)
     for query in sentences(20, start=1000):
-        scores = retriever.get_scores(bm25s.tokenize([query], return_ids=False, show_progress=False)[0])
+        words = bm25s.tokenize([query], stemmer=english, return_ids=False, show_progress=False)[0]
+        scores = retriever.get_scores(words)
         expected = sorted(range(300), key=lambda i: (-scores[i], i))
         assert BM25.of(collection)(query, 25) == [i for i in expected if scores[i] > 0][:25]
 
@@ -163,8 +184,11 @@ def test_bm25_is_quiet(fables: Collection, capfd: pytest.CaptureFixture[str], ca
     assert [record for record in caplog.records if record.levelname != "DEBUG"] == []
 
 
-def test_without_bm25s_the_extra_is_named(fables: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "bm25s", None)
+@pytest.mark.parametrize("package", ["bm25s", "Stemmer"])
+def test_without_its_packages_the_extra_is_named(
+    fables: Collection, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=r"pip install 'maxsieve\[bm25\]'"):
         fables.search("fox", first_stage="bm25")
 

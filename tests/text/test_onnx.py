@@ -153,9 +153,9 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_spread_keeps_the_order_and_stops_at_an_error(threads: int) -> None:
-    done: list[int] = []
+    done: list[str | None] = []
     assert spread(str, range(50), threads=threads, done=done.append) == [str(i) for i in range(50)]
-    assert sum(done) == 50
+    assert sorted(done) == sorted(map(str, range(50)))
     begun = []
     bad = threading.Event()
 
@@ -169,6 +169,20 @@ def test_spread_keeps_the_order_and_stops_at_an_error(threads: int) -> None:
     with pytest.raises(ValueError, match="3 is bad"):
         spread(work, [3, *range(100, 1000)], threads=threads, done=done.append)
     assert len(begun) < 500
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_spread_begins_with_the_largest(threads: int) -> None:
+    begun: list[str] = []
+    items = ["bb", "a", "dddd", "ccc", "aa"]
+
+    def work(item: str) -> str:
+        begun.append(item)
+        return item * 2
+
+    assert spread(work, items, threads=threads, done=lambda _: None, size=len) == [item * 2 for item in items]
+    assert sorted(begun) == sorted(items)
+    assert begun == ["dddd", "ccc", "bb", "aa", "a"] or threads > 1
 
 
 def test_spread_of_nothing() -> None:

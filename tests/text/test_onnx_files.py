@@ -87,10 +87,26 @@ def test_the_model_may_have_another_name_if_it_is_the_only_one(tmp_path: Path) -
         OnnxEncoder(tmp_path)
 
 
+@pytest.mark.parametrize("file", ["modules.json", "config_sentence_transformers.json", "model.safetensors"])
+def test_a_checkpoint_for_torch_is_told_its_name(tmp_path: Path, file: str) -> None:
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(FileNotFoundError, match=r"there is none$"):
+        load_encoder(str(tmp_path))
+    (tmp_path / file).write_text("{}")
+    with pytest.raises(FileNotFoundError, match=f"Sentence Transformers it is called 'st:{tmp_path}'$"):
+        load_encoder(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["who/what", "who/what-2.0@main"])
+def test_a_name_on_the_hub_is_told_its_prefix(name: str) -> None:
+    with pytest.raises(ValueError, match=f"on the hub is 'st:{name}'"):
+        load_encoder(name)
+
+
 def test_no_folder(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="is no folder"):
         OnnxEncoder(tmp_path / "none")
-    with pytest.raises(ValueError, match="neither a built-in model"):
+    with pytest.raises(ValueError, match=r"neither a built-in model .* begin with 'st:'"):
         load_encoder(str(tmp_path / "none"))
     with pytest.raises(TypeError, match="name of an encoder is a str"):
         load_encoder(tmp_path)  # type: ignore[arg-type]

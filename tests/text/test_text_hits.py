@@ -15,6 +15,7 @@ import maxsieve as ms
 from maxsieve.hits import Match
 from maxsieve.text.collection import Collection
 from maxsieve.text.hits import TextHits
+from maxsieve.text.passages import Passage
 from maxsieve.text.words import WordMatch, match_words, whole_word
 
 from .support import WordEncoder, sentences
@@ -32,12 +33,12 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]
 def test_hits_read_like_hits(collection: Collection) -> None:
     hits = collection.search("the mouse", k=3)
     expected = collection.index.search(collection.encoder.queries(["the mouse"])[0], k=3)
-    assert list(hits) == list(expected)
+    assert list(hits) == [(collection.keys.document(key), score) for key, score in expected]
     assert len(hits) == len(hits.ids) == len(hits.texts) == len(hits.metadata) == 3
     assert hits.report.guarantee == "exact"
     assert hits.scores.tobytes() == expected.scores.tobytes()
     assert [hits.hit(rank).text for rank in range(3)] == hits.texts == [TEXTS[int(one)] for one in hits.ids]
-    assert hits.hit(0) == (3, float(hits.scores[0]), TEXTS[3], {"n": 4})
+    assert hits.hit(0) == (3, float(hits.scores[0]), TEXTS[3], {"n": 4}, Passage(TEXTS[3]))
     assert hits.query == "the mouse"
     assert 0 < hits.encode_seconds < 10
     assert 0 < hits.search_seconds < 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextvars import copy_context
 from functools import cache
 from typing import Annotated, Any
 
@@ -12,6 +13,8 @@ from typer.core import TyperGroup
 
 from maxsieve.cli.console import prepare_streams, say, showing_warnings
 from maxsieve.cli.failures import ExitCode, report_failure
+from maxsieve.cli.wording import as_options
+from maxsieve.text.cuts import gathering_cuts
 
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 """What the parser raises; typer has it from click or brings its own."""
@@ -23,7 +26,7 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Runs the chosen command."""
         try:
-            with showing_warnings():
+            with showing_warnings(), gathering_cuts():
                 result = super().invoke(ctx)
                 sys.stdout.flush()
             return result
@@ -62,6 +65,7 @@ def _options(
 def _register() -> None:
     from maxsieve.cli import (
         bench,
+        caching,
         calibrating,
         demo,
         exporting,
@@ -74,7 +78,8 @@ def _register() -> None:
         syncing,
     )
 
-    for module in (indexing, syncing, search, reranking, calibrating, maintenance, exporting, models, bench, lab, demo):
+    documents = (indexing, syncing, search, reranking, calibrating, maintenance, exporting)
+    for module in (*documents, models, caching, bench, lab, demo):
         module.register(app)
 
 
@@ -84,7 +89,8 @@ def run(arguments: list[str] | None = None) -> int:
         prepare_streams()
         _register()
         command = typer.main.get_command(app)
-        code = command.main(arguments, prog_name="maxsieve", standalone_mode=False)
+        settings = copy_context()  # what a command sets ends with it
+        code = settings.run(command.main, arguments, prog_name="maxsieve", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else ExitCode.FINE
     except UsageError as wrong:
@@ -98,7 +104,7 @@ def run(arguments: list[str] | None = None) -> int:
 def _report_usage(wrong: Any) -> int:
     context = getattr(wrong, "ctx", None)
     path = context.command_path if context is not None else "maxsieve"
-    message = wrong.format_message()
+    message = as_options(wrong.format_message())
     if message:
         say(f"{message.rstrip('.')}; see {path} --help")
     return ExitCode.USAGE

@@ -89,7 +89,7 @@ def measure(
 ) -> list[Timing]:
     """Every policy on every query, in turns, so that a noisy moment falls on all of them."""
     answers: dict[str, list[list[Hits]]] = {name: [] for name in policies}
-    with progress_bar("measuring", len(queries), shown=progress) as advance:
+    with progress_bar("measuring", len(queries), shown=progress, unit="queries") as advance:
         for query in queries:
             turns = [
                 {name: index.search(query, k, policy=policy, threads=threads) for name, policy in policies.items()}

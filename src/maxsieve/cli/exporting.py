@@ -66,7 +66,7 @@ def export(
 
 
 def _write_texts(collection: Collection, write: Callable[[dict[str, Any]], object], *, progress: bool) -> None:
-    with progress_bar("exporting", len(collection), shown=progress) as advance:
+    with progress_bar("exporting", len(collection), shown=progress, unit="documents") as advance:
         for one in collection.ids:
             write(_line(one, collection.text(one), collection.metadata(one)))
             advance(1)

@@ -8,6 +8,7 @@ import traceback
 from enum import IntEnum
 
 from maxsieve.cli.console import say
+from maxsieve.cli.wording import as_options
 from maxsieve.common.printable import printable_lines
 from maxsieve.errors import DamagedIndexError, IndexLockedError, MaxsieveError, ModelMissingError
 
@@ -73,7 +74,7 @@ def sentence(failure: BaseException) -> str:
     expected = (MaxsieveError, ValueError, TypeError, KeyError, OSError, ImportError)
     if not isinstance(failure, expected) or not text:
         text = f"unexpected {type(failure).__name__}: {text} (MAXSIEVE_DEBUG=1 shows where)"
-    return text.strip()
+    return as_options(text.strip())
 
 
 def _forget_stdout() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -54,6 +54,15 @@ NewDim = Annotated[
 NewStore = Annotated[
     StoreName | None, typer.Option("--store", help="Type of stored vectors.", show_default=DEFAULT_STORE)
 ]
+NewPool = Annotated[
+    int | None,
+    typer.Option(
+        "--pool", min=1, max=64, help="Keep so many times fewer vectors, means of similar tokens.", show_default="1"
+    ),
+]
+NewSplit = Annotated[
+    bool | None, typer.Option("--split/--no-split", help="Cut long texts into passages.", show_default="split")
+]
 Delimiter = Annotated[
     str | None,
     typer.Option(help="What is between the columns of a CSV file.", show_default="comma, semicolon, tab or bar"),
@@ -79,6 +88,8 @@ def index(
     encoder: NewEncoder = None,
     dim: NewDim = None,
     store: NewStore = None,
+    pool: NewPool = None,
+    split: NewSplit = None,
     skip_bad: SkipBad = False,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -92,7 +103,7 @@ def index(
 
     def made() -> Collection:
         exists = is_collection(collection)
-        found = create_or_open(collection, encoder, dim, store)
+        found = create_or_open(collection, New(encoder, dim, store, pool, split))
         if exists:
             say(f"{collection} exists, with {len(found):,} documents: going on")
         return found
@@ -128,16 +139,32 @@ def add(
     _add(lambda: found, collection, documents, replace=replace, advice="--replace", progress=progress, as_json=as_json)
 
 
-def create_or_open(path: Path, encoder: str | None, dim: int | None, store: StoreName | None) -> Collection:
+class New(NamedTuple):
+    """What a collection is to be, as far as the options say it."""
+
+    encoder: str | None
+    dim: int | None
+    store: StoreName | None
+    pool: int | None
+    split: bool | None
+
+
+def create_or_open(path: Path, new: New) -> Collection:
     """The collection there, which must be what the options say, or a new one."""
     from maxsieve.text import Collection
 
     if is_collection(path):
         with open_collection(path) as found:
-            _check_unchanged(found, encoder, dim, store)
-        return open_collection(path, encoder)
-    kept = DEFAULT_STORE if store is None else store.value
-    return Collection.create(path, encoder or DEFAULT_ENCODER, dim or None, store=kept)
+            _check_unchanged(found, new)
+        return open_collection(path, new.encoder)
+    return Collection.create(
+        path,
+        new.encoder or DEFAULT_ENCODER,
+        new.dim or None,
+        store=DEFAULT_STORE if new.store is None else new.store.value,
+        pool=new.pool or 1,
+        split=new.split is not False,
+    )
 
 
 def _reader(
@@ -152,17 +179,21 @@ def _reader(
     return DocumentReader([Input(name, format_, delimiter) for name in names or [STDIN]], fields, skip_bad=skip_bad)
 
 
-def _check_unchanged(collection: Collection, encoder: str | None, dim: int | None, store: StoreName | None) -> None:
+def _check_unchanged(collection: Collection, new: New) -> None:
     """Options that were given must say what the collection is; they can't be changed any more."""
     facts = collection.info()
     made = facts["encoder"]
     for option, given, found in (
-        ("--encoder", encoder, made["name"]),
-        ("--dim", None if dim is None else min(dim or made["dim"], made["dim"]), facts["dim"]),
-        ("--store", store and store.value, facts["store"]),
+        ("--encoder", new.encoder, made["name"]),
+        ("--dim", None if new.dim is None else min(new.dim or made["dim"], made["dim"]), facts["dim"]),
+        ("--store", new.store and new.store.value, facts["store"]),
+        ("--pool", new.pool, facts["pool"]),
     ):
         if given is not None and given != found and not _same_folder(given, found):
             raise ValueError(f"{collection.path} was made with {option} {found}, which can't be changed to {given}")
+    if new.split is not None and new.split != collection.keys.passages:
+        made_with, given = ("--no-split", "--split") if new.split else ("--split", "--no-split")
+        raise ValueError(f"{collection.path} was made with {made_with}, which can't be changed to {given}")
 
 
 def _same_folder(given: object, found: object) -> bool:

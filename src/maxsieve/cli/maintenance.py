@@ -14,6 +14,7 @@ from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.cli.show.answer import basis, changes_text
 from maxsieve.text.inputs.lines import decoded, numbered
 from maxsieve.text.inputs.reading import STDIN, opened
+from maxsieve.text.room import PARTS
 
 if TYPE_CHECKING:
     from maxsieve.storage.calibration import Calibration
@@ -57,11 +58,15 @@ def info(collection: CollectionPath, as_json: AsJson = False) -> None:
         emit(facts)
         return
     encoder = facts["encoder"]
+    deleted = f" ({facts['deleted']:,} deleted)" if facts["deleted"] else ""
+    counted = {name: f"{facts[name]:,}" for name in ("documents", "passages") if facts[name] is not None}
     rows = {
-        "documents": f"{facts['documents']:,}" + (f" ({facts['deleted']:,} deleted)" if facts["deleted"] else ""),
+        **counted,
+        [*counted][-1]: [*counted.values()][-1] + deleted,
         "tokens": f"{facts['tokens']:,}",
-        "size": f"{bytes_text(facts['bytes'])} in {facts['segments']:,} segments",
-        "vectors": f"{facts['dim']} dimensions, {facts['store']}",
+        "size": _size(facts),
+        **{f"  {PARTS[part]}": _share(size, facts["room"]) for part, size in _largest(facts["room"]["parts"])},
+        "vectors": f"{facts['dim']} dimensions, {facts['store']}" + pooled_text(facts["pool"]),
         "projection": _short(facts["projection"] or "none"),
         "encoder": f"{encoder['name']}, {encoder['dim']} dimensions",
         **{f"  {key}": _short(value) for key, value in encoder["fingerprint"].items()},
@@ -115,6 +120,30 @@ def duration(seconds: int) -> str:
             count = max(0, seconds) // size
             break
     return f"{count:,} {unit}" + ("" if count == 1 else "s")
+
+
+def _size(facts: dict[str, Any]) -> str:
+    room = facts["room"]
+    times = f", {room['times_texts']:,.1f} times the texts and metadata" if room["times_texts"] else ""
+    deleted = f"; {bytes_text(room['deleted'])} are of deleted documents (maxsieve compact)" if room["deleted"] else ""
+    return f"{bytes_text(room['total'])} in {facts['segments']:,} segments{times}{deleted}"
+
+
+def _largest(parts: dict[str, int]) -> list[tuple[str, int]]:
+    return sorted(((part, size) for part, size in parts.items() if size), key=lambda one: -one[1])
+
+
+def _share(size: int, room: dict[str, Any]) -> str:
+    return f"{bytes_text(size)}, {size / room['total']:.1%}"
+
+
+def pooled_text(factor: int) -> str:
+    """What is said of pooled vectors.
+
+    >>> pooled_text(1), pooled_text(2)
+    ('', ', one for every 2 tokens (pooled)')
+    """
+    return "" if factor == 1 else f", one for every {factor} tokens (pooled)"
 
 
 def _short(digest: str) -> str:

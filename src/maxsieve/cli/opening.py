@@ -41,8 +41,9 @@ def id_reader(collection: Collection) -> Callable[[str], Id]:
 
 def describe_size(collection: Collection) -> str:
     """How much there is in it."""
-    index = collection.index
-    return f"{len(index):,} documents, {index.tokens:,} tokens, {bytes_text(index.nbytes)}"
+    index, documents = collection.index, len(collection)
+    passages = f" in {len(index):,} passages" if len(index) > documents else ""
+    return f"{documents:,} documents{passages}, {index.tokens:,} tokens, {bytes_text(index.nbytes)}"
 
 
 def bytes_text(count: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection
+    from maxsieve.text.fusion import Hybrid
 
 CollectionPath = Annotated[
     Path, typer.Argument(metavar="COLLECTION", help="The collection's folder.", show_default=False)
@@ -19,7 +21,11 @@ CollectionPath = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, one object a line, for scripts.")]
 Progress = Annotated[
     bool | None,
-    typer.Option("--progress/--no-progress", help="Progress bars on standard error.", show_default="on a terminal"),
+    typer.Option(
+        "--progress/--no-progress",
+        help="Progress on standard error: a bar on a terminal, else a line a minute.",
+        show_default="if it takes a minute, or on a terminal",
+    ),
 ]
 EncoderName = Annotated[
     str | None,
@@ -51,8 +57,20 @@ class FirstStageName(str, Enum):
 FirstStage = Annotated[
     FirstStageName | None, typer.Option(help="Rank only the candidates it names.", show_default=False)
 ]
+HybridOption = Annotated[
+    str | None,
+    typer.Option(
+        "--hybrid",
+        metavar="rrf|WEIGHT",
+        help="Let BM25 have a say: by reciprocal ranks, or with a weight between 0 and 1.",
+        show_default=False,
+    ),
+]
 Depth = Annotated[
-    int | None, typer.Option(min=1, help="Candidates of the first stage.", show_default=str(DEFAULT_DEPTH))
+    int | None,
+    typer.Option(
+        min=1, help="Candidates of the first stage, or documents that --hybrid ranks.", show_default=str(DEFAULT_DEPTH)
+    ),
 ]
 
 
@@ -92,6 +110,10 @@ Alpha = Annotated[
 ]
 Delta = Annotated[float | None, typer.Option(help="Bandit: the radius's confidence.", show_default=str(Bandit().delta))]
 Radius = Annotated[RadiusName | None, typer.Option(help="Bandit: which radius.", show_default=Bandit().radius)]
+Margin = Annotated[
+    int | None,
+    typer.Option(min=0, help="Bandit: documents beyond k that it may stop at.", show_default=str(Bandit().margin)),
+]
 Seed = Annotated[int | None, typer.Option(min=0, help="Bandit: of the reveal order.", show_default=str(Bandit().seed))]
 
 
@@ -102,6 +124,7 @@ def to_policy(
     radius: RadiusName | None = None,
     seed: int | None = None,
     overlap: float | None = None,
+    margin: int | None = None,
 ) -> Policy:
     """The policy the options name; knobs belong to one policy only.
 
@@ -109,7 +132,13 @@ def to_policy(
     Bandit(alpha=0.3, delta=0.01, margin=5, block=4, seed=0, radius='paper')
     """
     knobs: dict[PolicyName, dict[str, Any]] = {
-        PolicyName.BANDIT: {"alpha": alpha, "delta": delta, "radius": radius and radius.value, "seed": seed},
+        PolicyName.BANDIT: {
+            "alpha": alpha,
+            "delta": delta,
+            "margin": margin,
+            "radius": radius and radius.value,
+            "seed": seed,
+        },
         PolicyName.CALIBRATED: {"overlap": overlap},
     }
     given = {owner: {knob: value for knob, value in own.items() if value is not None} for owner, own in knobs.items()}
@@ -124,6 +153,23 @@ def to_policy(
     except ValueError as problem:
         raise typer.BadParameter(str(problem)) from None
     return Certified() if name is PolicyName.CERTIFIED else Exhaustive()
+
+
+def to_hybrid(given: str | None) -> Hybrid | None:
+    """The fusion that is named, or the weight.
+
+    >>> to_hybrid("rrf"), to_hybrid("0.3")
+    ('rrf', 0.3)
+    """
+    if given is None or given == "rrf":
+        return given  # type: ignore[return-value]
+    try:
+        weight = float(given)
+    except ValueError:
+        weight = math.nan
+    if not 0 < weight < 1:
+        raise typer.BadParameter(f"--hybrid is rrf, or a weight of more than 0 and less than 1, not {given}")
+    return weight
 
 
 def check_calibrated(collection: Collection) -> None:

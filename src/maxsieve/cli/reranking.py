@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from maxsieve.cli import options
 from maxsieve.cli.console import Output, emit, say
 from maxsieve.cli.show import show_answer, to_plain
-from maxsieve.policies import Policy
 from maxsieve.text.encoder import DEFAULT_ENCODER
-from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input, InputDocument
-
-if TYPE_CHECKING:
-    from maxsieve.text import Encoder, TextHits
+from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
 
 
 def register(app: typer.Typer) -> None:
@@ -52,32 +47,15 @@ def rerank(
     if reader.bad:
         say(f"skipped {reader.bad:,} that are no documents; the first: {reader.first_bad}")
     from maxsieve.text import load_encoder
+    from maxsieve.text.passages import Document, sizes_for, splitter_for
+    from maxsieve.text.searching import rerank_texts
 
-    hits = _rerank(load_encoder(encoder), query, candidates, k, chosen)
+    loaded = load_encoder(encoder)
+    documents = [
+        Document(one.id or str(number), one.text, one.metadata) for number, one in enumerate(candidates, start=1)
+    ]
+    hits = rerank_texts(query, documents, k, chosen, loaded, splitter_for(loaded, sizes_for(loaded)))
     if as_json:
         emit(to_plain(hits))
     else:
         show_answer(Output(), hits, policy=chosen)
-
-
-def _rerank(encoder: Encoder, query: str, candidates: list[InputDocument], k: int, policy: Policy) -> TextHits:
-    """As a collection with this encoder does it, with the ids and metadata that the candidates brought along."""
-    from maxsieve import Index
-    from maxsieve.text.hits import TextHits
-
-    started = perf_counter()
-    [rows] = encoder.queries([query])
-    if not len(rows):
-        raise ValueError(f"in the query {query!r} there is nothing to search for")
-    documents = encoder.documents([one.text for one in candidates])
-    encoded = perf_counter()
-    index = Index.create(encoder.dim)
-    index.add(documents, [one.id or str(number) for number, one in enumerate(candidates, start=1)])
-    hits = index.search(rows, k, policy=policy)
-    searched = perf_counter()
-    found = dict(zip(index.ids, candidates, strict=True))
-
-    def read() -> list[Any]:
-        return [{"text": found[one].text, "metadata": found[one].metadata} for one in hits.ids]
-
-    return TextHits(query, encoded - started, searched - encoded, "candidates", len(candidates), hits, encoder, read)

@@ -11,9 +11,10 @@ import typer
 
 from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.failures import sentence
-from maxsieve.cli.indexing import NewDim, NewEncoder, NewStore, SkipBad, create_or_open
+from maxsieve.cli.indexing import New, NewDim, NewEncoder, NewPool, NewSplit, NewStore, SkipBad, create_or_open
 from maxsieve.cli.opening import describe_size, is_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
+from maxsieve.cli.wording import as_options
 from maxsieve.text.inputs import DocumentReader, Fields, Input
 
 if TYPE_CHECKING:
@@ -22,13 +23,6 @@ if TYPE_CHECKING:
 
 EVERY = 2.0
 """Seconds between two looks at the folder."""
-
-OPTIONS = {
-    "adopt=True": "--adopt",
-    "allow_deletes=True": "--allow-deletes",
-    "prefix=": "--prefix",
-    "moved_from=": "--moved-from",
-}
 
 
 def register(app: typer.Typer) -> None:
@@ -59,6 +53,8 @@ def sync(
     encoder: NewEncoder = None,
     dim: NewDim = None,
     store: NewStore = None,
+    pool: NewPool = None,
+    split: NewSplit = None,
     skip_bad: SkipBad = False,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -81,7 +77,7 @@ def sync(
         if dry_run:
             _preview(collection, 1 + sum(1 for _ in found), reader, as_json)
             return
-    with create_or_open(collection, encoder, dim, store) as target:
+    with create_or_open(collection, New(encoder, dim, store, pool, split)) as target:
         follower = FolderSync(
             target, folder, prefix=prefix, adopt=adopt, allow_deletes=allow_deletes, moved_from=moved_from
         )
@@ -96,8 +92,6 @@ def sync(
             if not watch:
                 raise KeyboardInterrupt(f"interrupted; {stopped}: the same command goes on from there") from None
             say(f"stopped; {stopped}")
-        except ValueError as problem:
-            raise ValueError(_for_options(str(problem))) from problem
 
 
 class _Command:
@@ -119,7 +113,7 @@ class _Command:
         try:
             done = self._follower.run(skip_bad=True, settled=True, progress=self._progress)
         except Exception as failure:
-            said = _for_options(sentence(failure))
+            said = sentence(failure)
             if said != self._failure:
                 say(f"{said}; trying again")
             self._failure = said
@@ -130,7 +124,7 @@ class _Command:
 
     def _tell(self, done: Synced, seconds: float, *, dry_run: bool = False) -> None:
         if self._follower.problems:
-            first = _for_options(str(self._follower.problems[0]))
+            first = as_options(str(self._follower.problems[0]))
             say(f"skipped {done.bad:,} that are no documents; the first: {first}")
         target, counts = self._follower.collection, done._asdict()
         del counts["waiting"]
@@ -156,10 +150,3 @@ def _preview(collection: Path, documents: int, reader: DocumentReader, as_json: 
         emit({"collection": str(collection), "dry_run": True, **counts})
     else:
         print_line(f"{collection}: would be made, with {documents:,} documents")
-
-
-def _for_options(text: str) -> str:
-    """A sentence about arguments in terms of options."""
-    for argument, option in OPTIONS.items():
-        text = text.replace(argument, option)
-    return text

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from maxsieve.common.optional import optional
 
+LOCK, PART = ".lock", ".part"
+"""What `once` puts beside a folder: its lock, which stays, and the folder that is being made."""
+
 
 def cache_folder() -> Path:
     """Where models and vectors are kept: `MAXSIEVE_CACHE`, else where the system keeps a user's caches.
@@ -34,11 +37,11 @@ def once(folder: Path, make: Callable[[Path], None], *, is_whole: Callable[[Path
     if is_whole(folder):
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with open(folder.with_name(folder.name + ".lock"), "w") as lock:
+    with open(folder.with_name(folder.name + LOCK), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if is_whole(folder):
             return
-        scratch = folder.with_name(folder.name + ".part")
+        scratch = folder.with_name(folder.name + PART)
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir()
         try:

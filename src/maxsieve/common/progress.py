@@ -1,25 +1,141 @@
-"""Progress bars, on standard error, from `rich`, which is an extra."""
+"""How far long work is, on standard error: a bar on a terminal (by `rich`, which is an extra), else a line a minute."""
 
 from __future__ import annotations
 
+import os
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol, TextIO
 
 from maxsieve.common.printable import printable
 
+INTERVAL = 60.0
+"""Seconds between two lines."""
+
+_quiet_for: ContextVar[float] = ContextVar("quiet_for", default=0.0)
+
+
+class Advance(Protocol):
+    """Says that so many more are done, with so many tokens, if tokens are what takes the time."""
+
+    def __call__(self, count: int, tokens: int = 0, /) -> None:
+        """Moves the bar."""
+
 
 @contextmanager
-def progress_bar(description: str, total: int | None, *, shown: bool) -> Iterator[Callable[[int], None]]:
-    """Yields a function that advances the bar by some documents; does nothing when not shown.
+def progress_bar(description: str, total: int | None, *, shown: bool, unit: str = "") -> Iterator[Advance]:
+    """Yields a function that says what is done; does nothing when not shown.
 
-    The bar shows how many there are a second, the time that has passed and, with a ``total``, the time left.
+    On a terminal and in a notebook a bar shows how many there are a second (tokens, where they are counted), the time
+    that has passed and, with a ``total``, the time left. Elsewhere a line says it every minute, and one at the end.
+    ``unit`` is what is counted, for the lines.
 
     >>> with progress_bar("indexing", 10, shown=False) as advance:
     ...     advance(10)
     """
     if not shown:
-        yield lambda _: None
-        return
+        yield _nothing
+    elif _can_draw():
+        with _drawn_bar(description, total) as advance:
+            yield advance
+    else:
+        lines = Lines(description, total, unit, quiet_for=_quiet_for.get())
+        yield lines.advance
+        lines.finish()
+
+
+def only_if_long() -> None:
+    """From here on, work that is done within a minute says nothing where no bar is drawn."""
+    _quiet_for.set(INTERVAL)
+
+
+class Lines:
+    """Progress as lines. They come when something is done, so that there is no clockwork to stop."""
+
+    def __init__(
+        self,
+        description: str,
+        total: int | None,
+        unit: str = "",
+        *,
+        quiet_for: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+        stream: TextIO | None = None,
+    ) -> None:
+        self._description, self._total, self._unit, self._quiet_for = description, total, unit, quiet_for
+        self._clock, self._stream = clock, stream
+        self._count = self._tokens = self._count_said = 0
+        self._started = self._said = clock()
+
+    def advance(self, count: int, tokens: int = 0, /) -> None:
+        """So many more are done; says it if a minute has passed."""
+        self._count += count
+        self._tokens += tokens
+        now = self._clock()
+        if now - self._said >= INTERVAL:
+            self._say(f"{self._done()}, {self._rate(now)}{self._left(now)}")
+            self._said, self._count_said = now, self._count
+
+    def finish(self) -> None:
+        """Says what was done, unless it was done too soon to talk of it."""
+        now = self._clock()
+        if now - self._started >= self._quiet_for:
+            self._say(f"{self._done()} in {duration(now - self._started)}, {self._rate(now)}")
+
+    def _done(self) -> str:
+        of = "" if self._total is None else f"/{self._total:,}"
+        return f"{self._count:,}{of} {self._unit}".rstrip()
+
+    def _rate(self, now: float) -> str:
+        what, seconds = " tokens" if self._tokens else "", max(now - self._started, 1e-3)
+        return f"{rate_text((self._tokens or self._count) / seconds)}{what} a second"
+
+    def _left(self, now: float) -> str:
+        """At the pace since the last line: what was skipped at first, being there, says nothing of the rest."""
+        if self._total is None or self._count == self._count_said:
+            return ""
+        pace = (self._count - self._count_said) / (now - self._said)
+        return f", {duration(max(0, self._total - self._count) / pace)} left"
+
+    def _say(self, what: str) -> None:
+        print(f"maxsieve: {printable(self._description)}: {what}", file=self._stream or sys.stderr, flush=True)
+
+
+def rate_text(rate: float) -> str:
+    """How many there are a second.
+
+    >>> rate_text(5812.4), rate_text(0.25)
+    ('5,812', '0.2')
+    """
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+
+
+def duration(seconds: float) -> str:
+    """A time for people.
+
+    >>> duration(0.2), duration(95), duration(840), duration(7500)
+    ('0 s', '95 s', '14 min', '2 h 5 min')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def _nothing(count: int, tokens: int = 0, /) -> None:
+    pass
+
+
+def _can_draw() -> bool:
+    """Whether standard error is a terminal that can move its cursor, or a notebook's."""
+    return "ipykernel" in sys.modules or (sys.stderr.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown"))
+
+
+@contextmanager
+def _drawn_bar(description: str, total: int | None) -> Iterator[Advance]:
     try:
         from rich import progress
         from rich.console import Console
@@ -29,8 +145,10 @@ def progress_bar(description: str, total: int | None, *, shown: bool) -> Iterato
 
     class RateColumn(progress.ProgressColumn):
         def render(self, task: progress.Task) -> Text:
+            if task.fields["tokens"] and task.elapsed:
+                return Text(f"{rate_text(task.fields['tokens'] / task.elapsed)} tokens/s")
             rate = task.finished_speed or task.speed or (task.completed / task.elapsed if task.elapsed else 0.0)
-            return Text(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
+            return Text(f"{rate_text(rate)}/s")
 
     columns = (
         progress.TextColumn("{task.description}", markup=False),
@@ -41,5 +159,9 @@ def progress_bar(description: str, total: int | None, *, shown: bool) -> Iterato
         progress.TimeRemainingColumn(),
     )
     with progress.Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(printable(description), total=total)
-        yield lambda documents: bar.advance(task, documents)
+        task = bar.add_task(printable(description), total=total, tokens=0)
+
+        def advance(count: int, tokens: int = 0, /) -> None:
+            bar.update(task, advance=count, tokens=bar.tasks[0].fields["tokens"] + tokens)
+
+        yield advance

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from maxsieve.lab.results import Chart, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 COLOURS = ["#1f5fa8", "#d1622b", "#3b8f4f", "#8a4fa3", "#b8860b", "#5f6b73", "#c2477f", "#2a9d9d", "#7a5c3e"]
 """Dark enough on white, and told apart in grey by their order of lightness and by the markers."""
 MARKERS = "osD^vPX*h"
+DPI = 150
+POINT = 0.03 * DPI
+"""Half of a marker's width, in pixels."""
+STEPS = 60
+"""Places on a line between two points where a word must not be."""
 BAR_GROUP = 0.8
 """Of the room between two places on the axis that their bars fill."""
 
@@ -32,17 +43,99 @@ def draw(chart: Chart, target: Path | IO[bytes], kind: str = "") -> None:
     except ImportError as missing:
         raise ImportError("charts need matplotlib: pip install 'maxsieve[lab]'") from missing
     with mpl.rc_context({"font.size": 9, "svg.hashsalt": "maxsieve", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(6.4, 4.0), layout="constrained", dpi=150)
-        axes = figure.add_subplot()
-        right = axes.twinx() if any(series.kind == "marks" for series in chart.series) else None
-        _draw_all(chart, axes, right)
-        _label(chart, axes, right)
+        figure = Figure(figsize=(6.4, 4.0), layout="constrained", dpi=DPI)
+        put_on(figure, chart)
         chosen = target.suffix[1:] if isinstance(target, Path) else kind
         figure.savefig(target, format=chosen, metadata=ANONYMOUS[chosen])
 
 
-def _draw_all(chart: Chart, axes: Axes, right: Axes | None) -> None:
+def put_on(figure: Figure, chart: Chart) -> None:
+    """Draws the chart on an empty figure."""
+    axes = figure.add_subplot()
+    right = axes.twinx() if any(series.kind == "marks" for series in chart.series) else None
+    notes = _draw_all(chart, axes, right)
+    _label(chart, axes, right)
+    place_notes(figure, axes, notes)
+
+
+class Note(NamedTuple):
+    """A word, or none, beside a point."""
+
+    axes: Axes
+    x: float
+    y: float
+    text: str
+
+
+def place_notes(figure: Figure, axes: Axes, notes: Sequence[Note]) -> None:
+    """Puts each word where it covers no other word, no point and no bar: near its point, or else a little further off.
+
+    It covers a line only if there is no other way. A word for which there is no place is left out, and so is one that
+    stands at the same point already; the tables have all figures.
+    """
+    figure.draw_without_rendering()  # now everything else is where it will be
+    inside = axes.get_window_extent()
+    taken, lines = _points_and_bars(figure), _along_lines(figure)
+    for note in dict.fromkeys(notes):
+        if not note.text:
+            continue
+        place = (note.x, note.y)
+        text = note.axes.annotate(note.text, place, (0, 0), textcoords="offset points", fontsize=7, ha="center")
+        text.set(va="center", in_layout=False)
+        boxes: dict[tuple[float, float], Bbox] = {}
+        for offset in _offsets(len(note.text)):
+            text.set_position(offset)
+            box = text.get_window_extent()
+            if _within(box, inside) and not any(box.overlaps(other) for other in taken):
+                boxes[offset] = box
+        if not boxes:
+            text.remove()
+            continue
+        best = next((one for one, box in boxes.items() if not box.count_contains(lines)), next(iter(boxes)))
+        text.set_position(best)
+        taken.append(boxes[best])
+
+
+def _points_and_bars(figure: Figure) -> list[Bbox]:
+    """The room of every marker and of every bar, in pixels."""
+    from matplotlib.transforms import Bbox
+
+    boxes = [patch.get_window_extent() for axes in figure.axes for patch in axes.patches]
+    for axes in figure.axes:
+        for line in axes.lines:
+            if line.get_marker() not in ("None", "", " ", "_"):
+                for x, y in axes.transData.transform(line.get_xydata()).tolist():
+                    boxes.append(Bbox.from_bounds(x - POINT, y - POINT, 2 * POINT, 2 * POINT))
+    return boxes
+
+
+def _along_lines(figure: Figure) -> NDArray[np.float64]:
+    """Pixels [n, 2] on the lines between points and on the bars of errors."""
+    ends = [axes.transData.transform(line.get_xydata()) for axes in figure.axes for line in axes.lines]
+    for axes in figure.axes:
+        errors = [one.get_segments() for one in axes.collections if hasattr(one, "get_segments")]
+        ends += [axes.transData.transform(run) for some in errors for run in some if len(run)]
+    share = np.linspace(0, 1, STEPS)[:, None, None]
+    pieces = [(run[:-1] + share * (run[1:] - run[:-1])).reshape(-1, 2) for run in ends if len(run) > 1]
+    return np.concatenate([np.zeros((0, 2)), *pieces])
+
+
+def _within(box: Bbox, room: Bbox) -> bool:
+    return bool(room.x0 <= box.x0 and box.x1 <= room.x1 and room.y0 <= box.y0 and box.y1 <= room.y1)
+
+
+def _offsets(letters: int) -> Iterator[tuple[float, float]]:
+    """Places around a point, in points of 1/72 inch, the nearest first: above, below, to the right, to the left."""
+    aside = 6 + 2.0 * letters
+    for step in (0, 7, 14, 21):
+        yield from ((0, 8 + step), (0, -8 - step), (aside + step, 0), (-aside - step, 0))
+        yield from ((aside, 8 + step), (-aside, 8 + step), (aside, -8 - step), (-aside, -8 - step))
+
+
+def _draw_all(chart: Chart, axes: Axes, right: Axes | None) -> list[Note]:
+    """Draws the series; what is to be written beside their points is for later."""
     places = _places(chart)
+    notes: list[Note] = []
     bars = [series for series in chart.series if series.kind == "bars"]
     for number, series in enumerate(chart.series):
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
@@ -59,10 +152,13 @@ def _draw_all(chart: Chart, axes: Axes, right: Axes | None) -> None:
             axes.errorbar(
                 x, series.y, _errors(series), color=colour, marker=marker, markersize=4, capsize=2, label=series.name
             )
-        for one, value, note in zip(x, series.y, series.notes or [], strict=False):
-            target.annotate(note, (one, value), (0, 4), textcoords="offset points", fontsize=7, ha="center")
+        words = series.notes or [""] * len(x)
+        notes += [Note(target, *point) for point in zip(x, series.y, words, strict=True)]
+    if bars:
+        axes.margins(y=0.12)  # room above them for words
     if places:
         axes.set_xticks(list(places.values()), list(places), rotation=20 if max(map(len, places)) > 12 else 0)
+    return notes
 
 
 def _label(chart: Chart, axes: Axes, right: Axes | None) -> None:

@@ -1,29 +1,29 @@
-"""Where an experiment's vectors come from: a corpus of texts and an encoder, or ready-made embeddings.
+"""Where an experiment's vectors come from: a corpus and an encoder, a collection that exists, or ready-made vectors.
 
-Corpora are embedded once and kept as collections in the user's cache; an interrupted run goes on where it was.
+There are two ways to keep a corpus's vectors. Experiments of the paper take few dimensions, as ColBERT has them
+(`Dataset.embedded`); those about what users have take what `maxsieve index` makes (`Dataset.as_indexed`).
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
+import hashlib
+import shlex
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 
 from maxsieve import Index
-from maxsieve.common.cache import cache_folder
-from maxsieve.common.progress import progress_bar
 from maxsieve.lab import DIM
 from maxsieve.lab.corpora import Corpus, read_corpus, read_vectors
 from maxsieve.lab.corpora.ready import digest_of_vectors
-from maxsieve.lab.embedded import F32, Embedded
+from maxsieve.lab.embedded import Embedded
+from maxsieve.lab.embedding import embed, embed_as_indexed
 from maxsieve.text import Collection, Encoder, load_encoder
+from maxsieve.text.builtin import BUILT_IN_ENCODERS
 from maxsieve.text.encoder import DEFAULT_ENCODER
 
-CHUNK = 500
-"""Documents that are encoded once for all dimensions."""
+AS_INDEXED = -1
+"""Vectors are known by their dimensions; those that `maxsieve index` would make, by their dimensions times this."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,23 @@ class Dataset:
     """A corpus, and how it is embedded. ``Dataset.of("path/to/scifact").embedded()`` is what experiments run on.
 
     A corpus is a folder in BEIR form, a name of ir_datasets, or an ``.npz`` file of ready-made embeddings, which has no
-    texts and no other encoder.
+    texts and no other encoder. `maxsieve.lab.existing` makes datasets of collections and of vectors that exist.
     """
 
     name: str
     encoder: str
     dim: int
+    """Of the vectors for the paper's experiments; 0 for ready-made ones."""
     corpus: Corpus | None
     path: Path | None = None
+    """Of ready-made vectors."""
     progress: bool = False
+    chosen: int | None = None
+    """The dimensions that were asked for, if any were: then `as_indexed` has as many."""
+    source: Collection | None = None
+    """A collection that is taken as it is."""
+    asked: str = ""
+    """A digest of queries and judgements that are not in the file of ready-made vectors."""
     _made: dict[int, Embedded] = field(default_factory=dict, repr=False, compare=False)
     _collections: dict[int, Collection] = field(default_factory=dict, repr=False, compare=False)
 
@@ -49,14 +57,14 @@ class Dataset:
         corpus: str | Path,
         *,
         encoder: str = DEFAULT_ENCODER,
-        dim: int = DIM,
+        dim: int | None = None,
         progress: bool = False,
     ) -> Dataset:
         """Reads the corpus; vectors are made when they are asked for."""
         if str(corpus).endswith(".npz"):
             return cls(Path(corpus).stem, "", 0, None, Path(corpus), progress)
         found = read_corpus(corpus)
-        return cls(found.name, encoder, dim, found, None, progress)
+        return cls(found.name, encoder, dim or DIM, found, None, progress, dim)
 
     def texts(self, purpose: str) -> Corpus:
         """The corpus itself, for an experiment that can't do without."""
@@ -67,13 +75,16 @@ class Dataset:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the corpus, or of the file of embeddings and its judgements."""
-        return self.texts("a digest").digest if self.path is None else digest_of_vectors(self.path)
+        if self.corpus is not None:
+            return self.corpus.digest
+        assert self.path is not None
+        return hashlib.sha256(f"{digest_of_vectors(self.path)} {self.asked}".encode()).hexdigest()
 
     @cached_property
     def loaded_encoder(self) -> Encoder:
-        """What makes vectors of texts."""
+        """What makes vectors of texts: of a collection, with its projection."""
         self.texts("an encoder")
-        return load_encoder(self.encoder)
+        return load_encoder(self.encoder) if self.source is None else self.source.encoder
 
     @property
     def fingerprint(self) -> dict[str, str]:
@@ -87,75 +98,73 @@ class Dataset:
             self.embed([wanted])
         return self._made[wanted]
 
+    def as_indexed(self, dim: int | None = None) -> Embedded:
+        """Its vectors as ``maxsieve index`` makes and keeps them, unless other dimensions are asked for, or were.
+
+        Those of a collection, and ready-made ones, are what they are.
+        """
+        if self.corpus is None or self.source is not None:
+            return self.embedded()
+        if (place := self._indexed_place(dim)) not in self._made:
+            made = embed_as_indexed(self.corpus, self.loaded_encoder, place // AS_INDEXED, progress=self.progress)
+            self._take(place, self.corpus, made)
+        return self._made[place]
+
+    def _indexed_place(self, dim: int | None) -> int:
+        return AS_INDEXED * (dim or self.chosen or self.loaded_encoder.dim)
+
     def collection(self, dim: int | None = None) -> Collection:
         """The corpus as a collection of texts."""
         self.texts("a collection")
         self.embedded(dim)
         return self._collections[self.dim if dim is None else dim]
 
+    def indexed_collection(self, dim: int | None = None) -> Collection:
+        """The collection that `as_indexed` is of."""
+        self.texts("a collection")
+        self.as_indexed(dim)
+        return self._collections[self.dim if self.source is not None else self._indexed_place(dim)]
+
+    def collection_argument(self) -> str | None:
+        """That collection as commands take it, with its encoder if they have to be told; None without one."""
+        if self.corpus is None:
+            return None
+        path = shlex.quote(str(self.indexed_collection().path))
+        known = self.encoder in BUILT_IN_ENCODERS
+        return path if known else f"{path} --encoder {shlex.quote(self.encoder)}"
+
     def embed(self, dims: list[int]) -> None:
         """Makes vectors of several dimensions in one go."""
-        if self.path is not None:
+        if self.corpus is None:
+            assert self.path is not None
             ready = read_vectors(self.path)
             index = Index.build(ready.documents, ready.doc_ids)
             self._made[0] = Embedded(ready.name, "ready-made", index, ready.queries, ready.judgements, ready.exclusions)
             return
-        corpus = self.texts("embedding")
-        judged = corpus.first(None)
-        collections = embed(corpus, self.loaded_encoder, dims, progress=self.progress)
-        for dim, collection in zip(dims, collections, strict=True):
-            rows = collection.encoder.queries(list(judged.queries.values()))
-            queries = {one: found for one, found in zip(judged.queries, rows, strict=True) if len(found)}
-            words = f"{Path(self.encoder).name}, d = {dim}"
-            self._collections[dim] = collection
-            self._made[dim] = Embedded(
-                corpus.name, words, collection.index, queries, corpus.judgements, corpus.exclusions
+        if self.source is None:
+            collections = embed(self.corpus, self.loaded_encoder, dims, progress=self.progress)
+        elif {*dims} != {self.source.index.dim}:
+            wanted = next(dim for dim in dims if dim != self.source.index.dim)
+            raise ValueError(
+                f"{self.source.path} has vectors of {self.source.index.dim} dimensions, and {wanted} are needed: they "
+                "would have to be encoded again, which --corpus does"
             )
+        else:
+            collections = [self.source] * len(dims)
+        for dim, collection in zip(dims, collections, strict=True):
+            self._take(dim, self.corpus, collection)
 
-
-class Remembering:
-    """An encoder that keeps the vectors of one chunk, so that collections of several dimensions share them."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
-        self.name, self.dim, self.fingerprint = encoder.name, encoder.dim, encoder.fingerprint
-        self.queries = encoder.queries
-        self._known: dict[str, F32] = {}
-
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
-        """The vectors of documents, encoded unless they are known."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._known]
-        self._known.update(zip(missing, self._encoder.documents(missing, progress=progress), strict=True))
-        return [self._known[text] for text in texts]
-
-    def forget(self) -> None:
-        """Begins with the next chunk."""
-        self._known.clear()
-
-
-def embed(corpus: Corpus, encoder: Encoder, dims: Sequence[int], *, progress: bool = False) -> list[Collection]:
-    """A collection of the corpus for each number of dimensions, from the cache or made.
-
-    Documents go in in an order that is random but fixed, so that the first chunk, to which projections are fitted, is a
-    sample of all.
-    """
-    remembering = Remembering(encoder)
-    collections = [_opened(corpus, remembering, dim) for dim in dims]
-    if all(len(collection) == len(corpus.documents) for collection in collections):
-        return collections
-    order = iter(random.Random(0).sample(list(corpus.documents), len(corpus.documents)))
-    with progress_bar(f"encoding {corpus.name}", len(corpus.documents), shown=progress) as advance:
-        for ids in iter(lambda: list(islice(order, CHUNK)), []):
-            for collection in collections:
-                collection.add([corpus.documents[one] for one in ids], ids)
-            remembering.forget()
-            advance(len(ids))
-    return collections
-
-
-def _opened(corpus: Corpus, encoder: Encoder, dim: int) -> Collection:
-    name = f"{corpus.name}-{corpus.digest[:12]}-{Path(encoder.name).name}-d{dim}"
-    folder = cache_folder() / "collections" / name
-    if not (folder / "collection.json").is_file():
-        Collection.create(folder, encoder, dim, store="float16").close()
-    return Collection.open(folder, encoder)
+    def _take(self, place: int, corpus: Corpus, collection: Collection) -> None:
+        """Takes the vectors of a collection, and makes those of the queries: of those that were judged, if any were."""
+        asked = corpus.first(None) if corpus.judgements else corpus
+        rows = collection.encoder.queries(list(asked.queries.values()))
+        queries = {one: found for one, found in zip(asked.queries, rows, strict=True) if len(found)}
+        words = f"{Path(self.encoder).name}, d = {collection.index.dim}, {collection.index.store}"
+        self._collections[place] = collection
+        keys, index = collection.keys, collection.index
+        named = {str(one): one for one in collection.ids} if corpus.exclusions else {}
+        exclusions = {
+            query: [str(key) for one in own for key in keys.of(named[one], index)]
+            for query, own in corpus.exclusions.items()
+        }
+        self._made[place] = Embedded(corpus.name, words, index, queries, corpus.judgements, exclusions, keys)

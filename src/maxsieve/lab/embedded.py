@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from maxsieve import Bandit, Calibrated, Certified, Exhaustive, Hits, Index
 from maxsieve.common.threads import thread_count
+from maxsieve.ids import Id
 from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.policies import Policy
 from maxsieve.spec import norm_up, up32
 from maxsieve.storage.segments import Store
+from maxsieve.text.passages import Keys
 
 F32 = NDArray[np.float32]
 F64 = NDArray[np.float64]
@@ -42,6 +44,8 @@ class Embedded:
     judgements: dict[str, dict[str, int]] = field(default_factory=dict)
     exclusions: dict[str, list[str]] = field(default_factory=dict)
     """Documents that must not be a query's hits."""
+    keys: Keys = field(default_factory=lambda: Keys(passages=False))
+    """Where documents are kept as passages, ids in the index, and all through this class, are the passages' keys."""
     sweeps: dict[tuple[object, ...], Any] = field(default_factory=dict, init=False, repr=False)
     """What experiments that share a sweep have computed. (A copy by `replace` begins without what was computed.)"""
     _rankings: dict[int, Answers] = field(default_factory=dict, init=False, repr=False)
@@ -66,14 +70,22 @@ class Embedded:
         self, ids: Sequence[str], change: Callable[[F32], F32] = lambda rows: rows, *, store: Store = "float32"
     ) -> Embedded:
         """A copy in memory with some of the documents, whose vectors may be changed."""
-        index = Index.build((change(self.vectors(one)) for one in ids), ids, store=store)
+        group_by = self.keys.document if self.keys.passages else None
+        index = Index.build((change(self.vectors(one)) for one in ids), ids, store=store, group_by=group_by)
         known = {query: [one for one in own if one in index] for query, own in self.exclusions.items()}
         return replace(self, index=index, exclusions=known)
 
     def extent(self, *, documents: bool = False, tokens: bool = False) -> str:
         """How many queries (and documents) there are, of which vectors, as experiments say it in their summaries."""
         asked = f"{len(self.queries)} queries" + f" of {self.query_tokens:.1f} tokens on average" * tokens
-        return ", ".join([asked, *[f"{len(self.index):,} documents"] * documents, self.encoder])
+        return ", ".join([asked, *[self.size] * documents, self.encoder])
+
+    @cached_property
+    def size(self) -> str:
+        """How many documents there are, in words."""
+        count = self.keys.count(self.index.snapshot)
+        passages = f" in {len(self.index):,} passages" if len(self.index) > count else ""
+        return f"{count:,} documents{passages}"
 
     @cached_property
     def ids(self) -> list[str]:
@@ -96,9 +108,19 @@ class Embedded:
             else self.searchable
         )
 
+    @cached_property
+    def own_ids(self) -> dict[str, Id]:
+        """The ids as the index has them, which may be int, by those that are used here."""
+        return {str(one): one for one in self.index.ids}
+
+    def excluded(self, query: str) -> list[Id] | None:
+        """What the index must not find for a query."""
+        unwanted = self.exclusions.get(query)
+        return None if unwanted is None else [self.own_ids[one] for one in unwanted]
+
     def vectors(self, one: str) -> F32:
         """A document's vectors."""
-        return np.asarray(self.index.vectors(one), np.float32)
+        return np.asarray(self.index.vectors(self.own_ids[one]), np.float32)
 
     def documents(self) -> Iterator[F32]:
         """The vectors of the `searchable` documents."""
@@ -124,7 +146,7 @@ class Embedded:
         found: dict[str, Hits] = {}
         for start in range(0, len(names), GROUP):
             some = names[start : start + GROUP]
-            exclude = [self.exclusions.get(one) for one in some] if self.exclusions else None
+            exclude = [self.excluded(one) for one in some] if self.exclusions else None
             rows = [asked[one] for one in some]
             hits = self.index.search_many(rows, k, policy=policy, exclude=exclude, threads=threads)
             found.update(zip(some, hits, strict=True))
@@ -141,7 +163,12 @@ class Embedded:
     def quality(self, answers: Mapping[str, Sequence[str]], measures: Sequence[str]) -> dict[str, dict[str, float]]:
         """How well answers, ids best first, satisfy the judgements: measure -> query -> value, for judged queries."""
         judged = {query: self.judgements[query] for query in self.queries if query in self.judgements}
-        return quality({query: ranked(found) for query, found in answers.items()}, judged, measures)
+        run = {query: ranked(self.documents_of(found)) for query, found in answers.items()}
+        return quality(run, judged, measures)
+
+    def documents_of(self, ids: Sequence[Id]) -> list[str]:
+        """The documents of some passages, in order, each once."""
+        return list(dict.fromkeys(str(self.keys.document(one)) for one in ids))
 
     def cells(self, query: F32, *, threads: int | None = None) -> F32:
         """The matrix H of exact cells, documents in the order of `ids`: [documents, query tokens]."""

@@ -19,7 +19,17 @@ import maxsieve
 from maxsieve.common.threads import thread_count
 from maxsieve.lab.corpora.corpus import digest
 
-PACKAGES = ("numpy", "onnxruntime", "tokenizers", "sentence-transformers", "torch", "scipy", "matplotlib")
+PACKAGES = (
+    "numpy",
+    "onnxruntime",
+    "tokenizers",
+    "sentence-transformers",
+    "torch",
+    "scipy",
+    "matplotlib",
+    "bm25s",
+    "PyStemmer",
+)
 """What takes part in an experiment, besides maxsieve itself."""
 
 

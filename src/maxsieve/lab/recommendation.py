@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxsieve.lab.metrics.confidence import samples_needed
+from maxsieve.lab.metrics.confidence import Mean, difference, samples_needed
+from maxsieve.lab.metrics.sentences import FEWEST, interval
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.policies import Bandit, Certified
+
+LEAST_SHARE, LEAST_MILLISECONDS = 0.2, 1.0
+"""What must be saved of `Certified`'s time, and how much time, before hits are given up for it."""
 
 
 @dataclass(frozen=True)
@@ -56,21 +60,57 @@ class Recommendation:
     looks: list[Look]
     """In the order in which they were tried: the most careful first, up to the first that failed."""
     chosen: Look | None
-    certified_milliseconds: float
-    milliseconds: float | None
-    """Of the chosen setting; both are medians on one thread."""
+    certified_times: Sequence[float]
+    times: Sequence[float] | None
+    """Milliseconds of `Certified` and of the chosen setting, query by query, on one thread."""
+    collection: str | None = None
+    """The folder of the collection that was searched, as a command line takes it, with ``--encoder`` if that is needed;
+    None if there is none."""
+
+    @property
+    def certified_milliseconds(self) -> float:
+        """Of `Certified`: the median."""
+        return float(np.median(self.certified_times))
+
+    @property
+    def milliseconds(self) -> float | None:
+        """Of the chosen setting: the median."""
+        return None if self.times is None else float(np.median(self.times))
+
+    @property
+    def saving(self) -> Mean | None:
+        """Milliseconds that the chosen setting saves, query by query: the mean, and its 95 % interval."""
+        return None if self.times is None else difference(self.certified_times, self.times)
+
+    @property
+    def needed(self) -> float:
+        """Milliseconds that it must save: a fifth of what `Certified` takes on average, and one at least."""
+        return max(LEAST_SHARE * float(np.mean(self.certified_times)), LEAST_MILLISECONDS)
 
     @property
     def policy(self) -> Bandit | Certified:
-        """What to use: the chosen setting if it is faster than `Certified`, which is exact."""
-        if self.chosen is None or self.milliseconds is None or self.milliseconds >= self.certified_milliseconds:
-            return Certified()
-        return self.chosen.setting.policy
+        """What to use: `Certified`, which is exact, unless the chosen setting is sure to save enough.
+
+        The whole 95 % interval of the saving must lie at or above what is `needed`; a noisy clock then doesn't decide.
+        """
+        saving = self.saving
+        worth_it = saving is not None and saving.count >= FEWEST and saving.low >= self.needed
+        return self.chosen.setting.policy if self.chosen is not None and worth_it else Certified()
 
     @property
     def line(self) -> str:
         """The line of code to use."""
         return f"index.search(query, k={self.k}{_argument(self.policy)})"
+
+    @property
+    def command(self) -> str | None:
+        """The command to use: it asks for queries on a terminal, and reads them from standard input otherwise."""
+        if self.collection is None:
+            return None
+        policy, plain = self.policy, f"maxsieve search {self.collection} -k {self.k}"
+        if isinstance(policy, Certified):
+            return plain
+        return f"{plain} --policy bandit --alpha {policy.alpha:g} --margin {policy.margin}"
 
     @property
     def advice(self) -> str:
@@ -84,7 +124,14 @@ class Recommendation:
             f"{figures.coverage:.0%} of the cells revealed"
         )
         certified = f"Certified, which is exact, takes {self.certified_milliseconds:.2f} ms"
-        return f"{shown}; {certified}." if self.policy != Certified() else f"{shown}. But {certified}: use that."
+        assert self.saving is not None
+        saved = f"a query saves {self.saving.value:.2f} ms {interval(self.saving, '.2f')} on average"
+        rule = f"{LEAST_SHARE:.0%} of Certified's time and at least {LEAST_MILLISECONDS:g} ms"
+        if self.policy != Certified():
+            return f"{shown}; {certified}. {saved.capitalize()}, which is surely more than {rule}."
+        if self.saving.count < FEWEST:
+            return f"{shown}. But {certified}, and {self.saving.count} timed queries show no saving: use that."
+        return f"{shown}. But {certified}, and {saved}, not surely {rule}: use Certified."
 
     def _failure(self) -> str:
         needed = samples_needed(self.target, self.confidence)
@@ -122,7 +169,7 @@ class Recommendation:
             f"queries, verified on {self.held_out} others with {self.confidence:.0%} confidence; "
             f"{self.documents:,} documents, {self.encoder}. Cost is the share of cells computed.",
             [Table("Settings, the cheapest first", columns, rows)],
-            remarks=[f"`{self.line}`", self.advice],
+            remarks=[f"`{line}`" for line in (self.line, self.command) if line] + [self.advice],
         )
 
 

@@ -102,11 +102,11 @@ class Result:
     def markdown(self, level: int = 2, images: str = "") -> str:
         """A section of a Markdown page, with its charts from the folder ``images``."""
         parts = [f"{'#' * level} {self.experiment}: {self.corpus}", self.summary]
+        parts += ["\n".join(f"- {remark}" for remark in self.remarks)] * bool(self.remarks)
         for table in self.tables:
             parts += [f"**{table.title}**" + (f" (`{table.label}`)" if table.label else ""), table.markdown()]
             parts += [table.note] * bool(table.note)
         parts += [f"![{chart.title}]({images}{self.stem}-{chart.name}.svg)" for chart in self.charts]
-        parts += ["\n".join(f"- {remark}" for remark in self.remarks)] * bool(self.remarks)
         return "\n\n".join(parts) + "\n"
 
     @property

@@ -37,7 +37,7 @@ def settings(dataset: Dataset, options: Options) -> dict[str, Any]:
         "maxsieve": __version__,
         "corpus": dataset.digest[:12],
         "encoder": dataset.encoder or "ready-made",
-        "dim": dataset.dim or None,
+        "dim": dataset.chosen,
         "queries": options.queries,
         "threads": options.threads,
         "quick": options.quick,

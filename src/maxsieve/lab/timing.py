@@ -92,7 +92,7 @@ def measure(data: Embedded, ways: Sequence[Timed], options: Options) -> dict[Tim
 
 
 def _search(data: Embedded, query: str, rows: object, way: Timed) -> tuple[float, Hits]:
-    exclude = data.exclusions.get(query)
+    exclude = data.excluded(query)
     start = time.perf_counter()
     hits = data.index.search(rows, way.k, policy=way.policy, exclude=exclude, threads=way.threads)
     return time.perf_counter() - start, hits

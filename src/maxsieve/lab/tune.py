@@ -58,13 +58,14 @@ def tune(
     that every wrong answer requires this one mistake, whose probability is at most ``1 - confidence`` (fixed-sequence
     testing). The order, and the stakes of the bound, come from the first part alone.
 
-    Times are taken last, of the answer beside `Certified`, in turns on one thread. They decide the advice only.
+    Times are taken last, of the answer beside `Certified`, in turns on one thread. They decide the advice only:
+    `Recommendation.policy` has the rule.
     """
     _check_share("target", target, one_allowed=True)
     _check_share("confidence", confidence)
     _check_share("choosing", choosing)
     k = as_count(k, "k", at_least=1)
-    data = (dataset.embedded() if isinstance(dataset, Dataset) else dataset).first(queries)
+    data = (dataset.as_indexed() if isinstance(dataset, Dataset) else dataset).first(queries)
     first, rest = _split(data, choosing, seed)
     options = Options(threads=threads, progress=progress)
     grid = [Bandit(alpha, margin=margin) for alpha, margin in product(alphas, margins)]
@@ -77,7 +78,7 @@ def tune(
             advance(1)
     looks = _looks(rest, sequence(settings, target), target, k, confidence, options)
     answer = next((look for look in reversed(looks) if look.bound >= target), None)
-    milliseconds = _times(rest, [Certified()] if answer is None else [Certified(), answer.setting.policy], k, options)
+    times = _times(rest, [Certified()] if answer is None else [Certified(), answer.setting.policy], k, options)
     return Recommendation(
         data.name,
         data.encoder,
@@ -90,8 +91,9 @@ def tune(
         settings,
         looks,
         answer,
-        milliseconds[Certified()],
-        None if answer is None else milliseconds[answer.setting.policy],
+        times[Certified()],
+        None if answer is None else times[answer.setting.policy],
+        dataset.collection_argument() if isinstance(dataset, Dataset) else None,
     )
 
 
@@ -130,9 +132,9 @@ def _tried(data: Embedded, policy: Bandit, k: int, options: Options) -> Setting:
     return Setting(policy, cost, overlaps(answers_of(hits), data.truth(k, threads=options.cores), k))
 
 
-def _times(data: Embedded, policies: Sequence[Policy], k: int, options: Options) -> dict[Policy, float]:
+def _times(data: Embedded, policies: Sequence[Policy], k: int, options: Options) -> dict[Policy, list[float]]:
     times = measure(timed_queries(data, options), [Timed(policy, k) for policy in policies], options)
-    return {way.policy: found.milliseconds for way, found in times.items()}
+    return {way.policy: [1e3 * one for one in found.seconds] for way, found in times.items()}
 
 
 def _split(data: Embedded, choosing: float, seed: int) -> tuple[Embedded, Embedded]:

@@ -44,7 +44,8 @@ class Calibration:
     """Places by tier 0 of each query's true best documents, and the queries, so that it can be done again.
 
     ``ranks`` is [queries, k], best document first; ``documents`` could be hits then; ``made`` is in seconds since 1970;
-    ``wanted`` is the k that was asked for, of which there may have been fewer documents.
+    ``wanted`` is the k that was asked for, of which there may have been fewer documents. If ``grouped``, the best
+    documents of the best groups count, not all of the best.
     """
 
     ranks: NDArray[np.int64]
@@ -54,6 +55,7 @@ class Calibration:
     made: int
     origin: Origin
     wanted: int
+    grouped: bool = False
     _depths: dict[tuple[int, Fraction], int] = field(default_factory=dict, repr=False)
 
     @property
@@ -87,7 +89,7 @@ class Calibration:
 
     def write(self, path: Path) -> int:
         """Writes it, durable when it returns; gives the file's checksum."""
-        facts = [self.documents, self.made, ORIGINS.index(self.origin), self.wanted]
+        facts = [self.documents, self.made, ORIGINS.index(self.origin), self.wanted, *[1] * self.grouped]
         with writing_blocks(path) as writer:
             writer.write("ranks", "<i8", self.k, [self.ranks])
             writer.write("lengths", "<i8", 1, [self.lengths])
@@ -105,7 +107,7 @@ class Calibration:
         )
         rows = file.array("rows", "<f4", dim).copy()
         sane = (
-            len(facts) == 4
+            (len(facts) == 4 or (len(facts) == 5 and facts[4] == 1))
             and 0 < len(ranks) == len(lengths)
             and bool(((lengths >= 1) & (lengths <= MAX_QUERY_TOKENS)).all())
             and int(lengths.sum()) == len(rows)
@@ -118,8 +120,8 @@ class Calibration:
         )
         if not sane:
             raise DamagedIndexError(f"{file.path} holds numbers that no calibration gives")
-        documents, made, origin, wanted = facts.tolist()
-        return cls(ranks, rows, lengths, documents, made, ORIGINS[origin], wanted)
+        documents, made, origin, wanted, *grouped = facts.tolist()
+        return cls(ranks, rows, lengths, documents, made, ORIGINS[origin], wanted, bool(grouped))
 
 
 def queries_needed(overlap: Fraction) -> int:

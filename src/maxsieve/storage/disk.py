@@ -56,12 +56,17 @@ class DiskStorage:
 
     @contextmanager
     def adding(
-        self, ids: list[Id] | None, texts: Sequence[str | None] | None, replace: bool, stepwise: bool
+        self,
+        ids: list[Id] | None,
+        texts: Sequence[str | None] | None,
+        replace: bool,
+        delete: list[Id],
+        stepwise: bool,
     ) -> Iterator[Addition]:
         """Writes each segment as it comes. They become visible at the end or, stepwise, one after the other."""
         with self._writing():
             if ids is not None:
-                check_new(ids, self.positions(len(ids)), self._id_type(), replace)
+                check_new(ids, self.positions(len(ids)), self._id_type(), replace, delete)
             entries: list[SegmentEntry] = []
 
             def write(segment: Segment) -> None:
@@ -76,7 +81,7 @@ class DiskStorage:
             addition = Addition(ids, texts, manifest.dim, block_kinds(manifest.dim, manifest.store), write)
             yield addition
             if not stepwise:
-                self._commit_all(entries, addition.ids)
+                self._commit_all(entries, addition.ids, delete)
 
     def delete(self, ids: list[Id]) -> None:
         """Deletes documents, all or none."""
@@ -86,7 +91,10 @@ class DiskStorage:
 
     def compact(self, progress: bool) -> None:
         """Merges neighbours and drops deleted documents. Every step commits: it can be interrupted at any point."""
-        with self._writing(), progress_bar("compacting", len(self._directory.segments), shown=progress) as advance:
+        with (
+            self._writing(),
+            progress_bar("compacting", len(self._directory.segments), shown=progress, unit="segments") as advance,
+        ):
             entries = list(self._directory.manifest.segments)
             for group in _groups(self._directory.segments):
                 if len(group) > 1 or not (group[0].alive.all() and group[0].documents):
@@ -125,7 +133,7 @@ class DiskStorage:
         """Reads everything of the version at hand."""
         with self._turn:
             self.snapshot  # noqa: B018
-            with progress_bar("verifying", self._directory.nbytes, shown=progress) as advance:
+            with progress_bar("verifying", self._directory.nbytes, shown=progress, unit="bytes") as advance:
                 self._directory.verify(advance)
 
     def discard_if_empty(self) -> None:
@@ -157,14 +165,14 @@ class DiskStorage:
             with self.guard:
                 self._current = state
 
-    def _commit_all(self, new: list[SegmentEntry], ids: list[Id]) -> None:
-        known = self.positions(len(ids))
-        replaced = np.array([known[one] for one in ids if one in known], np.int64)
-        segments = [self._directory.load(entry) for entry in (*self._without(replaced), *new)]
+    def _commit_all(self, new: list[SegmentEntry], ids: list[Id], delete: list[Id]) -> None:
+        known = self.positions(len(ids) + len(delete))
+        gone = np.array([known[one] for one in {*ids, *delete} if one in known], np.int64)
+        segments = [self._directory.load(entry) for entry in (*self._without(gone), *new)]
         while len(segments) > 1 and _worth_folding(*(segment.nbytes for segment in segments[-2:])):
             segments[-2:] = [self._directory.load(self._merge(segments[-2:]))]
         id_type = type(ids[0]) if ids else None
-        self._commit([segment.entry for segment in segments], id_type, added=len(ids), deleted=len(replaced))
+        self._commit([segment.entry for segment in segments], id_type, added=len(ids), deleted=len(gone))
 
     def _commit(
         self,

@@ -50,17 +50,22 @@ class MemoryStorage:
 
     @contextmanager
     def adding(
-        self, ids: list[Id] | None, texts: Sequence[str | None] | None, replace: bool, stepwise: bool
+        self,
+        ids: list[Id] | None,
+        texts: Sequence[str | None] | None,
+        replace: bool,
+        delete: list[Id],
+        stepwise: bool,
     ) -> Iterator[Addition]:
         """All become visible at the end. No lock is held before: the generator of documents may use this index."""
         if ids is not None:
-            self._check(ids, replace)
+            self._check(ids, replace, delete)
         segments: list[Segment] = []
         addition = Addition(ids, texts, self._dim, self._kinds, segments.append)
         yield addition
         with self._writing:
-            self._check(addition.ids, replace)
-            self._commit(segments, addition.ids)
+            self._check(addition.ids, replace, delete)
+            self._commit(segments, addition.ids, delete)
 
     def delete(self, ids: list[Id]) -> None:
         """Deletes documents, all or none."""
@@ -112,25 +117,27 @@ class MemoryStorage:
             self._snapshot = self._described = None
             self._positions = {}
 
-    def _check(self, ids: list[Id], replace: bool) -> None:
+    def _check(self, ids: list[Id], replace: bool, delete: list[Id]) -> None:
         with self.guard:
             known = self.positions()
             present = next(iter(known), None)
-            check_new(ids, known, None if present is None else type(present), replace)
+            check_new(ids, known, None if present is None else type(present), replace, delete)
 
-    def _commit(self, new: list[Segment], ids: list[Id]) -> None:
+    def _commit(self, new: list[Segment], ids: list[Id], delete: list[Id]) -> None:
         state = self.snapshot
         first = len(state.alive)
         with self.guard:
             known = self.positions()
-            replaced = np.array(sorted(known[one] for one in ids if one in known), np.int64)
+            gone = np.array(sorted(known[one] for one in {*ids, *delete} if one in known), np.int64)
         if state.codebook is not None:
             new = [state.codebook.name_tokens(segment, thread_count(None)) for segment in new]
-        segments = merge_small([*_without(state, replaced), *new])
+        segments = merge_small([*_without(state, gone), *new])
         with self.guard:
             self._described = None
+            for one in set(delete):
+                del known[one]
             known.update(zip(ids, range(first, first + len(ids)), strict=True))
-            self._snapshot = self._described = _changed(state, segments, added=len(ids), deleted=len(replaced))
+            self._snapshot = self._described = _changed(state, segments, added=len(ids), deleted=len(gone))
 
 
 def _changed(state: Snapshot, segments: Sequence[Segment], *, added: int = 0, deleted: int = 0) -> Snapshot:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.errors import ClosedIndexError
-from maxsieve.ids import Id, find_duplicate
+from maxsieve.ids import Id, find_duplicate, positions_of
 from maxsieve.storage.metadata import Texts
 from maxsieve.storage.segments import BlockKind, Segment
 from maxsieve.storage.snapshot import Snapshot
@@ -74,11 +74,17 @@ class Storage(Protocol):
         """Where each id of the current state stands, for so many lookups. Call it under the guard."""
 
     def adding(
-        self, ids: list[Id] | None, texts: Sequence[str | None] | None, replace: bool, stepwise: bool
+        self,
+        ids: list[Id] | None,
+        texts: Sequence[str | None] | None,
+        replace: bool,
+        delete: list[Id],
+        stepwise: bool,
     ) -> AbstractContextManager[Addition]:
         """Commits what the addition was handed when the block ends well; forgets it when it fails.
 
-        ``stepwise`` allows a storage to commit each segment as it comes, and to keep those when a later one fails.
+        The documents to ``delete`` go in the same commit. ``stepwise`` allows a storage to commit each segment as it
+        comes, and to keep those when a later one fails.
         """
 
     def delete(self, ids: list[Id]) -> None:
@@ -106,8 +112,13 @@ class Storage(Protocol):
         """Lets go of everything."""
 
 
-def check_new(ids: list[Id], known: Mapping[Id, int], id_type: type | None, replace: bool) -> None:
-    """Refuses ids that can't be added to an index with ids ``known``."""
+def check_new(
+    ids: list[Id], known: Mapping[Id, int], id_type: type | None, replace: bool, delete: Sequence[Id]
+) -> None:
+    """Refuses ids that can't be added to an index with ids ``known``, or that can't be deleted from it with that."""
+    positions_of(list(delete), known, "delete")
+    if both := set(ids).intersection(delete):
+        raise ValueError(f"ids: {both.pop()!r} is to be added and deleted at once")
     if (twice := find_duplicate(ids)) is not None:
         raise ValueError(f"ids: {twice!r} occurs twice")
     if ids and id_type is not None and type(ids[0]) is not id_type:

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maxsieve.text.collection import Collection
-    from maxsieve.text.encoder import Encoder, Traceable, TruncationWarning, load_encoder
+    from maxsieve.text.cuts import TruncationWarning
+    from maxsieve.text.encoder import Encoder, Measuring, Traceable, load_encoder
     from maxsieve.text.first_stage import BM25
     from maxsieve.text.hits import TextHits
     from maxsieve.text.models import ModelInfo, fetch_model, list_models, model_path
     from maxsieve.text.multi_vector import SentenceTransformersEncoder
     from maxsieve.text.onnx import OnnxEncoder
+    from maxsieve.text.passages import Passage
     from maxsieve.text.projection import ProjectedEncoder, fit_projection
     from maxsieve.text.sync_run import Synced
     from maxsieve.text.syncing import FolderSync
@@ -27,8 +29,10 @@ __all__ = [
     "Collection",
     "Encoder",
     "FolderSync",
+    "Measuring",
     "ModelInfo",
     "OnnxEncoder",
+    "Passage",
     "ProjectedEncoder",
     "SentenceTransformersEncoder",
     "Synced",
@@ -44,12 +48,14 @@ __all__ = [
 
 _ROOMS = {
     "collection": ("Collection",),
-    "encoder": ("Encoder", "Traceable", "TruncationWarning", "load_encoder"),
+    "cuts": ("TruncationWarning",),
+    "encoder": ("Encoder", "Measuring", "Traceable", "load_encoder"),
     "first_stage": ("BM25",),
     "hits": ("TextHits",),
     "models": ("ModelInfo", "fetch_model", "list_models", "model_path"),
     "multi_vector": ("SentenceTransformersEncoder",),
     "onnx": ("OnnxEncoder",),
+    "passages": ("Passage",),
     "projection": ("ProjectedEncoder", "fit_projection"),
     "sync_run": ("Synced",),
     "syncing": ("FolderSync",),

@@ -7,7 +7,6 @@ encoded, so going on is nothing but adding again.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import islice, zip_longest
 from typing import Any, NamedTuple, TypeVar
@@ -15,10 +14,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.errors import DamagedIndexError
+from maxsieve.common.progress import Advance
 from maxsieve.ids import Id, to_id
 from maxsieve.index import Index
 from maxsieve.storage.metadata import to_json
+from maxsieve.text.cuts import naming_cuts
+from maxsieve.text.passages import Document, Keys, Splitter, as_stored, check_record, read_document, to_record
 
 BATCH_CHARACTERS = 1 << 17
 """Text that is encoded and committed at a time: some 30,000 tokens, a few seconds' work, and at most that is lost."""
@@ -37,24 +38,6 @@ FEW_SEGMENTS, SMALL_SEGMENT = 8, 256 << 20
 Encode = Callable[[list[str]], Sequence[NDArray[np.float32]]]
 T = TypeVar("T")
 _ABSENT = object()
-
-
-class Document(NamedTuple):
-    """A text with its id and whatever the user keeps beside it."""
-
-    id: Id
-    text: str
-    metadata: Any
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """What the index keeps beside the vectors."""
-        return {"text": self.text, "metadata": self.metadata}
-
-    @property
-    def as_stored(self) -> Any:
-        """Its record as it is read back: JSON knows no tuples, and only keys that are str."""
-        return json.loads(to_json(self.record))
 
 
 def derived_id(text: str) -> str:
@@ -121,18 +104,6 @@ def check_text(text: Any, where: str) -> str:
     return str.__str__(text)
 
 
-def check_record(record: Any, one: Id) -> dict[str, Any]:
-    """The record of a document that is in a collection: a dict with its text and metadata, or it is damaged.
-
-    >>> check_record({"text": "The fox"}, "fox")
-    Traceback (most recent call last):
-    maxsieve.errors.DamagedIndexError: the document 'fox' has no text and metadata, as every document here has
-    """
-    if isinstance(record, dict) and isinstance(record.get("text"), str) and "metadata" in record:
-        return record
-    raise DamagedIndexError(f"the document {one!r} has no text and metadata, as every document here has")
-
-
 class Added(NamedTuple):
     """How many documents were new, in already (not encoded again), and replaced."""
 
@@ -142,16 +113,23 @@ class Added(NamedTuple):
 
 
 def add_documents(
-    index: Index, documents: Iterator[Document], encode: Encode, *, replace: bool, advance: Callable[[int], None]
+    index: Index,
+    documents: Iterator[Document],
+    keys: Keys,
+    split: Splitter,
+    encode: Encode,
+    *,
+    replace: bool,
+    advance: Advance,
 ) -> Added:
     """Adds documents to the index of a collection; those of earlier batches stay when a later one fails."""
-    queue = _Queue(index, encode, replace, advance)
+    queue = _Queue(index, keys, split, encode, replace, advance)
     while group := list(islice(documents, LOOKUPS)):
-        _check_id_type(index, group[0].id)
-        known = index.known_metadata(document.id for document in group)
+        _check_id_type(index, keys, group[0].id)
+        known = index.known_metadata(keys.key(document.id) for document in group)
         for document in group:
-            one = document.id
-            queue.put(document, check_record(known[one], one) if one in known else None)
+            key = keys.key(document.id)
+            queue.put(document, check_record(known[key], key) if key in known else None)
         queue.commit(all_of_it=False)
     queue.commit(all_of_it=True)
     return queue.added
@@ -179,28 +157,36 @@ def worth_merging(index: Index) -> bool:
 class _Queue:
     """Documents that wait until there are enough for a batch."""
 
-    def __init__(self, index: Index, encode: Encode, replace: bool, advance: Callable[[int], None]) -> None:
-        self._index, self._encode, self._replace, self._advance = index, encode, replace, advance
+    def __init__(
+        self, index: Index, keys: Keys, split: Splitter, encode: Encode, replace: bool, advance: Advance
+    ) -> None:
+        self._index, self._keys, self._split = index, keys, split
+        self._encode, self._replace, self._advance = encode, replace, advance
         self._waiting: dict[Id, Document] = {}
         self._commits = 0
         self.added = Added(0, 0, 0)
 
-    def put(self, document: Document, stored: Any) -> None:
-        """Takes a document unless it is in already; ``stored`` is the record under its id, if there is one."""
+    def put(self, document: Document, first: dict[str, Any] | None) -> None:
+        """Takes a document unless it is in already; ``first`` is the record of its first passage, if that is in."""
         added, skipped, replaced = self.added
-        if (waiting := self._waiting.get(document.id)) is not None:
-            stored = waiting.as_stored
-        if stored is not None and document.as_stored == stored:
+        if (stored := self._waiting.get(document.id)) is None and first is not None:
+            stored = self._stored(document, first)
+        if stored is None:
+            self._waiting[document.id] = document
+            self.added = Added(added + 1, skipped, replaced)
+            return
+        same_text = as_stored(document.text) == as_stored(stored.text)
+        if same_text and as_stored(document.metadata) == as_stored(stored.metadata):
             self.added = Added(added, skipped + 1, replaced)
             self._advance(1)
             return
-        if stored is not None and not self._replace:
-            what = "other metadata" if stored["text"] == document.text else "another text"
+        if not self._replace:
+            what = "other metadata" if same_text else "another text"
             raise ValueError(
                 f"ids: {document.id!r} is in the collection already, with {what}; replace=True replaces it"
             )
         self._waiting[document.id] = document
-        self.added = Added(added + (stored is None), skipped, replaced + (stored is not None))
+        self.added = Added(added, skipped, replaced + 1)
 
     def commit(self, *, all_of_it: bool) -> None:
         """Encodes and adds what waits; the last batch, if it is not full, only when all of it is asked for."""
@@ -209,12 +195,7 @@ class _Queue:
             full = len(batch) >= BATCH_DOCUMENTS or sum(len(one.text) for one in batch) >= BATCH_CHARACTERS
             if not (full or all_of_it):
                 return
-            self._index.add(
-                self._encode([one.text for one in batch]),
-                [one.id for one in batch],
-                metadata=[one.record for one in batch],
-                replace=self._replace,
-            )
+            self._add(batch)
             for one in batch:
                 del self._waiting[one.id]
             self._advance(len(batch))
@@ -222,9 +203,43 @@ class _Queue:
             if self._commits % COMMITS == 0:
                 self._index.compact()
 
+    def _add(self, documents: list[Document]) -> None:
+        """One commit. A document that had more passages before loses the others with it."""
+        records: dict[Id, Any] = {}
+        texts: list[str] = []
+        names: dict[str, Id] = {}
+        for one in documents:
+            for passage in self._split(one.text, one.metadata):
+                records[self._keys.key(one.id, passage.number)] = to_record(passage, one.metadata)
+                texts.append(passage.encoded)
+                names[passage.encoded] = one.id
+        old = (key for one in documents for key in self._keys.of(one.id, self._index)) if self._replace else ()
+        with naming_cuts(names):
+            self._index.add(
+                (rows for some in batches(texts, len) for rows in self._encoded(some)),
+                list(records),
+                metadata=list(records.values()),
+                replace=self._replace,
+                delete=[key for key in old if key not in records],
+            )
 
-def _check_id_type(index: Index, one: Id) -> None:
+    def _encoded(self, texts: list[str]) -> Sequence[NDArray[np.float32]]:
+        vectors = self._encode(texts)
+        self._advance(0, sum(map(len, vectors)))
+        return vectors
+
+    def _stored(self, document: Document, first: dict[str, Any]) -> Document:
+        """What is in under a document's id: as much of it as tells whether it is the same."""
+        if "passage" in first and document.text.startswith(first["text"]):
+            return read_document(document.id, self._keys, self._index) or document
+        return Document(document.id, first["text"], first["metadata"])
+
+
+def _check_id_type(index: Index, keys: Keys, one: Id) -> None:
     """Refuses ids of another type than those in the index, before anything is encoded."""
     state = index.snapshot
-    if len(state.live) and type(known := state.ids[int(state.live[0])]) is not type(one):
+    if not len(state.live):
+        return
+    known = keys.document(state.ids[int(state.live[0])])
+    if type(known) is not type(one):
         raise TypeError(f"ids: {one!r} is {type(one).__name__}; this collection has {type(known).__name__} ids")

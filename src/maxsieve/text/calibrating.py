@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from maxsieve.common.progress import progress_bar
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.text.adding import check_record
 from maxsieve.text.encoder import Encoder
+from maxsieve.text.passages import check_record
 from maxsieve.text.searching import Queries
 
 OWN_SENTENCES = 200
@@ -53,11 +53,12 @@ def own_sentences(state: Snapshot) -> list[str]:
 def encode(texts: list[str], encoder: Encoder, *, progress: bool) -> list[NDArray[np.float32]]:
     """The token vectors of queries."""
     vectors: list[NDArray[np.float32]] = []
-    with progress_bar("encoding", len(texts), shown=progress) as advance:
+    with progress_bar("encoding", len(texts), shown=progress, unit="queries") as advance:
         for start in range(0, len(texts), TOGETHER):
             some = texts[start : start + TOGETHER]
-            vectors += encoder.queries(some)
-            advance(len(some))
+            encoded = encoder.queries(some)
+            vectors += encoded
+            advance(len(some), sum(map(len, encoded)))
     return vectors
 
 

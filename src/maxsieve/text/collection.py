@@ -8,16 +8,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from maxsieve.arrays import MAX_DIM
 from maxsieve.common.checks import as_count
 from maxsieve.common.progress import progress_bar
 from maxsieve.errors import DamagedIndexError
-from maxsieve.ids import Id
+from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
-from maxsieve.oneshot import rerank
 from maxsieve.policies import Calibrated, Policy
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Store
@@ -25,19 +23,33 @@ from maxsieve.text import calibrating
 from maxsieve.text.adding import (
     Added,
     add_documents,
-    check_record,
     check_text,
     count_texts,
     read_documents,
     worth_merging,
 )
 from maxsieve.text.collection_encoder import CollectionEncoder, DocumentVectors
+from maxsieve.text.cuts import gathering_cuts
 from maxsieve.text.description import INDEX, NAME, create_folder, describe, read_description, read_projection
 from maxsieve.text.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, load_encoder
 from maxsieve.text.first_stage import BM25, FirstStage, verify_table
+from maxsieve.text.fusion import Hybrid
 from maxsieve.text.hits import TextHits
+from maxsieve.text.passages import (
+    Document,
+    Keys,
+    Passage,
+    Splitter,
+    check_record,
+    join,
+    read_document,
+    splitter_for,
+    to_passage,
+)
+from maxsieve.text.pooled import check_pool
 from maxsieve.text.projection import ProjectedEncoder
-from maxsieve.text.searching import Queries, check_calibrated, search_texts
+from maxsieve.text.room import room
+from maxsieve.text.searching import Queries, check_calibrated, rerank_texts, search_texts
 
 READ = 4096
 """Records checked at a time."""
@@ -67,6 +79,8 @@ class Collection:
         *,
         projection: Any = None,
         store: Store = DEFAULT_STORE,
+        pool: int = 1,
+        split: bool = True,
     ) -> Collection:
         """A collection without documents, in a folder that is new or empty.
 
@@ -80,6 +94,12 @@ class Collection:
         store
             how vectors are kept, as in `Index.build`. All dimensions as int8 take the room of a third of them as
             float16, and find more (docs/text.md).
+        pool
+            keeps so many times fewer vectors of each document, means of similar tokens (`maxsieve.pool`), of whatever
+            is added: 2 halves the room, and costs a little (docs/text.md).
+        split
+            whether texts that are longer than the encoder reads are cut into passages. Such a document is found by its
+            best passage, which the hits name. Without it, what follows the limit is lost, with a `TruncationWarning`.
         """
         folder = Path(path).absolute()
         loaded = load_encoder(encoder) if isinstance(encoder, str) else encoder
@@ -89,7 +109,7 @@ class Collection:
             if dim not in (None, matrix.shape[1]):
                 raise ValueError(f"dim is {dim}, but the projection has {matrix.shape[1]} columns")
             kept = matrix.shape[1]
-        create_folder(folder, describe(loaded, kept), matrix, store)
+        create_folder(folder, describe(loaded, kept, check_pool(pool), split=split), matrix, store)
         return cls.open(folder, loaded)
 
     @classmethod
@@ -106,14 +126,15 @@ class Collection:
             description.check_encoder(loaded, folder)
         if (folder / INDEX).is_symlink():
             raise DamagedIndexError(f"{folder / INDEX} is a link; a folder is expected")
-        index = Index.open(folder / INDEX)
+        own = CollectionEncoder(folder, description, loaded)
+        index = Index.open(folder / INDEX, group_by=own.keys.document if own.keys.passages else None)
         if index.dim != description.dim:
             raise DamagedIndexError(f"{folder} is of {description.dim} dimensions, but its index of {index.dim}")
         if description.pending and index.tokens and read_description(folder).pending:  # it may just have been fitted
             raise DamagedIndexError(
                 f"{folder} has vectors, but {NAME} names no projection to {description.dim} dimensions"
             )
-        return cls(folder, index, CollectionEncoder(folder, description, loaded))
+        return cls(folder, index, own)
 
     def add(
         self,
@@ -136,11 +157,14 @@ class Collection:
             an id that is in with another text or other metadata is an error, unless this is True.
         """
         total = count_texts(texts, ids, metadata)
-        with self._writing():
-            vectors = DocumentVectors(self._own)
+        with gathering_cuts(), self._writing():
+            split = self._splitter
+            vectors = DocumentVectors(self._own, split)
             documents = read_documents(vectors.prepare(texts, progress), ids, metadata)
-            with progress_bar("adding", total, shown=progress) as advance:
-                added = add_documents(self.index, documents, vectors.encode, replace=replace, advance=advance)
+            with progress_bar("adding", total, shown=progress, unit="documents") as advance:
+                added = add_documents(
+                    self.index, documents, self.keys, split, vectors.encode, replace=replace, advance=advance
+                )
             if worth_merging(self.index):
                 self.index.compact(progress=progress)
         return added
@@ -148,7 +172,8 @@ class Collection:
     def delete(self, ids: Iterable[Id] | Id) -> None:
         """Deletes documents, all of them or, if an id is unknown, none."""
         with self._writing():
-            self.index.delete(ids)
+            wanted = to_ids([ids] if isinstance(ids, (str, int)) else ids, "delete")
+            self.index.delete(self.keys.of_all(wanted, self.index, "delete"))
 
     def compact(self, *, progress: bool = False) -> None:
         """Gives back what deleted and replaced documents take, and merges small files. Answers stay the same."""
@@ -160,8 +185,8 @@ class Collection:
 
         queries
             texts like those to be searched for: 99 at least for an overlap of 0.99, 19 for 0.95. Without any, up to 200
-            sentences are drawn from the documents, one of each; the report then says ``"own sentences"``, and the
-            promise is about sentences like those: too hopeful for a k of a few (docs/text.md).
+            sentences are drawn from the documents, one of each passage; the report then says ``"own sentences"``, and
+            the promise is about sentences like those: too hopeful for a k of a few (docs/text.md).
         k
             the most hits that can be promised anything about.
         """
@@ -198,10 +223,18 @@ class Collection:
             read_projection(self.path, description)
         self.index.verify(progress=progress)
         state = self.index.snapshot
+        waiting: dict[Id, list[Passage]] = {}
         for start in range(0, len(state.live), READ):
             positions = state.live[start : start + READ].tolist()
             for position, record in zip(positions, state.metadata(positions), strict=True):
-                check_record(record, state.ids[position])
+                one, number = self.keys.parse(key := state.ids[position])
+                passage = to_passage(check_record(record, key), number)
+                if self.keys.passages:
+                    waiting.setdefault(one, []).append(passage)
+                    if len(waiting[one]) == passage.of:
+                        join(sorted(waiting.pop(one), key=lambda passage: passage.number), one)
+        for one in waiting:
+            raise DamagedIndexError(f"the document {one!r} lacks a passage")
         verify_table(self.path, state)
 
     def close(self) -> None:
@@ -216,10 +249,10 @@ class Collection:
         self.close()
 
     def __len__(self) -> int:
-        return len(self.index)
+        return self.keys.count(self.index.snapshot)
 
     def __contains__(self, one: object) -> bool:
-        return one in self.index
+        return isinstance(one, (str, int)) and not isinstance(one, bool) and self.keys.key(one) in self.index
 
     def __repr__(self) -> str:
         return f"<maxsieve.Collection {str(self.path)!r} of {self._own.description.encoder!r}, {self.index!r}>"
@@ -227,11 +260,16 @@ class Collection:
     @property
     def ids(self) -> list[Id]:
         """All ids, in insertion order."""
-        return self.index.ids
+        return list(self.keys.firsts(self.index.ids))
+
+    @property
+    def keys(self) -> Keys:
+        """Under which keys the documents, or their passages, are in the `index`."""
+        return self._own.keys
 
     @property
     def encoder(self) -> Encoder:
-        """What makes this collection's vectors, its projection included."""
+        """What makes this collection's vectors, its projection and pooling included."""
         return self._own.projected
 
     @cached_property
@@ -241,11 +279,16 @@ class Collection:
 
     def text(self, one: Id) -> str:
         """A document's text."""
-        return str(check_record(self.index.metadata(one), one)["text"])
+        if (found := read_document(one, self.keys, self.index)) is None:
+            raise KeyError(f"text: no document has the id {one!r}")
+        return found.text
 
     def metadata(self, one: Id) -> Any:
         """What was added with a document, or None."""
-        return check_record(self.index.metadata(one), one)["metadata"]
+        first = self.index.known_metadata([key := self.keys.key(one)])
+        if key not in first:
+            raise KeyError(f"metadata: no document has the id {one!r}")
+        return check_record(first[key], key)["metadata"]
 
     def info(self) -> dict[str, Any]:
         """What there is to say about it, as JSON can hold it."""
@@ -254,12 +297,15 @@ class Collection:
         return {
             "path": str(self.path),
             "documents": len(self),
+            "passages": len(self.index) if self.keys.passages else None,
             "deleted": len(state.alive) - len(state.live),
             "tokens": self.index.tokens,
             "bytes": self.index.nbytes,
+            "room": room(self.path, state),
             "segments": len(state.segments),
             "dim": made.dim,
             "store": self.index.store,
+            "pool": made.pool,
             "encoder": {"name": made.encoder, "dim": made.encoder_dim, "fingerprint": made.fingerprint},
             "projection": "to be fitted" if made.pending else made.projection,
             "codebook": None if book is None else {"centroids": book.centroids, "bytes": book.nbytes},
@@ -286,6 +332,7 @@ class Collection:
         exclude: Any = None,
         first_stage: FirstStage | str | None = None,
         depth: int = 100,
+        hybrid: Hybrid | None = None,
         threads: int | None = None,
     ) -> TextHits:
         """The k best documents for a text, found exactly unless ``policy`` says otherwise.
@@ -296,9 +343,14 @@ class Collection:
             what chooses ``depth`` candidates first: ``"bm25"``, or a function of query and depth that returns ids. The
             hits' ``scope`` is then ``"candidates"``: the guarantee holds among those, and ``hits.first_stage`` and
             ``hits.depth`` say where they came from.
+        hybrid
+            lets BM25 have a say (extra ``maxsieve[bm25]``): ``"rrf"`` adds reciprocal ranks, a number between 0 and 1
+            is BM25's weight beside late interaction (docs/text.md says what is gained). The hits are the k best by the
+            fused scores, among all documents or the ``candidates``; ``hits.hybrid`` has the scores by either. For
+            ``"rrf"``, the ``depth`` best of both are ranked; a weight needs no depth, which then only changes the time.
         """
         queries = Queries.one(text, candidates, exclude)
-        return search_texts(self, queries, k, policy, first_stage, depth, threads)[0]
+        return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid)[0]
 
     def search_many(
         self,
@@ -310,6 +362,7 @@ class Collection:
         exclude: Any = None,
         first_stage: FirstStage | str | None = None,
         depth: int = 100,
+        hybrid: Hybrid | None = None,
         threads: int | None = None,
     ) -> list[TextHits]:
         """`search` for many texts at once: the same answers, sooner.
@@ -317,26 +370,21 @@ class Collection:
         ``candidates`` and ``exclude`` are one set for all, or a list with one entry (ids or None) for each.
         """
         queries = Queries.many(texts, candidates, exclude)
-        return search_texts(self, queries, k, policy, first_stage, depth, threads)
+        return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid)
 
     def rerank(self, query: str, texts: Iterable[str], k: int = 10, *, policy: Policy | None = None) -> TextHits:
         """The k best of some texts that need not be in the collection; ids are their places in ``texts``, from 0."""
         if type(policy) is Calibrated:
             raise ValueError("rerank can't be Calibrated(): its texts were not calibrated; leave policy out")
         count_texts(texts, None, None)
-        listed = [check_text(text, f"texts: document {place}") for place, text in enumerate(texts)]
-        queries, encoder = Queries.one(query, None, None), self.encoder
-        started = perf_counter()
-        [rows] = queries.encode(encoder)
-        documents = encoder.documents(listed)
-        encoded = perf_counter()
-        hits = rerank(rows, documents, k, policy=policy)
+        documents = [
+            Document(place, check_text(text, f"texts: document {place}"), None) for place, text in enumerate(texts)
+        ]
+        return rerank_texts(query, documents, k, policy, self.encoder, self._splitter)
 
-        def read() -> list[Any]:
-            return [{"text": listed[int(place)], "metadata": None} for place in hits.ids]
-
-        took = encoded - started, perf_counter() - encoded
-        return TextHits(query, *took, "candidates", len(listed), hits, encoder, read)
+    @property
+    def _splitter(self) -> Splitter:
+        return splitter_for(self._own.plain, self._own.description.passages)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

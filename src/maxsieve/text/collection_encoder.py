@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -25,15 +24,14 @@ from maxsieve.text.description import (
     write_projection,
 )
 from maxsieve.text.encoder import Encoder, load_encoder
+from maxsieve.text.passages import Keys, Splitter
+from maxsieve.text.pooled import PooledEncoder
 from maxsieve.text.projection import ProjectedEncoder, fit_projection
 
 SAMPLE_TOKENS = 100_000
 SAMPLE_DOCUMENTS = 4096
 HEAD_CHARACTERS = 1 << 22
 """A stream is read ahead so far, or up to `SAMPLE_DOCUMENTS`, to sample from; of a list, all of it is sampled."""
-
-TOKENS_PER_DIMENSION = 8
-"""A sample with fewer is too small to say which directions matter."""
 
 
 class CollectionEncoder:
@@ -43,6 +41,8 @@ class CollectionEncoder:
         self.path = path
         self._description, self._plain = description, encoder
         self._projected: Encoder | None = None
+        self.keys = Keys(passages=description.passages is not None)
+        """Under which keys documents are in the index."""
         self._guard = threading.RLock()
 
     @property
@@ -63,11 +63,13 @@ class CollectionEncoder:
 
     @property
     def projected(self) -> Encoder:
-        """The encoder with the projection, if there is one."""
+        """The encoder with the projection and the pooling, if there are any."""
         with self._guard:
-            if self._projected is None and self.description.projection is not None:
+            if self.description.pending:  # what it will be is not known yet
+                return self.plain
+            if self._projected is None:
                 self._projected = self.projecting(self.plain)
-            return self._projected or self.plain
+            return self._projected
 
     def _load(self) -> Encoder:
         """A built-in model. Anything else is the user's to name: a collection may come from anybody."""
@@ -83,20 +85,18 @@ class CollectionEncoder:
         return loaded
 
     def projecting(self, encoder: Encoder) -> Encoder:
-        """Another encoder with the projection, if there is one."""
+        """Another encoder with the projection and the pooling, if there are any."""
         description = self.description
-        return (
-            encoder
-            if description.projection is None
-            else ProjectedEncoder(encoder, read_projection(self.path, description))
-        )
+        if description.projection is not None:
+            encoder = ProjectedEncoder(encoder, read_projection(self.path, description))
+        return encoder if description.pool == 1 else PooledEncoder(encoder, description.pool)
 
 
 class DocumentVectors:
     """Makes the vectors of documents that are being added; fits the projection on the first. Hold the writer's lock."""
 
-    def __init__(self, own: CollectionEncoder) -> None:
-        self._own = own
+    def __init__(self, own: CollectionEncoder, split: Splitter) -> None:
+        self._own, self._split = own, split
         self._remembering = RememberingEncoder(own.plain)
         self._encoder: Encoder | None = None
 
@@ -104,7 +104,7 @@ class DocumentVectors:
         """Fits the projection, if that is still to be done, on a sample of the texts; returns them from the start."""
         if self._own.description.pending:
             head, texts = peek(texts)
-            self._fit(sample_of(head), progress)
+            self._fit((passage.encoded for text in sample_of(head) for passage in self._split(text)), progress)
         return texts
 
     def encode(self, texts: list[str]) -> Sequence[NDArray[np.float32]]:
@@ -162,23 +162,16 @@ class RememberingEncoder:
     def fit(self, sample: Iterable[str], dim: int, *, progress: bool) -> NDArray[np.float32] | None:
         """A projection to ``dim`` fitted on as much of the sample as it takes; None if no text in it has a token."""
         tokens = 0
-        with progress_bar("fitting", None, shown=progress) as advance:
+        with progress_bar("fitting", None, shown=progress, unit="documents") as advance:
             for batch in batches(sample, len):
-                self._vectors.update(zip(batch, self._encoder.documents(batch), strict=True))
+                encoded = self._encoder.documents(batch)
+                self._vectors.update(zip(batch, encoded, strict=True))
                 tokens = sum(len(rows) for rows in self._vectors.values())
-                advance(len(batch))
+                advance(len(batch), sum(map(len, encoded)))
                 if tokens >= SAMPLE_TOKENS:
                     break
         if not tokens:
             return None
-        if tokens < TOKENS_PER_DIMENSION * dim:
-            warnings.warn(
-                f"the projection to {dim} dimensions was fitted on only {tokens} tokens, which may cost quality, and "
-                f"stays as it is: add at least {TOKENS_PER_DIMENSION * dim} tokens in the first call, or create the "
-                "collection with dim=None (no projection) or projection= (a matrix fitted elsewhere)",
-                UserWarning,
-                stacklevel=5,
-            )
         rows = np.concatenate(list(self._vectors.values()))
         if tokens > SAMPLE_TOKENS:
             rows = rows[np.linspace(0, tokens - 1, SAMPLE_TOKENS).astype(np.int64)]

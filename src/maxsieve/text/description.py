@@ -12,7 +12,7 @@ import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +24,23 @@ from maxsieve.index import Index
 from maxsieve.storage.lock import NAME as LOCK
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Store
-
-if TYPE_CHECKING:
-    from maxsieve.text.encoder import Encoder
+from maxsieve.text.encoder import Encoder
+from maxsieve.text.passages import sizes_for
+from maxsieve.text.pooled import MOST as MOST_POOLED
+from maxsieve.text.splitting import Sizes
 
 NAME = "collection.json"
 PROJECTION = "projection.npy"
 INDEX = "index"
 FORMAT = "maxsieve collection"
-VERSION = 1
+VERSION = 2
+"""What is written is 1 for a collection without passages and pooled vectors, as all were then."""
+
 MOST_BYTES = 1 << 20
 """Of `collection.json`: no encoder needs as many to describe it."""
+
+MOST_TOKENS = 1 << 20
+"""Of a passage."""
 
 MOST_PROJECTION_BYTES = 1 << 30
 _NPY_HEADER = 1 << 10
@@ -51,7 +57,8 @@ class Description:
     """The encoder by name and fingerprint, its own dimension, and how its vectors are reduced to ``dim``.
 
     ``projection`` is the SHA-256 of `projection.npy`. One without it whose ``dim`` is below the encoder's own is
-    that of a collection whose projection is still to be fitted: no vector is in it yet.
+    that of a collection whose projection is still to be fitted: no vector is in it yet. ``passages`` says how long
+    texts are cut; None if they are not.
     """
 
     encoder: str
@@ -59,6 +66,9 @@ class Description:
     encoder_dim: int
     dim: int
     projection: str | None = None
+    pool: int = 1
+    """How many times fewer vectors a document has than tokens; not in the file where it is 1."""
+    passages: Sizes | None = None
 
     @property
     def pending(self) -> bool:
@@ -87,9 +97,10 @@ class Description:
         )
 
 
-def describe(encoder: Encoder, dim: int) -> Description:
+def describe(encoder: Encoder, dim: int, pool: int = 1, *, split: bool) -> Description:
     """The description of a new collection."""
-    return Description(encoder.name, dict(encoder.fingerprint), encoder.dim, dim)
+    passages = sizes_for(encoder) if split else None
+    return Description(encoder.name, dict(encoder.fingerprint), encoder.dim, dim, pool=pool, passages=passages)
 
 
 def read_description(folder: Path) -> Description:
@@ -109,6 +120,8 @@ def read_description(folder: Path) -> Description:
         version = content.pop("version")
         if type(version) is int and version > VERSION:
             raise MaxsieveError(f"{path} has format version {version}; this maxsieve reads up to {VERSION}")
+        if content.get("passages") is not None:
+            content["passages"] = Sizes(**content["passages"])
         description = Description(**content)
         _check(description)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
@@ -119,6 +132,14 @@ def read_description(folder: Path) -> Description:
 def write_description(folder: Path, description: Description) -> None:
     """Replaces the description, durably: after a crash there is the old one or this one."""
     content = {"format": FORMAT, "version": VERSION, **asdict(description)}
+    if description.passages is not None:
+        content["passages"] = description.passages._asdict()
+    else:
+        del content["passages"]
+    if description.pool == 1:
+        del content["pool"]
+    if not {"passages", "pool"} & content.keys():
+        content["version"] = 1  # an older maxsieve reads it too
     _replace(folder / NAME, json.dumps(content, indent=1).encode() + b"\n")
 
 
@@ -220,8 +241,16 @@ def _check(description: Description) -> None:
         raise ValueError("a dimension is out of range")
     if description.projection is None and description.dim > description.encoder_dim:
         raise ValueError(f"{description.dim} dimensions of {description.encoder_dim}")
+    if (sizes := description.passages) is not None and not (
+        all(type(one) is int for one in sizes)
+        and 1 <= sizes.whole <= MOST_TOKENS
+        and 0 <= sizes.overlap < sizes.passage <= MOST_TOKENS
+    ):
+        raise ValueError(f"the sizes of passages are {sizes!r}")
     if description.projection is not None and type(description.projection) is not str:
         raise ValueError(f"the projection is {description.projection!r}")
+    if type(description.pool) is not int or not 1 <= description.pool <= MOST_POOLED:
+        raise ValueError(f"vectors are pooled by {description.pool!r}")
 
 
 def _read(path: Path, at_most: int) -> bytes:

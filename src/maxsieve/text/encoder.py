@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -23,6 +22,7 @@ DEFAULT_STORE: Store = "int8"
 """How it keeps vectors, all their dimensions: docs/text.md has what other choices cost."""
 
 SENTENCE_TRANSFORMERS = "st:"
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+(@[\w.-]+)?")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -60,8 +60,16 @@ class Traceable(Protocol):
         """One (start, end) per row of ``queries([text])[0]``, counted in characters of the text."""
 
 
-class TruncationWarning(UserWarning):
-    """Texts were longer than the encoder reads: what follows the limit has no vectors."""
+@runtime_checkable
+class Measuring(Protocol):
+    """An encoder that knows how long a text is for it, which decides where long ones are cut into passages."""
+
+    @property
+    def max_tokens(self) -> int | None:
+        """How many tokens of a text are read, those included that are added to it; None if all are."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each of some short texts has, without those that are added."""
 
 
 def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
@@ -73,7 +81,12 @@ def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
 
     >>> load_encoder("no such folder")
     Traceback (most recent call last):
-    ValueError: no encoder is called 'no such folder': it is neither a built-in model (minilm) nor a folder
+    ValueError: no encoder is called 'no such folder': it is neither a built-in model (minilm) nor a folder, nor does it
+    begin with 'st:', as those of Sentence Transformers do
+    >>> load_encoder("colbert-ir/colbertv2.0")
+    Traceback (most recent call last):
+    ValueError: no encoder is called 'colbert-ir/colbertv2.0': it is neither a built-in model (minilm) nor a folder;
+    a checkpoint of that name on the hub is 'st:colbert-ir/colbertv2.0'
     """
     from maxsieve.text.builtin import MODELS
     from maxsieve.text.models import model_path
@@ -91,7 +104,12 @@ def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
         return OnnxEncoder(model_path(name), name=name, threads=threads)
     if not Path(name).is_dir():
         known = ", ".join(known for known, model in MODELS.items() if model.onnx)
-        raise ValueError(f"no encoder is called {name!r}: it is neither a built-in model ({known}) nor a folder")
+        hint = (
+            f"; a checkpoint of that name on the hub is 'st:{name}'"
+            if _HUB_NAME.fullmatch(name)
+            else ", nor does it begin with 'st:', as those of Sentence Transformers do"
+        )
+        raise ValueError(f"no encoder is called {name!r}: it is neither a built-in model ({known}) nor a folder{hint}")
     return OnnxEncoder(Path(name), threads=threads)
 
 
@@ -118,22 +136,6 @@ def as_text(text: str, what: str = "text") -> str:
     if not isinstance(text, str):
         raise TypeError(f"{what} must be a str, not {type(text).__name__}")
     return _LONE_SURROGATES.sub("\ufffd", text)
-
-
-def warn_of_cuts(lengths: Sequence[tuple[int, bool]], limit: int) -> None:
-    """A `TruncationWarning` if texts were cut; of each, how many tokens it has, and whether it may have more.
-
-    It points to the code that called the encoder.
-    """
-    cut = sorted(one for one in lengths if one[0] > limit)
-    if cut:
-        longest, exact = cut[-1]
-        most = longest if exact else f"at least {longest}"
-        warnings.warn(
-            f"{len(cut)} of {len(lengths)} texts were cut at {limit} tokens; the longest has {most}",
-            TruncationWarning,
-            stacklevel=4,
-        )
 
 
 def unit_rows(rows: Any) -> F32:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxsieve.common.checks import as_count
-from maxsieve.common.optional import optional
 from maxsieve.ids import Id
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.text.adding import check_record
+from maxsieve.text.lexical import Lexical, best_of
+from maxsieve.text.passages import Keys, check_record
+from maxsieve.text.stems import Stems
 from maxsieve.text.word_table import WordTable, current_table, find_table, keep_table
 
 if TYPE_CHECKING:
@@ -30,12 +34,13 @@ class BM25:
     """Okapi BM25 over the texts of a collection, by `bm25s` (extra ``maxsieve[bm25]``) with its defaults.
 
     Its table is kept in the collection's folder and made anew when the collection has changed. Words are runs of at
-    least two letters or digits, in lower case, without English stop words; a document that shares none with the query
-    is no candidate.
+    least two letters or digits, in lower case, without English stop words, reduced to their stems by the English
+    Snowball stemmer (PyStemmer); a document that shares none with the query is no candidate. Words of other languages
+    are cut alike in documents and queries, so they still meet, only not in every form.
     """
 
     def __init__(self, collection: Collection) -> None:
-        self._bm25s = optional("bm25s", "bm25")
+        self._stems = Stems()
         self._collection = collection
         self._guard = threading.Lock()
         self._current_state: _State | None = None
@@ -48,23 +53,32 @@ class BM25:
         return bm25
 
     def __call__(self, query: str, depth: int) -> list[Id]:
-        """Ids of the ``depth`` documents that suit the query best, best first; of equals, the first that was added."""
+        """Ids of the ``depth`` documents that suit the query best, best first; of equals, the first that was added.
+
+        A document that is kept as passages has the score of its best one.
+        """
         depth = as_count(depth, "depth", at_least=1)
-        state, _, table = self._current()
-        [words] = self._tokenize([query], return_ids=False)
-        scores = table.scores(words)
-        found = np.flatnonzero(scores > 0)
-        best = found[np.argsort(-scores[found], kind="stable")[:depth]]
-        return [state.ids[int(position)] for position in state.live[best]]
+        state = self._current()
+        best = best_of(state.by_document(state.table.scores(self._stems.of_query(query))), depth)
+        return [state.ids[place] for place in best.tolist()]
+
+    def scores(self, queries: Sequence[str]) -> Iterator[Lexical]:
+        """The scores of all documents for each query, one by one; 0 for one without a token, which can't be a hit."""
+        state = self._current()
+        snapshot, ids, places = state.snapshot, state.ids, state.places
+        can_be_hit = snapshot.lengths[snapshot.live] > 0
+        for query in queries:
+            scores = np.where(can_be_hit, state.table.scores(self._stems.of_query(query)), np.float32(0))
+            yield Lexical(ids, places, state.by_document(scores))
 
     def _current(self) -> _State:
         snapshot = self._collection.index.snapshot
         with self._guard:
             known = self._current_state
             if known is None or known.snapshot is not snapshot:
-                path = current_table(self._collection.path, snapshot, self._bm25s.__version__)
+                path = current_table(self._collection.path, snapshot, self._stems.made_by)
                 table = known.table if known and known.path == path else self._find_or_make(path, snapshot)
-                known = self._current_state = _State(snapshot, path, table)
+                known = self._current_state = _State(snapshot, path, table, self._collection.keys)
             return known
 
     def _find_or_make(self, path: Path, state: Snapshot) -> WordTable:
@@ -80,30 +94,48 @@ class BM25:
             positions = state.live[start : start + READ].tolist()
             records = zip(positions, state.metadata(positions), strict=True)
             texts += [check_record(record, state.ids[position])["text"] for position, record in records]
-        words = self._tokenize(texts)
-        if not any(words.ids):
-            return WordTable.empty(len(texts))
-        retriever = self._bm25s.BM25()
-        retriever.index(words, show_progress=False)
-        made = retriever.scores
-        return WordTable(made["data"], made["indices"], made["indptr"], retriever.vocab_dict, len(texts))
-
-    def _tokenize(self, texts: list[str], *, return_ids: bool = True) -> Any:
-        return self._bm25s.tokenize(texts, return_ids=return_ids, show_progress=False)
+        return self._stems.table(texts)
 
 
-class _State(NamedTuple):
+@dataclass(frozen=True)
+class _State:
     snapshot: Snapshot
     path: Path
     table: WordTable
+    keys: Keys
+
+    @cached_property
+    def ids(self) -> list[Id]:
+        """Of documents."""
+        return list(self.places)
+
+    @cached_property
+    def places(self) -> dict[Id, int]:
+        """Documents in the order of their first passages."""
+        documents = dict.fromkeys(map(self.keys.document, self.snapshot.live_ids()))
+        return {one: place for place, one in enumerate(documents)}
+
+    @cached_property
+    def _owners(self) -> NDArray[np.int64]:
+        """The place of the document that each passage is of."""
+        owners = (self.places[self.keys.document(key)] for key in self.snapshot.live_ids())
+        return np.fromiter(owners, np.int64, len(self.snapshot.live))
+
+    def by_document(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Scores of passages as those of documents: the best of each."""
+        if not self.keys.passages:
+            return scores
+        best = np.zeros(len(self.places), np.float32)
+        np.maximum.at(best, self._owners, scores)
+        return best
 
 
 def verify_table(folder: Path, state: Snapshot) -> None:
     """Checks the table of a collection's present state, if one is kept: `DamagedIndexError` names it."""
     try:
-        version = optional("bm25s", "bm25").__version__
+        stems = Stems()
     except ModuleNotFoundError:
         return  # then no table is used either
-    path = current_table(folder, state, version)
+    path = current_table(folder, state, stems.made_by)
     if path.is_symlink() or path.exists():
         WordTable.read(path, len(state.live))

@@ -16,16 +16,36 @@ from maxsieve.hits import Hits, Report
 from maxsieve.ids import Id
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.text.encoder import Encoder, Traceable
+from maxsieve.text.fusion import Hybrid
+from maxsieve.text.passages import Keys, Passage, check_record, to_passage
 from maxsieve.text.words import WordMatch, match_words
 
 
 class TextHit(NamedTuple):
-    """One document that was found."""
+    """One document that was found, by its best passage. ``text`` is that passage's, which may be all there is."""
 
     id: Id
     score: float
     text: str
     metadata: Any
+    passage: Passage
+
+
+class HybridScores(NamedTuple):
+    """How BM25 and late interaction were fused, and what each said of the hits.
+
+    fusion
+        ``"rrf"``, or the weight of BM25 (`maxsieve.text.fusion` has the formulas).
+    depth
+        how many documents each named.
+    late, bm25
+        the hits' scores by late interaction and by BM25, in the order of the hits.
+    """
+
+    fusion: Hybrid
+    depth: int
+    late: NDArray[np.float32]
+    bm25: NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,37 +60,45 @@ class TextHits:
     scope
         ``"all"``: what the report guarantees holds among all documents; ``"candidates"``: among the candidates that
         were given or that the first stage chose.
-    documents
-        how many were searched.
     first_stage, depth
         what chose the candidates (``"bm25"``, ``"a function"``) and how many it was asked for; None without one.
+    hybrid
+        how BM25 had a say, and the scores that were fused; None if it had none. The guarantee is then about the fused
+        scores.
     """
 
     query: str
     encode_seconds: float
     search_seconds: float
     scope: Literal["all", "candidates"]
-    documents: int
+    _count: Callable[[], int]
     _hits: Hits
     _encoder: Encoder
-    _read: Callable[[], list[Any]]
+    _keys: Keys
     first_stage: str | None = None
     depth: int | None = None
+    hybrid: HybridScores | None = None
+    _report: Report | None = None
 
-    @property
+    @cached_property
+    def documents(self) -> int:
+        """How many documents were searched."""
+        return self._count()
+
+    @cached_property
     def ids(self) -> list[Id]:
         """The hits' ids."""
-        return self._hits.ids
+        return [self._keys.document(key) for key in self._hits.ids]
 
     @property
     def scores(self) -> NDArray[np.float32]:
-        """The hits' scores, exact."""
+        """The hits' scores, exact: by late interaction, or fused in a hybrid search."""
         return self._hits.scores
 
     @property
     def report(self) -> Report:
         """How the engine found the answer and what it guarantees, within the `scope`."""
-        return self._hits.report
+        return self._report or self._hits.report
 
     @property
     def snapshot(self) -> Snapshot:
@@ -79,8 +107,14 @@ class TextHits:
 
     @property
     def texts(self) -> list[str]:
-        """The hits' texts."""
+        """The texts of the hits' passages."""
         return [record["text"] for record in self._records]
+
+    @property
+    def passages(self) -> list[Passage]:
+        """The passage by which each hit was found: the best of its document."""
+        keys = map(self._keys.parse, self._hits.ids)
+        return [to_passage(record, number) for record, (_, number) in zip(self._records, keys, strict=True)]
 
     @property
     def metadata(self) -> list[Any]:
@@ -91,7 +125,7 @@ class TextHits:
         return len(self._hits)
 
     def __iter__(self) -> Iterator[tuple[Id, float]]:
-        return iter(self._hits)
+        return zip(self.ids, self.scores.tolist(), strict=True)
 
     def __repr__(self) -> str:
         return f"TextHits({list(self)!r}, guarantee={self.report.guarantee!r}, scope={self.scope!r})"
@@ -100,26 +134,30 @@ class TextHits:
         """The hit at ``rank``, from 0, with everything that is known of it."""
         rank = self._check_rank(rank)
         record = self._records[rank]
-        return TextHit(self.ids[rank], float(self.scores[rank]), record["text"], record["metadata"])
+        passage = self.passages[rank]
+        return TextHit(self.ids[rank], float(self.scores[rank]), passage.text, record["metadata"], passage)
 
     def explain(self, rank: int) -> list[WordMatch]:
         """Which word of the hit at ``rank`` answered each word of the query, and how similar they are.
 
-        Empty if the encoder can't tell which characters a vector stands for (it is no `Traceable`).
+        Places are counted in the text of its passage; a word of the headings that the passage is under has none, and
+        ``start`` and ``end`` are 0. Empty if the encoder can't tell which characters a vector stands for (it is no
+        `Traceable`).
         """
         rank = self._check_rank(rank)
         if not isinstance(self._encoder, Traceable):
             return []
-        text = self._records[rank]["text"]
-        spans = self._encoder.query_spans(self.query), self._encoder.document_spans(text)
+        passage = self.passages[rank]
+        spans = self._encoder.query_spans(self.query), self._encoder.document_spans(passage.encoded)
         matches = self._hits.explain(rank)
         if any(one.document_token >= len(spans[1]) for one in matches):
             raise DamagedIndexError(f"the text of {self.ids[rank]!r} is not the one that its vectors were made of")
-        return match_words(self.query, spans[0], text, spans[1], matches)
+        words = match_words(self.query, spans[0], passage.encoded, spans[1], matches)
+        return [word.moved(-len(passage.context)) for word in words]
 
     @cached_property
     def _records(self) -> list[Any]:
-        return self._read()
+        return [*map(check_record, self._hits.metadata, self._hits.ids)]
 
     def _check_rank(self, rank: int) -> int:
         rank = as_count(rank, "rank", at_least=0)

@@ -15,7 +15,8 @@ from maxsieve.common.optional import optional
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.text.carriers import sha256
-from maxsieve.text.encoder import F32, SENTENCE_TRANSFORMERS, as_texts, warn_of_cuts
+from maxsieve.text.cuts import warn_of_cuts
+from maxsieve.text.encoder import F32, SENTENCE_TRANSFORMERS, as_texts
 from maxsieve.text.hub import find_checkpoint
 from maxsieve.text.truncation import Truncation
 
@@ -62,11 +63,12 @@ class SentenceTransformersEncoder:
         given = as_texts(texts)
         listed = [self._truncation.shorten(text) for text in given] if self._truncation else given
         rows: list[F32] = []
-        with progress_bar("encoding", len(listed), shown=progress) as advance:
+        with progress_bar("encoding", len(listed), shown=progress, unit="texts") as advance:
             for start in range(0, len(listed), _WINDOW):
                 some = listed[start : start + _WINDOW]
-                rows += self._encode(self._model.encode_document, some)
-                advance(len(some))
+                encoded = self._encode(self._model.encode_document, some)
+                rows += encoded
+                advance(len(some), sum(map(len, encoded)))
         self._report_cuts(given, listed)
         return rows
 
@@ -84,6 +86,18 @@ class SentenceTransformersEncoder:
         """How many tokens of a document are read."""
         limit: int | None = getattr(self._model[0], "document_length", None) or self._model.get_max_seq_length()
         return limit
+
+    @property
+    def max_tokens(self) -> int | None:
+        """How many tokens of a document are read, with prompt and special ones."""
+        return self._limit
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each of some short texts has, without a prompt and special ones."""
+        if self._truncation is not None:
+            return self._truncation.count(as_texts(texts))
+        tokens = self._model.tokenizer(as_texts(texts), add_special_tokens=False, truncation=False, verbose=False)
+        return [len(ids) for ids in tokens["input_ids"]]
 
     @cached_property
     def _truncation(self) -> Truncation | None:
@@ -104,7 +118,7 @@ class SentenceTransformersEncoder:
         prompt = next((self._model.prompts[name] for name in names if name in self._model.prompts), None) or ""
         tokens = self._model.tokenizer([prompt + text for text in read], truncation=False, verbose=False)["input_ids"]
         whole = (len(some) == len(all_) for some, all_ in zip(read, given, strict=True))
-        warn_of_cuts([(len(ids), exact) for ids, exact in zip(tokens, whole, strict=True)], limit)
+        warn_of_cuts(given, [(len(ids), exact) for ids, exact in zip(tokens, whole, strict=True)], limit)
 
 
 def _load(folder: Path, device: str | None) -> Any:

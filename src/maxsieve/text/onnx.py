@@ -17,7 +17,8 @@ import numpy as np
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.text.carriers import sha256
-from maxsieve.text.encoder import F32, Span, as_text, as_texts, unit_rows, warn_of_cuts
+from maxsieve.text.cuts import warn_of_cuts
+from maxsieve.text.encoder import F32, Span, as_text, as_texts, unit_rows
 from maxsieve.text.onnx_files import OnnxFiles, OnnxModel, open_tokenizer
 from maxsieve.text.truncation import Truncation, own_tokens
 from maxsieve.text.workers import spread
@@ -82,6 +83,10 @@ class OnnxEncoder:
         """The rows [L, d] of each text, which are those it has as a document."""
         return self._encode(as_texts(texts), progress=False)
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many rows each of some short texts would have, were there no limit."""
+        return self._tokens.count(as_texts(texts))
+
     def document_spans(self, text: str) -> list[Span]:
         """One (start, end) per row of ``documents([text])[0]``, counted in characters of the text."""
         encoding = self._tokens.encode(as_text(text)).encoding
@@ -92,9 +97,13 @@ class OnnxEncoder:
         return self.document_spans(text)
 
     def _encode(self, texts: list[str], *, progress: bool) -> list[F32]:
-        with progress_bar("encoding", len(texts), shown=progress) as advance:
-            encoded = spread(self._encode_one, texts, threads=self._threads, done=advance)
-        warn_of_cuts([(one.length, one.exact) for one in encoded], self._max_tokens)
+        with progress_bar("encoding", len(texts), shown=progress, unit="texts") as advance:
+
+            def done(one: _Encoded) -> None:
+                advance(1, len(one.rows))
+
+            encoded = spread(self._encode_one, texts, threads=self._threads, done=done, size=len)
+        warn_of_cuts(texts, [(one.length, one.exact) for one in encoded], self._max_tokens)
         return [one.rows for one in encoded]
 
     def _encode_one(self, text: str) -> _Encoded:

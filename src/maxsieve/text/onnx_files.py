@@ -17,6 +17,7 @@ _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 _FLOATS = ("tensor(float)", "tensor(float16)", "tensor(double)")
 _ERRORS_ONLY = 3
+_FOR_TORCH = ("modules.json", "config_sentence_transformers.json", "model.safetensors", "pytorch_model.bin")
 
 
 class OnnxFiles(NamedTuple):
@@ -37,7 +38,9 @@ class OnnxFiles(NamedTuple):
             others = sorted(folder.glob("*.onnx"))
             if len(others) != 1:
                 found = ", ".join(other.name for other in others) or "none"
-                raise FileNotFoundError(f"{folder} must hold model.onnx, or one file *.onnx; there is {found}")
+                for_torch = not others and any((folder / name).is_file() for name in _FOR_TORCH)
+                hint = f"; as a checkpoint for Sentence Transformers it is called 'st:{folder}'" if for_torch else ""
+                raise FileNotFoundError(f"{folder} must hold model.onnx, or one file *.onnx; there is {found}{hint}")
             model = others[0]
         if not tokenizer.is_file():
             raise FileNotFoundError(f"{tokenizer} is missing: the tokenizer that belongs to {model.name}")

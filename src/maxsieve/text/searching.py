@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import compress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,16 +13,25 @@ from numpy.typing import NDArray
 
 from maxsieve.candidates import Candidates, per_query, read_candidates, read_exclude
 from maxsieve.common.checks import as_count
+from maxsieve.errors import MaxsieveError
 from maxsieve.hits import Hits
 from maxsieve.ids import Id, to_ids
+from maxsieve.index import Index
 from maxsieve.policies import Calibrated, Policy
-from maxsieve.text.adding import check_record, check_text
+from maxsieve.text.adding import check_text
+from maxsieve.text.cuts import gathering_cuts, naming_cuts
 from maxsieve.text.encoder import Encoder
 from maxsieve.text.first_stage import BM25, FirstStage
+from maxsieve.text.fusion import Hybrid, to_fusion
 from maxsieve.text.hits import TextHits
+from maxsieve.text.hybrid import HybridHits, search_hybrid
+from maxsieve.text.passages import Document, Keys, Splitter, to_record
 
 if TYPE_CHECKING:
     from maxsieve.text.collection import Collection
+
+ATTEMPTS = 10
+"""A search that meets a change by another thread begins again, so many times at most."""
 
 
 class Queries(NamedTuple):
@@ -71,9 +82,14 @@ def search_texts(
     first_stage: FirstStage | str | None,
     depth: int,
     threads: int | None,
+    hybrid: Hybrid | None = None,
 ) -> list[TextHits]:
     """The k best documents for each query."""
     count = max(1, len(queries.texts))
+    if hybrid is not None:
+        to_fusion(hybrid)  # an error before anything is encoded
+        if first_stage is not None:
+            raise ValueError("give hybrid or a first stage, not both: a hybrid search asks BM25 about every document")
     if type(policy) is Calibrated:
         check_calibrated(collection)
     index, encoder = collection.index, collection.encoder
@@ -87,24 +103,74 @@ def search_texts(
             raise ValueError("give candidates or a first stage, not both")
         depth = as_count(depth, "depth", at_least=1)
         candidates = [to_ids(stage(text, depth), "first_stage") for text in queries.texts]
-    found = index.search_many(
-        vectors, k, policy=policy, candidates=candidates, exclude=queries.exclude, threads=threads
-    )
+    keys = collection.keys
+
+    def find(candidates: Sequence[Candidates], k: int, policy: Policy | None) -> list[Hits]:
+        for _ in range(ATTEMPTS):
+            state = index.snapshot
+            try:
+                chosen = _to_keys(candidates, collection, "candidates")
+                unwanted = _to_keys(queries.exclude, collection, "exclude")
+                found = index.search_many(
+                    vectors, k, policy=policy, candidates=chosen, exclude=unwanted, threads=threads
+                )
+            except KeyError:  # an id that is unknown, or a passage that was known a moment ago
+                if not keys.passages or index.snapshot is state:
+                    raise
+                continue
+            everything = all(one is None for one in (*chosen, *unwanted))
+            if not keys.passages or everything or all(hits.snapshot is state for hits in found):
+                return found  # otherwise a document that was named may have other passages by now
+        raise MaxsieveError(f"{collection.path} was changed during each of {ATTEMPTS} attempts to search it")
+
+    fused: Sequence[HybridHits | None] = [None] * len(vectors)
+    if hybrid is None:
+        found = find(candidates, k, policy)
+    else:
+        fused = answers = search_hybrid(collection, queries, hybrid, k, depth, policy, find)
+        found = [one.hits for one in answers]
     took = (encoded - started) / count, (perf_counter() - encoded) / count
     return [
         TextHits(
             text,
             *took,
             "all" if wanted is None else "candidates",
-            _searched(hits, wanted, unwanted),
+            partial(_searched, hits, wanted, unwanted, keys),
             hits,
             encoder,
-            lambda hits=hits: [*map(check_record, hits.metadata, hits.ids)],  # type: ignore[misc]
+            keys,
             first_stage=None if stage is None else "bm25" if first_stage == "bm25" else "a function",
             depth=None if stage is None else depth,
+            hybrid=both and both.scores,
+            _report=both and both.report,
         )
-        for text, hits, wanted, unwanted in zip(queries.texts, found, candidates, queries.exclude, strict=True)
+        for text, hits, both, wanted, unwanted in zip(
+            queries.texts, found, fused, candidates, queries.exclude, strict=True
+        )
     ]
+
+
+def rerank_texts(
+    query: str, documents: Sequence[Document], k: int, policy: Policy | None, encoder: Encoder, split: Splitter
+) -> TextHits:
+    """The k best of some documents, once; long ones are cut into passages, as a collection does it."""
+    queries = Queries.one(query, None, None)
+    started = perf_counter()
+    [rows] = queries.encode(encoder)
+    keys = Keys(passages=split.cuts)
+    passages = [(document, one) for document in documents for one in split(document.text, document.metadata)]
+    with gathering_cuts(), naming_cuts({one.encoded: document.id for document, one in passages}):
+        vectors = encoder.documents([one.encoded for _, one in passages])
+    encoded = perf_counter()
+    index = Index.create(rows.shape[1], group_by=keys.document if keys.passages else None)
+    index.add(
+        vectors,
+        [keys.key(document.id, one.number) for document, one in passages],
+        metadata=[to_record(one, document.metadata) for document, one in passages],
+    )
+    hits = index.search(rows, k, policy=policy)
+    took = encoded - started, perf_counter() - encoded
+    return TextHits(query, *took, "candidates", lambda: len(documents), hits, encoder, keys)
 
 
 def check_calibrated(collection: Collection) -> None:
@@ -125,14 +191,32 @@ def to_first_stage(first_stage: FirstStage | str | None, collection: Collection)
     raise ValueError(f"first_stage must be 'bm25' or a function of query and depth, not {first_stage!r}")
 
 
-def _searched(hits: Hits, candidates: Candidates, exclude: list[Id] | None) -> int:
+def _to_keys(entries: Sequence[Any], collection: Collection, what: str) -> list[Any]:
+    """What each query may find, or must not, by the keys of the index; the same object where it was the same."""
+    keys, index = collection.keys, collection.index
+    if not keys.passages:
+        return list(entries)
+    known: dict[int, Any] = {}
+    for entry in entries:
+        if id(entry) in known:
+            continue
+        ids = entry
+        if isinstance(entry, np.ndarray):
+            if entry.shape != (len(collection),):
+                raise ValueError(f"{what} is a mask of shape {entry.shape} for {len(collection)} documents")
+            ids = list(compress(collection.ids, entry))
+        known[id(entry)] = None if ids is None else keys.of_all(ids, index, what)
+    return [known[id(entry)] for entry in entries]
+
+
+def _searched(hits: Hits, candidates: Candidates, exclude: list[Id] | None, keys: Keys) -> int:
     """How many documents a query was compared with."""
     unwanted = set(exclude or ())
     state = hits.snapshot
     if candidates is None:
-        return len(state.live) - len(unwanted)
+        return keys.count(state) - len(unwanted)
     if isinstance(candidates, list):
         return len(set(candidates) - unwanted)
     if not unwanted:
         return int(candidates.sum())
-    return sum(state.ids[position] not in unwanted for position in state.live[candidates].tolist())
+    return sum(one not in unwanted for one in compress(keys.firsts(state.live_ids()), candidates))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -57,6 +58,11 @@ class Truncation:
     def shorten(self, text: str) -> str:
         """As much of a text as is needed to find ``max_tokens``, and that there are more, or all of it."""
         return text[: self._encode(text)[1]]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each of some short texts has, without those that the tokenizer adds."""
+        encodings = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        return [len(one) + sum(map(len, one.overflowing)) for one in encodings]
 
     def _encode(self, text: str) -> tuple[Truncated, int]:
         """The tokens, and how many characters of the text are enough for them."""

@@ -1,9 +1,9 @@
 """BM25's table of words on disk: one file of blocks with checksums, named after what it was made from.
 
-The name is a digest of the index's version, which names its documents, and of which of them are alive; it is in the
-file as well. A calibration changes neither. So a table of another state is never found, nor believed under another's
-name. A table is a cache: whatever is wrong with one, it is made anew. Nothing but files with such a name is ever
-removed, and no link is followed.
+The name is a digest of the index's version, which names its documents, of which of them are alive, and of what made
+stems of their words; it is in the file as well. A calibration changes none of these. So a table of another state, or of
+other stems, is never found, nor believed under another's name. A table is a cache: whatever is wrong with one, it is
+made anew. Nothing but files with such a name is ever removed, and no link is followed.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ class WordTable:
             raise ValueError("its words have no numbers")
 
 
-def current_table(collection: Path, state: Snapshot, version: str) -> Path:
-    """Where the table of a state is kept; ``version`` is that of the library that makes it."""
-    made_from = json.dumps([FORMAT, version, state.version, len(state.alive)]).encode()
+def current_table(collection: Path, state: Snapshot, made_by: list[str]) -> Path:
+    """Where the table of a state is kept; ``made_by`` are the libraries that make it, and what they are told."""
+    made_from = json.dumps([FORMAT, made_by, state.version, len(state.alive)]).encode()
     digest = hashlib.sha256(made_from + np.packbits(state.alive).tobytes()).hexdigest()
     return collection / FOLDER / f"{digest}.table"
 

@@ -28,6 +28,11 @@ class WordMatch(NamedTuple):
     end: int
     similarity: float
 
+    def moved(self, by: int) -> WordMatch:
+        """The same in a text that begins elsewhere; what is before its beginning is nowhere: 0 to 0."""
+        start = max(0, self.start + by)
+        return self._replace(start=start, end=max(start, self.end + by) if self.start + by >= 0 else start)
+
 
 def match_words(
     query: str, query_spans: Sequence[Span], text: str, text_spans: Sequence[Span], matches: Sequence[Match]

@@ -12,17 +12,23 @@ Result = TypeVar("Result")
 
 
 def spread(
-    work: Callable[[Item], Result], items: Sequence[Item], *, threads: int, done: Callable[[int], None]
+    work: Callable[[Item], Result],
+    items: Sequence[Item],
+    *,
+    threads: int,
+    done: Callable[[Result], None],
+    size: Callable[[Item], int] = lambda _: 0,
 ) -> list[Result]:
-    """``[work(item) for item in items]``; calls ``done(1)`` after each. The threads end with the call.
+    """``[work(item) for item in items]``; calls ``done(result)`` after each, one at a time.
 
-    An error, or Ctrl-C, stops the others after the item in hand.
+    The largest items are begun first, so that no thread begins a long one when the others are through. The threads end
+    with the call. An error, or Ctrl-C, stops the others after the item in hand.
 
     >>> spread(len, ["a", "bcd"], threads=2, done=lambda _: None)
     [1, 3]
     """
     results: dict[int, Result] = {}
-    places = iter(range(len(items)))
+    places = iter(sorted(range(len(items)), key=lambda place: -size(items[place])))
     one_at_a_time = threading.Lock()
     stopped = threading.Event()
 
@@ -33,9 +39,9 @@ def spread(
                     place = next(places, None)
                 if place is None:
                     return
-                results[place] = work(items[place])
+                results[place] = result = work(items[place])
                 with one_at_a_time:
-                    done(1)
+                    done(result)
         finally:
             stopped.set()
 

@@ -109,7 +109,7 @@ def library(encoder: str = DEFAULT_ENCODER, *, progress: bool) -> tuple[Collecti
     if (path / COMPLETE).exists():
         return Collection.open(path, named), False
     if encoder == DEFAULT_ENCODER:
-        _have_model(progress=progress)
+        _have_model(progress=progress and sys.stderr.isatty())
     docstrings = collect()
     say(f"indexing {len(docstrings):,} docstrings of the standard library and NumPy in {path}, once")
     collection = Collection.open(path, named) if is_collection(path) else Collection.create(path, encoder)

@@ -9,7 +9,7 @@ import typer
 
 from maxsieve.cli.console import emit, shows_progress
 from maxsieve.cli.lab import report, tune
-from maxsieve.cli.lab.options import DEFAULT_OUT, CorpusNames, Out, Settings, require_extra, with_settings
+from maxsieve.cli.lab.options import DEFAULT_OUT, Out, Settings, require_extra, with_settings
 from maxsieve.cli.lab.show import output, show_paths, show_result
 from maxsieve.cli.options import AsJson, Progress
 from maxsieve.lab.experiments import SUMMARIES
@@ -40,14 +40,13 @@ def _overview(context: typer.Context) -> None:
 
 def _experiment(name: str) -> Callable[..., None]:
     def command(
-        corpus: CorpusNames,
         settings: Settings,
         out: Out = DEFAULT_OUT,
         progress: Progress = None,
         as_json: AsJson = False,
     ) -> None:
         shown = shows_progress(progress)
-        datasets = settings.datasets(corpus, progress=shown)
+        datasets = settings.datasets(progress=shown)
         from maxsieve.lab.results import save
         from maxsieve.lab.running import run
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import typer
 
+from maxsieve.cli.opening import open_collection
 from maxsieve.cli.options import Threads
+from maxsieve.cli.search.queries import read_queries
 from maxsieve.lab import DIM
 from maxsieve.text.encoder import DEFAULT_ENCODER
+from maxsieve.text.inputs.reading import opened
 
 if TYPE_CHECKING:
     from maxsieve.lab.dataset import Dataset
@@ -20,16 +23,6 @@ if TYPE_CHECKING:
 
 CORPORA = "MAXSIEVE_CORPORA"
 
-CorpusNames = Annotated[
-    list[str],
-    typer.Option(
-        "--corpus",
-        metavar="CORPUS",
-        help="A folder in BEIR form, an .npz of ready-made embeddings, or a name: of a folder or file in "
-        "MAXSIEVE_CORPORA, or of ir_datasets. Repeat it for more.",
-        show_default=False,
-    ),
-]
 Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where results are written.")]
 DEFAULT_OUT = Path("lab-results")
 
@@ -37,32 +30,122 @@ DEFAULT_OUT = Path("lab-results")
 class Settings(NamedTuple):
     """What every command that runs experiments takes, in the order of its help."""
 
-    encoder: Annotated[str, typer.Option(help="minilm, a folder with an ONNX model, or st:NAME.")] = DEFAULT_ENCODER
-    dim: Annotated[int, typer.Option(min=1, help="Dimensions to reduce to.")] = DIM
-    queries: Annotated[int | None, typer.Option(min=1, help="Only the first so many queries.", show_default="all")] = (
-        None
-    )
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CORPUS",
+            help="A folder in BEIR form, an .npz of ready-made embeddings, or a name: of a folder or file in "
+            "MAXSIEVE_CORPORA, or of ir_datasets. Repeat it for more.",
+            show_default=False,
+        ),
+    ] = None
+    collection: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="A collection, as it is, in place of a corpus.")
+    ] = None
+    vectors: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Token vectors, as maxsieve export writes them, in place of a corpus."),
+    ] = None
+    queries: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N|FILE",
+            help="Only the first so many queries. Or, with --collection and --vectors, the file of queries: one a "
+            "line, id<TAB>text, JSON Lines, or vectors. Both may be given.",
+            show_default="all",
+        ),
+    ] = None
+    qrels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="With --collection and --vectors: judgements, if there are any.")
+    ] = None
+    encoder: Annotated[
+        str | None,
+        typer.Option(help="minilm, a folder with an ONNX model, or st:NAME.", show_default=DEFAULT_ENCODER),
+    ] = None
+    dim: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Dimensions to reduce to.",
+            show_default=f"{DIM} for the paper's experiments, else as maxsieve index",
+        ),
+    ] = None
     threads: Threads = None
     quick: Annotated[bool, typer.Option("--quick", help="Few queries and settings: to see that it works.")] = False
+
+    @property
+    def first(self) -> int | None:
+        """How many queries to take."""
+        return _only([int(one) for one in self.queries or () if one.isdecimal()], "--queries N")
+
+    @property
+    def query_file(self) -> str | None:
+        """Where the queries are."""
+        return _only([one for one in self.queries or () if not one.isdecimal()], "--queries FILE")
 
     def options(self, *, progress: bool) -> Options:
         """As experiments take them."""
         from maxsieve.lab.experiment import Options
 
-        return Options(self.queries, self.threads, self.quick, progress)
+        return Options(self.first, self.threads, self.quick, progress)
 
-    def datasets(self, names: Iterable[str], *, progress: bool) -> list[Dataset]:
+    def datasets(self, *, progress: bool) -> list[Dataset]:
         """The corpora, read; results are named after them, so that no two may have the same name."""
         require_extra()
-        from maxsieve.lab.dataset import Dataset
-
+        self._check()
         found: dict[str, Dataset] = {}
-        for name in dict.fromkeys(names):
-            dataset = Dataset.of(locate(name), encoder=self.encoder, dim=self.dim, progress=progress)
+        for dataset in self._read(progress=progress):
             if dataset.name in found:
-                raise ValueError(f"{name} is the second corpus called {dataset.name!r}: run them one by one")
+                raise ValueError(f"there are two corpora called {dataset.name!r}: run them one by one")
             found[dataset.name] = dataset
         return list(found.values())
+
+    def _check(self) -> None:
+        """Refuses options that don't go together."""
+        existing = self.collection or self.vectors
+        if not self.corpus and not existing:
+            raise typer.BadParameter("name what to run on: --corpus, --collection or --vectors")
+        if self.first == 0:
+            raise typer.BadParameter("--queries 0 leaves nothing to ask")
+        if existing and self.query_file is None:
+            raise typer.BadParameter("--collection and --vectors need --queries FILE: what is to be asked")
+        for option, given in (("--queries FILE", self.query_file), ("--qrels", self.qrels)):
+            if given is not None and not existing:
+                raise typer.BadParameter(f"{option} belongs to --collection and --vectors: a corpus has its own")
+        if self.dim is not None and existing:
+            raise typer.BadParameter("--dim belongs to --corpus: vectors that exist have their dimensions")
+
+    def _read(self, *, progress: bool) -> Iterator[Dataset]:
+        from maxsieve.exchange.formats import SUFFIXES
+        from maxsieve.lab import existing
+        from maxsieve.lab.dataset import Dataset
+
+        for name in dict.fromkeys(self.corpus or ()):
+            yield Dataset.of(locate(name), encoder=self.encoder or DEFAULT_ENCODER, dim=self.dim, progress=progress)
+        if self.collection is not None:
+            open_collection(self.collection, self.encoder).close()  # says what to do if there is none
+            yield existing.of_collection(
+                self.collection, self._queries(), self.qrels, encoder=self.encoder, progress=progress
+            )
+        if self.vectors is not None:
+            name = str(self.query_file)
+            asked = name if Path(name).suffix.lower() in SUFFIXES else self._queries()
+            yield existing.of_vectors(self.vectors, asked, self.qrels, encoder=self.encoder, progress=progress)
+
+    def _queries(self) -> dict[str, str]:
+        """The texts in the file of queries, by id."""
+        name = str(self.query_file)
+        with opened(name) as lines:
+            return {query.id: query.text for query in read_queries(lines, name)}
+
+
+T = TypeVar("T")
+
+
+def _only(given: list[T], option: str) -> T | None:
+    if len(given) > 1:
+        raise typer.BadParameter(f"{option} is there {len(given)} times")
+    return given[0] if given else None
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:

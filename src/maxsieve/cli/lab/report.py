@@ -11,7 +11,7 @@ import typer
 
 from maxsieve.cli.console import emit, say, shows_progress
 from maxsieve.cli.failures import sentence
-from maxsieve.cli.lab.options import DEFAULT_OUT, CorpusNames, Out, Settings, with_settings
+from maxsieve.cli.lab.options import DEFAULT_OUT, Out, Settings, with_settings
 from maxsieve.cli.options import AsJson, Progress
 from maxsieve.common.files import replacing
 from maxsieve.errors import MaxsieveError
@@ -41,7 +41,6 @@ def register(group: typer.Typer) -> None:
 
 
 def report(
-    corpus: CorpusNames,
     only: Annotated[
         list[str] | None,
         typer.Option(metavar="EXPERIMENT", help="Only this one; repeat it for more.", show_default=False),
@@ -64,7 +63,7 @@ def report(
     """
     names = chosen(only, skip)
     shown = shows_progress(progress)
-    datasets = settings.datasets(corpus, progress=shown)
+    datasets = settings.datasets(progress=shown)
     entries = []
     try:
         for entry in _entries(names, datasets, settings.options(progress=shown), out, again=again):

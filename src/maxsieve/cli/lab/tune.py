@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maxsieve.cli.console import emit, shows_progress
-from maxsieve.cli.lab.options import CorpusNames, Settings, with_settings
+from maxsieve.cli.lab.options import Settings, with_settings
 from maxsieve.cli.lab.show import output, show_result
 from maxsieve.cli.options import AsJson, K, Progress
 
@@ -23,7 +24,6 @@ def register(group: typer.Typer) -> None:
 
 
 def tune(
-    corpus: CorpusNames,
     target: Annotated[float, typer.Option(help="The share of the true top K to find, on average.")] = 0.99,
     k: K = 10,
     confidence: Annotated[float, typer.Option(help="How sure that must be.")] = 0.95,
@@ -43,13 +43,13 @@ def tune(
             raise typer.BadParameter(f"--{name} must lie between 0 and 1, not {value}")
     shown = shows_progress(progress)
     alphas, margins = (lab.QUICK_ALPHAS, lab.QUICK_MARGINS) if settings.quick else (lab.ALPHAS, lab.MARGINS)
-    for dataset in settings.datasets(corpus, progress=shown):
+    for dataset in settings.datasets(progress=shown):
         found = lab.tune(
             dataset,
             target,
             k,
             confidence,
-            settings.queries,
+            settings.first,
             alphas=alphas,
             margins=margins,
             threads=settings.threads,
@@ -82,7 +82,9 @@ def to_plain(found: Recommendation) -> dict[str, Any]:
         "choosing": found.choosing,
         "held_out": found.held_out,
         "line": found.line,
+        "command": found.command,
         "advice": found.advice,
         "bandit": setting,
         "certified": {"milliseconds": found.certified_milliseconds},
+        "saving": found.saving and {**asdict(found.saving), "needed": found.needed},
     }

@@ -22,11 +22,13 @@ from maxsieve.cli.show import show_answer, to_plain
 from maxsieve.common.printable import printable
 from maxsieve.common.progress import progress_bar
 from maxsieve.policies import Policy
+from maxsieve.text.cuts import naming_cuts
 from maxsieve.text.inputs.reading import STDIN, opened
 from maxsieve.text.trec import run_file
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection, TextHits
+    from maxsieve.text.fusion import Hybrid
 
 Sink: TypeAlias = "Callable[[Query, TextHits], None]"
 
@@ -58,10 +60,12 @@ def search(
     overlap: options.Overlap = None,
     alpha: options.Alpha = None,
     delta: options.Delta = None,
+    margin: options.Margin = None,
     radius: options.Radius = None,
     seed: options.Seed = None,
     first_stage: options.FirstStage = None,
     depth: options.Depth = None,
+    hybrid: options.HybridOption = None,
     threads: options.Threads = None,
     explain: Annotated[bool, typer.Option("--explain", help="With --json: the matched words of each hit.")] = False,
     progress: options.Progress = None,
@@ -75,16 +79,19 @@ def search(
         raise typer.BadParameter("give a query or --queries, not both")
     if query and not " ".join(query).strip():
         raise typer.BadParameter("the query is empty")
-    if depth is not None and first_stage is None:
-        raise typer.BadParameter("--depth belongs to --first-stage")
+    fusion = options.to_hybrid(hybrid)
+    if fusion is not None and first_stage is not None:
+        raise typer.BadParameter("give --hybrid or --first-stage, not both")
+    if depth is not None and first_stage is None and fusion is None:
+        raise typer.BadParameter("--depth belongs to --first-stage or --hybrid")
     if explain and not as_json:
         raise typer.BadParameter("--explain belongs to --json; otherwise matches are marked in the text")
-    chosen = options.to_policy(policy, alpha, delta, radius, seed, overlap)
+    chosen = options.to_policy(policy, alpha, delta, radius, seed, overlap, margin)
     stage = first_stage.value if first_stage else None
     with open_collection(collection, encoder) as found:
         if policy is options.PolicyName.CALIBRATED:
             options.check_calibrated(found)
-        searcher = Searcher(found, k, chosen, stage, depth or options.DEFAULT_DEPTH, threads)
+        searcher = Searcher(found, k, chosen, stage, depth or options.DEFAULT_DEPTH, fusion, threads)
         single = bool(query)
         if not (query or queries or run or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
             from maxsieve.cli.search.interactive import Conversation
@@ -114,7 +121,7 @@ def _answer(
         return
     count = 0
     total = len(queries) if isinstance(queries, Sized) else None
-    with to_run_file(run) as write, progress_bar("searching", total, shown=progress) as advance:
+    with to_run_file(run) as write, progress_bar("searching", total, shown=progress, unit="queries") as advance:
         for query, hits in searcher.all(queries, BATCH):
             write(query, hits)
             if as_json:
@@ -133,17 +140,25 @@ class Searcher:
     policy: Policy
     first_stage: str | None
     depth: int
+    hybrid: Hybrid | None
     threads: int | None
 
-    def one(self, text: str, k: int | None = None) -> TextHits:
-        """The hits for a text."""
-        return self.collection.search(text, k or self.k, **self._options)
+    def one(self, text: str, k: int) -> TextHits:
+        """The hits for a text, among what is there now: others may have written since the last."""
+        self.collection.refresh()
+        return self.collection.search(text, k, **self._options)
 
     def all(self, queries: Iterable[Query], batch: int) -> Iterator[tuple[Query, TextHits]]:
-        """Every query with its hits; ``batch`` of them are encoded and searched at a time."""
+        """Every query with its hits; ``batch`` of them are encoded and searched at a time.
+
+        Queries that come one by one are asked of what is there then, others all of the same version.
+        """
         iterator = iter(queries)
         while some := list(islice(iterator, batch)):
-            answers = self.collection.search_many([query.text for query in some], self.k, **self._options)
+            if batch == 1:
+                self.collection.refresh()
+            with naming_cuts({query.text: query.id for query in some}):
+                answers = self.collection.search_many([query.text for query in some], self.k, **self._options)
             yield from zip(some, answers, strict=True)
 
     @property
@@ -153,6 +168,7 @@ class Searcher:
             "threads": self.threads,
             "first_stage": self.first_stage,
             "depth": self.depth,
+            "hybrid": self.hybrid,
         }
 
 

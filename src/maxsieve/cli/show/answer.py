@@ -16,6 +16,8 @@ from maxsieve.policies import Bandit, Calibrated, Policy
 if TYPE_CHECKING:
     from maxsieve.storage.calibration import Calibration
     from maxsieve.text import TextHits
+    from maxsieve.text.hits import HybridScores
+    from maxsieve.text.passages import Passage
 
 WIDEST = 100
 """Longer lines are tiring to read, however wide the terminal is."""
@@ -35,13 +37,13 @@ def show_hits(console: Console, hits: TextHits, *, lines: int = SNIPPET_LINES) -
     """A heading and a snippet for each hit."""
     width = min(console.width, WIDEST)
     margin = len(str(len(hits)))
-    scores = [f"{score:.2f}" for score in hits.scores]
+    scores = [f"{score:.{2 if hits.hybrid is None else 4}f}" for score in hits.scores]
     score_width = max(map(len, scores), default=0)
     indent = margin + score_width + 4
     for rank, score in enumerate(scores):
         hit = hits.hit(rank)
         marks = marks_of(hits.explain(rank))
-        name, skip = heading(hit.id, hit.text, hit.metadata)
+        name, skip = heading(hit.id, hit.text, hit.metadata, hit.passage)
         title = Text(_cut(name, max(8, width - indent)), "bold")
         for mark in marks:
             if mark.end < skip:
@@ -54,7 +56,7 @@ def show_hits(console: Console, hits: TextHits, *, lines: int = SNIPPET_LINES) -
                 console.print(Text(" " * (margin + 2)).append_text(row), soft_wrap=True)
 
 
-def heading(identity: Any, text: str, metadata: Any) -> tuple[str, int]:
+def heading(identity: Any, text: str, metadata: Any, passage: Passage | None = None) -> tuple[str, int]:
     r"""What to call a document (its title, else its id), and how many characters of its text say the same again.
 
     >>> heading("d1", "Alpha\nThe first letter.", {"title": "Alpha"})
@@ -62,12 +64,28 @@ def heading(identity: Any, text: str, metadata: Any) -> tuple[str, int]:
     >>> heading("notes/a.md", "The first letter.", None)
     ('notes/a.md', 0)
     """
+    where = "" if passage is None else place_of(passage)
     title = metadata.get("title") if isinstance(metadata, dict) else None
     if not isinstance(title, str) or not title.strip():
-        return str(identity), 0
+        return f"{identity}{where}", 0
     title = title.strip()
     skip = len(title) + 1 if text.startswith(f"{title}\n") else 0
-    return title if title == str(identity) else f"{title} ({identity})", skip
+    return (title if title == str(identity) else f"{title} ({identity})") + where, skip
+
+
+def place_of(passage: Passage) -> str:
+    """Where a passage stands in its document; nothing if it is all of it.
+
+    >>> from maxsieve.text.passages import Passage
+    >>> place_of(Passage("Not too hot.", 1, 4, 30, "Tea > Green", 2))
+    ' · Tea > Green · page 2'
+    """
+    if passage.of == 1:
+        return ""
+    parts = [passage.heading, "" if passage.page is None else f"page {passage.page}"]
+    if not any(parts):
+        parts = [f"passage {passage.number + 1} of {passage.of}"]
+    return "".join(f" · {part}" for part in parts if part)
 
 
 def _cut(name: str, cells: int) -> str:
@@ -84,6 +102,8 @@ def report_line(hits: TextHits, policy: Policy | None = None) -> str:
         found = _calibrated(hits, policy)
     else:
         found = f"{_guarantee(report.guarantee, policy)} among {hits.documents:,} {_searched(hits)}"
+    if hits.hybrid is not None:
+        found += f" · {_fusion(hits.hybrid)}"
     return (
         f"{found}{coverage} · {report.rescored:,} rescored"
         f" · {milliseconds(hits.encode_seconds)} encoding, {milliseconds(hits.search_seconds)} search"
@@ -107,6 +127,13 @@ def _guarantee(guarantee: str, policy: Policy | None) -> str:
     return "exact" if guarantee == "exact" else "no guarantee"
 
 
+def _fusion(hybrid: HybridScores) -> str:
+    """What the scores are, of which something is guaranteed."""
+    if hybrid.fusion == "rrf":
+        return f"by rank among the {hybrid.depth:,} best of BM25 and of late interaction"
+    return f"by BM25 ({hybrid.fusion:g}) and late interaction ({1 - hybrid.fusion:g})"
+
+
 def _calibrated(hits: TextHits, policy: Calibrated) -> str:
     """What a calibrated answer promises, or why it does not."""
     report, calibration = hits.report, hits.snapshot.calibration
@@ -121,7 +148,9 @@ def _calibrated(hits: TextHits, policy: Calibrated) -> str:
             f"calibrated: at least {percent(policy.target)} of the true top {len(hits)} on average, "
             f"over {like} like the {number} it was calibrated on{changed and f'; {changed} since'}; {followed}"
         )
-    if hits.scope == "candidates":
+    if hits.hybrid is not None:
+        reason = "the calibration is about late interaction alone"
+    elif hits.scope == "candidates":
         reason = "the calibration is about all documents"
     elif not calibration.holds_after(hits.snapshot.changes):
         reason = f"{changed} since it was calibrated"
@@ -172,8 +201,12 @@ def to_plain(hits: TextHits, *, explain: bool = False) -> dict[str, Any]:
     for rank in range(len(hits)):
         hit = hits.hit(rank)
         one: dict[str, Any] = {"rank": rank + 1, "id": hit.id, "score": hit.score, "text": hit.text}
+        if hits.hybrid is not None:
+            one |= {"late_score": float(hits.hybrid.late[rank]), "bm25_score": float(hits.hybrid.bm25[rank])}
         if hit.metadata is not None:
             one["metadata"] = hit.metadata
+        if hit.passage.of > 1:
+            one["passage"] = {name: value for name, value in hit.passage._asdict().items() if name != "text"}
         if explain:
             one["matches"] = [match._asdict() for match in hits.explain(rank)]
         found.append(one)
@@ -188,6 +221,7 @@ def report_of(hits: TextHits) -> dict[str, Any]:
         "scope": hits.scope,
         "documents": hits.documents,
         **({"first_stage": hits.first_stage, "depth": hits.depth} if hits.first_stage else {}),
+        **({"hybrid": hits.hybrid.fusion, "depth": hits.hybrid.depth} if hits.hybrid else {}),
         "coverage": report.coverage,
         "survivors": report.survivors,
         **_calibration_of(hits),

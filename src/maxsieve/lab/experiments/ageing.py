@@ -37,14 +37,14 @@ TIMED, ROUNDS = 20, 3
 
 def ageing(dataset: Dataset, options: Options) -> Result:
     """A table of calibrations, one of old codebooks and one of codebooks by size."""
-    data = dataset.embedded().first(options.count)
+    data = dataset.as_indexed().first(options.count)
     order = random.Random(0).sample(data.ids, len(data.ids))
     queries = list(data.queries.values())
     changed: list[list[Cell]] = []
     aged: list[list[Cell]] = []
     splits = QUICK_SPLITS if options.quick else SPLITS
 
-    whole = data.with_documents(order).index
+    whole = data.with_documents(order, store=data.index.store).index
     whole.train_codebook(progress=options.progress)
     state = whole.snapshot
     fresh = ranks_by_tier0(state, queries, options)
@@ -52,7 +52,7 @@ def ageing(dataset: Dataset, options: Options) -> Result:
     sizes = [_sized(state, round(size * centroids_for(whole.tokens)), queries, options) for size in SIZES]
     for share in THERE:
         early = order[: max(1, round(share * len(order)))]
-        index = data.with_documents(early).index
+        index = data.with_documents(early, store=data.index.store).index
         index.train_codebook(progress=options.progress)
         before, old = ranks_by_tier0(index.snapshot, queries, options), len(index.snapshot.searchable)
         late = order[len(early) :]

@@ -47,8 +47,8 @@ class Kept(NamedTuple):
 
 def coverage(dataset: Dataset, options: Options) -> Result:
     """A row for each target and K; another table for own sentences, if there are texts."""
-    data = dataset.embedded().first(options.count)
-    index = data.with_documents(data.ids).index
+    data = dataset.as_indexed().first(options.count)
+    index = data.with_documents(data.ids, store=data.index.store).index
     index.train_codebook(progress=options.progress)
     state, queries = index.snapshot, list(data.queries.values())
     ranks = ranks_by_tier0(state, queries, options)
@@ -84,7 +84,7 @@ def coverage(dataset: Dataset, options: Options) -> Result:
 def ranks_by_tier0(state: Snapshot, queries: Sequence[F32], options: Options, k: int = KS[-1]) -> Ranks:
     """What a calibration of a state, which has a codebook, finds out about queries."""
     with options.bar("calibrating", len(queries)) as advance:
-        made = with_calibration(state, queries, k, "queries", options.cores, advance).calibration
+        made = with_calibration(state, queries, k, "queries", options.cores, None, advance).calibration
     assert made is not None
     return made.ranks
 
@@ -123,7 +123,7 @@ def own_sentences(dataset: Dataset, count: int) -> list[F32]:
         sentences += draw.sample(long, min(1, len(long)))
         if len(sentences) == count:
             break
-    return [rows for rows in dataset.collection().encoder.queries(sentences) if len(rows)]
+    return [rows for rows in dataset.indexed_collection().encoder.queries(sentences) if len(rows)]
 
 
 def _halves(cells: dict[tuple[int, float], Kept], documents: int) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from maxsieve import Bandit, Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.experiment import Options
+from maxsieve.lab.metrics.sentences import faster, speed
 from maxsieve.lab.paper import K_SENSITIVITY, OVERHEAD
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
 from maxsieve.lab.timing import Timed, measure, timed_queries
@@ -24,10 +25,10 @@ def k_sensitivity(dataset: Dataset, options: Options) -> Result:
     rows: list[list[Cell]] = []
     for k in ks:
         full, certified, bandit = (times[Timed(policy, k)] for policy in POLICIES.values())
-        speed = full.milliseconds / bandit.milliseconds
+        ratio = full.milliseconds / bandit.milliseconds
         figures = [full.milliseconds, certified.milliseconds, bandit.milliseconds]
         own = [bandit.coverage, bandit.overlap(truth, k), certified.rescored]
-        rows.append([k, *figures, speed, K_SENSITIVITY.get(k), *own])
+        rows.append([k, *figures, ratio, K_SENSITIVITY.get(k), *own])
     columns = [Column("K"), *(Column(f"{name}, ms", ".2f") for name in POLICIES)]
     columns += [Column("Bandit x exhaustive", ".2f"), Column("paper: same, ArguAna")]
     columns += [Column("Bandit coverage", ".1%"), Column("Bandit Ov@K", ".3f"), Column("Certified rescored", ".1f")]
@@ -38,8 +39,8 @@ def k_sensitivity(dataset: Dataset, options: Options) -> Result:
     label = "tab:k_sensitivity"
     title = f"{data.name}: milliseconds against K"
     chart = Chart("k", title, "K", "ms", lines, x_scale="log", y_scale="log", label=label)
-    first, last = (times[Timed(POLICIES["Bandit 0.2"], k)].milliseconds for k in (ks[0], ks[-1]))
-    remark = f"From K = {ks[0]} to K = {ks[-1]} Bandit takes {last / first:.1f} times as long."
+    first, last = (times[Timed(POLICIES["Bandit 0.2"], k)].seconds for k in (ks[0], ks[-1]))
+    remark = f"{faster(f'Bandit at K = {ks[0]}', f'Bandit at K = {ks[-1]}', speed(first, last))}."
     summary = f"Median ms of a call on one thread, {data.extent(documents=True)}."
     return Result("k-sensitivity", data.name, summary, [Table("K", columns, rows, label)], [chart], [remark])
 

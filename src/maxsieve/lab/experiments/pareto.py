@@ -74,7 +74,7 @@ def _remarks(methods: dict[str, list[Point]], truth: Answers, k: int) -> list[st
         f"{method} needs {point.coverage:.0%}" if point else f"{method} doesn't reach it"
         for method, point in reached.items()
     ]
-    return [f"K = {k}: for an overlap of {GOOD:.0%}, {', '.join(words)}."]
+    return [f"K = {k}: for an overlap of {GOOD:.0%} on average over these queries, {', '.join(words)} of the cells."]
 
 
 def cheapest(points: list[Point], truth: Answers, k: int, overlap: float) -> Point | None:

@@ -10,8 +10,9 @@ from maxsieve.lab.embedded import Embedded, answers_of, mean_coverage, policy_na
 from maxsieve.lab.experiment import Options
 from maxsieve.lab.metrics.confidence import Mean, difference, mean
 from maxsieve.lab.metrics.quality import overlaps
+from maxsieve.lab.metrics.sentences import faster, speed
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.timing import Timed, measure, timed_queries
+from maxsieve.lab.timing import Timed, Times, measure, timed_queries
 from maxsieve.pooling import Merges, cut, merges
 
 K = 5
@@ -22,7 +23,7 @@ BANDIT = Bandit(0.2)
 
 @dataclass(frozen=True)
 class Pooled:
-    """One pool factor: overlaps query by query, milliseconds of a call, and what is stored."""
+    """One pool factor: overlaps query by query, times of calls, and what is stored."""
 
     factor: int
     coverage: float
@@ -32,7 +33,7 @@ class Pooled:
     """Of exhaustive scoring on pooled documents with that on the documents as they were."""
     bandit: list[float]
     """Of Bandit on pooled documents with exhaustive scoring on the documents as they were."""
-    milliseconds: tuple[float, float]
+    times: tuple[Times, Times]
     """Exhaustive, Bandit."""
     tokens: int
     nbytes: int
@@ -101,7 +102,7 @@ def _measured(original: Embedded, data: Embedded, factor: int, options: Options)
         overlaps(found, best, K),
         overlaps(best, true, K),
         overlaps(found, true, K),
-        (times[ways[0]].milliseconds, times[ways[1]].milliseconds),
+        (times[ways[0]], times[ways[1]]),
         data.index.tokens,
         data.index.nbytes,
     )
@@ -115,7 +116,7 @@ def _table(pooled: list[Pooled]) -> Table:
     rows: list[list[Cell]] = []
     for one in pooled:
         stored = [one.tokens, one.nbytes / 2**20]
-        alone, with_bandit = one.milliseconds
+        alone, with_bandit = (way.milliseconds for way in one.times)
         rows.append([f"{_name(one.factor)}, exhaustive", 1.0, None, mean(one.exhaustive).value, alone, *stored])
         means = [mean(one.fidelity).value, mean(one.bandit).value]
         rows.append([f"+ {policy_name(BANDIT)} ({_name(one.factor)})", one.coverage, *means, with_bandit, *stored])
@@ -162,15 +163,18 @@ def _chart(pooled: list[Pooled], corpus: str) -> Chart:
 def _remarks(pooled: list[Pooled]) -> list[str]:
     unpooled, *rest = pooled
     pooling, elimination = ([100 * part.value for part in parts] for parts in zip(*map(_parts, rest), strict=True))
-    speeds = [one.milliseconds[0] / one.milliseconds[1] for one in rest]
     coverages = [one.coverage for one in rest]
+    speeds = [
+        faster(f"Bandit ({_name(one.factor)})", "exhaustive scoring", speed(one.times[1].seconds, one.times[0].seconds))
+        for one in rest
+    ]
     return [
         f"Pooling loses {min(pooling):.1f} to {max(pooling):.1f} percentage points of Overlap@{K}, elimination "
-        f"{min(elimination):.1f} to {max(elimination):.1f} more (unpooled: {100 * unpooled.by_elimination.value:.1f}). "
-        "The paper has 9 to 41 and 0.8 to 4.0.",
+        f"{min(elimination):.1f} to {max(elimination):.1f} more (unpooled: {100 * unpooled.by_elimination.value:.1f}); "
+        "the table has their intervals. The paper has 9 to 41 and 0.8 to 4.0.",
         f"Bandit's fidelity on pooled documents is {min(mean(one.fidelity).value for one in rest):.3f} at least, its "
-        f"coverage {min(coverages):.1%} to {max(coverages):.1%} (unpooled: {unpooled.coverage:.1%}); it is "
-        f"{min(speeds):.1f} to {max(speeds):.1f} times as fast as exhaustive scoring of the same documents.",
+        f"coverage {min(coverages):.1%} to {max(coverages):.1%} (unpooled: {unpooled.coverage:.1%}).",
+        f"Of the same documents: {'; '.join(speeds)}.",
         f"{_name(rest[-1].factor)} keeps {rest[-1].tokens / unpooled.tokens:.1%} of the tokens.",
     ]
 

@@ -18,7 +18,9 @@ from maxsieve.lab.codes import ABSMAX, PERCENTILE, CorpusCodes, limits, quantise
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, F64, Embedded
 from maxsieve.lab.experiment import Options
+from maxsieve.lab.metrics.confidence import difference
 from maxsieve.lab.metrics.quality import overlap
+from maxsieve.lab.metrics.sentences import compared
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.spec import RevealModel, lane_sum, proxy_model, quantise_query, sieve, top_k
 
@@ -180,16 +182,14 @@ def _remarks(outcomes: dict[tuple[int, str], list[Outcome]], ks: tuple[int, ...]
     remarks = []
     for k in ks:
         mine = {name: found for (at, name), found in outcomes.items() if at == k}
-        means = {
-            name: np.mean([(one.published, one.overlap, one.rescored) for one in found], axis=0)
-            for name, found in mine.items()
-        }
-        ours = means.pop(ABSMAX)
-        words = [
-            f"{name} changes Bandit's overlap by {100 * (other[0] - ours[0]):+.1f} points as published and "
-            f"{100 * (other[1] - ours[1]):+.1f} as ours, and has Certified rescore {other[2] / ours[2]:.1f} times as "
-            "many documents"
-            for name, other in means.items()
-        ]
-        remarks.append(f"K = {k}, against {ABSMAX}: {'; '.join(words)}.")
+        ours = mine.pop(ABSMAX)
+        for name, other in mine.items():
+            times = np.mean([one.rescored for one in other]) / np.mean([one.rescored for one in ours])
+            published = difference([100 * one.published for one in other], [100 * one.published for one in ours])
+            own = difference([100 * one.overlap for one in other], [100 * one.overlap for one in ours])
+            remarks.append(
+                f"K = {k}, points of Bandit's overlap: as published, {compared(name, ABSMAX, published, '.1f')}; as "
+                f"ours, {compared(name, ABSMAX, own, '.1f')}. {name} has Certified rescore {times:.1f} times as many "
+                "documents."
+            )
     return remarks

@@ -1,16 +1,23 @@
-"""Full and reduced vectors of a corpus of texts: how well they retrieve, beside BM25 and a single vector, and sieve."""
+"""How well a corpus of texts is searched: by default, with fewer dimensions, by BM25, by one vector, by two at once."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from maxsieve import Bandit, Certified
+from maxsieve.ids import Id
+from maxsieve.lab.comparison import comparison_table
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.embedded import F32, Answers, Embedded, answers_of, mean_coverage, mean_rescored, to_strings
+from maxsieve.lab.embedded import F32, Embedded, answers_of, mean_coverage, mean_rescored
 from maxsieve.lab.experiment import Options
 from maxsieve.lab.experiments.pareto import cheapest
+from maxsieve.lab.hybrids import Hybrids, Rankings, cross_fitted
 from maxsieve.lab.metrics.confidence import difference, mean
 from maxsieve.lab.metrics.quality import overlaps
+from maxsieve.lab.metrics.sentences import compared
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.lab.sweep import bandit_points
 from maxsieve.text import BM25
@@ -20,21 +27,87 @@ MEASURE = "nDCG@10"
 DEPTH = 10
 FIRST_STAGE = 100
 K = 5
+WEIGHTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7)
+"""Of BM25, to choose from."""
+DEFAULT, STEMMED, SINGLE = "the default", "stemmed BM25", "one vector"
 
 
 def retrieval(dataset: Dataset, options: Options) -> Result:
-    """nDCG@10 of late interaction beside BM25 and a single vector of the same model: a row for each way to search."""
+    """nDCG@10 of what a collection is by default, beside BM25, a single vector of the same model, and both fused."""
     corpus = dataset.texts("retrieval")
-    dims = _dims(dataset)
-    full = dataset.embedded(dims[-1]).first(options.count)
-    bm25 = BM25.of(dataset.collection(dims[0]))
-    lexical = {query: [str(one) for one in bm25(corpus.queries[query], FIRST_STAGE)] for query in full.queries}
-    runs = {"BM25 (bm25s)": lexical, "one vector (mean of the token vectors)": _single(full)}
-    for dim in dims:
-        data = dataset.embedded(dim).first(options.count)
-        runs[f"late interaction, {data.encoder}"] = data.truth(DEPTH, threads=options.cores)
-        runs[f"BM25's best {FIRST_STAGE}, then late interaction, {data.encoder}"] = _staged(data, lexical)
-    return _result(full, runs)
+    *reduced, full = [dataset.embedded(dim).first(options.count) for dim in _dims(dataset)]
+    width = dataset.loaded_encoder.dim
+    default = dataset.as_indexed(width).first(options.count)
+    words = BM25.of(dataset.indexed_collection(width)).scores([corpus.queries[query] for query in full.queries])
+    unwanted: list[list[Id]] = [[*corpus.exclusions.get(query, [])] for query in full.queries]
+    lexical = [own.among(None, ids) for own, ids in zip(words, unwanted, strict=True)]
+    hybrids = Hybrids(default, lexical, FIRST_STAGE, options.cores)
+
+    def values(answers: Rankings) -> list[float]:
+        found = dict(zip(full.queries, answers, strict=True))
+        return list(full.quality(found, [MEASURE])[MEASURE].values())
+
+    own = values(hybrids.late(DEPTH))
+    weights = {0.0: own, **{weight: values(hybrids.fused(weight, DEPTH)) for weight in WEIGHTS}}
+    fitted, chosen = cross_fitted(weights)
+    searches = {f"{DEFAULT}: late interaction, {_vectors(default)}": own}
+    for data in (*reduced, full):
+        found = answers_of(data.search(DEPTH, Certified(), threads=options.cores))
+        searches[f"late interaction, {_vectors(data)}"] = values(list(found.values()))
+    searches |= {
+        STEMMED: values(hybrids.lexical(DEPTH)),
+        SINGLE: values(_single(full, unwanted)),
+        "hybrid, reciprocal rank": values(hybrids.fused("rrf", DEPTH)),
+        "hybrid, a weight that other queries chose": fitted,
+        f"BM25's best {FIRST_STAGE}, then {DEFAULT}": values(hybrids.staged(DEPTH)),
+    }
+    return Result(
+        "retrieval",
+        dataset.name,
+        f"{MEASURE} over {len(fitted)} queries, with 95 % bootstrap intervals of means, and of differences query by "
+        "query; documents that a query must not find (itself) are left out. One vector is the mean of a text's token "
+        f"vectors. Hybrid is {DEFAULT} and BM25 fused, by ranks or by a weight; each half of the queries gets the "
+        "weight that is best for the other.",
+        [
+            comparison_table(MEASURE, MEASURE, searches, STEMMED),
+            _weights(weights),
+        ],
+        remarks=_remarks(searches, weights, chosen),
+    )
+
+
+def _vectors(data: Embedded) -> str:
+    return f"d = {data.index.dim}, {data.index.store}" + ", passages" * data.keys.passages
+
+
+def _weights(weights: dict[float, list[float]]) -> Table:
+    named = {f"{weight:g}" if weight else DEFAULT: values for weight, values in weights.items()}
+    table = comparison_table("Hybrid search, by the weight of BM25", MEASURE, named, DEFAULT)
+    note = "Over all queries, to choose a weight from: what a chosen one is worth is in the table above."
+    return replace(table, columns=[Column("weight"), *table.columns[1:]], note=note)
+
+
+def _remarks(
+    searches: dict[str, list[float]], weights: dict[float, list[float]], chosen: tuple[float, float]
+) -> list[str]:
+    """What the intervals allow to be said, of the default first."""
+    first, *others = searches
+    pairs = [(first, rival) for rival in (STEMMED, SINGLE)]
+    for name in others:
+        if name not in (STEMMED, SINGLE):
+            pairs += [(name, first), (name, STEMMED)]
+    remarks = [_compared(searches, *pair) for pair in pairs]
+    best = max(weights, key=lambda weight: np.mean(weights[weight]))
+    advice = f"`search(..., hybrid={best:g})`" if best else "leave `hybrid` out"
+    said = f"The weights that the halves of the queries chose are {chosen[0]:g} and {chosen[1]:g}; all of them choose"
+    return [*remarks, f"{said} {best:g}: {advice}."]
+
+
+def _compared(searches: dict[str, list[float]], one: str, other: str) -> str:
+    names = one, other.partition(":")[0]
+    first, second = (f"{name} ({np.mean(searches[key]):.3f})" for name, key in zip(names, (one, other), strict=True))
+    said = compared(first, second, difference(searches[one], searches[other]))
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _dims(dataset: Dataset) -> list[int]:
@@ -44,49 +117,18 @@ def _dims(dataset: Dataset) -> list[int]:
     return dims
 
 
-def _result(data: Embedded, runs: dict[str, Answers]) -> Result:
-    scores = {}
-    for name, answers in runs.items():
-        unwanted = {query: data.exclusions.get(query, []) for query in answers}
-        kept = {query: [one for one in found if one not in unwanted[query]] for query, found in answers.items()}
-        scores[name] = list(data.quality(kept, [MEASURE])[MEASURE].values())
-    lexical, single = list(scores)[:2]
-    rows: list[list[Cell]] = []
-    for name, values in scores.items():
-        own, ahead = mean(values), difference(values, scores[lexical])
-        rows.append([name, own.value, own.low, own.high, ahead.value, ahead.low, ahead.high])
-    columns = [Column("search"), Column(MEASURE, ".3f"), Column("low", ".3f"), Column("high", ".3f")]
-    columns += [Column("ahead of BM25", "+.3f"), Column("low", "+.3f"), Column("high", "+.3f")]
-    best = max(float(np.mean(values)) for name, values in scores.items() if name.startswith("late"))
-    rivals = {name: float(np.mean(scores[name])) for name in (lexical, single)}
-    words = [f"{'ahead of' if best > value else 'behind'} {name} ({value:.3f})" for name, value in rivals.items()]
-    return Result(
-        "retrieval",
-        data.name,
-        f"{MEASURE} over {len(scores[lexical])} queries, with 95 % bootstrap intervals; documents that a query must "
-        "not find (itself) are left out.",
-        [Table(f"{MEASURE}", columns, rows)],
-        remarks=[f"Late interaction at its best, {best:.3f}, is {' and '.join(words)}."],
-    )
-
-
-def _single(data: Embedded) -> Answers:
+def _single(data: Embedded, unwanted: Sequence[Sequence[Id]]) -> Rankings:
+    """The best by one vector a text, the mean of its token vectors brought to unit length."""
+    most = max(map(len, unwanted), default=0)
     documents = unit_rows(np.array([_centre(data.vectors(one), data.index.dim) for one in data.ids]))
     queries = np.array([_centre(rows, data.index.dim) for rows in data.queries.values()])
-    order = np.argsort(-(queries @ documents.T), axis=1, kind="stable")[:, : DEPTH + 1]
-    return {
-        query: [data.ids[place] for place in places] for query, places in zip(data.queries, order.tolist(), strict=True)
-    }
+    order = np.argsort(-(queries @ documents.T), axis=1, kind="stable")
+    ranked = [[data.ids[place] for place in places] for places in order[:, : DEPTH + most].tolist()]
+    return [[one for one in found if one not in own][:DEPTH] for found, own in zip(ranked, unwanted, strict=True)]
 
 
 def _centre(rows: F32, dim: int) -> F32:
     return np.asarray(rows.mean(axis=0) if len(rows) else np.zeros(dim), np.float32)
-
-
-def _staged(data: Embedded, candidates: Answers) -> Answers:
-    named = [candidates[query] for query in data.queries]
-    hits = data.index.search_many(list(data.queries.values()), DEPTH + 1, candidates=named)
-    return {query: to_strings(found) for query, found in zip(data.queries, hits, strict=True)}
 
 
 def encoders(dataset: Dataset, options: Options) -> Result:
@@ -116,30 +158,3 @@ def _row(data: Embedded, options: Options) -> list[Cell]:
         mean_rescored(certified),
         data.index.nbytes / data.index.tokens,
     ]
-
-
-def stores(dataset: Dataset, options: Options) -> Result:
-    """What a token costs on disk and what it is worth: a row for each number of dimensions and each store."""
-    dataset.texts("stores")
-    scores: dict[tuple[int, str], list[float]] = {}
-    sizes: dict[tuple[int, str], float] = {}
-    for dim in _dims(dataset):
-        data = dataset.embedded(dim).first(options.count)
-        for kept in (data, data.with_documents(data.ids, store="int8")):
-            found = answers_of(kept.search(DEPTH, Certified(), threads=options.cores))
-            scores[dim, kept.index.store] = list(data.quality(found, [MEASURE])[MEASURE].values())
-            sizes[dim, kept.index.store] = kept.index.nbytes / kept.index.tokens
-    first, *_ = scores.values()
-    rows: list[list[Cell]] = []
-    for (dim, kind), values in scores.items():
-        own, ahead = mean(values), difference(values, first)
-        row: list[Cell] = [dim, kind, sizes[dim, kind], own.value, own.low, own.high]
-        rows.append([*row, ahead.value, ahead.low, ahead.high])
-    columns = [Column("d"), Column("store"), Column("bytes a token", ".1f"), Column(MEASURE, ".4f")]
-    columns += [Column("low", ".4f"), Column("high", ".4f")]
-    columns += [Column("ahead of the first row", "+.4f"), Column("low", "+.4f"), Column("high", "+.4f")]
-    summary = (
-        f"{MEASURE} of late interaction, exact by `Certified`, over {len(first)} queries, with 95 % bootstrap "
-        "intervals; and bytes on disk: rows, codes and bounds (a codebook adds two bytes a token)."
-    )
-    return Result("stores", dataset.name, summary, [Table(f"{MEASURE} against bytes", columns, rows)])

@@ -30,7 +30,7 @@ def simulation(dataset: Dataset, options: Options) -> Result:
             model = exact_model(rows, cells[places], data.norm_bounds[places])
             scores = cells[places].astype(np.float64).sum(axis=1)
             names = [data.ids[place] for place in places.tolist()]
-            exclude = data.exclusions.get(query)
+            exclude = data.excluded(query)
             for k in ks:
                 truth = [names[place] for place in np.argsort(-scores, kind="stable")[:k]]
                 for alpha in ALPHAS:

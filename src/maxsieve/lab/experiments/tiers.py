@@ -12,6 +12,7 @@ from maxsieve.lab.experiment import Options
 from maxsieve.lab.experiments.coverage import KS, TARGETS
 from maxsieve.lab.metrics.confidence import Mean, mean
 from maxsieve.lab.metrics.quality import overlaps
+from maxsieve.lab.metrics.sentences import faster, interval, speed
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
 from maxsieve.lab.timing import Timed, Times, measure
 from maxsieve.policies import Policy
@@ -24,7 +25,7 @@ TIMED, QUICK_TIMED = 20, 5
 
 def tiers(dataset: Dataset, options: Options) -> Result:
     """Per K a table and a chart."""
-    data = dataset.embedded().first(options.count)
+    data = dataset.as_indexed().first(options.count)
     calibrating, asked = halves(data)
     ks = [k for k in KS if k < len(data.searchable)]
     most_excluded = max(map(len, data.exclusions.values()), default=0)
@@ -43,12 +44,10 @@ def tiers(dataset: Dataset, options: Options) -> Result:
         own = {policy: times[Timed(policy, k)] for policy in policies}
         tables.append(_table(k, own, found, asked.index.tokens))
         charts.append(_chart(k, own, found, asked))
-        best = policies[-1]
-        speed = own[Certified()].milliseconds / own[best].milliseconds
-        remarks.append(
-            f"K = {k}: {policy_name(best)} is {speed:.1f} times as fast as Certified, with an overlap of "
-            f"{found[best].value:.3f}."
-        )
+        careful = policies[-1]
+        ratio = speed(own[careful].seconds, own[Certified()].seconds)
+        overlap = f"an overlap of {found[careful].value:.3f} {interval(found[careful], '.3f')}"
+        remarks.append(f"K = {k}: {faster(policy_name(careful), 'Certified', ratio)}, with {overlap}.")
     return Result(
         "tiers",
         data.name,

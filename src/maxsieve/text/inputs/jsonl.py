@@ -38,7 +38,8 @@ def to_object(line: bytes, place: Place) -> dict[str, Any]:
     try:
         value = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as problem:
-        raise BadInput(place, f"not JSON: {problem.msg} at character {problem.pos + 1}{_hint(text)}") from None
+        what = problem.msg.removesuffix(" at")  # some of its messages end in the word that comes next
+        raise BadInput(place, f"not JSON: {what} at character {problem.pos + 1}{_hint(text)}") from None
     except (ValueError, RecursionError) as problem:
         raise BadInput(place, f"not JSON: {problem}") from None
     if not isinstance(value, dict):

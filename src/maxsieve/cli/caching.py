@@ -1,0 +1,121 @@
+"""`maxsieve cache`: what is kept in the cache folder, and how to clear it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from maxsieve.cli.console import emit, print_line, say
+from maxsieve.cli.failures import sentence
+from maxsieve.cli.maintenance import duration
+from maxsieve.cli.opening import bytes_text
+from maxsieve.cli.options import AsJson
+from maxsieve.common.cache import cache_folder
+from maxsieve.common.kept import KINDS, InUseError, Kept, kept, remove
+from maxsieve.errors import MaxsieveError
+
+HELP = "Show what is kept in the cache folder, or clear it."
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
+What = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="WHAT",
+        help=f"A kind ({', '.join(KINDS)}) or one of them, as KIND/NAME.",
+        show_default="everything",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Puts the commands into the tree."""
+    group = typer.Typer(invoke_without_command=True, help=HELP)
+    group.callback(epilog="Example:  maxsieve cache")(show)
+    group.command(epilog="Example:  maxsieve cache clear collections --yes")(clear)
+    app.add_typer(group, name="cache")
+
+
+def show(context: typer.Context, as_json: AsJson = False) -> None:
+    """Show what is kept in the cache folder, or clear it."""
+    if context.invoked_subcommand is not None:
+        return
+    found = kept()
+    if as_json:
+        for one in found:
+            emit(_plain(one))
+        return
+    width = max((len(one.key) for one in found), default=0) + 2
+    for kind, words in KINDS.items():
+        some = [one for one in found if one.kind == kind]
+        if some:
+            print_line(f"{kind}: {bytes_text(sum(one.nbytes for one in some))}; {words}")
+            for one in some:
+                print_line(f"  {one.key:<{width}}{bytes_text(one.nbytes):>10}  changed {_age(one)} ago")
+    total = bytes_text(sum(one.nbytes for one in found))
+    print_line(f"{total} in all in {cache_folder()}; maxsieve cache clear [WHAT] gives it back")
+
+
+def clear(what: What = None, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Remove what is kept in the cache folder: all of it, or what is named.
+
+    What a running process is writing is left, and so is anything that maxsieve has not put there.
+    """
+    chosen = named(what, kept())
+    if chosen and not yes:
+        _ask(chosen)
+    gone = [one for one in chosen if _removed(one)]
+    if as_json:
+        for one in gone:
+            emit({**_plain(one), "removed": True})
+    else:
+        print_line(f"{len(gone):,} removed, {bytes_text(sum(one.nbytes for one in gone))} given back")
+    if left := len(chosen) - len(gone):
+        raise MaxsieveError(f"{left} of {len(chosen)} could not be removed")
+
+
+def _removed(one: Kept) -> bool:
+    """Removes it, or says why it stays."""
+    try:
+        remove(one)
+    except (InUseError, OSError) as problem:
+        say(f"{one.key} is left: {problem if isinstance(problem, InUseError) else sentence(problem)}")
+        return False
+    return True
+
+
+def named(what: Sequence[str] | None, found: Sequence[Kept]) -> list[Kept]:
+    """The things that are meant, each once; a name that means nothing is an error."""
+    if not what:
+        return list(found)
+    for name in what:
+        if name not in KINDS and name not in (one.key for one in found):
+            kinds = ", ".join(KINDS)
+            raise typer.BadParameter(f"{name!r} is neither a kind ({kinds}) nor one of them; maxsieve cache shows them")
+    return [one for one in found if one.kind in what or one.key in what]
+
+
+def _ask(chosen: Sequence[Kept]) -> None:
+    if not sys.stdin.isatty():
+        raise typer.BadParameter("there is no terminal to ask on: add --yes to remove without a question")
+    for one in chosen:
+        say(f"{one.key}, {bytes_text(one.nbytes)}")
+    typer.confirm(
+        f"Remove these {len(chosen):,}, {bytes_text(sum(one.nbytes for one in chosen))}?", abort=True, err=True
+    )
+
+
+def _plain(one: Kept) -> dict[str, object]:
+    return {
+        "kind": one.kind,
+        "name": one.name,
+        "path": str(one.path),
+        "bytes": one.nbytes,
+        "changed": int(one.changed),
+    }
+
+
+def _age(one: Kept) -> str:
+    return duration(int(time.time() - one.changed))

@@ -1,0 +1,124 @@
+"""Corpora become collections in the user's cache, encoded once; an interrupted run goes on where it was."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from maxsieve.common.cache import cache_folder
+from maxsieve.common.progress import progress_bar
+from maxsieve.lab.corpora import Corpus
+from maxsieve.lab.embedded import F32
+from maxsieve.storage.segments import Store
+from maxsieve.text import Collection, Encoder
+from maxsieve.text.encoder import DEFAULT_STORE, Measuring
+
+PAPER_STORE: Store = "float16"
+"""How the paper keeps vectors, near enough."""
+CHUNK = 500
+"""Documents that are encoded once for all dimensions."""
+
+
+class Around:
+    """An encoder around another, as which it counts tokens and makes queries."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self.name, self.dim, self.fingerprint = encoder.name, encoder.dim, encoder.fingerprint
+        self.queries = encoder.queries
+        if isinstance(encoder, Measuring):
+            self.max_tokens, self.count_tokens = encoder.max_tokens, encoder.count_tokens
+
+
+class Remembering(Around):
+    """An encoder that keeps the vectors of one chunk, so that collections of several dimensions share them."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder)
+        self._known: dict[str, F32] = {}
+
+    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+        """The vectors of documents, encoded unless they are known."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._known]
+        self._known.update(zip(missing, self._encoder.documents(missing, progress=progress), strict=True))
+        return [self._known[text] for text in texts]
+
+    def forget(self) -> None:
+        """Begins with the next chunk."""
+        self._known.clear()
+
+
+class Recalling(Around):
+    """An encoder that takes the vectors of a corpus's documents from a collection of it, where they are as float16.
+
+    int8 codes that are made of float16 are those of float32 but for one in a hundred, which is off by one.
+    """
+
+    def __init__(self, encoder: Encoder, corpus: Corpus, known: Collection) -> None:
+        super().__init__(encoder)
+        self._known = known
+        self._ids = {text: one for one, text in corpus.documents.items()}
+
+    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+        """The vectors of documents, encoded unless they are known."""
+        found = {text: self._known.index.vectors(self._ids[text]) for text in texts if text in self._ids}
+        missing = [text for text in dict.fromkeys(texts) if text not in found]
+        found.update(zip(missing, self._encoder.documents(missing, progress=progress), strict=True))
+        return [np.asarray(found[text], np.float32) for text in texts]
+
+
+def embed(
+    corpus: Corpus, encoder: Encoder, dims: Sequence[int], *, as_indexed: bool = False, progress: bool = False
+) -> list[Collection]:
+    """A collection of the corpus for each number of dimensions, from the cache or made.
+
+    As the paper keeps vectors, one document each, or as `Collection.create` does: long ones are cut into passages.
+    Documents are added in an order that is random but fixed, so that the first chunk, to which projections are fitted,
+    is a sample of all.
+    """
+    remembering = Remembering(encoder)
+    collections = [_opened(corpus, remembering, dim, as_indexed=as_indexed) for dim in dims]
+    if all(len(collection) == len(corpus.documents) for collection in collections):
+        return collections
+    order = iter(random.Random(0).sample(list(corpus.documents), len(corpus.documents)))
+    with progress_bar(f"encoding {corpus.name}", len(corpus.documents), shown=progress) as advance:
+        for ids in iter(lambda: list(islice(order, CHUNK)), []):
+            for collection in collections:
+                collection.add([corpus.documents[one] for one in ids], ids)
+            remembering.forget()
+            advance(len(ids))
+    return collections
+
+
+def embed_as_indexed(corpus: Corpus, encoder: Encoder, dim: int | None, *, progress: bool = False) -> Collection:
+    """The corpus as `Collection.create` keeps it by default, or with fewer dimensions.
+
+    If it has been encoded before with all dimensions, the vectors come from there.
+    """
+    full = folder_of(corpus, encoder, encoder.dim)
+    source: Encoder = encoder
+    if (full / "collection.json").is_file():
+        known = Collection.open(full, encoder)
+        if len(known) == len(corpus.documents):
+            source = Recalling(encoder, corpus, known)
+    [made] = embed(corpus, source, [dim or encoder.dim], as_indexed=True, progress=progress)
+    return made
+
+
+def folder_of(corpus: Corpus, encoder: Encoder, dim: int, *, as_indexed: bool = False) -> Path:
+    """Where a corpus is kept."""
+    kept = f"-{DEFAULT_STORE}-passages" if as_indexed else ""
+    name = f"{corpus.name}-{corpus.digest[:12]}-{Path(encoder.name).name}-d{dim}{kept}"
+    return cache_folder() / "collections" / name
+
+
+def _opened(corpus: Corpus, encoder: Encoder, dim: int, *, as_indexed: bool) -> Collection:
+    folder = folder_of(corpus, encoder, dim, as_indexed=as_indexed)
+    if not (folder / "collection.json").is_file():
+        store = DEFAULT_STORE if as_indexed else PAPER_STORE
+        Collection.create(folder, encoder, dim, store=store, split=as_indexed).close()
+    return Collection.open(folder, encoder)

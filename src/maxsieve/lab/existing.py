@@ -1,0 +1,138 @@
+"""Datasets of what exists: a collection, or vectors in a file, with queries and perhaps judgements."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from maxsieve import Index, exchange
+from maxsieve.exchange.formats import SUFFIXES
+from maxsieve.ids import find_duplicate
+from maxsieve.lab.corpora.corpus import Corpus, exclude_themselves
+from maxsieve.lab.corpora.judgements import keep_known, read_judgements, warn_of_unjudged
+from maxsieve.lab.dataset import Dataset
+from maxsieve.lab.embedded import F32, Embedded
+from maxsieve.text import Collection, load_encoder
+
+Judgements = dict[str, dict[str, int]]
+
+
+def of_collection(
+    path: str | Path,
+    queries: Mapping[str, str],
+    qrels: str | Path | None = None,
+    *,
+    encoder: str | None = None,
+    progress: bool = False,
+) -> Dataset:
+    """A collection as it is: nothing is encoded but the queries, texts by id.
+
+    qrels
+        a file of judgements, in BEIR's or TREC's form; without one, what needs judgements can't be run.
+    encoder
+        what the collection was made with, if that is no built-in model.
+    """
+    collection = Collection.open(path, encoder)
+    if not len(collection):
+        raise ValueError(f"{path} has no documents: add some first")
+    _check_asked(queries, path)
+    documents = {str(one): collection.text(one) for one in collection.ids}
+    judged = _judged(qrels, documents, queries)
+    info = collection.info()
+    state = collection.index.snapshot
+    made_of = [state.version, np.packbits(state.alive).tobytes().hex(), dict(queries), judged]
+    corpus = Corpus(
+        Path(path).resolve().stem,
+        documents,
+        dict(queries),
+        judged,
+        _digest(made_of),
+        exclude_themselves(queries, documents),
+    )
+    name = info["encoder"]["name"] if encoder is None else encoder
+    return Dataset(corpus.name, name, info["dim"], corpus, None, progress, None, collection)
+
+
+def of_vectors(
+    path: str | Path,
+    queries: Mapping[str, str] | str | Path,
+    qrels: str | Path | None = None,
+    *,
+    encoder: str | None = None,
+    progress: bool = False,
+) -> Dataset:
+    """Token vectors of documents in a file, as ``maxsieve export`` and other programs write them.
+
+    queries
+        texts by id, for ``encoder`` to encode, which must be the one that made the vectors; or a file of vectors.
+    """
+    vectors = exchange.read(path)
+    if vectors.ids is None:
+        raise ValueError(f"{path} has no ids, by which judgements and answers name documents: add an array of them")
+    ids = [str(one) for one in vectors.ids]
+    if not ids:
+        raise ValueError(f"{path} has no documents")
+    if (repeated := find_duplicate(list(ids))) is not None:
+        raise ValueError(f"{path}: the id {repeated!r} is there twice")
+    asked, words = _vectors_of(queries, encoder, Path(path), vectors.dim)
+    judged = _judged(qrels, dict.fromkeys(ids, ""), asked)
+    index = Index.build(vectors.rows, ids, lengths=vectors.lengths)
+    kept = {query: rows for query, rows in asked.items() if not judged or query in judged}
+    name = Path(path).stem
+    digest = _digest([[hashlib.sha256(rows.tobytes()).hexdigest() for rows in asked.values()], [*asked], judged])
+    data = Embedded(name, words, index, kept, judged)
+    return Dataset(name, encoder or "", 0, None, Path(path), progress, asked=digest, _made={0: data})
+
+
+def _vectors_of(
+    queries: Mapping[str, str] | str | Path, encoder: str | None, documents: Path, dim: int
+) -> tuple[dict[str, F32], str]:
+    """The vectors of queries by id, and what they all are, in words."""
+    if isinstance(queries, Mapping):
+        _check_asked(queries, documents)
+        if encoder is None:
+            raise ValueError(
+                f"which encoder made {documents} is not in the file: name it with --encoder, or give the queries as "
+                f"vectors, too ({', '.join(SUFFIXES)})"
+            )
+        loaded = load_encoder(encoder)
+        if loaded.dim != dim:
+            raise ValueError(
+                f"{documents} has vectors of {dim} dimensions, and {encoder} makes {loaded.dim}: it is not the encoder "
+                "that made them, or they were projected; a collection keeps its projection (--collection)"
+            )
+        rows = loaded.queries(list(queries.values()))
+        found = {one: own for one, own in zip(queries, rows, strict=True) if len(own)}
+        return found, f"{Path(encoder).name}, d = {dim}"
+    given = exchange.read(queries)
+    if given.dim != dim:
+        raise ValueError(f"{queries} has vectors of {given.dim} dimensions, and {documents} of {dim}")
+    names = [str(one) for one in given.ids] if given.ids is not None else [str(i) for i in range(len(given))]
+    if (repeated := find_duplicate(list(names))) is not None:
+        raise ValueError(f"{queries}: the id {repeated!r} is there twice")
+    pairs = zip(names, given.documents(), strict=True)
+    asked = {one: np.asarray(own, np.float32) for one, own in pairs if len(own)}
+    _check_asked(asked, queries)
+    return asked, f"ready-made, d = {dim}"
+
+
+def _judged(qrels: str | Path | None, documents: Mapping[str, object], queries: Mapping[str, object]) -> Judgements:
+    if qrels is None:
+        return {}
+    with open(qrels, "rb") as file:
+        judged = keep_known(read_judgements(file, str(qrels)), str(qrels), documents, queries, stacklevel=3)
+    warn_of_unjudged(str(qrels), queries, judged, {}, stacklevel=3)
+    return judged
+
+
+def _check_asked(queries: Mapping[str, object], where: str | Path) -> None:
+    if not queries:
+        raise ValueError(f"{where}: there is no query to ask")
+
+
+def _digest(parts: Iterable[object]) -> str:
+    return hashlib.sha256(json.dumps(list(parts)).encode()).hexdigest()

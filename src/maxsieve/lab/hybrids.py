@@ -1,0 +1,84 @@
+"""Hybrid searches as experiments try them: many fusions of the same scores, and a weight that is chosen honestly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from maxsieve import Certified, Exhaustive, Hits
+from maxsieve.ids import Id
+from maxsieve.lab.embedded import F32, Embedded
+from maxsieve.text.fusion import Hybrid, fuse, to_fusion
+from maxsieve.text.lexical import Lexical, best_of
+
+Rankings = list[list[str]]
+"""Ids of each query's hits, best first."""
+
+
+class Named(NamedTuple):
+    """Documents and their scores."""
+
+    ids: list[Id]
+    scores: F32
+
+
+class Hybrids:
+    """Both scores of a corpus's documents; late interaction scores none twice, however many fusions are tried."""
+
+    def __init__(self, data: Embedded, lexical: Sequence[Lexical], depth: int, threads: int) -> None:
+        self._data, self._lexical, self._depth, self._threads = data, lexical, depth, threads
+        self._first = [self._named(found) for found in data.search(depth, Certified(), threads=threads).values()]
+        self._known = [dict(zip(found.ids, found.scores.tolist(), strict=True)) for found in self._first]
+
+    def late(self, k: int) -> Rankings:
+        """The k best by late interaction."""
+        return [[str(one) for one in found.ids[:k]] for found in self._first]
+
+    def lexical(self, k: int) -> Rankings:
+        """The k best by BM25."""
+        return [[str(own.ids[place]) for place in best_of(own.scores, k).tolist()] for own in self._lexical]
+
+    def fused(self, hybrid: Hybrid, k: int) -> Rankings:
+        """The k best by both, as `Collection.search` finds them."""
+        found = fuse(to_fusion(hybrid), self._first, self._lexical, self._score, k, self._depth)
+        return [[str(one) for one in best.ids] for best in found]
+
+    def staged(self, k: int) -> Rankings:
+        """The k best by late interaction of those that BM25 names."""
+        places = [np.sort(best_of(own.scores, self._depth)).tolist() for own in self._lexical]  # ties: the first added
+        named = self._score([[own.ids[i] for i in some] for own, some in zip(self._lexical, places, strict=True)])
+        return [[str(found.ids[rank]) for rank in np.argsort(-found.scores, kind="stable")[:k]] for found in named]
+
+    def _named(self, hits: Hits) -> Named:
+        """The hits by documents, of which each has one at most."""
+        return Named(list(map(self._data.keys.document, hits.ids)), hits.scores)
+
+    def _score(self, ids: list[list[Id]]) -> list[Named]:
+        missing = [[one for one in own if one not in known] for own, known in zip(ids, self._known, strict=True)]
+        queries, most = list(self._data.queries.values()), max(map(len, missing), default=0)
+        if most:
+            keys, index = self._data.keys, self._data.index
+            candidates = [[key for one in own for key in keys.of(one, index)] for own in missing]
+            hits = index.search_many(queries, most, candidates=candidates, policy=Exhaustive(), threads=self._threads)
+            for known, found in zip(self._known, map(self._named, hits), strict=True):
+                known.update(zip(found.ids, found.scores.tolist(), strict=True))
+        return [
+            Named(own, np.array([known[one] for one in own], np.float32))
+            for own, known in zip(ids, self._known, strict=True)
+        ]
+
+
+def cross_fitted(values: Mapping[float, Sequence[float]]) -> tuple[list[float], tuple[float, float]]:
+    """What each query gets with the weight that is best for the other half of the queries; and the halves' choices.
+
+    ``values`` are by weight, then by query; every other query is of one half. No query has a say in its own weight.
+
+    >>> cross_fitted({0.25: [1.0, 0.0, 1.0, 0.0], 0.5: [0.5, 0.5, 0.5, 0.75]})
+    ([0.5, 0.0, 0.5, 0.0], (0.25, 0.5))
+    """
+    weights, matrix = list(values), np.array(list(values.values()))
+    first, second = (int(matrix[:, half::2].mean(axis=1).argmax()) for half in (0, 1))
+    fitted = np.where(np.arange(matrix.shape[1]) % 2 == 0, matrix[second], matrix[first])
+    return fitted.tolist(), (weights[first], weights[second])

@@ -1,0 +1,212 @@
+"""BM25 and late interaction fused: two scores of a document become one.
+
+``s_i`` is the score of document ``i`` by late interaction, ``t_i >= 0`` its score by BM25, 0 if it shares no word with
+the query. All that follows is about the documents that may be hits; of equals, the first that was added comes first.
+
+**Convex combination** with the weight ``w`` of BM25, ``0 < w < 1``:
+
+    f_i = (1 - w) (s_i - s_(100)) / (s_(1) - s_(100))  +  w t_i / t_(1)
+
+where ``s_(r)`` is the score at rank ``r``, or the last if there are fewer. BM25 is measured from 0, which is what a
+document without a common word has. Late interaction has no such end: any text gets most of the best score, so that it
+is measured from the hundredth, query by query. That was the better of the two on judged queries: measured from 0, BM25
+did more harm where it is weak, for the same gain where it is strong. (Where no document shares a word, BM25 adds
+nothing; where ``s_(1) = s_(100)``, ``s_i - s_(1)`` takes the place of the quotient.)
+
+The k best by ``f`` are found exactly (Fagin's threshold algorithm): all ``t_i`` are cheap, and the ``depth >= 100``
+best by late interaction are known, so that any other document has ``s_i <= s_(depth)``. With ``theta`` the k-th best
+``f`` among them, no other document can be a hit unless
+
+    (1 - w) (s_(depth) - s_(100)) / (s_(1) - s_(100))  +  w t_i / t_(1)  >=  theta.
+
+Those are scored as well, and that is all: ``theta`` can only rise. One with ``t_i = 0`` is never needed: it can at best
+equal the last of the list, which was added before it. The bound is computed by the same operations as ``f``, each of
+which is monotone when rounded, so that it holds to the last bit. The depth changes the time, not the answer.
+
+**Reciprocal rank** (Cormack, Clarke and Buettcher, 2009), which looks at no score:
+
+    f_i = 1 / (60 + rank of s_i)  +  1 / (60 + rank of t_i)
+
+over the union of the ``depth`` best by late interaction and the ``depth`` best by BM25, both scored by both. Ranks
+count from 1 within that union; up to the depth they are the ranks among all documents. A document that shares no word
+has no rank by BM25, and gets nothing for it. Here the depth is part of the formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.ids import Id
+from maxsieve.text.lexical import F32, I64, Answer, Lexical, Scored, best_of
+
+Hybrid: TypeAlias = Literal["rrf"] | float
+"""How to fuse: ``"rrf"``, reciprocal rank; or the weight of BM25 in a convex combination, between 0 and 1."""
+
+RANK_OFFSET = 60
+FAR = 100
+"""The rank from which late interaction is measured."""
+
+F64 = NDArray[np.float64]
+
+
+class Fused(NamedTuple):
+    """Documents, best first: their scores fused, and those by late interaction and BM25."""
+
+    ids: list[Id]
+    scores: F64
+    late: F32
+    bm25: F32
+
+
+class Ends(NamedTuple):
+    """What scores are measured by: the first and the hundredth of late interaction, the first of BM25."""
+
+    first: float
+    far: float
+    words: float
+
+    @classmethod
+    def of(cls, best: Scored, lexical: F32) -> Ends:
+        """From the best by late interaction, best first, and all by BM25."""
+        late, words = best.scores, float(lexical.max(initial=0))
+        return cls(float(late[0]), float(late[:FAR][-1]), words) if len(late) else cls(0.0, 0.0, words)
+
+
+class Fusion(Protocol):
+    """A way to fuse."""
+
+    least: ClassVar[int]
+    """How many of the best by late interaction it must know."""
+
+    def unseen(self, best: Scored, lexical: F32, k: int, depth: int) -> I64:
+        """The places of documents that late interaction must score besides its own ``depth`` best."""
+
+    def scores(self, late: F32, lexical: F32, ends: Ends) -> F64:
+        """The fused scores of some documents, in the order they were added."""
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A convex combination; the weight is BM25's.
+
+    >>> Weighted(0.25).scores(np.float32([8, 6]), np.float32([0, 3]), Ends(8.0, 4.0, 3.0)).tolist()
+    [0.75, 0.625]
+    """
+
+    weight: float
+    least: ClassVar[int] = FAR
+
+    def unseen(self, best: Scored, lexical: F32, k: int, depth: int) -> I64:
+        """Those whose bound reaches the k-th best that is known."""
+        if len(best.places) < depth:
+            return np.zeros(0, np.int64)  # late interaction has scored all that there are
+        ends = Ends.of(best, lexical)
+        threshold = np.partition(self.scores(best.scores, lexical[best.places], ends), -k)[-k]
+        others = np.setdiff1d(np.flatnonzero(lexical > 0), best.places)
+        bounds = self.scores(np.full(len(others), best.scores[-1], np.float32), lexical[others], ends)
+        needed: I64 = others[bounds >= threshold]
+        return needed
+
+    def scores(self, late: F32, lexical: F32, ends: Ends) -> F64:
+        """Both shares, weighted."""
+        late, lexical = late.astype(np.float64), lexical.astype(np.float64)
+        apart = ends.first > ends.far
+        shares = (late - ends.far) / (ends.first - ends.far) if apart else late - ends.first
+        words = lexical / ends.words if ends.words else lexical
+        return (1 - self.weight) * shares + self.weight * words
+
+
+@dataclass(frozen=True)
+class ReciprocalRank:
+    """The sum of reciprocal ranks.
+
+    >>> 61 * ReciprocalRank().scores(np.float32([9, 8]), np.float32([0, 3]), Ends(9.0, 8.0, 3.0))
+    array([1.        , 1.98387097])
+    """
+
+    least: ClassVar[int] = 1
+
+    def unseen(self, best: Scored, lexical: F32, k: int, depth: int) -> I64:
+        """BM25's own ``depth`` best."""
+        return np.setdiff1d(best_of(lexical, depth), best.places)
+
+    def scores(self, late: F32, lexical: F32, ends: Ends) -> F64:
+        """Ranks alone count."""
+        return _reciprocal(late) + np.where(lexical > 0, _reciprocal(lexical), 0.0)
+
+
+def _reciprocal(scores: F32) -> F64:
+    ranks = np.empty(len(scores))
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    return 1 / (RANK_OFFSET + ranks)
+
+
+def to_fusion(hybrid: object) -> Fusion:
+    """The fusion that a user names.
+
+    >>> to_fusion("rrf"), to_fusion(0.25)
+    (ReciprocalRank(), Weighted(weight=0.25))
+    >>> to_fusion(1)
+    Traceback (most recent call last):
+    ValueError: hybrid must be 'rrf' or BM25's weight, more than 0 and less than 1, not 1
+    """
+    if hybrid == "rrf":
+        return ReciprocalRank()
+    if isinstance(hybrid, Real) and 0 < float(hybrid) < 1:
+        return Weighted(float(hybrid))
+    raise ValueError(f"hybrid must be 'rrf' or BM25's weight, more than 0 and less than 1, not {hybrid!r}")
+
+
+def fuse(
+    fusion: Fusion,
+    first: Sequence[Answer],
+    lexical: Iterable[Lexical],
+    find: Callable[[list[list[Id]]], Sequence[Answer]],
+    k: int,
+    depth: int,
+) -> list[Fused]:
+    """The k best documents of each query.
+
+    first
+        the ``depth`` best by late interaction, best first; fewer only if there are no more. The depth is at least k,
+        and what the fusion needs.
+    lexical
+        what BM25 says, read once, query by query.
+    find
+        is asked once for the scores of more documents, some for each query.
+    """
+    begun = [_begin(fusion, own, words, k, depth) for own, words in zip(first, lexical, strict=True)]
+    more = find([one.unseen for one in begun])
+    return [_finish(fusion, one, own, others, k) for one, own, others in zip(begun, first, more, strict=True)]
+
+
+class _Begun(NamedTuple):
+    """What is kept of a query until more is known: not BM25's scores of everything, as there may be many queries."""
+
+    unseen: list[Id]
+    ends: Ends
+    lexical: Lexical
+
+
+def _begin(fusion: Fusion, first: Answer, lexical: Lexical, k: int, depth: int) -> _Begun:
+    seen = lexical.scored(first)
+    unseen = fusion.unseen(seen, lexical.scores, k, depth)
+    ids = [lexical.ids[place] for place in unseen.tolist()]
+    return _Begun(ids, Ends.of(seen, lexical.scores), lexical.only(np.union1d(seen.places, unseen)))
+
+
+def _finish(fusion: Fusion, begun: _Begun, first: Answer, more: Answer, k: int) -> Fused:
+    parts = [begun.lexical.scored(answer) for answer in (first, more)]
+    places, late = (np.concatenate(column) for column in zip(*parts, strict=True))
+    added = np.argsort(places)
+    places, late = places[added], late[added]
+    words = begun.lexical.scores[places]
+    scores = fusion.scores(late, words, begun.ends)
+    best = np.argsort(-scores, kind="stable")[:k]
+    return Fused([begun.lexical.ids[place] for place in places[best].tolist()], scores[best], late[best], words[best])

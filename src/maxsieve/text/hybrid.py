@@ -1,0 +1,111 @@
+"""A hybrid search: late interaction and BM25 are asked about one state of a collection, and fused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.candidates import Candidates
+from maxsieve.common.checks import as_count
+from maxsieve.errors import MaxsieveError
+from maxsieve.hits import Hits, Report
+from maxsieve.ids import Id
+from maxsieve.policies import Exhaustive, Policy
+from maxsieve.text.first_stage import BM25
+from maxsieve.text.fusion import Fused, Hybrid, fuse, to_fusion
+from maxsieve.text.hits import HybridScores
+from maxsieve.text.passages import Keys
+
+if TYPE_CHECKING:
+    from maxsieve.text.collection import Collection
+    from maxsieve.text.searching import Queries
+
+ATTEMPTS = 10
+"""A search that meets a change by another thread begins again, so many times at most."""
+
+Find = Callable[[Sequence[Candidates], int, Policy | None], list[Hits]]
+"""Late interaction: candidates for each query, how many hits, and by which policy."""
+
+
+class HybridHits(NamedTuple):
+    """What a hybrid search found for a query."""
+
+    hits: Hits
+    scores: HybridScores
+    report: Report
+
+
+def search_hybrid(
+    collection: Collection, queries: Queries, hybrid: Hybrid, k: int, depth: int, policy: Policy | None, find: Find
+) -> list[HybridHits]:
+    """The k best documents for each query, by both."""
+    fusion, k = to_fusion(hybrid), as_count(k, "k", at_least=1)
+    depth = max(as_count(depth, "depth", at_least=1), k, fusion.least)
+    for _ in range(ATTEMPTS):
+        state = collection.index.snapshot
+        try:
+            found = _search(BM25.of(collection), queries, hybrid, k, depth, policy, find, collection.keys)
+        except KeyError:  # an id that is unknown, or that was known a moment ago
+            if collection.index.snapshot is state:
+                raise
+        else:
+            if collection.index.snapshot is state:
+                return found
+    raise MaxsieveError(f"{collection.path} was changed during each of {ATTEMPTS} attempts to search it")
+
+
+class _Documents(NamedTuple):
+    """The hits of late interaction by the ids of their documents."""
+
+    ids: list[Id]
+    scores: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, hits: Hits, keys: Keys) -> _Documents:
+        return cls(list(map(keys.document, hits.ids)), hits.scores)
+
+
+def _search(
+    bm25: BM25, queries: Queries, hybrid: Hybrid, k: int, depth: int, policy: Policy | None, find: Find, keys: Keys
+) -> list[HybridHits]:
+    first, more = find(queries.candidates, depth, policy), list[Hits]()
+    allowed = zip(bm25.scores(queries.texts), queries.candidates, queries.exclude, strict=True)
+    lexical = (scores.among(candidates, exclude) for scores, candidates, exclude in allowed)
+
+    def score(ids: list[list[Id]]) -> list[_Documents]:
+        more.extend(find(ids, max(1, *map(len, ids), 1), Exhaustive()))
+        return [_Documents.of(hits, keys) for hits in more]
+
+    fused = fuse(to_fusion(hybrid), [_Documents.of(hits, keys) for hits in first], lexical, score, k, depth)
+    last = find([one.ids for one in fused], k, Exhaustive())
+    return [
+        HybridHits(
+            _in_order(hits, best, keys),
+            HybridScores(hybrid, depth, best.late, best.bm25),
+            _report(own.report, others.report),
+        )
+        for own, others, hits, best in zip(first, more, last, fused, strict=True)
+    ]
+
+
+def _in_order(hits: Hits, fused: Fused, keys: Keys) -> Hits:
+    ranks = {keys.document(key): rank for rank, key in enumerate(hits.ids)}
+    return hits.reordered([ranks[one] for one in fused.ids], fused.scores.astype(np.float32))
+
+
+def _report(first: Report, more: Report) -> Report:
+    """About both: the second search scores all that it is given, so that what is sure of the first list is sure of all.
+
+    But an overlap that is promised of one list says nothing of the fused one.
+    """
+    return replace(
+        first,
+        guarantee=first.guarantee if first.guarantee in ("exact", "pac") else "none",
+        rescored=first.rescored + more.rescored,
+        seconds=first.seconds + more.seconds,
+        stages={name: seconds + more.stages.get(name, 0.0) for name, seconds in first.stages.items()},
+    )

@@ -1,0 +1,98 @@
+"""Errors on the command line speak of commands and options, not of Python."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import maxsieve
+from cli.support import CommandLine
+from maxsieve.cli.wording import as_options
+
+PACKAGE = Path(maxsieve.__file__).parent
+PYTHON = re.compile(r"[a-z_]+\([^ )]*\)|\b[a-z_]+='?(?=[\w{(,;]|$)")
+LIBRARY_ONLY = {
+    "progress=True needs rich: pip install 'maxsieve[progress]'",  # the command line has it
+    "ids: {} is in the collection already, with {}; replace=True replaces it",  # cli/indexing.py says what does
+    "ids: {} is in the index already; replace=True replaces it",  # looked for by the collection, before
+    "calibrate needs queries, and the list is empty; calibrate() takes sentences of the documents",  # cli checks
+    "rerank can't be Calibrated(): its texts were not calibrated; leave policy out",  # cli checks
+    "no documents, hence no dimension: start with Index.create(dim)",
+    "{} is a masked array: pass what its mask leaves, or the array and mask=",
+    "a flat [tokens, d] array needs lengths=; put a single document into a list",
+    "column {} is {}, vectors end to end: give dim=, the numbers in a vector",
+    "no document has a token, hence there is no dimension: give dim=",
+    "there is no array called {}, only {}: give names=",
+    "there is no array called {}, only {}: give lengths=",
+    "{}: this format has lengths of its own; leave out lengths=",
+    "{}: how long each document is, is not known: give lengths=, or beside it one of {}",
+    "which column holds the vectors? Give column=, one of {}",
+    "policy must be Certified(), Calibrated(), Bandit() or Exhaustive(), not {}",
+}
+
+
+def sentences() -> Iterator[str]:
+    """What the library raises and warns with, with ``{}`` for what is put in."""
+    for path in PACKAGE.rglob("*.py"):
+        if path.relative_to(PACKAGE).parts[0] in ("cli", "lab", "spec"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            called = node.func if isinstance(node, ast.Call) else None
+            name = (
+                called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+            )
+            if isinstance(node, ast.Call) and (name.endswith("Error") or name == "warn") and node.args:
+                yield text_of(node.args[0])
+
+
+def text_of(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    return ""
+
+
+def test_no_sentence_of_the_library_advises_in_python() -> None:
+    said = {sentence for sentence in sentences() if PYTHON.search(as_options(sentence))}
+    assert said == LIBRARY_ONLY
+
+
+def test_more_hits_than_were_calibrated_for(docs: CommandLine) -> None:
+    many = "\n".join(f"red fox number {word} by the river" for word in "abcdefghijklmnopqrstuvwxyz")
+    docs("index", "many.ms", "--dim", "0", stdin=many)
+    docs("calibrate", "many.ms", "-k", "5")
+    said = docs("search", "many.ms", "red", "-k", "9", "--policy", "calibrated", "--overlap", "0.5", code=1).stderr
+    assert said == "maxsieve: k is 9, but this index was calibrated for k up to 5: maxsieve calibrate -k 9\n"
+
+
+def test_no_sentences_to_calibrate_on(line: CommandLine) -> None:
+    line("index", "it.ms", "--dim", "0", stdin="red\nowl\n")
+    said = line("calibrate", "it.ms", code=1).stderr
+    assert said == (
+        "maxsieve: no document has a sentence of 4 to 40 words: give queries of your own by --queries FILE\n"
+    )
+
+
+def test_an_encoder_that_must_be_named(docs: CommandLine) -> None:
+    said = docs.unaided("search", "docs.ms", "red", code=1).stderr
+    assert said.endswith(f"name it yourself, by --encoder '{docs.model}'\n")
+
+
+def test_all_of_the_exact_answer(docs: CommandLine) -> None:
+    said = docs("search", "docs.ms", "red", "--policy", "calibrated", "--overlap", "1", code=2).stderr
+    assert "not 1.0; --policy certified finds all of it; see maxsieve search --help" in said
+
+
+def test_a_format_that_is_not_written(docs: CommandLine) -> None:
+    assert docs("export", "docs.ms", "it.pt", code=1).stderr == "maxsieve: it.pt: .pt is only read; write a folder\n"
+
+
+@pytest.mark.parametrize("command", ["index", "rerank"])
+def test_an_encoder_of_the_hub(line: CommandLine, command: str) -> None:
+    said = line(command, "it.ms", "--encoder", "who/what", stdin="red", code=1).stderr
+    assert "'st:who/what'" in said
