@@ -126,6 +126,19 @@ def test_who_waits_for_a_lock_makes_it_again(cache: Path) -> None:
             remove(model)
 
 
+def test_what_is_made_inside_a_folder(cache: Path) -> None:
+    """As the benchmark of a million documents does it."""
+    once(cache / "million" / "9-1" / "made", lambda made: (made / "rows").write_bytes(bytes(9)) and None)
+    [million] = [one for one in kept(cache) if one.kind == "million"]
+    assert (million.key, million.nbytes) == ("million/9-1", 9)
+    with open(million.path / "made.lock") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(InUseError):
+            remove(million)
+    remove(million)
+    assert not million.path.exists()
+
+
 def test_names_can_not_steer_a_terminal(line: CommandLine, cache: Path) -> None:
     Collection.create(cache / "collections" / "a\x1b[31mred", WordEncoder()).close()
     assert "\x1b" not in line("cache").stdout

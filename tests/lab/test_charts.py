@@ -12,7 +12,8 @@ from maxsieve.lab.charts import DPI, put_on
 from maxsieve.lab.results import Chart, Series
 
 CROWD = [
-    Series(f"s{i}", [1.0, 1.02, 1.05], [1.0, 0.999, 0.99 + i / 400], notes=["0.95", "0.99", "1"]) for i in range(3)
+    Series(f"s{i}", [1.0, 1.02 + i / 50, 30.0], [1.0, 0.999 - i / 1000, 0.5], notes=["0.95", f"0.9{i}", ""])
+    for i in range(4)
 ]
 NAMES = ["Certified", "Bandit 0.1", "Bandit 0.2"]
 BARS = [

@@ -31,11 +31,11 @@ KINDS = {
 """Each kind by the name of its folder, or its file."""
 
 HISTORY = "history"
-MARKS = ("collection.json",)
-"""A folder with such a file is ours."""
+MARKS = ("collection.json", "made" + LOCK)
+"""A folder with such a file is ours: a collection, or one that has what `once` made inside."""
 
-WRITER_LOCKS = ("lock", "index/lock")
-"""Of a collection: who writes to it holds these."""
+WRITER_LOCKS = ("lock", "index/lock", "made" + LOCK)
+"""Who makes it or writes to it holds these."""
 
 
 class InUseError(Exception):
