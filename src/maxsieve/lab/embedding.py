@@ -85,7 +85,8 @@ def embed(
     if all(len(collection) == len(corpus.documents) for collection in collections):
         return collections
     order = iter(random.Random(0).sample(list(corpus.documents), len(corpus.documents)))
-    with progress_bar(f"encoding {corpus.name}", len(corpus.documents), shown=progress) as advance:
+    total = len(corpus.documents)
+    with progress_bar(f"encoding {corpus.name}", total, shown=progress, unit="documents") as advance:
         for ids in iter(lambda: list(islice(order, CHUNK)), []):
             for collection in collections:
                 collection.add([corpus.documents[one] for one in ids], ids)
