@@ -100,18 +100,19 @@ def _report(collection: Collection, name: str, seconds: float, *, as_json: bool)
         f"{name}: calibrated on {basis(calibration)} for k up to {calibration.k:,} in {seconds:.1f} s; codebook: "
         f"{book.centroids:,} centroids"
     )
+    what = "passages" if len(collection.index) > len(collection) else "documents"
     for target, survivors in needs.items():
-        print_line(f"  --overlap {target}: {_said(calibration, k, target, survivors)}")
+        print_line(f"  --overlap {target}: {_said(calibration, k, target, survivors, what)}")
 
 
 def _survivors(calibration: Calibration, k: int, target: str) -> int | None:
-    """How many documents are followed up; None if there are too few queries to say."""
+    """How many documents, or passages of them, are followed up; None if there are too few queries to say."""
     overlap = Fraction(target)
     return max(k, calibration.depth(k, overlap)) if calibration.enough_for(overlap) else None
 
 
-def _said(calibration: Calibration, k: int, target: str, survivors: int | None) -> str:
+def _said(calibration: Calibration, k: int, target: str, survivors: int | None, what: str) -> str:
     if survivors is not None:
-        return f"{survivors:,} of {calibration.documents:,} documents are followed up for a top {k}"
+        return f"{survivors:,} of {calibration.documents:,} {what} are followed up for a top {k}"
     needed = queries_needed(Fraction(target))
     return f"needs {needed} queries, {needed - len(calibration.ranks)} more than there are"

@@ -86,6 +86,11 @@ class TextHits:
         return self._count()
 
     @cached_property
+    def has_passages(self) -> bool:
+        """Whether any document of the collection is kept as several passages: then the report counts passages."""
+        return self._keys.count(self.snapshot) < len(self.snapshot.live)
+
+    @cached_property
     def ids(self) -> list[Id]:
         """The hits' ids."""
         return [self._keys.document(key) for key in self._hits.ids]

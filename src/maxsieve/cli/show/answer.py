@@ -137,7 +137,8 @@ def _fusion(hybrid: HybridScores) -> str:
 def _calibrated(hits: TextHits, policy: Calibrated) -> str:
     """What a calibrated answer promises, or why it does not."""
     report, calibration = hits.report, hits.snapshot.calibration
-    followed = f"{report.survivors:,} of {hits.documents:,} {_searched(hits)} followed up"
+    among = f"{hits.documents:,} {_searched(hits)}"
+    followed = f"{report.survivors:,} {'passages ' * hits.has_passages}of {among} followed up"
     if calibration is None:
         return f"no guarantee; {followed}"
     changed = changes_text(report.added, report.deleted)
