@@ -165,7 +165,8 @@ def test_an_experiment_on_exported_vectors(lab: CommandLine, collection: list[st
     [found] = lab.json("lab", "margin", "--vectors", "docs.npz", *collection[2:])
     assert found["corpus"] == "docs"
     [same] = lab.json("lab", "margin", *collection)
-    assert [row[1:4] for row in found["tables"][0]["rows"]] == [row[1:4] for row in same["tables"][0]["rows"]]
+    # how many are rescored differs: of documents that may be passages, more are looked at
+    assert [row[1:3] for row in found["tables"][0]["rows"]] == [row[1:3] for row in same["tables"][0]["rows"]]
 
 
 @pytest.mark.parametrize(
