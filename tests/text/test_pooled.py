@@ -70,7 +70,7 @@ def test_a_collection_pools_whatever_is_added(tmp_path: Path, dim: int | None) -
         for one in (0, 1, 41, 59):
             pooled = ms.pool(inner.documents([again.text(one)])[0], 2)
             stored = ms.Index.build([pooled], store="int8").vectors(0)
-            np.testing.assert_array_equal(again.index.vectors(one), stored)
+            np.testing.assert_array_equal(again.index.vectors(again.keys.key(one)), stored)
         assert again.info()["pool"] == 2
         again.verify()
         query = again.encoder.queries(["n41 w7"])

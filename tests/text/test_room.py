@@ -44,7 +44,7 @@ def test_every_byte_is_in_one_part(tmp_path: Path, store: Any) -> None:
 def test_what_deleted_documents_take(tmp_path: Path) -> None:
     collection = Collection.create(tmp_path / "c", WordEncoder(), store="float16")
     collection.add(sentences(50), range(50))
-    lost = sum(len(collection.index.vectors(one)) for one in range(10))
+    lost = sum(len(collection.index.vectors(collection.keys.key(one))) for one in range(10))
     collection.delete(range(10))
     assert collection.info()["room"]["deleted"] == lost * (32 + 2 * 16) + 10 * 3 * 4
     collection.compact()
