@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
-from maxsieve.grouping import GROWTH, GroupBy, count_groups, search_groups
+from maxsieve.grouping import GROWTH, GroupBy, are_whole_groups, count_groups, search_groups
 from maxsieve.hits import Promise
 from maxsieve.ids import Id
 from maxsieve.policies import MANY, Bandit, Calibrated, Policy, to_native
@@ -50,7 +50,7 @@ def with_calibration(
     further down than it would be without them, which promises no more than is true.)
     """
     own = int(origin == "own sentences")
-    there = count_groups(state, state.searchable, group_by)
+    there = count_groups(state, group_by)
     if not there:
         raise ValueError("there is no document to find: add some before calibrating")
     if there == own:
@@ -138,16 +138,7 @@ def plan(
         and not restricted
         and calibration.holds_after(state.changes)
         and calibration.grouped == (group_by is not None)
-        and all(_whole_groups(state, one, group_by) for one in exclude if one)
+        and all(are_whole_groups(state, one, group_by) for one in exclude if one)
     )
     promise = Promise("calibrated" if promised else "none", calibration.origin, state.changes)
     return lambda attempt: _core.Calibrated(min(max(depth, k) * GROWTH**attempt, MANY)), promise
-
-
-def _whole_groups(state: Snapshot, excluded: list[Id], group_by: GroupBy | None) -> bool:
-    """Whether of each group that has one of these documents, all that can be hits are among them."""
-    if group_by is None:
-        return True
-    named, groups = set(excluded), set(map(group_by, excluded))
-    others = (one for one in state.ids_at(state.searchable.tolist()) if one not in named)
-    return not any(group_by(one) in groups for one in others)

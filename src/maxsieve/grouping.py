@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +23,19 @@ are among them. A search for twice as many takes hardly longer, a second search 
 
 
 class Groups(NamedTuple):
-    """An answer of the engine, and where in it the best document of each group stands, best group first."""
+    """An answer of the engine, and where in it the best document of each group stands, best group first.
+
+    ``places`` is None where each document is a group of its own.
+    """
 
     answer: _core.Answer
-    places: list[int]
+    places: list[int] | None
 
     @property
     def positions(self) -> list[int]:
         """Of those documents."""
         positions = self.answer.positions
-        return [positions[place] for place in self.places]
+        return positions if self.places is None else [positions[place] for place in self.places]
 
 
 def search_groups(
@@ -49,7 +54,7 @@ def search_groups(
     """
     if group_by is None:
         answers = _core.search(state.corpus, list(queries), list(candidates), k, policy(0), threads, False)
-        return [Groups(answer, list(range(len(answer.positions)))) for answer in answers]
+        return [Groups(answer, None) for answer in answers]
     found: dict[int, Groups] = {}
     missing, attempt = list(range(len(queries))), 0
     while missing:
@@ -66,15 +71,34 @@ def search_groups(
         for i, answer in zip(missing, answers, strict=True):
             found[i] = Groups(answer, _first_of_each(state.ids_at(answer.positions), k, group_by))
         missing = [
-            i for i in missing if len(found[i].places) < k and len(found[i].answer.positions) < len(candidates[i])
+            i for i in missing if len(found[i].positions) < k and len(found[i].answer.positions) < len(candidates[i])
         ]
         attempt += 1
     return [found[i] for i in range(len(queries))]
 
 
-def count_groups(state: Snapshot, positions: NDArray[np.int64], group_by: GroupBy | None) -> int:
-    """How many groups the documents at some positions belong to."""
-    return len(positions) if group_by is None else len(set(map(group_by, state.ids_at(positions.tolist()))))
+def count_groups(state: Snapshot, group_by: GroupBy | None) -> int:
+    """How many groups there are of documents that can be a hit."""
+    return len(state.searchable) if group_by is None else len(_sizes(state, group_by))
+
+
+def are_whole_groups(state: Snapshot, ids: Iterable[Id], group_by: GroupBy | None) -> bool:
+    """Whether of each group that has one of these documents, all that can be a hit are among them."""
+    if group_by is None:
+        return True
+    named, sizes = Counter(map(group_by, set(ids))), _sizes(state, group_by)
+    return all(count >= sizes[group] for group, count in named.items())
+
+
+_SIZES: WeakKeyDictionary[Snapshot, dict[GroupBy, Counter[Hashable]]] = WeakKeyDictionary()
+
+
+def _sizes(state: Snapshot, group_by: GroupBy) -> Counter[Hashable]:
+    """How many documents of each group can be a hit: counted once for a state, since that takes all its ids."""
+    known = _SIZES.setdefault(state, {})
+    if group_by not in known:
+        known[group_by] = Counter(map(group_by, state.ids_at(state.searchable.tolist())))
+    return known[group_by]
 
 
 def _first_of_each(ids: list[Id], k: int, group_by: GroupBy) -> list[int]:

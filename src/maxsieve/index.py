@@ -11,7 +11,6 @@ from typing import Any, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve import _core
 from maxsieve.arrays import MAX_DIM, Documents, read_documents, to_query, with_dim
 from maxsieve.calibrating import plan, recalibrated, retrained, with_calibration, with_codebook
 from maxsieve.candidates import Candidates, per_query, read_candidates, read_exclude, select
@@ -415,9 +414,6 @@ class Index:
         chosen, group_by = CERTIFIED if policy is None else policy, self._group_by
         native, promise = plan(chosen, state, k, [candidates], [exclude], group_by)
         state.expect(scattered=promise is not None)
-        if group_by is None:
-            (answer,) = _core.search(state.corpus, [rows], [positions], k, native(0), threads, False)
-            return to_hits(answer, state, rows, promise)
         (groups,) = search_groups(state, [rows], [positions], k, native, threads, group_by)
         return to_hits(groups.answer, state, rows, promise, groups.places)
 

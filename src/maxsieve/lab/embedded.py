@@ -70,8 +70,8 @@ class Embedded:
         self, ids: Sequence[str], change: Callable[[F32], F32] = lambda rows: rows, *, store: Store = "float32"
     ) -> Embedded:
         """A copy in memory with some of the documents, whose vectors may be changed."""
-        group_by = self.keys.document if self.keys.passages else None
-        index = Index.build((change(self.vectors(one)) for one in ids), ids, store=store, group_by=group_by)
+        vectors = (change(self.vectors(one)) for one in ids)
+        index = Index.build(vectors, ids, store=store, group_by=self.keys.group_by)
         known = {query: [one for one in own if one in index] for query, own in self.exclusions.items()}
         return replace(self, index=index, exclusions=known)
 

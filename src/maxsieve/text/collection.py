@@ -127,7 +127,7 @@ class Collection:
         if (folder / INDEX).is_symlink():
             raise DamagedIndexError(f"{folder / INDEX} is a link; a folder is expected")
         own = CollectionEncoder(folder, description, loaded)
-        index = Index.open(folder / INDEX, group_by=own.keys.document if own.keys.passages else None)
+        index = Index.open(folder / INDEX, group_by=own.keys.group_by)
         if index.dim != description.dim:
             raise DamagedIndexError(f"{folder} is of {description.dim} dimensions, but its index of {index.dim}")
         if description.pending and index.tokens and read_description(folder).pending:  # it may just have been fitted

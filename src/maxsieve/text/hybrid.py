@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 ATTEMPTS = 10
 """A search that meets a change by another thread begins again, so many times at most."""
 
+T = TypeVar("T")
 Find = Callable[[Sequence[Candidates], int, Policy | None], list[Hits]]
 """Late interaction: candidates for each query, how many hits, and by which policy."""
 
@@ -45,10 +46,19 @@ def search_hybrid(
     """The k best documents for each query, by both."""
     fusion, k = to_fusion(hybrid), as_count(k, "k", at_least=1)
     depth = max(as_count(depth, "depth", at_least=1), k, fusion.least)
+
+    def search() -> list[HybridHits]:
+        return _search(BM25.of(collection), queries, hybrid, k, depth, policy, find, collection.keys)
+
+    return in_one_state(collection, search)
+
+
+def in_one_state(collection: Collection, search: Callable[[], T]) -> T:
+    """What a search of several steps finds if nothing changes between them; otherwise it begins again."""
     for _ in range(ATTEMPTS):
         state = collection.index.snapshot
         try:
-            found = _search(BM25.of(collection), queries, hybrid, k, depth, policy, find, collection.keys)
+            found = search()
         except KeyError:  # an id that is unknown, or that was known a moment ago
             if collection.index.snapshot is state:
                 raise

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from maxsieve.errors import DamagedIndexError
+from maxsieve.grouping import GroupBy
 from maxsieve.ids import Id
 from maxsieve.index import Index
 from maxsieve.storage.metadata import to_json
@@ -83,6 +84,11 @@ class Keys:
     def __init__(self, *, passages: bool) -> None:
         self.passages = passages
         self._counts: WeakKeyDictionary[Snapshot, int] = WeakKeyDictionary()
+
+    @property
+    def group_by(self) -> GroupBy | None:
+        """What an index of such keys groups its hits by."""
+        return self.document if self.passages else None
 
     def key(self, one: Id, number: int = 0) -> Id:
         """The key of a passage."""

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from maxsieve.candidates import Candidates, per_query, read_candidates, read_exclude
 from maxsieve.common.checks import as_count
-from maxsieve.errors import MaxsieveError
 from maxsieve.hits import Hits
 from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
@@ -24,14 +23,11 @@ from maxsieve.text.encoder import Encoder
 from maxsieve.text.first_stage import BM25, FirstStage
 from maxsieve.text.fusion import Hybrid, to_fusion
 from maxsieve.text.hits import TextHits
-from maxsieve.text.hybrid import HybridHits, search_hybrid
+from maxsieve.text.hybrid import HybridHits, in_one_state, search_hybrid
 from maxsieve.text.passages import Document, Keys, Splitter, to_record
 
 if TYPE_CHECKING:
     from maxsieve.text.collection import Collection
-
-ATTEMPTS = 10
-"""A search that meets a change by another thread begins again, so many times at most."""
 
 
 class Queries(NamedTuple):
@@ -106,26 +102,16 @@ def search_texts(
     keys = collection.keys
 
     def find(candidates: Sequence[Candidates], k: int, policy: Policy | None) -> list[Hits]:
-        for _ in range(ATTEMPTS):
-            state = index.snapshot
-            try:
-                chosen = _to_keys(candidates, collection, "candidates")
-                unwanted = _to_keys(queries.exclude, collection, "exclude")
-                found = index.search_many(
-                    vectors, k, policy=policy, candidates=chosen, exclude=unwanted, threads=threads
-                )
-            except KeyError:  # an id that is unknown, or a passage that was known a moment ago
-                if not keys.passages or index.snapshot is state:
-                    raise
-                continue
-            everything = all(one is None for one in (*chosen, *unwanted))
-            if not keys.passages or everything or all(hits.snapshot is state for hits in found):
-                return found  # otherwise a document that was named may have other passages by now
-        raise MaxsieveError(f"{collection.path} was changed during each of {ATTEMPTS} attempts to search it")
+        chosen = _to_keys(candidates, collection, "candidates")
+        unwanted = _to_keys(queries.exclude, collection, "exclude")
+        return index.search_many(vectors, k, policy=policy, candidates=chosen, exclude=unwanted, threads=threads)
 
     fused: Sequence[HybridHits | None] = [None] * len(vectors)
     if hybrid is None:
-        found = find(candidates, k, policy)
+        named = any(one is not None for one in (*candidates, *queries.exclude))
+        search = partial(find, candidates, k, policy)
+        # a document that is named may have other passages a moment later
+        found = in_one_state(collection, search) if keys.passages and named else search()
     else:
         fused = answers = search_hybrid(collection, queries, hybrid, k, depth, policy, find)
         found = [one.hits for one in answers]
@@ -162,7 +148,7 @@ def rerank_texts(
     with gathering_cuts(), naming_cuts({one.encoded: document.id for document, one in passages}):
         vectors = encoder.documents([one.encoded for _, one in passages])
     encoded = perf_counter()
-    index = Index.create(rows.shape[1], group_by=keys.document if keys.passages else None)
+    index = Index.create(rows.shape[1], group_by=keys.group_by)
     index.add(
         vectors,
         [keys.key(document.id, one.number) for document, one in passages],
