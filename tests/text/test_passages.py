@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -247,22 +246,23 @@ def test_a_record_that_does_not_know_its_place_is_damage(drinks: Collection, pas
         drinks.verify()
 
 
-def test_searches_among_documents_that_are_being_replaced(drinks: Collection) -> None:
-    stop = threading.Event()
-    problems: list[BaseException] = []
+@pytest.mark.parametrize("grows", [True, False])
+def test_a_document_that_is_replaced_before_the_search_is_named_whole(
+    drinks: Collection, monkeypatch: pytest.MonkeyPatch, grows: bool
+) -> None:
+    before, after = (GUIDE[: len(GUIDE) // 2], GUIDE) if grows else (GUIDE, GUIDE[: len(GUIDE) // 2])
+    search_many = drinks.index.search_many
+    for options, found in (({"exclude": ["guide.md"]}, ["note"]), ({"candidates": ["guide.md"]}, ["guide.md"])):
+        drinks.add([before], ["guide.md"], replace=True)
+        waiting = [after]
 
-    def search() -> None:
-        try:
-            while not stop.is_set():
-                assert drinks.search("milk20", candidates=["guide.md"]).ids == ["guide.md"]
-                assert drinks.search("milk20", exclude=["guide.md"]).ids == ["note"]
-        except BaseException as problem:
-            problems.append(problem)
+        def late(*arguments: Any, waiting: list[str] = waiting, **others: Any) -> Any:
+            while waiting:
+                drinks.add([waiting.pop()], ["guide.md"], replace=True)
+            return search_many(*arguments, **others)
 
-    thread = threading.Thread(target=search)
-    thread.start()
-    for turn in range(30):
-        drinks.add([GUIDE if turn % 2 else GUIDE[: len(GUIDE) // 2]], ["guide.md"], replace=True)
-    stop.set()
-    thread.join()
-    assert not problems
+        monkeypatch.setattr(drinks.index, "search_many", late)
+        hits = drinks.search("milk20", **options)
+        assert hits.ids == found
+        if grows and found == ["guide.md"]:
+            assert "milk20" in hits.texts[0], "the passages that it has now"
