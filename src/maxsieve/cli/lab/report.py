@@ -11,8 +11,8 @@ import typer
 
 from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.failures import sentence
-from maxsieve.cli.lab.options import DEFAULT_OUT, Out, Settings, with_settings
-from maxsieve.cli.options import AsJson, Progress
+from maxsieve.cli.lab.options import DEFAULT_OUT, Out, Settings
+from maxsieve.cli.options import AsJson, Progress, with_groups
 from maxsieve.common.files import replacing
 from maxsieve.errors import MaxsieveError
 from maxsieve.lab.experiments import SUMMARIES
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
 
 def register(group: typer.Typer) -> None:
     """Puts the commands into the group."""
-    group.command(epilog="Example:  maxsieve lab report --corpus path/to/scifact --only margin")(with_settings(report))
+    group.command(epilog="Example:  maxsieve lab report --corpus path/to/scifact --only margin")(with_groups(report))
     group.command(epilog="Example:  maxsieve lab page lab-results")(page)
 
 
