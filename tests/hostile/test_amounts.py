@@ -22,9 +22,10 @@ from maxsieve.storage.blocks import ENTRY, FIXED, HEADER_BYTES
 from maxsieve.text import adding
 from maxsieve.text.collection import Collection
 from maxsieve.text.first_stage import BM25
-from maxsieve.text.inputs import BadInput, InputDocument
+from maxsieve.text.inputs import BadInput, Fields, InputDocument, parquet
 from maxsieve.text.inputs.columns import as_columns
 from maxsieve.text.inputs.document import Place
+from maxsieve.text.inputs.parquet import read_parquet
 from maxsieve.text.splitting import Sizes, split
 from text.support import WordEncoder
 
@@ -168,3 +169,20 @@ def test_a_line_without_an_end_in_a_corpus(tmp_path: Path) -> None:
             read_corpus(tmp_path)
         path.write_bytes(content)
     assert read_corpus(tmp_path).documents == {"a": "Tea"}
+
+
+def test_a_parquet_file_that_repeats_a_long_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows, long = 1024, "y" * (1 << 18)
+    texts = pa.array([long]).dictionary_encode().take(pa.array([0] * rows))
+    pq.write_table(pa.table({"_id": list(map(str, range(rows))), "text": texts}), tmp_path / "it.parquet")
+    assert (tmp_path / "it.parquet").stat().st_size < len(long)
+    tracemalloc.start()
+    found = read_parquet(tmp_path / "it.parquet", Fields())
+    assert sum(isinstance(one, InputDocument) for one in found) == rows
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40 * len(long), f"{peak >> 20} MiB"
+    monkeypatch.setattr(parquet, "LONGEST_LINE", 1 << 18)
+    [first, *_] = read_parquet(tmp_path / "it.parquet", Fields())
+    assert str(first) == f"{tmp_path}/it.parquet, row 1: it has 262,145 characters; at most 262,144 are read"

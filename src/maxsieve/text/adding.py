@@ -147,14 +147,14 @@ def _metadata_size(document: Document) -> int:
     return 0 if document.metadata is None else len(to_json(document.metadata))
 
 
-def batches(texts: Iterable[T], length: Callable[[T], int], most: int = BATCH_DOCUMENTS) -> Iterator[list[T]]:
+def batches(texts: Iterable[T], length: Callable[[T], int], most: int | None = None) -> Iterator[list[T]]:
     """Cuts texts into batches to be encoded."""
     batch: list[T] = []
     characters = 0
     for text in texts:
         batch.append(text)
         characters += length(text)
-        if characters >= BATCH_CHARACTERS or len(batch) >= most:
+        if characters >= BATCH_CHARACTERS or len(batch) >= (most or BATCH_DOCUMENTS):
             yield batch
             batch, characters = [], 0
     if batch:
