@@ -187,3 +187,19 @@ def test_a_text_that_is_shorter_than_its_vectors(tmp_path: Path) -> None:
         hits = collection.search("the mouse and the grapes", k=4)
         with pytest.raises(DamagedIndexError, match="is not the one that its vectors were made of"):
             [hits.explain(rank) for rank in range(4)]
+
+
+@pytest.mark.parametrize("name", ["lock", "index/lock", "bm25", "sync", "sync/lock"])
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_what_is_no_file_or_folder_is_told(tmp_path: Path, name: str, kind: str) -> None:
+    """Whoever writes refuses it; whoever looks for damage is told."""
+    path, victim = make_collection(tmp_path / "c") / name, tmp_path / "victim"
+    victim.mkdir()
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.symlink_to(victim) if kind == "link" else os.mkfifo(path)
+    with Collection.open(tmp_path / "c", WordEncoder()) as collection:
+        with pytest.raises(DamagedIndexError, match=f"{name} is a {kind}; a"):
+            collection.verify()
+        assert collection.search("fox").ids
+    assert not list(victim.iterdir())

@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ import pytest
 import maxsieve as ms
 from long_form import scaled
 from maxsieve.errors import IndexLockedError
+from storage.killing import kill_soon
 
 DIM = 8
 QUERY = np.random.default_rng(5).standard_normal((3, DIM))
@@ -86,16 +86,7 @@ def test_killed_calibrations_leave_the_old_state_or_the_new(path: Path) -> None:
     rng = random.Random(3)
     number = within = 0
     for _ in range(scaled(12)):
-        process = start(path, WRITER, number)
-        assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(rng.randint(1, 6))]
-        time.sleep(rng.uniform(0, 0.03))
-        process.kill()
-        lines += process.stdout.read().splitlines()
-        process.stdout.close()
-        process.wait()
-        reports = [line.split() for line in lines if line.strip()]
-        assert reports, "the writer could not start"
+        reports = kill_soon(start(path, WRITER, number), rng, 6, 0.03)
         number = int(reports[-1][1]) + 1
         within += reports[-1][0] == "begin"
         consistent(path)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from lab.support import save_vectors
 from maxsieve.lab.dataset import Dataset
 from maxsieve.structured import Structured
 
@@ -29,15 +29,7 @@ def tiny_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     queries = corpus.queries(QUERIES, QUERY_TOKENS)
     sources = [corpus.source(number) for number in range(QUERIES)]
     path = tmp_path_factory.mktemp("tiny") / "tiny.npz"
-    np.savez(
-        path,
-        doc_tokens=np.concatenate(documents),
-        doc_lengths=[len(rows) for rows in documents],
-        doc_ids=[f"d{position}" for position in range(DOCUMENTS)],
-        query_tokens=np.concatenate(queries),
-        query_lengths=[len(rows) for rows in queries],
-        query_ids=[f"q{number}" for number in range(QUERIES)],
-    )
+    save_vectors(path, documents, queries)
     judgements = {f"q{number}": {f"d{source}": 2} for number, source in enumerate(sources)}
     path.with_suffix(".qrels.json").write_text(json.dumps(judgements), encoding="utf-8")
     path.with_suffix(".exclusions.json").write_text(json.dumps({"q0": [f"d{sources[0]}"]}), encoding="utf-8")

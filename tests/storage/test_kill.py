@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from long_form import scaled
 from maxsieve.storage.manifest import read_manifest
 
 from . import writer
+from .killing import kill_soon
 
 
 def test_killed_writers_lose_and_invent_nothing(tmp_path: Path) -> None:
@@ -50,18 +50,10 @@ def test_killed_writers_lose_and_invent_nothing(tmp_path: Path) -> None:
 def _run_and_kill(folder: Path, number: int, rng: random.Random) -> tuple[int, int]:
     """The last operations that a new writer began and finished before it was killed."""
     command = [sys.executable, writer.__file__, os.fspath(folder), str(number)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, env=_environment())
-    assert process.stdout is not None
-    lines = [process.stdout.readline() for _ in range(rng.randint(1, 12))]
-    time.sleep(rng.uniform(0, 0.02))
-    process.kill()
-    lines += process.stdout.read().splitlines()
-    process.stdout.close()
-    process.wait()
-    assert lines[0], "the writer could not start"
-    reports = [line.split() for line in lines if line]
-    begun = max(int(report[1]) for report in reports if report[0] == b"begin")
-    return begun, max((int(report[1]) for report in reports if report[0] == b"done"), default=number - 1)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_environment())
+    reports = kill_soon(process, rng, 12, 0.02)
+    begun = max(int(report[1]) for report in reports if report[0] == "begin")
+    return begun, max((int(report[1]) for report in reports if report[0] == "done"), default=number - 1)
 
 
 def _environment() -> dict[str, str]:

@@ -17,6 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from maxsieve.errors import DamagedIndexError
+
 PathLike: TypeAlias = str | os.PathLike[str]
 
 
@@ -73,15 +75,44 @@ def read_small(path: PathLike, *, at_most: int, follow_links: bool = False) -> b
     return bytes(content)
 
 
+def check_own_folder(path: Path) -> Path:
+    """A folder in an index or a collection, which may be missing; a link to one, or anything else, is damage.
+
+    >>> check_own_folder(Path("/dev/null"))
+    Traceback (most recent call last):
+    maxsieve.errors.DamagedIndexError: /dev/null is a device; a folder is expected
+    """
+    with suppress(FileNotFoundError):
+        if not stat.S_ISDIR(mode := os.stat(path, follow_symlinks=False).st_mode):
+            raise DamagedIndexError(f"{path} is {_kind(mode)}; a folder is expected")
+    return path
+
+
+def check_own_file(path: Path) -> None:
+    """The same for a file."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(mode := os.stat(path, follow_symlinks=False).st_mode):
+            raise DamagedIndexError(f"{path} is {_kind(mode)}; a regular file is expected")
+
+
 def _check_regular(status: os.stat_result, path: PathLike) -> None:
     mode = status.st_mode
     if stat.S_ISREG(mode):
         return
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
-    kinds = {stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-    kind = kinds.get(stat.S_IFMT(mode), "a device")
-    raise ValueError(f"{os.fspath(path)} is {kind}; a regular file is expected")
+    raise ValueError(f"{os.fspath(path)} is {_kind(mode)}; a regular file is expected")
+
+
+def _kind(mode: int) -> str:
+    kinds = {
+        stat.S_IFREG: "a file",
+        stat.S_IFDIR: "a folder",
+        stat.S_IFLNK: "a link",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFSOCK: "a socket",
+    }
+    return kinds.get(stat.S_IFMT(mode), "a device")
 
 
 def sync_folder(folder: Path) -> None:

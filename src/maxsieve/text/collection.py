@@ -12,11 +12,13 @@ from typing import Any
 
 from maxsieve.arrays import MAX_DIM
 from maxsieve.common.checks import as_count
+from maxsieve.common.files import check_own_file, check_own_folder
 from maxsieve.common.progress import progress_bar
 from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
 from maxsieve.policies import Calibrated, Policy
+from maxsieve.storage.lock import NAME as LOCK
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Store
 from maxsieve.text import calibrating
@@ -50,6 +52,8 @@ from maxsieve.text.pooled import check_pool
 from maxsieve.text.projection import ProjectedEncoder
 from maxsieve.text.room import room
 from maxsieve.text.searching import Queries, check_calibrated, rerank_texts, search_texts
+from maxsieve.text.sync_record import FOLDER as SYNC
+from maxsieve.text.word_table import FOLDER as TABLES
 
 READ = 4096
 """Records checked at a time."""
@@ -124,8 +128,7 @@ class Collection:
         loaded = load_encoder(encoder) if isinstance(encoder, str) else encoder
         if loaded is not None:
             description.check_encoder(loaded, folder)
-        if (folder / INDEX).is_symlink():
-            raise DamagedIndexError(f"{folder / INDEX} is a link; a folder is expected")
+        check_own_folder(folder / INDEX)
         own = CollectionEncoder(folder, description, loaded)
         index = Index.open(folder / INDEX, group_by=own.keys.group_by)
         if index.dim != description.dim:
@@ -221,6 +224,10 @@ class Collection:
         """Reads everything on disk and compares checksums; `DamagedIndexError` names the file that differs."""
         if (description := read_description(self.path)).projection is not None:
             read_projection(self.path, description)
+        for name in (INDEX, TABLES, SYNC):
+            check_own_folder(self.path / name)
+            check_own_file(self.path / name / LOCK)
+        check_own_file(self.path / LOCK)
         self.index.verify(progress=progress)
         state = self.index.snapshot
         waiting: dict[Id, list[Passage]] = {}

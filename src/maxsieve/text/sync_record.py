@@ -18,7 +18,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from maxsieve.common.files import naming_os_errors, open_regular, regular_handle, replacing_as, sync_folder
+from maxsieve.common.files import (
+    check_own_folder,
+    naming_os_errors,
+    open_regular,
+    regular_handle,
+    replacing_as,
+    sync_folder,
+)
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.metadata import to_json
@@ -150,9 +157,8 @@ def record_path(collection: Path, folder: str) -> Path:
 
 def read_records(collection: Path) -> Iterator[SyncRecord]:
     """The records of all folders that the collection follows."""
-    if not _checked(collection).is_dir():
-        return
-    for path in sorted((collection / FOLDER).iterdir()):
+    folder = check_own_folder(collection / FOLDER)
+    for path in sorted(folder.iterdir()) if folder.exists() else ():
         if _NAME.fullmatch(path.name) and (record := SyncRecord.read(path)) is not None:
             yield record
 
@@ -160,16 +166,10 @@ def read_records(collection: Path) -> Iterator[SyncRecord]:
 @contextmanager
 def sync_lock(collection: Path) -> Iterator[None]:
     """One sync at a time: another one meets `IndexLockedError`."""
-    _checked(collection).mkdir(exist_ok=True)
-    with writer_lock(collection / FOLDER):
+    folder = check_own_folder(collection / FOLDER)
+    folder.mkdir(exist_ok=True)
+    with writer_lock(folder):
         yield
-
-
-def _checked(collection: Path) -> Path:
-    folder = collection / FOLDER
-    if folder.is_symlink():
-        raise DamagedIndexError(f"{folder} is a link; a folder is expected")
-    return folder
 
 
 def _line(one: str, entry: Entry) -> list[Any]:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.common.files import check_own_folder
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.storage.blocks import BlockFile, writing_blocks
 from maxsieve.storage.snapshot import Snapshot
@@ -64,7 +65,7 @@ class WordTable:
     @classmethod
     def read(cls, path: Path, documents: int) -> WordTable:
         """The table in a file, all of it checked; `DamagedIndexError` says what is wrong."""
-        _check_folder(path.parent)
+        check_own_folder(path.parent)
         try:
             file = BlockFile(path)
             _check_sizes(file, documents)
@@ -116,7 +117,7 @@ def current_table(collection: Path, state: Snapshot, made_by: list[str]) -> Path
 
 def find_table(path: Path, documents: int) -> WordTable | None:
     """The table in a file, or None if there is none that can be used."""
-    _check_folder(path.parent)
+    check_own_folder(path.parent)
     try:
         return WordTable.read(path, documents)
     except MaxsieveError:
@@ -127,7 +128,7 @@ def keep_table(path: Path, table: WordTable) -> None:
     """Writes a table and removes those of other states. A folder that can't be written to can still be searched."""
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
-        _check_folder(path.parent)
+        check_own_folder(path.parent)
         if path.is_dir() and not path.is_symlink():
             path.rmdir()  # an empty one; what is in a folder is nothing of ours
         table.write(path)
@@ -150,8 +151,3 @@ def _check_sizes(file: BlockFile, documents: int) -> None:
     }
     if any(size > most.get(name, 0) for name, size in sizes.items()):
         raise ValueError("it is larger than it can be")
-
-
-def _check_folder(folder: Path) -> None:
-    if folder.is_symlink():
-        raise DamagedIndexError(f"{folder} is a link; a folder is expected")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from lab.experiments.test_sweeps import rows_of
+from lab.support import save_vectors
 from maxsieve import Calibrated, Certified, Index
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Embedded, to_strings
@@ -31,15 +32,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     corpus = Structured(DOCUMENTS, 24, mean_length=20, seed=3)
     documents, queries = list(corpus.documents()), corpus.queries(QUERIES, 6)
     path: Path = tmp_path_factory.mktemp("asked") / "asked.npz"
-    np.savez(
-        path,
-        doc_tokens=np.concatenate(documents),
-        doc_lengths=[len(rows) for rows in documents],
-        doc_ids=[f"d{i}" for i in range(DOCUMENTS)],
-        query_tokens=np.concatenate(queries),
-        query_lengths=[len(rows) for rows in queries],
-        query_ids=[f"q{i}" for i in range(QUERIES)],
-    )
+    save_vectors(path, documents, queries)
     return Dataset.of(path)
 
 
