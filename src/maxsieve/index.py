@@ -105,7 +105,9 @@ class Index:
         threads = thread_count(threads)
         index = cls.create(dim, path=path, store=store, similarity=similarity, group_by=group_by)
         try:
-            index.add_documents(documents, known, texts, threads=threads, progress=progress, stepwise=True)
+            index.add_documents(
+                documents, known, texts, threads=threads, progress=progress, stepwise=documents.resumable
+            )
         except BaseException:
             index.discard_if_empty()
             raise
@@ -185,9 +187,10 @@ class Index:
         progress: bool = False,
         stepwise: bool = False,
     ) -> None:
-        """`add` for documents, ids and metadata that were looked at before; without ids they are numbered from 0 on.
+        """`add` for documents, ids and metadata that were looked at before.
 
-        ``stepwise`` commits each segment when it is full.
+        Without ids, documents bring theirs along, or else are numbered from 0 on. ``stepwise`` commits each segment
+        when it is full.
         """
         total = len(ids) if documents.total is None and ids is not None else documents.total
         with (
@@ -195,9 +198,10 @@ class Index:
             progress_bar("indexing", total, shown=progress, unit="documents") as advance,
         ):
             crew = thread_count(threads)
-            builder = SegmentBuilder(self.dim, self._store, self._similarity, crew, _namer(ids), addition.add)
+            builder = SegmentBuilder(self.dim, self._store, self._similarity, crew, addition.name, addition.add)
             count = 0
             for batch in documents.batches:
+                addition.arrive(batch.ids, batch.texts)
                 count += len(batch.lengths)
                 addition.check(count, complete=False)
                 builder.add(batch)

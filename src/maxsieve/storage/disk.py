@@ -65,8 +65,12 @@ class DiskStorage:
     ) -> Iterator[Addition]:
         """Writes each segment as it comes. They become visible at the end or, stepwise, one after the other."""
         with self._writing():
+
+            def admit(some: list[Id]) -> None:
+                check_new(some, self.positions(len(some)), self._id_type(), replace, delete)
+
             if ids is not None:
-                check_new(ids, self.positions(len(ids)), self._id_type(), replace, delete)
+                admit(ids)
             entries: list[SegmentEntry] = []
 
             def write(segment: Segment) -> None:
@@ -78,7 +82,8 @@ class DiskStorage:
                     self._commit(entries_now, type(segment.ids[0]), added=segment.documents)
 
             manifest = self._directory.manifest
-            addition = Addition(ids, texts, manifest.dim, block_kinds(manifest.dim, manifest.store), write)
+            kinds = block_kinds(manifest.dim, manifest.store)
+            addition = Addition(ids, texts, manifest.dim, kinds, write, admit)
             yield addition
             if not stepwise:
                 self._commit_all(entries, addition.ids, delete)

@@ -61,7 +61,9 @@ class MemoryStorage:
         if ids is not None:
             self._check(ids, replace, delete)
         segments: list[Segment] = []
-        addition = Addition(ids, texts, self._dim, self._kinds, segments.append)
+        addition = Addition(
+            ids, texts, self._dim, self._kinds, segments.append, lambda some: self._check(some, replace, delete)
+        )
         yield addition
         with self._writing:
             self._check(addition.ids, replace, delete)
