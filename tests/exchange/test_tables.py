@@ -1,11 +1,13 @@
-"""Arrow tables, batches and readers in memory: every form of lists, what is refused, and what is left after a failure."""
+"""Arrow tables, batches and readers: every form of lists, what is refused, and what a failure leaves."""
 
 from __future__ import annotations
 
 import datetime
 import gc
 import math
+import weakref
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +172,7 @@ def test_numbers_that_are_none_are_refused_with_document_and_row(bad: float) -> 
 
 @pytest.mark.parametrize("source", [[1, 2], "it.arrow", np.eye(2), pa.array([1]), None])
 def test_what_is_no_table(source: Any) -> None:
-    with pytest.raises(TypeError, match="an Arrow table or reader is expected|is no table, with columns"):
+    with pytest.raises(TypeError, match=r"an Arrow table or reader is expected|is no table, with columns"):
         exchange.from_arrow(source)
 
 
@@ -236,7 +238,7 @@ def test_ids_that_come_along_are_checked(tmp_path: Path, where: str) -> None:
     exchange.from_arrow(reader_of(batches(2), SCHEMA)).add_to(index, replace=True)
     assert index.ids == [f"{i}-{j}" for i in range(2) for j in range(3)]
     assert np.array_equal(index.vectors("1-0"), np.ones((2, 4)))
-    with pytest.raises(ValueError, match="have no ids, which add needs"):
+    with pytest.raises(ValueError, match="the table: there are no ids, which add needs"):
         exchange.from_arrow(table(emb=pa.array([[[1.0] * 4]]))).add_to(index)
     with pytest.raises(ValueError, match="vectors of 1 dimensions; 4 are expected"):
         exchange.from_arrow(table(id=["x"], emb=[[[1.0]]])).add_to(index)
@@ -245,7 +247,6 @@ def test_ids_that_come_along_are_checked(tmp_path: Path, where: str) -> None:
 def test_a_reader_is_read_as_it_is_asked_for() -> None:
     """At most so many batches are alive as one block holds, and one more."""
     alive: list[int] = []
-    import weakref
 
     def counted() -> Iterator[Any]:
         for batch in batches(40, documents=512, tokens=64):  # each 512 KiB
@@ -344,11 +345,11 @@ def test_any_table_in_any_pieces(lengths: list[int], cuts: list[int], outer: str
     rng = np.random.default_rng(len(lengths))
     rows = rng.standard_normal((sum(lengths), 4)).astype(np.float32)
     ends = np.cumsum([0, *lengths])
-    nested = [rows[a:b].tolist() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    nested = [rows[a:b].tolist() for a, b in pairwise(ends)]
     column = pa.array(nested, OUTER[outer](INNER[inner](pa.float32())))
     whole = pa.table({"id": list(range(len(lengths))), "emb": column})[skip:]
     bounds = sorted({0, *(min(cut, len(whole)) for cut in cuts), len(whole)})
-    pieces = [whole[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)] or [whole]
+    pieces = [whole[a:b] for a, b in pairwise(bounds)] or [whole]
     again = pa.concat_tables(pieces)
     found = exchange.from_arrow(again, dim=4).joined()
     assert found.ids == list(range(len(lengths)))[skip:]

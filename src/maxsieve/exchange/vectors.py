@@ -31,8 +31,9 @@ T = TypeVar("T")
 class TokenVectors:
     """Documents end to end, as files hold them: rows [tokens, d], lengths [N], and N ids or None.
 
-    ``metadata`` is a record for each document, or None; an index keeps it, files of vectors don't. The arrays can't be written to, and often lie in a mapped file: don't change or truncate that file meanwhile.
-    Rows are of float16, bfloat16, float32 or float64, as given.
+    ``metadata`` is a record for each document, or None; an index keeps it, files of vectors don't. The arrays can't be
+    written to, and often lie in a mapped file: don't change or truncate that file meanwhile. Rows are of float16,
+    bfloat16, float32 or float64, as given.
 
     >>> vectors = TokenVectors(np.arange(6.0).reshape(3, 2), [1, 0, 2], ["a", "b", "c"])
     >>> [rows.tolist() for rows in vectors.documents()]
@@ -96,7 +97,7 @@ class TokenVectors:
         >>> index.ids
         ['a', 'b']
         """
-        ids = _needed(self.ids, "these vectors")
+        ids = _needed(self.ids, "token vectors")
         index.add(self.rows, ids, lengths=self.lengths, **_with_metadata(options, self.metadata))
 
 
@@ -242,7 +243,7 @@ def _joined(lists: list[list[T] | None]) -> list[T] | None:
 
 def _needed(ids: list[Id] | None, origin: str) -> list[Id]:
     if ids is None:
-        raise ValueError(f"{origin} have no ids, which add needs: give ids= or id_column=")
+        raise ValueError(f"{origin}: there are no ids, which add needs: give ids=, or id_column= of a table")
     return ids
 
 

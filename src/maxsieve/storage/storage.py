@@ -20,8 +20,8 @@ from maxsieve.storage.snapshot import Snapshot
 class Addition:
     """Documents on their way in. ``emit`` is handed each segment as soon as it is full, in order.
 
-    ``ids`` is None where documents bring their ids along, or else are numbered; ``texts`` are their metadata as JSON, or
-    None for none. ``admit`` refuses ids that the index can't take.
+    ``ids`` is None where documents bring their ids along, or else are numbered; ``texts`` are their metadata as JSON,
+    or None for none. ``admit`` refuses ids that the index can't take.
     """
 
     def __init__(
