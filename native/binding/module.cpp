@@ -49,7 +49,8 @@ const char* unsupported() {
 
 NB_MODULE(_core_supported, m) {
     using namespace maxsieve;
-    // nanobind calls leaked what is alive when the interpreter ends: an index in a daemon thread, say. Tests ask for it.
+    // nanobind calls leaked what is alive when the interpreter ends: an index in a daemon thread, say. Tests ask for
+    // it.
     nb::set_leak_warnings(false);
     nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
         try {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, get_args
@@ -45,7 +46,8 @@ class Index:
 
     Make one with `Index.build` (from documents) or `Index.create` (empty), in memory or in a folder; `Index.open` finds
     the latter again. Any number of threads may search while
-    others add or delete: each search sees the index before or after a change, never between.
+    others add or delete: each search sees the index before or after a change, never between. Pickled, one in memory
+    takes its vectors along; of one on disk, the folder is opened where it arrives, at the newest version.
 
     >>> import numpy as np, maxsieve as ms
     >>> index = ms.Index.build([[[1.0, 0.0]], [[0.0, 1.0], [0.6, 0.8]]], ["east", "north"])
@@ -294,6 +296,12 @@ class Index:
     def close(self) -> None:
         """Lets go of everything; later calls raise `ClosedIndexError`. Searches under way finish."""
         self._storage.close()
+
+    def __copy__(self) -> Index:
+        return Index(self._storage.copy(), self._store, self._similarity, self._group_by)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Index:
+        return copy(self)
 
     def __enter__(self) -> Index:
         self.snapshot  # noqa: B018 - raises when closed

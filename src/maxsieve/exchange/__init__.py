@@ -22,6 +22,7 @@ from maxsieve.exchange.npy import read_npy, write_npy
 from maxsieve.exchange.npz import read_npz, write_npz
 from maxsieve.exchange.parquet import iter_parquet, read_parquet, stream_parquet, write_parquet
 from maxsieve.exchange.pt import read_pt
+from maxsieve.exchange.qdrant import from_qdrant
 from maxsieve.exchange.safetensors import read_safetensors, write_safetensors
 from maxsieve.exchange.tables import from_arrow
 from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
@@ -30,6 +31,7 @@ __all__ = [
     "TokenVectorChunks",
     "TokenVectors",
     "from_arrow",
+    "from_qdrant",
     "iter_parquet",
     "read",
     "read_arrow",

@@ -37,7 +37,7 @@ def from_qdrant(
     """
     page = as_count(page, "page", at_least=1)
     params = client.get_collection(collection)
-    if inspect.isawaitable(params):
+    if inspect.iscoroutine(params):
         params.close()
         raise TypeError("a QdrantClient is expected, not an asynchronous one")
     origin = f"the collection {printable(collection)}"
@@ -88,4 +88,5 @@ def _piece(points: Any, name: str, dim: int, payload: bool, origin: str) -> Toke
             raise ValueError(f"{origin}: point {point.id!r} has no vector {name!r}: leave it out by a scroll_filter")
         rows.append(to_matrix(found, f"{origin}, point {point.id!r}", dim).astype(np.float32))
     records = [point.payload or None for point in points] if payload else None
-    return TokenVectors(np.concatenate(rows), [len(one) for one in rows[1:]], [point.id for point in points], records)
+    lengths = np.array([len(one) for one in rows[1:]], np.int64)
+    return TokenVectors(np.concatenate(rows), lengths, [point.id for point in points], records)

@@ -84,7 +84,8 @@ class Addition:
 class Storage(Protocol):
     """Holds the current snapshot and replaces it.
 
-    ``guard`` is held for moments only: to read or to replace snapshot and positions together.
+    ``guard`` is held for moments only: to read or to replace snapshot and positions together. Sent to another process,
+    one in memory arrives as it was, one on disk at the newest version.
     """
 
     guard: threading.Lock
@@ -92,6 +93,9 @@ class Storage(Protocol):
     @property
     def snapshot(self) -> Snapshot:
         """The current state; `ClosedIndexError` after `close`."""
+
+    def copy(self) -> Storage:
+        """Another one at the same state, of which nothing is copied, for it never changes. From then on they differ."""
 
     def positions(self, lookups: int = 1) -> Mapping[Id, int]:
         """Where each id of the current state stands, for so many lookups. Call it under the guard."""
