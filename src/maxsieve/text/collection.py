@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,16 @@ class Collection:
         """Lets go of everything; later calls raise `ClosedIndexError`."""
         self.index.close()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name: where it arrives, the folder is opened again; its encoder, unless it is built in, goes along."""
+        return _reopened, (self.path, self.index, self._own.not_built_in)
+
+    def __copy__(self) -> Collection:
+        return Collection(self.path, copy(self.index), self._own)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Collection:
+        return copy(self)
+
     def __enter__(self) -> Collection:
         self.index.__enter__()
         return self
@@ -392,3 +403,9 @@ class Collection:
         self.index.snapshot  # noqa: B018 - raises when closed
         with self._turn, writer_lock(self.path):
             yield
+
+
+def _reopened(path: Path, index: Index, encoder: Encoder | None) -> Collection:
+    """The collection that was sent: ``index`` is there, and is the one that was."""
+    index.close()
+    return Collection.open(path, encoder)
