@@ -1,4 +1,4 @@
-"""Adapters are tested where their packages are: `make test-adapters` names the environment, other runs leave them out."""
+"""Adapters are tested where their packages are: `make test-adapters` names the environment; others leave them out."""
 
 from __future__ import annotations
 
