@@ -40,13 +40,13 @@ def choose(
             if choice not in chosen:
                 views = state.searchable, state.live, state.lengths
                 chosen[choice] = select(*views, storage.positions, wanted, unwanted)
-    filtered: dict[tuple[tuple[int, int], str | None], NDArray[np.int64]] = {}
-    for choice, one in zip(choices, where, strict=True):  # a filter may take a while: the guard is not held
-        if one is None:
-            filtered[choice, None] = chosen[choice]
-        elif (choice, one.key) not in filtered:
-            filtered[choice, one.key] = chosen[choice][state.matching(one)[chosen[choice]]]
-    return state, [filtered[choice, one and one.key] for choice, one in zip(choices, where, strict=True)]
+    found: dict[tuple[tuple[int, int], str], NDArray[np.int64]] = {}
+    keys = [(choice, "" if one is None else one.key) for choice, one in zip(choices, where, strict=True)]
+    for key, one in zip(keys, where, strict=True):  # a filter may take a while: the guard is not held
+        if key not in found:
+            positions = chosen[key[0]]
+            found[key] = positions if one is None else positions[state.matching(one)[positions]]
+    return state, [found[key] for key in keys]
 
 
 def select(

@@ -454,7 +454,9 @@ class Index:
         filters = per_query_where(where, len(all_queries))
         state, positions = choose(self._storage, chosen, excluded, filters)
         group_by = self._group_by
-        native, promise = plan(CERTIFIED if policy is None else policy, state, k, [*chosen, *filters], excluded, group_by)
+        native, promise = plan(
+            CERTIFIED if policy is None else policy, state, k, [*chosen, *filters], excluded, group_by
+        )
         state.expect(scattered=promise is not None)
         answers = search_groups(state, rows, positions, k, native, threads, group_by)
         return [to_hits(one.answer, state, row, promise, one.places) for one, row in zip(answers, rows, strict=True)]

@@ -66,19 +66,19 @@ def _test(operator: str, operand: Any, found: Any) -> bool:
         return not _test(_OPPOSITES[operator], operand, found)
     match operator:
         case "eq":
-            return _comparable(found, operand) and found == operand
+            return _comparable(found, operand) and bool(found == operand)
         case "lt":
-            return _comparable(found, operand) and found < operand
+            return _comparable(found, operand) and bool(found < operand)
         case "lte":
-            return _comparable(found, operand) and found <= operand
+            return _comparable(found, operand) and bool(found <= operand)
         case "gt":
-            return _comparable(found, operand) and found > operand
+            return _comparable(found, operand) and bool(found > operand)
         case "gte":
-            return _comparable(found, operand) and found >= operand
+            return _comparable(found, operand) and bool(found >= operand)
         case "in":
             return any(_test("eq", one, found) for one in operand)
         case "exists":
-            return (found is not _MISSING) == operand
+            return (found is not _MISSING) is operand
         case "contains":
             if isinstance(found, list):
                 return any(_test("eq", operand, one) for one in found)

@@ -9,6 +9,7 @@ import errno
 import json
 import os
 import sqlite3
+import sys
 import threading
 import weakref
 import zlib
@@ -234,7 +235,7 @@ def _harden(connection: sqlite3.Connection, nbytes: int) -> None:
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     connection.execute("PRAGMA query_only = ON")
-    if hasattr(connection, "setlimit"):  # from Python 3.11 on
+    if sys.version_info >= (3, 11):
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, nbytes + LONGEST_VALUE)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     connection.set_progress_handler(lambda: 1, STEPS)

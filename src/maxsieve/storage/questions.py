@@ -97,7 +97,7 @@ class _Writer:
             case Compared(order, str(value)):
                 later = "NULL" if _is_broken(value) else f"{subject.value} {SIGNS[order]} {self._bind(value)}"
                 return f"(CASE {subject.type} WHEN 'text' THEN {later} ELSE 0 END)"
-            case Compared(order, value):
+            case Compared(order, int(value) | float(value)):
                 return self._number(subject, order, value)
             case Containing(value):
                 return self._containing(subject, path, value)
