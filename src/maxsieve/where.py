@@ -50,7 +50,7 @@ class Condition(Protocol):
         """Whether it is."""
 
 
-class Test(Protocol):
+class ValueTest(Protocol):
     """Something that is true of a field's value, which may be `MISSING`, or not."""
 
     def holds(self, value: Any) -> bool:
@@ -95,7 +95,7 @@ class Field:
     """A test of the value that a path of keys leads to."""
 
     path: tuple[str, ...]
-    test: Test
+    test: ValueTest
 
     def matches(self, record: Any) -> bool:
         """Whether the value passes."""
@@ -158,9 +158,10 @@ class Containing:
 
 @dataclass(frozen=True)
 class Where:
-    """A filter that was read."""
+    """A filter that was read, and as it was given."""
 
     condition: Condition
+    given: Any = None
 
     def matches(self, record: Any) -> bool:
         """Whether a record, or None where there is no record, is one that is asked for."""
@@ -198,7 +199,7 @@ def to_where(where: Any, root: tuple[str, ...] = ()) -> Where | None:
     """
     if where is None or isinstance(where, Where):
         return where
-    return Where(_Reader(root).read(where, "where", 0))
+    return Where(_Reader(root).read(where, "where", 0), where)
 
 
 def per_query_where(where: Any, queries: int, root: tuple[str, ...] = ()) -> list[Where | None]:
@@ -284,7 +285,7 @@ class _Reader:
             return Negation(Field(path, self._plain_test(NEGATED[operator], operand, place)))
         return Field(path, self._plain_test(operator, operand, place))
 
-    def _plain_test(self, operator: str, operand: Any, place: str) -> Test:
+    def _plain_test(self, operator: str, operand: Any, place: str) -> ValueTest:
         if operator == "exists":
             if not isinstance(operand, (bool, np.bool_)):
                 raise ValueError(f"{place} must be true or false, not {_shown(operand)}")

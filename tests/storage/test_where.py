@@ -23,75 +23,14 @@ from maxsieve.storage.metadata import MetadataFile, Texts, to_texts, write_metad
 from maxsieve.storage.questions import to_question
 from maxsieve.where import CONDITIONS, DEPTH, LENGTH, VALUES, to_where
 
-KEYS = [
-    "a",
-    "b",
-    "a.b",
-    'q"x',
-    "é",
-    "e\u0301",
-    "new\nline",
-    "back\\",
-    "and",
-    "$or",
-    "a b",
-    "[0]",
-    "sl/ash",
-    "\0",
-    "\ud800",
-    "'",
-]
-TEXTS = [
-    "",
-    "a",
-    "A",
-    "b",
-    "ab",
-    "é",
-    "e\u0301",
-    "x",
-    "x\0y",
-    "\0",
-    "\ud800",
-    "\U0001f600",
-    "\uffff",
-    "\\u0041",
-    "1",
-    "null",
-]
-WHOLE = [
-    0,
-    1,
-    -1,
-    2**53,
-    2**53 + 1,
-    2**63 - 1,
-    2**63,
-    -(2**63),
-    -(2**63) - 1,
-    2**64 + 1,
-    10**30,
-    10**30 + 1,
-    10**400,
-    -(10**400),
-]
-REAL = [
-    0.0,
-    -0.0,
-    0.1,
-    0.1 + 0.2,
-    0.3,
-    1.0,
-    2.0**53,
-    2.0**63,
-    -(2.0**63),
-    1e22,
-    1e30,
-    5e-324,
-    1e-300,
-    1e300,
-    1.7976931348623157e308,
-]
+KEYS = ["a", "b", "a.b", 'q"x', "é", "e\u0301", "new\nline", "back\\", "and", "$or"]
+KEYS += ["a b", "[0]", "sl/ash", "\0", "\ud800", "'"]
+TEXTS = ["", "a", "A", "b", "ab", "é", "e\u0301", "x", "x\0y", "\0", "\ud800", "\U0001f600", "\uffff"]
+TEXTS += ["\\u0041", "1", "null"]
+WHOLE = [0, 1, -1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64 + 1]
+WHOLE += [10**30, 10**30 + 1, 10**400, -(10**400)]
+REAL = [0.0, -0.0, 0.1, 0.1 + 0.2, 0.3, 1.0, 2.0**53, 2.0**63, -(2.0**63), 1e22, 1e30]
+REAL += [5e-324, 1e-300, 1e300, 1.7976931348623157e308]
 
 numbers = st.one_of(
     st.sampled_from(WHOLE), st.sampled_from(REAL), st.integers(-3, 3), st.floats(allow_nan=False, allow_infinity=False)
