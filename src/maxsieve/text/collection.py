@@ -341,6 +341,7 @@ class Collection:
         policy: Policy | None = None,
         candidates: Any = None,
         exclude: Any = None,
+        where: Any = None,
         first_stage: FirstStage | str | None = None,
         depth: int = 100,
         hybrid: Hybrid | None = None,
@@ -350,6 +351,9 @@ class Collection:
 
         candidates, exclude
             ids to search among, and ids that must not be hits, as in `Index.search`.
+        where
+            a filter such as ``{"year": {"gte": 2020}, "lang": "en"}``: only documents whose metadata match it can be
+            hits (docs/text.md). The hits' ``scope`` is then ``"matching"``: the guarantee holds among those.
         first_stage
             what chooses ``depth`` candidates first: ``"bm25"``, or a function of query and depth that returns ids. The
             hits' ``scope`` is then ``"candidates"``: the guarantee holds among those, and ``hits.first_stage`` and
@@ -360,7 +364,7 @@ class Collection:
             fused scores, among all documents or the ``candidates``; ``hits.hybrid`` has the scores by either. For
             ``"rrf"``, the ``depth`` best of both are ranked; a weight needs no depth, which then only changes the time.
         """
-        queries = Queries.one(text, candidates, exclude)
+        queries = Queries.one(text, candidates, exclude, where)
         return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid)[0]
 
     def search_many(
@@ -371,6 +375,7 @@ class Collection:
         policy: Policy | None = None,
         candidates: Any = None,
         exclude: Any = None,
+        where: Any = None,
         first_stage: FirstStage | str | None = None,
         depth: int = 100,
         hybrid: Hybrid | None = None,
@@ -379,8 +384,9 @@ class Collection:
         """`search` for many texts at once: the same answers, sooner.
 
         ``candidates`` and ``exclude`` are one set for all, or a list with one entry (ids or None) for each.
+        ``where`` is one filter for all, or a list with one (or None) for each.
         """
-        queries = Queries.many(texts, candidates, exclude)
+        queries = Queries.many(texts, candidates, exclude, where)
         return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid)
 
     def rerank(self, query: str, texts: Iterable[str], k: int = 10, *, policy: Policy | None = None) -> TextHits:
