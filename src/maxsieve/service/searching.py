@@ -7,13 +7,13 @@ from time import perf_counter
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Depends, HTTPException, Path
+from fastapi import APIRouter, HTTPException, Path
 from starlette.requests import Request
 from starlette.responses import Response
 
 from maxsieve.service.deadlines import Seconds
 from maxsieve.service.failures import answer, documented
-from maxsieve.service.service import Found, SearchAsk, SearchKey, Service, attended, service_of
+from maxsieve.service.service import Found, Here, SearchAsk, SearchKey, Service, attended
 from maxsieve.service.shapes import CollectionFacts, CollectionList, SearchAnswer, SearchRequest
 from maxsieve.service.strict import StrictRoute
 from maxsieve.text.answers import guarantee_sentence, to_plain
@@ -24,7 +24,6 @@ from maxsieve.text.words import whole_word
 router = APIRouter(route_class=StrictRoute, tags=["search"])
 
 Name = Annotated[str, Path(max_length=100, description="A collection that the service was started with.")]
-Here = Annotated[Service, Depends(service_of)]
 
 
 @router.get("/v1/collections", response_model=CollectionList, responses=documented())
