@@ -121,7 +121,6 @@ def test_long_texts_count_by_their_best_passage(shared: Served, encoder: OnnxEnc
         ({"query": QUERY, "documents": ["x" * 1_000_001] * 2}, 413, "characters"),
         ([], 422, ""),
         ("text", 422, ""),
-        (None, 422, ""),
     ],
 )
 def test_what_can_not_be_reranked(shared: Served, body: Any, status: int, word: str) -> None:

@@ -43,7 +43,9 @@ def test_policies(shared: Served, library: Collection, policy: Any, k: int) -> N
     report = answer.json()["report"]
     assert report["guarantee"] == expected.report.guarantee
     assert report["coverage"] == expected.report.coverage
-    assert [tuple(one.values()) for one in report["rounds"]] == [tuple(one) for one in expected.report.rounds]
+    for one, round_ in zip(report["rounds"], expected.report.rounds, strict=True):
+        threshold = round_.threshold if np.isfinite(round_.threshold) else None
+        assert one == {"active": round_.active, "revealed": round_.revealed, "threshold": threshold}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_collections(shared: Served) -> None:
         ({"query": "a", "policy": "calibrated"}, 400, "not calibrated"),
         ({"query": "a", "candidates": ["nobody"]}, 404, "'nobody'"),
         ({"query": "a", "exclude": ["nobody"]}, 404, "'nobody'"),
-        ({"query": "a", "candidates": ["owl", 1]}, 400, "mixture"),
+        ({"query": "a", "candidates": [1, 2]}, 404, "id 1"),
         ({"query": "a", "candidates": [True]}, 422, "candidates"),
         ({"query": "a", "candidates": [0.5]}, 422, "candidates"),
         ({"query": "a", "first_stage": "/etc/passwd"}, 422, "first_stage"),
@@ -145,7 +147,7 @@ def test_what_can_not_be_searched_for(shared: Served, body: dict[str, Any], stat
     assert word in detail(answer)
 
 
-@pytest.mark.parametrize("name", ["nobody", "..", "%2e%2e%2fdocs", "docs%00", "docs/../docs", "a" * 101])
+@pytest.mark.parametrize("name", ["nobody", "..", "%2e%2e%2fdocs", "docs%00", "a" * 101])
 def test_other_names_reach_no_disk(shared: Served, name: str) -> None:
     answer = shared.client.post(f"/v1/collections/{name}/search", json={"query": "a"})
     assert answer.status_code in (404, 405, 422)

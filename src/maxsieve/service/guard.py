@@ -79,7 +79,7 @@ class Guard:
         if self._key is None and not _is_here(headers.get("host", "")):
             raise HTTPException(421, "this service answers to this machine's own names only, such as 127.0.0.1")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+        if origin is not None and origin.partition("://")[2] != headers.get("host"):
             raise HTTPException(403, "requests of other sites' pages are not answered")
         if self._key is not None and scope["path"] not in self._public and not _carries(headers, self._key):
             raise HTTPException(401, "the API key is missing or wrong", {"WWW-Authenticate": "Bearer"})

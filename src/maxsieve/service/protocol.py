@@ -43,7 +43,8 @@ def patient_protocol(patience: float, connections: int) -> type[H11Protocol]:
         def send_400_response(self, msg: str) -> None:
             """What is no HTTP gets a sentence as JSON, too."""
             body = printable_json({"detail": "this is no request that HTTP knows"}).encode()
-            headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+            length = str(len(body)).encode()
+            headers = [(b"content-type", b"application/json"), (b"content-length", length), (b"connection", b"close")]
             if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
                 for event in (h11.Response(status_code=400, headers=headers), h11.Data(body), h11.EndOfMessage()):
                     self.transport.write(self.conn.send(event) or b"")
