@@ -194,7 +194,7 @@ def test_pieces_that_found_different_words_stay_pieces() -> None:
     matches = [Match(0, 0, 0.5), Match(1, 1, 0.25)]
     assert match_words("undo", [(0, 2), (2, 4)], "un do", [(0, 2), (3, 5)], matches) == [
         WordMatch("un", "un", 0, 2, 0.5),
-        WordMatch("do", "do", 3, 5, 0.25),
+        WordMatch("do", "do", 3, 5, 0.25, 2),
     ]
 
 

@@ -26,11 +26,12 @@ from maxsieve.cli.demo.docstrings import collect
 from maxsieve.cli.opening import bytes_text, describe_size, is_collection
 from maxsieve.cli.options import AsJson, Progress
 from maxsieve.cli.search.command import PROMPT
-from maxsieve.cli.show import show_hits, to_plain
+from maxsieve.cli.show import show_hits
 from maxsieve.cli.show.answer import milliseconds
 from maxsieve.common.cache import cache_folder
 from maxsieve.errors import ModelMissingError
 from maxsieve.policies import Certified, Exhaustive
+from maxsieve.text.answers import to_plain
 from maxsieve.text.encoder import DEFAULT_ENCODER
 
 if TYPE_CHECKING:
