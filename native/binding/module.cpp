@@ -61,6 +61,7 @@ NB_MODULE(_core_supported, m) {
     bind_codebook(m);
     bind_corpus(m);
     bind_policies(m);
+    bind_traces(m);
     bind_answers(m);
     bind_search(m);
     bind_ingest(m);

@@ -387,6 +387,7 @@ class Index:
         candidates: Any = None,
         exclude: Any = None,
         threads: int | None = None,
+        trace: bool = False,
     ) -> Hits:
         """The k best documents for a query [T, d]; the best of k groups, if the index was given ``group_by``.
 
@@ -396,6 +397,8 @@ class Index:
             search only these ids (repeats are ignored), or a boolean mask over `Index.ids`; all documents by default.
         exclude
             ids that must not be hits.
+        trace
+            write down what the search did, step by step: ``hits.trace``. It costs nothing where it is not asked for.
 
         >>> index = Index.build([[[1.0, 0.0]], [[0.0, 1.0]], [[0.6, 0.8]]], ["east", "north", "both"])
         >>> hits = index.search([[0.0, 1.0]], k=2, exclude=["north"])
@@ -414,7 +417,7 @@ class Index:
         chosen, group_by = CERTIFIED if policy is None else policy, self._group_by
         native, promise = plan(chosen, state, k, [candidates], [exclude], group_by)
         state.expect(scattered=promise is not None)
-        (groups,) = search_groups(state, [rows], [positions], k, native, threads, group_by)
+        (groups,) = search_groups(state, [rows], [positions], k, native, threads, group_by, trace=bool(trace))
         return to_hits(groups.answer, state, rows, promise, groups.places)
 
     def search_many(

@@ -19,6 +19,7 @@ from maxsieve.text.encoder import Encoder, Traceable
 from maxsieve.text.fusion import Hybrid
 from maxsieve.text.passages import Keys, Passage, check_record, to_passage
 from maxsieve.text.words import WordMatch, match_words
+from maxsieve.tracing import Trace
 
 
 class TextHit(NamedTuple):
@@ -104,6 +105,15 @@ class TextHits:
     def report(self) -> Report:
         """How the engine found the answer and what it guarantees, within the `scope`."""
         return self._report or self._hits.report
+
+    @property
+    def trace(self) -> Trace | None:
+        """What the engine did, step by step, if the search was asked for it; its ids are the keys of passages.
+
+        A key is the id of the document; ``id#p1``, ``id#p2`` and so on are further passages of a long one
+        (`maxsieve.text.passages`).
+        """
+        return self._hits.trace
 
     @property
     def snapshot(self) -> Snapshot:

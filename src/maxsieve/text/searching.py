@@ -84,13 +84,17 @@ def search_texts(
     depth: int,
     threads: int | None,
     hybrid: Hybrid | None = None,
+    *,
+    trace: bool = False,
 ) -> list[TextHits]:
-    """The k best documents for each query."""
+    """The k best documents for each query; one query alone may have a ``trace``."""
     count = max(1, len(queries.texts))
     if hybrid is not None:
         to_fusion(hybrid)  # an error before anything is encoded
         if first_stage is not None:
             raise ValueError("give hybrid or a first stage, not both: a hybrid search asks BM25 about every document")
+        if trace:
+            raise ValueError("give hybrid or trace, not both: a hybrid search is several searches, put together")
     if type(policy) is Calibrated:
         check_calibrated(collection)
     index, encoder = collection.index, collection.encoder
@@ -109,6 +113,9 @@ def search_texts(
     def find(candidates: Sequence[Candidates], k: int, policy: Policy | None) -> list[Hits]:
         chosen = _to_keys(candidates, collection, "candidates")
         unwanted = _to_keys(queries.exclude, collection, "exclude")
+        if trace:
+            [rows], [own], [others] = vectors, chosen, unwanted
+            return [index.search(rows, k, policy=policy, candidates=own, exclude=others, threads=threads, trace=True)]
         return index.search_many(vectors, k, policy=policy, candidates=chosen, exclude=unwanted, threads=threads)
 
     fused: Sequence[HybridHits | None] = [None] * len(vectors)
