@@ -129,7 +129,7 @@ def _plain(body: SearchRequest, ask: SearchAsk, found: Found, seconds: dict[str,
             **{name: 1e3 * value for name, value in seconds.items()},
             **{f"search.{name}": 1e3 * value for name, value in report.stages.items()},
         },
-        **({"trace": hits.trace.to_dict()} if body.trace else {}),
+        **({} if hits.trace is None else {"trace": hits.trace.to_dict()}),
     }
 
 

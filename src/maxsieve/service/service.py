@@ -178,7 +178,7 @@ class Service:
                 key.depth,
                 self.settings.threads,
                 key.hybrid,
-                **({} if key.alone is None else {"trace": True}),
+                trace=key.alone is not None,
             )
         return [Found(hits, count) for hits in found]
 
