@@ -186,10 +186,10 @@ def kind(value: Any) -> str:
     return "string" if isinstance(value, str) else "other"
 
 
-def to_where(where: Any, root: tuple[str, ...] = ()) -> Where | None:
+def to_where(where: Any, root: tuple[str, ...] = (), place: str = "where") -> Where | None:
     """A filter as users write it, read; one that was read before, and None, stay as they are.
 
-    ``root`` is the path in a record to what the filter is about.
+    ``root`` is the path in a record to what the filter is about, ``place`` what errors call it.
 
     >>> to_where({"year": {"gte": 2020}, "lang": "en"}).matches({"year": 2021, "lang": "en"})
     True
@@ -199,7 +199,7 @@ def to_where(where: Any, root: tuple[str, ...] = ()) -> Where | None:
     """
     if where is None or isinstance(where, Where):
         return where
-    return Where(_Reader(root).read(where, "where", 0), where)
+    return Where(_Reader(root).read(where, place, 0), where)
 
 
 def per_query_where(where: Any, queries: int, root: tuple[str, ...] = ()) -> list[Where | None]:
@@ -213,9 +213,9 @@ def per_query_where(where: Any, queries: int, root: tuple[str, ...] = ()) -> lis
     if len(where) != queries:
         raise ValueError(f"where has {len(where)} entries for {queries} queries")
     known: dict[int, Where | None] = {}
-    for one in where:
+    for i, one in enumerate(where):
         if id(one) not in known:
-            known[id(one)] = to_where(one, root)
+            known[id(one)] = to_where(one, root, f"where[{i}]")
     return [known[id(one)] for one in where]
 
 

@@ -81,7 +81,7 @@ def test_many_queries_with_one_filter_or_one_each(index: ms.Index) -> None:
         ]
     with refused(index, ValueError, "where has 2 entries for 4 queries"):
         index.search_many(queries, where=[one, one])
-    with refused(index, ValueError, "where.year.gt must be a number or a string"):
+    with refused(index, ValueError, "where[1].year.gt must be a number or a string"):
         index.search_many(queries, where=[None, {"year": {"gt": None}}, None, None])
 
 

@@ -9,7 +9,6 @@ import errno
 import json
 import os
 import sqlite3
-import sys
 import threading
 import weakref
 import zlib
@@ -30,9 +29,6 @@ BATCH = 1000
 
 STEPS = 1_000_000
 """Steps of SQLite's machine within which a file must show its one table: a forged one may be made to take for ever."""
-
-LONGEST_VALUE = 1 << 20
-"""Bytes that SQLite must be able to hold, however small its file is."""
 
 
 class Metadata(Protocol):
@@ -157,7 +153,7 @@ class MetadataFile:
         except sqlite3.DatabaseError as problem:
             raise self._failure(problem) from None
         weakref.finalize(self, self._connection.close)
-        _harden(self._connection, self.nbytes)
+        _harden(self._connection)
         # Anything but the one table, a view that never ends for example, is not ours and is never asked.
         if self._ask("SELECT type, name, sql FROM sqlite_master") != [("table", "records", SCHEMA)]:
             raise DamagedIndexError(f"{path} is no file of records")
@@ -230,14 +226,11 @@ class MetadataFile:
         return DamagedIndexError(f"{self.path} can't be read: {problem}")
 
 
-def _harden(connection: sqlite3.Connection, nbytes: int) -> None:
-    """Nothing in a file makes SQLite do more than read: no function runs, no row is longer than the file."""
+def _harden(connection: sqlite3.Connection) -> None:
+    """Nothing in a file makes SQLite do more than read, and not for ever."""
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     connection.execute("PRAGMA query_only = ON")
-    if sys.version_info >= (3, 11):
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, nbytes + LONGEST_VALUE)
-        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     connection.set_progress_handler(lambda: 1, STEPS)
 
 
