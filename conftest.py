@@ -11,6 +11,9 @@ sys.path.append(str(ROOT / "tests" / "adapters"))
 
 from environments import belongs  # noqa: E402
 
+if os.environ.get("MAXSIEVE_ADAPTERS") == "together":
+    import torchvision_operators  # noqa: F401 - before anything imports torchvision
+
 ADAPTERS = [ROOT / "src" / "maxsieve" / "adapters", ROOT / "tests" / "adapters"]
 
 
