@@ -135,7 +135,9 @@ class Trace:
         return after[last]
 
     def __repr__(self) -> str:
-        return f"<maxsieve.Trace of {self.policy}: {self.shown} of {self.documents} documents, rounds: {len(self.rounds)}>"
+        return (
+            f"<maxsieve.Trace of {self.policy}: {self.shown} of {self.documents} documents, rounds: {len(self.rounds)}>"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON can hold it: lists for arrays, None for what is not a finite number.

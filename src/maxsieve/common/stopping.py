@@ -1,33 +1,20 @@
-"""Work on another thread that may be told to end early."""
+"""Work that another thread may tell to end.
 
-from __future__ import annotations
+The engine's calls end soon after `Stop.request`, if the thread that makes them is inside ``with stop:``. They raise
+`StoppedError` and leave everything as it was. Other work looks at the flag by ``stop.check()``.
 
-import threading
+>>> import maxsieve as ms
+>>> index, stop = ms.Index.build([[[1.0]]]), Stop()
+>>> with stop:
+...     index.search([[1.0]]).ids
+[0]
+>>> stop.request()
+>>> with stop:
+...     index.search([[1.0]]).ids
+Traceback (most recent call last):
+maxsieve._core.StoppedError: the work was told to end
+"""
 
+from maxsieve._core import Stop, StoppedError
 
-class Stopped(Exception):  # noqa: N818 - nothing is wrong: it was asked for
-    """The work was told to end before it was done."""
-
-
-class Stop:
-    """A flag that any thread may raise, and that work looks at between two steps.
-
-    >>> stop = Stop()
-    >>> stop.check()
-    >>> stop.request()
-    >>> stop.check()
-    Traceback (most recent call last):
-    maxsieve.common.stopping.Stopped: nobody waits for it any more
-    """
-
-    def __init__(self) -> None:
-        self._requested = threading.Event()
-
-    def request(self) -> None:
-        """Tells the work to end."""
-        self._requested.set()
-
-    def check(self) -> None:
-        """Ends the work if it was told to."""
-        if self._requested.is_set():
-            raise Stopped("nobody waits for it any more")
+__all__ = ["Stop", "StoppedError"]

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from maxsieve.common.printable import printable_json
 from maxsieve.errors import IndexLockedError, MaxsieveError
+from maxsieve.text.adding import OtherDocumentError
 
 logger = logging.getLogger("maxsieve.service")
 
@@ -72,6 +73,8 @@ def to_problem(failure: BaseException) -> Response:
         )
     if isinstance(failure, KeyError) and failure.args:
         return problem(404, str(failure.args[0]))
+    if isinstance(failure, OtherDocumentError):
+        return problem(409, str(failure).replace("replace=True", '"replace": true'))
     if isinstance(failure, (ValueError, TypeError)):
         return problem(400, str(failure))
     if isinstance(failure, (MaxsieveError, OSError)):

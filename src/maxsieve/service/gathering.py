@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from time import perf_counter
 from typing import Generic, TypeVar
 
-from maxsieve.common.stopping import Stop, Stopped
+from maxsieve.common.stopping import Stop, StoppedError
 
 Ask = TypeVar("Ask")
 Answer = TypeVar("Answer")
@@ -120,7 +120,7 @@ class Gatherer(Generic[Key, Ask, Answer]):
         """On a thread: what became of each."""
         try:
             return self._work(key, asks, stop)
-        except Stopped:
+        except StoppedError:
             raise
         except Exception as failure:
             if len(asks) == 1:

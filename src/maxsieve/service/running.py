@@ -6,29 +6,59 @@ import asyncio
 import contextlib
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
-from types import FrameType
 
 import uvicorn
 
 from maxsieve.service.app import create_app
+from maxsieve.service.protocol import patient_protocol
 from maxsieve.service.service import Service
 
 
-class _Server(uvicorn.Server):
-    """A server that ends quietly when it is told to: no signal is raised again once all is done."""
+class Server(uvicorn.Server):
+    """Answers requests at a socket. Ctrl-C and SIGTERM end it when what is under way is answered."""
+
+    def __init__(self, service: Service, started: Callable[[], None] = lambda: None) -> None:
+        settings = service.settings
+        super().__init__(
+            uvicorn.Config(
+                create_app(service),
+                http=patient_protocol(settings.patience, settings.connections),
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=max(1, round(settings.drain)),
+            )
+        )
+        self._service, self._begun = service, started
+
+    def serve_at(self, listener: socket.socket) -> None:
+        """Returns when it was told to end, by a signal or by `end`, and everything is let go of."""
+        try:
+            asyncio.run(self.serve(sockets=[listener]))
+        finally:
+            self._service.close()
+
+    def end(self) -> None:
+        """Tells it to end; any thread."""
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """When it begins."""
+        await super().startup(sockets)
+        self._begun()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Ctrl-C and SIGTERM drain; a second Ctrl-C ends at once."""
+        """A second Ctrl-C ends at once. Once all is done, no signal is raised again: nothing went wrong."""
         with contextlib.ExitStack() as restored:
-            for one in (signal.SIGINT, signal.SIGTERM):
-                restored.callback(signal.signal, one, signal.signal(one, self.handle_exit))
+            if threading.current_thread() is threading.main_thread():
+                for one in (signal.SIGINT, signal.SIGTERM):
+                    restored.callback(signal.signal, one, signal.signal(one, self.handle_exit))
             yield
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """On a signal."""
-        super().handle_exit(sig, frame)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -39,31 +69,3 @@ def bind(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise OSError(f"can't listen at {host} port {port}: {reason}") from None
-
-
-def serve(service: Service, listener: socket.socket, started: Callable[[], None]) -> None:
-    """Answers requests until Ctrl-C or SIGTERM; ``started`` is called when it begins."""
-    config = uvicorn.Config(
-        create_app(service),
-        http="h11",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=max(1, round(service.settings.drain)),
-    )
-    server = _Server(config)
-
-    async def run() -> None:
-        serving = asyncio.ensure_future(server.serve(sockets=[listener]))
-        while not server.started and not serving.done():
-            await asyncio.sleep(0.01)
-        if server.started:
-            started()
-        await serving
-
-    try:
-        asyncio.run(run())
-    finally:
-        service.close()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from time import perf_counter
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Depends, HTTPException, Path
+from fastapi import APIRouter, HTTPException, Path
+from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 
 from maxsieve.service.deadlines import Seconds
 from maxsieve.service.failures import answer, documented
-from maxsieve.service.service import Found, SearchAsk, SearchKey, Service, attended, service_of
+from maxsieve.service.service import Found, Here, SearchAsk, SearchKey, Service, attended
 from maxsieve.service.shapes import CollectionFacts, CollectionList, SearchAnswer, SearchRequest
 from maxsieve.service.strict import StrictRoute
 from maxsieve.text.answers import guarantee_sentence, to_plain
@@ -24,7 +26,6 @@ from maxsieve.text.words import whole_word
 router = APIRouter(route_class=StrictRoute, tags=["search"])
 
 Name = Annotated[str, Path(max_length=100, description="A collection that the service was started with.")]
-Here = Annotated[Service, Depends(service_of)]
 
 
 @router.get("/v1/collections", response_model=CollectionList, responses=documented())
@@ -58,10 +59,7 @@ async def _search(name: str, body: SearchRequest, here: Service) -> Response:
             raise HTTPException(400, f"the query is {body.query!r}, in which there is nothing to search for")
         ask = SearchAsk(body.query, rows, encoder)
     else:
-        lengths = set(map(len, body.vectors or ()))
-        if len(lengths) != 1:
-            raise HTTPException(400, f"vectors: all rows must have as many numbers, not {sorted(lengths)[:2]}")
-        ask = SearchAsk("", np.array(body.vectors, np.float32), None)
+        ask = SearchAsk("", _rows(body.vectors or []), None)
     encoded = perf_counter()
     key = SearchKey(
         opened.name,
@@ -79,6 +77,18 @@ async def _search(name: str, body: SearchRequest, here: Service) -> Response:
     here.metrics.searches.labels(name, found.hits.report.guarantee).inc()
     times = {"encode": encoded - started, "search": perf_counter() - encoded}
     return await here.aside(lambda: answer(_plain(body, ask, found, times)))
+
+
+def _rows(vectors: list[list[float]]) -> NDArray[np.float32]:
+    """A query that came as vectors."""
+    lengths = sorted(set(map(len, vectors)))
+    if len(lengths) > 1:
+        raise HTTPException(400, f"vectors: all rows must have as many numbers, not {lengths[0]} and {lengths[-1]}")
+    with np.errstate(over="ignore"):
+        rows = np.array(vectors, np.float32)
+    if not np.isfinite(rows).all():
+        raise HTTPException(400, "vectors: a number is too large for 32 bits")
+    return rows
 
 
 def _plain(body: SearchRequest, ask: SearchAsk, found: Found, seconds: dict[str, float]) -> dict[str, Any]:
@@ -104,7 +114,10 @@ def _plain(body: SearchRequest, ask: SearchAsk, found: Found, seconds: dict[str,
         "report": {
             **plain["report"],
             "sentence": guarantee_sentence(hits, body.chosen_policy),
-            "rounds": [one._asdict() for one in report.rounds],
+            "rounds": [
+                {**one._asdict(), "threshold": one.threshold if isfinite(one.threshold) else None}
+                for one in report.rounds
+            ],
             "together": found.together,
         },
         "query": {
@@ -116,7 +129,7 @@ def _plain(body: SearchRequest, ask: SearchAsk, found: Found, seconds: dict[str,
             **{name: 1e3 * value for name, value in seconds.items()},
             **{f"search.{name}": 1e3 * value for name, value in report.stages.items()},
         },
-        **({"trace": hits.trace.to_dict()} if body.trace else {}),
+        **({} if hits.trace is None else {"trace": hits.trace.to_dict()}),
     }
 
 

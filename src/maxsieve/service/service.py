@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
-from fastapi import HTTPException
+from fastapi import Depends, HTTPException
 from numpy.typing import NDArray
 from starlette.requests import Request
 
@@ -29,13 +30,6 @@ F32 = NDArray[np.float32]
 
 RERANKING = ""
 """The name under which texts are encoded that belong to no collection."""
-
-
-class EncodeKey(NamedTuple):
-    """Texts that can be encoded together: for one collection, as queries or as documents."""
-
-    collection: str
-    queries: bool
 
 
 class Encoded(NamedTuple):
@@ -88,11 +82,24 @@ class Service:
         self._write_thread = ThreadPoolExecutor(1, "writing")
         self._others = ThreadPoolExecutor(2, "answering")
         watch = self.metrics.group
-        self._encoding: Gatherer[EncodeKey, list[str], Encoded] = Gatherer(
-            self._encode, self._encoder_thread, together=TOGETHER, watch=lambda *seen: watch("encoding", *seen)
+        # two queues before one thread, which take turns: a long list of texts does not keep queries waiting
+        self._queries: Gatherer[str, list[str], Encoded] = Gatherer(
+            partial(self._encode, queries=True),
+            self._encoder_thread,
+            together=TOGETHER,
+            watch=partial(watch, "encoding queries"),
+        )
+        self._passages: Gatherer[str, list[str], Encoded] = Gatherer(
+            partial(self._encode, queries=False),
+            self._encoder_thread,
+            together=TOGETHER // CHUNK,
+            watch=partial(watch, "encoding documents"),
         )
         self._searching: Gatherer[SearchKey, SearchAsk, Found] = Gatherer(
-            self._search, self._search_thread, together=TOGETHER, watch=lambda *seen: watch("searching", *seen)
+            self._search, self._search_thread, together=TOGETHER, watch=partial(watch, "searching")
+        )
+        self._writing: Gatherer[None, Callable[[], Any], Any] = Gatherer(
+            lambda _, works, stop: [work() for work in works], self._write_thread, together=1
         )
 
     def close(self) -> None:
@@ -123,8 +130,9 @@ class Service:
     async def encode(self, collection: str, texts: Sequence[str], *, queries: bool) -> Encoded:
         """Token vectors of texts, a few at a time, so that others have their turn."""
         vectors: list[F32] = []
+        gatherer = self._queries if queries else self._passages
         for start in range(0, len(texts), CHUNK):
-            some = await self._encoding.ask(EncodeKey(collection, queries), list(texts[start : start + CHUNK]))
+            some = await gatherer.ask(collection, list(texts[start : start + CHUNK]))
             vectors += some.vectors
         return Encoded(vectors, some.encoder)
 
@@ -138,15 +146,16 @@ class Service:
 
     async def write(self, work: Callable[[], T]) -> T:
         """A change of a collection, one at a time. Once it is begun, it is finished."""
-        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._write_thread, work))
+        answer: T = await self._writing.ask(None, work)
+        return answer
 
     def _encoder_of(self, collection: str) -> Encoder:
         return self.encoder if collection == RERANKING else self.shelf[collection].current().encoder
 
-    def _encode(self, key: EncodeKey, asks: Sequence[list[str]], stop: Stop) -> list[Encoded]:
-        encoder = self._encoder_of(key.collection)
+    def _encode(self, collection: str, asks: Sequence[list[str]], stop: Stop, *, queries: bool) -> list[Encoded]:
+        encoder = self._encoder_of(collection)
         texts = [text for ask in asks for text in ask]
-        vectors = iter(encoder.queries(texts) if key.queries else encoder.documents(texts))
+        vectors = iter(encoder.queries(texts) if queries else encoder.documents(texts))
         return [Encoded([next(vectors) for _ in ask], encoder) for ask in asks]
 
     def _search(self, key: SearchKey, asks: Sequence[SearchAsk], stop: Stop) -> list[Found]:
@@ -159,18 +168,18 @@ class Service:
         queries = Queries(
             [one.text for one in asks], ["query"] * count, [candidates] * count, [exclude] * count, vectors
         )
-        stop.check()
-        found = search_texts(
-            collection,
-            queries,
-            key.k,
-            key.policy,
-            key.first_stage,
-            key.depth,
-            self.settings.threads,
-            key.hybrid,
-            **({} if key.alone is None else {"trace": True}),
-        )
+        with stop:
+            found = search_texts(
+                collection,
+                queries,
+                key.k,
+                key.policy,
+                key.first_stage,
+                key.depth,
+                self.settings.threads,
+                key.hybrid,
+                trace=key.alone is not None,
+            )
         return [Found(hits, count) for hits in found]
 
 
@@ -186,8 +195,11 @@ async def attended(request: Request, work: Awaitable[T], seconds: float) -> T:
         await asyncio.wait({task, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
+        given_up = service_of(request).metrics.given_up
         if gone.done():
+            given_up.labels("hung up").inc()
             raise HTTPException(499, "the client has hung up")
+        given_up.labels("too late").inc()
         raise HTTPException(504, f"there was no answer within {seconds:g} seconds")
     finally:
         gone.cancel()
@@ -204,3 +216,7 @@ def service_of(request: Request) -> Service:
     service: Any = request.app.state.service
     assert isinstance(service, Service)
     return service
+
+
+Here = Annotated[Service, Depends(service_of)]
+"""The service, as routes ask for it."""

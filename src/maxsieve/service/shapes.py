@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy, Radius
 from maxsieve.service.settings import (
@@ -77,7 +77,14 @@ class BanditPolicy(Shape):
 
 
 PolicyName = Literal["certified", "exhaustive", "calibrated", "bandit"]
-AnyPolicy = Annotated[CertifiedPolicy | ExhaustivePolicy | CalibratedPolicy | BanditPolicy, Field(discriminator="name")]
+AnyPolicy = Annotated[
+    Annotated[PolicyName, Tag("name")]
+    | Annotated[CertifiedPolicy, Tag("certified")]
+    | Annotated[ExhaustivePolicy, Tag("exhaustive")]
+    | Annotated[CalibratedPolicy, Tag("calibrated")]
+    | Annotated[BanditPolicy, Tag("bandit")],
+    Discriminator(lambda given: given.get("name") if isinstance(given, dict) else "name"),
+]
 _BY_NAME: dict[str, Policy] = {
     "certified": Certified(),
     "exhaustive": Exhaustive(),
@@ -97,7 +104,7 @@ class SearchRequest(Shape):
         description="Token vectors to search for, instead of a text.",
     )
     k: int = Field(10, ge=1, le=HITS, description="How many documents to find.")
-    policy: PolicyName | AnyPolicy = Field(
+    policy: AnyPolicy = Field(
         "certified", description="Which sieve runs: its name, or an object with its name and knobs."
     )
     candidates: Ids | None = Field(None, description="Search among these ids only.")
@@ -170,11 +177,11 @@ class Hit(BaseModel):
 
 
 class RoundOfSieve(BaseModel):
-    """One round: documents active in it, query tokens revealed after it, the threshold they had to reach."""
+    """One round: documents active in it, query tokens revealed after it, the threshold they had to reach, if any."""
 
     active: int
     revealed: int
-    threshold: float
+    threshold: float | None
 
 
 class ReportOfSearch(BaseModel):

@@ -29,6 +29,16 @@ def name_of(path: Path) -> str:
     return name
 
 
+def named(paths: Sequence[Path]) -> dict[str, Path]:
+    """Collections by their names, which must differ."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        if (name := name_of(path)) in found:
+            raise ValueError(f"{found[name]} and {path} would both be called {name!r}: rename one of the folders")
+        found[name] = path
+    return found
+
+
 class OpenCollection:
     """A collection that stays open; if another one takes its folder, that is opened instead."""
 
@@ -65,14 +75,11 @@ class OpenCollection:
 class Shelf(Mapping[str, OpenCollection]):
     """All of them."""
 
-    def __init__(self, paths: Sequence[Path], encoder: Encoder) -> None:
+    def __init__(self, paths: Mapping[str, Path], encoder: Encoder) -> None:
         self._encoder = encoder
         self._open: dict[str, OpenCollection] = {}
         try:
-            for path in paths:
-                name = name_of(path)
-                if name in self._open:
-                    raise ValueError(f"{self._open[name].path} and {path} are both called {name!r}: rename a folder")
+            for name, path in paths.items():
                 self._open[name] = OpenCollection(name, path, self._open_one)
         except BaseException:
             self.close()
