@@ -54,6 +54,11 @@ class CollectionEncoder:
             return self._description
 
     @property
+    def given(self) -> Encoder | None:
+        """The encoder that has to be given to open the collection again; None if it is a built-in model."""
+        return None if self._description.encoder in BUILT_IN_ENCODERS else self._plain
+
+    @property
     def plain(self) -> Encoder:
         """The encoder itself."""
         with self._guard:

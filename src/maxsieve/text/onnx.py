@@ -8,7 +8,7 @@ scale of its activations over the whole batch. Nothing is padded, and it is not 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,11 +43,16 @@ class OnnxEncoder:
         self, folder: str | Path, *, max_tokens: int | None = None, threads: int | None = None, name: str | None = None
     ) -> None:
         self._threads = thread_count(threads)
+        self._given = partial(type(self), Path(folder).absolute(), max_tokens=max_tokens, threads=threads, name=name)
         self._files = OnnxFiles.find(Path(folder))
         self._name = str(self._files.folder) if name is None else name
         self._max_tokens = self._files.max_tokens(max_tokens)
         self._tokens = Truncation(open_tokenizer(self._files.tokenizer, self._max_tokens), self._max_tokens)
         self._model = OnnxModel(self._files.model)
+
+    def __reduce__(self) -> tuple[partial[OnnxEncoder], tuple[()]]:
+        """A copy, or one in another process, is loaded from the same folder."""
+        return self._given, ()
 
     @property
     def name(self) -> str:
