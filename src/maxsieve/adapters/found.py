@@ -79,7 +79,7 @@ def _find(
 
 def _found(collection: Collection, hits: TextHits, rank: int, part: Part) -> Found:
     hit = hits.hit(rank)
-    metadata = _to_dict(hit.metadata)
+    metadata = to_dict(hit.metadata)
     passage = hit.passage
     if passage.of > 1:
         place = {"number": passage.number, "of": passage.of, "start": passage.start, "heading": passage.heading}
@@ -89,7 +89,7 @@ def _found(collection: Collection, hits: TextHits, rank: int, part: Part) -> Fou
     return Found(str(hit.id), hit.text, hit.score, metadata, passage.start)
 
 
-def _to_dict(metadata: Any) -> dict[str, Any]:
+def to_dict(metadata: Any) -> dict[str, Any]:
     """Metadata as frameworks have it: a collection takes anything that JSON can hold."""
     if metadata is None:
         return {}

@@ -9,17 +9,21 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from maxsieve.adapters.found import Part, check_part, find
+from maxsieve.adapters.found import Answer, Part, check_part, find, to_dict
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
+from maxsieve.ids import Id
 from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
 from maxsieve.text.collection import Collection
 from maxsieve.text.encoder import DEFAULT_ENCODER, Encoder
+from maxsieve.text.hybrid import in_one_state
+from maxsieve.text.passages import check_record
 from maxsieve.text.reranking import rerank, to_encoder
 
 optional("haystack", "haystack")
 
 from haystack import Document, component, default_from_dict, default_to_dict  # noqa: E402
+from haystack.utils.filters import document_matches_filter  # noqa: E402
 
 _POLICIES: dict[str, type[Policy]] = {kind.__name__: kind for kind in (Bandit, Calibrated, Certified, Exhaustive)}
 
@@ -36,6 +40,9 @@ class MaxsieveRetriever:
         the name of its encoder, if that is no built-in one.
     top_k
         how many documents.
+    filters
+        Haystack's filters on metadata; those of ``run`` replace them. They are decided by Haystack itself, document
+        by document, and the search is among those that match.
     text
         what becomes the ``content``: ``"passage"``, the best one of the document, or all of the ``"document"``.
     policy
@@ -49,6 +56,7 @@ class MaxsieveRetriever:
         collection: str | os.PathLike[str],
         encoder: str | None = None,
         top_k: int = 10,
+        filters: dict[str, Any] | None = None,
         text: Part = "passage",
         policy: Policy | None = None,
         search_kwargs: dict[str, Any] | None = None,
@@ -64,6 +72,7 @@ class MaxsieveRetriever:
         self.collection = os.fspath(collection)
         self.encoder = encoder
         self.top_k = as_count(top_k, "top_k", at_least=1)
+        self.filters = filters
         self.text = check_part(text)
         self.policy = policy
         self.search_kwargs = dict(search_kwargs or {})
@@ -72,7 +81,8 @@ class MaxsieveRetriever:
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         """A copy has the same arguments, and opens the collection itself."""
-        return type(self), (self.collection, self.encoder, self.top_k, self.text, self.policy, self.search_kwargs)
+        others = self.filters, self.text, self.policy, self.search_kwargs
+        return type(self), (self.collection, self.encoder, self.top_k, *others)
 
     def warm_up(self) -> None:
         """Opens the collection and loads its encoder, once."""
@@ -105,6 +115,7 @@ class MaxsieveRetriever:
             collection=self.collection,
             encoder=self.encoder,
             top_k=self.top_k,
+            filters=self.filters,
             text=self.text,
             policy=policy,
             search_kwargs=self.search_kwargs,
@@ -121,19 +132,27 @@ class MaxsieveRetriever:
         return made
 
     @component.output_types(documents=list[Document], report=dict[str, Any])
-    def run(self, query: str, top_k: int | None = None) -> dict[str, Any]:
+    def run(self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None) -> dict[str, Any]:
         """The best ``documents`` for a query, and in the ``report`` what is guaranteed of them."""
         count = self.top_k if top_k is None else as_count(top_k, "top_k", at_least=1)
+        collection, chosen = self._warm(), self.filters if filters is None else filters
         options = {**self.search_kwargs, "policy": self.policy}
-        [answer] = find(self._warm(), [query], count, self.text, options)
+
+        def search() -> list[Answer]:
+            among = {"candidates": _matching(collection, chosen)} if chosen else {}
+            return find(collection, [query], count, self.text, {**options, **among})
+
+        [answer] = in_one_state(collection, search) if chosen else search()
         documents = [Document(id=one.id, content=one.text, meta=one.metadata, score=one.score) for one in answer.found]
         report = {**answer.promise, "documents": answer.hits.documents, "seconds": answer.hits.search_seconds}
         return {"documents": documents, "report": report}
 
     @component.output_types(documents=list[Document], report=dict[str, Any])
-    async def run_async(self, query: str, top_k: int | None = None) -> dict[str, Any]:
+    async def run_async(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, Any]:
         """`run`, beside the event loop."""
-        return await asyncio.to_thread(self.run, query, top_k)
+        return await asyncio.to_thread(self.run, query, filters, top_k)
 
 
 @component
@@ -211,6 +230,16 @@ class MaxsieveRanker:
             raise ValueError(f"the document {one.id!r} has no content: MaxsieveRanker ranks texts")
         meta = [str(one.meta[name]) for name in self.meta_fields_to_embed if one.meta.get(name)]
         return "\n".join([*meta, one.content])
+
+
+def _matching(collection: Collection, filters: dict[str, Any]) -> list[Id]:
+    """The documents that Haystack's filters let pass."""
+    records = collection.index.known_metadata(map(collection.keys.key, collection.ids))
+    documents = {
+        collection.keys.document(key): Document(meta=to_dict(check_record(record, key)["metadata"]))
+        for key, record in records.items()
+    }
+    return [one for one, document in documents.items() if document_matches_filter(filters, document)]
 
 
 def _to_policy(described: Mapping[str, Any]) -> Policy:

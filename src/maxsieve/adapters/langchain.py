@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from maxsieve.adapters.found import KEY, Answer, Part, check_part, find, to_collection
 from maxsieve.common.checks import as_count
@@ -20,6 +20,8 @@ from langchain_core.documents import BaseDocumentCompressor, Document  # noqa: E
 from langchain_core.retrievers import BaseRetriever  # noqa: E402
 from langchain_core.runnables.config import RunnableConfig, get_config_list, run_in_executor  # noqa: E402
 from pydantic import ConfigDict, Field, field_validator  # noqa: E402
+
+T = TypeVar("T")
 
 
 class MaxsieveRetriever(BaseRetriever):
@@ -71,12 +73,15 @@ class MaxsieveRetriever(BaseRetriever):
         **kwargs: Any,
     ) -> list[list[Document]]:
         """`invoke` for many queries, which are searched together."""
+        answers: list[list[Document]]
         try:
             found = self._search(inputs, **kwargs)
         except Exception:  # one by one, so that each has its own error
-            return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
-        configs = get_config_list(config, len(inputs))
-        return [self.invoke(*one, found=documents) for *one, documents in zip(inputs, configs, found, strict=True)]
+            answers = super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
+        else:
+            each = zip(inputs, get_config_list(config, len(inputs)), found, strict=True)
+            answers = [self.invoke(*one, found=documents) for *one, documents in each]
+        return answers
 
     async def abatch(
         self,
@@ -87,13 +92,15 @@ class MaxsieveRetriever(BaseRetriever):
         **kwargs: Any,
     ) -> list[list[Document]]:
         """`ainvoke` for many queries, which are searched together."""
+        answers: list[list[Document]]
         try:
             found = await run_in_executor(None, self._search, inputs, **kwargs)
         except Exception:
-            return await super().abatch(inputs, config, return_exceptions=return_exceptions, **kwargs)
-        configs = get_config_list(config, len(inputs))
-        each = zip(inputs, configs, found, strict=True)
-        return list(await asyncio.gather(*(self.ainvoke(*one, found=documents) for *one, documents in each)))
+            answers = await super().abatch(inputs, config, return_exceptions=return_exceptions, **kwargs)
+        else:
+            each = zip(inputs, get_config_list(config, len(inputs)), found, strict=True)
+            answers = await asyncio.gather(*(self.ainvoke(*one, found=documents) for *one, documents in each))
+        return answers
 
     def _get_relevant_documents(
         self,
@@ -173,7 +180,7 @@ def _count(value: Any, name: str) -> int:
     return as_count(value, name, at_least=1)
 
 
-def _for_pydantic(check: Callable[..., Any], *arguments: Any) -> Any:
+def _for_pydantic(check: Callable[..., T], *arguments: Any) -> T:
     """What a check gives; pydantic takes a `ValueError` for a bad argument, and a `TypeError` for a bug."""
     try:
         return check(*arguments)
