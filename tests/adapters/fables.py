@@ -1,4 +1,4 @@
-"""A small collection for the adapters of text frameworks, and an encoder that notices an event loop that stands still."""
+"""A small collection for the adapters of text frameworks, and an encoder that notices a loop that stands still."""
 
 from __future__ import annotations
 
@@ -27,6 +27,14 @@ TEXTS = {
     "blank": "",
 }
 METADATA: dict[str, Any] = {"fox": {"page": 1}, "hare": None, "crow": ["not", "a", "dict"], "guide": {"page": 7}}
+
+STORIES = {
+    "fox": "A fox saw grapes that hung too high. They are sour, he said, and went away.",
+    "hare": "A hare mocked the slow tortoise, slept on the way, and lost the race.",
+    "crow": "A thirsty crow dropped stones into a pitcher until the water rose.",
+}
+PAGES = [{"page": 1}, {"page": 2}, {"page": 3}]
+SECTIONS = ["Water", "Leaf", "Cup", "Milk"]
 
 
 class Words(ShortSighted):
@@ -70,6 +78,15 @@ def make_minilm(path: Path) -> Collection:
     """The same with the built-in model, which can be named."""
     fetch_model("minilm")
     return make(path, "minilm")
+
+
+def names() -> dict[str, Any]:
+    """What the sections of docs/adapters.md take for granted: a collection in the folder ``fables.ms``."""
+    fetch_model("minilm")
+    parts = [f"## {what}\n" + f"The {what.lower()} matters more than one thinks. " * 20 for what in SECTIONS]
+    with Collection.create("fables.ms") as collection:
+        collection.add([*STORIES.values(), "# Tea\n\n" + "\n\n".join(parts)], [*STORIES, "tea"], [*PAGES, {"page": 7}])
+    return {}
 
 
 def beside(gate: Gate, work: Callable[[], Awaitable[T]]) -> T:

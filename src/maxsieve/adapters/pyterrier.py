@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections import Counter
@@ -46,7 +47,7 @@ class MaxsieveIndexer(pt.Indexer):
     text_attrs
         the fields that are the text, each on a line of its own.
     meta
-        the fields that are kept beside the text; None for all others.
+        the fields that are kept beside the text, where a document has them; None for all others.
     replace
         whether a document that is in with another text is replaced; otherwise it is an error.
     verbose
@@ -107,7 +108,7 @@ class MaxsieveIndexer(pt.Indexer):
                 raise TypeError(f"document {number}: {name} must be a str, not {record.get(name)!r}")
         own = {"docno", *self._text_attrs}
         kept = [name for name in record if name not in own] if self._meta is None else self._meta
-        metadata = {name: record[name] for name in kept if name in record}
+        metadata = {name: record[name] for name in kept if not _is_missing(record.get(name))}
         return Document(record["docno"], "\n".join(record[name] for name in self._text_attrs), metadata or None)
 
 
@@ -172,7 +173,7 @@ class MaxsieveRetriever(pt.Transformer):
         return out
 
     def _search(self, queries: list[Any], options: dict[str, Any]) -> tuple[list[TextHits], dict[str, list[str]]]:
-        answers = self._collection.search_many(queries, self._num_results, **options)
+        answers = self._collection.search_many(queries, self._num_results, **options) if queries else []
         if self._text is None:
             return answers, {}
         if self._text == "passage":
@@ -228,6 +229,11 @@ def _counted(documents: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     if isinstance(documents, (str, Mapping)) or not isinstance(documents, Iterable):
         raise TypeError(f"index takes documents, dicts with docno and text, not {type(documents).__name__}")
     return iter(enumerate(documents))
+
+
+def _is_missing(value: Any) -> bool:
+    """Nothing, as a dict has it or a frame."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _fuse(transformer: Any, num_results: int | None, k: int) -> pt.Transformer | None:
