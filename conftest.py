@@ -22,6 +22,8 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     environment = os.environ.get("MAXSIEVE_ADAPTERS")
     if collection_path == ROOT / "docs" / "adapters.md":  # tests/adapters/test_docs.py runs it, section by section
         return True
+    if collection_path == ROOT / "tests" / "adapters" / "snippets":  # modules with the names of packages
+        return True
     if not any(collection_path.is_relative_to(folder) for folder in ADAPTERS):
         return None
     return None if environment and belongs(collection_path, environment) else True

@@ -132,6 +132,11 @@ class Hits:
     def __repr__(self) -> str:
         return f"Hits({list(self)!r}, guarantee={self.report.guarantee!r})"
 
+    @property
+    def query_tokens(self) -> int:
+        """How many tokens the query has: a score, divided by it, is their mean similarity."""
+        return len(self._query)
+
     @cached_property
     def report(self) -> Report:
         """How the answer was found and what it guarantees; made when first asked for."""

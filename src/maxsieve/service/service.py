@@ -165,8 +165,14 @@ class Service:
         vectors = [one.rows if one.encoder in (None, encoder) else encoder.queries([one.text])[0] for one in asks]
         candidates, exclude = _as_list(key.candidates), _as_list(key.exclude)
         count = len(asks)
+        where = None if key.where is None else json.loads(key.where)
         queries = Queries(
-            [one.text for one in asks], ["query"] * count, [candidates] * count, [exclude] * count, vectors
+            [one.text for one in asks],
+            ["query"] * count,
+            [candidates] * count,
+            [exclude] * count,
+            per_query_where(where, count, METADATA),
+            vectors,
         )
         with stop:
             found = search_texts(

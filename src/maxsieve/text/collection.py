@@ -17,14 +17,13 @@ from maxsieve.common.progress import progress_bar
 from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
-from maxsieve.policies import Calibrated, Policy
+from maxsieve.policies import Policy
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Store
 from maxsieve.text import calibrating
 from maxsieve.text.adding import (
     Added,
     add_documents,
-    check_text,
     count_texts,
     read_documents,
     worth_merging,
@@ -37,7 +36,6 @@ from maxsieve.text.first_stage import BM25, FirstStage, verify_table
 from maxsieve.text.fusion import Hybrid
 from maxsieve.text.hits import TextHits
 from maxsieve.text.passages import (
-    Document,
     Keys,
     Passage,
     Splitter,
@@ -49,8 +47,9 @@ from maxsieve.text.passages import (
 )
 from maxsieve.text.pooled import check_pool
 from maxsieve.text.projection import ProjectedEncoder
+from maxsieve.text.reranking import rerank_with
 from maxsieve.text.room import room
-from maxsieve.text.searching import Queries, check_calibrated, rerank_texts, search_texts
+from maxsieve.text.searching import Queries, check_calibrated, search_texts
 
 READ = 4096
 """Records checked at a time."""
@@ -395,13 +394,7 @@ class Collection:
 
     def rerank(self, query: str, texts: Iterable[str], k: int = 10, *, policy: Policy | None = None) -> TextHits:
         """The k best of some texts that need not be in the collection; ids are their places in ``texts``, from 0."""
-        if type(policy) is Calibrated:
-            raise ValueError("rerank can't be Calibrated(): its texts were not calibrated; leave policy out")
-        count_texts(texts, None, None)
-        documents = [
-            Document(place, check_text(text, f"texts: document {place}"), None) for place, text in enumerate(texts)
-        ]
-        return rerank_texts(query, documents, k, policy, self.encoder, self._splitter)
+        return rerank_with(self.encoder, self._splitter, query, texts, k, policy=policy)
 
     @property
     def _splitter(self) -> Splitter:

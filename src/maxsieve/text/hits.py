@@ -123,6 +123,11 @@ class TextHits:
         return self._hits.scores
 
     @property
+    def query_tokens(self) -> int:
+        """How many tokens the query has: a score by late interaction, divided by it, is their mean similarity."""
+        return self._hits.query_tokens
+
+    @property
     def report(self) -> Report:
         """How the engine found the answer and what it guarantees, within the `scope`."""
         return self._report or self._hits.report
