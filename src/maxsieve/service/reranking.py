@@ -16,7 +16,7 @@ from maxsieve.service.settings import CHARACTERS
 from maxsieve.service.strict import StrictRoute
 from maxsieve.text.hits import TextHits
 from maxsieve.text.passages import Document, Keys, sizes_for, splitter_for
-from maxsieve.text.searching import cut_documents, rerank_vectors
+from maxsieve.text.reranking import cut_documents, rerank_vectors
 
 router = APIRouter(route_class=StrictRoute, tags=["rerank"])
 

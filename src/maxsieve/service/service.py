@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,7 +24,8 @@ from maxsieve.service.shelf import Shelf
 from maxsieve.text.encoder import Encoder
 from maxsieve.text.fusion import Hybrid
 from maxsieve.text.hits import TextHits
-from maxsieve.text.searching import Queries, search_texts
+from maxsieve.text.searching import METADATA, Queries, search_texts
+from maxsieve.where import per_query_where
 
 T = TypeVar("T")
 F32 = NDArray[np.float32]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import compress
 from time import perf_counter
@@ -16,16 +15,14 @@ from maxsieve.candidates import Candidates, per_query, read_candidates, read_exc
 from maxsieve.common.checks import as_count
 from maxsieve.hits import Hits
 from maxsieve.ids import Id
-from maxsieve.index import Index
 from maxsieve.policies import Calibrated, Policy
 from maxsieve.text.adding import check_text
-from maxsieve.text.cuts import gathering_cuts, naming_cuts
 from maxsieve.text.encoder import Encoder
 from maxsieve.text.first_stage import BM25, FirstStage, ask_first_stage
 from maxsieve.text.fusion import Hybrid, to_fusion
 from maxsieve.text.hits import TextHits
 from maxsieve.text.hybrid import HybridHits, in_one_state, search_hybrid
-from maxsieve.text.passages import Document, Keys, Passage, Splitter, to_record
+from maxsieve.text.passages import Keys
 from maxsieve.where import Where, per_query_where
 
 if TYPE_CHECKING:
@@ -182,49 +179,6 @@ def search_texts(
             queries.texts, found, fused, candidates, queries.exclude, queries.where, strict=True
         )
     ]
-
-
-def rerank_texts(
-    query: str, documents: Sequence[Document], k: int, policy: Policy | None, encoder: Encoder, split: Splitter
-) -> TextHits:
-    """The k best of some documents, once; long ones are cut into passages, as a collection does it."""
-    queries = Queries.one(query)
-    started = perf_counter()
-    [rows] = queries.encode(encoder)
-    passages = cut_documents(documents, split)
-    with gathering_cuts(), naming_cuts({one.encoded: document.id for document, one in passages}):
-        vectors = encoder.documents([one.encoded for _, one in passages])
-    took = perf_counter() - started
-    hits = rerank_vectors(query, rows, passages, vectors, k, policy, encoder, Keys(passages=split.cuts))
-    return replace(hits, encode_seconds=took)
-
-
-def cut_documents(documents: Iterable[Document], split: Splitter) -> list[tuple[Document, Passage]]:
-    """All passages of some documents, each with the document it is of."""
-    return [(document, one) for document in documents for one in split(document.text, document.metadata)]
-
-
-def rerank_vectors(
-    query: str,
-    rows: NDArray[np.float32],
-    passages: Sequence[tuple[Document, Passage]],
-    vectors: Sequence[NDArray[np.float32]],
-    k: int,
-    policy: Policy | None,
-    encoder: Encoder,
-    keys: Keys,
-) -> TextHits:
-    """`rerank_texts` for a query and passages that were encoded before."""
-    started = perf_counter()
-    index = Index.create(rows.shape[1], group_by=keys.group_by)
-    index.add(
-        vectors,
-        [keys.key(document.id, one.number) for document, one in passages],
-        metadata=[to_record(one, document.metadata) for document, one in passages],
-    )
-    hits = index.search(rows, k, policy=policy)
-    count = len({document.id for document, _ in passages})
-    return TextHits(query, 0.0, perf_counter() - started, "candidates", lambda: count, hits, encoder, keys)
 
 
 def check_calibrated(collection: Collection) -> None:
