@@ -6,9 +6,6 @@ Once a release has written this version, its files stay as they are for ever: wh
 
 from __future__ import annotations
 
-import json
-import secrets
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import maxsieve as ms
-from maxsieve.storage import disk
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-HERE = Path(__file__).parent / "v1"
+import maxsieve as ms
+from golden.freezing import freeze
 
 
 def documents(seed: int, count: int, dim: int) -> list[NDArray[np.float32]]:
@@ -50,38 +47,16 @@ def make_numbers(path: Path) -> ms.Index:
     return index
 
 
-def expectations(index: ms.Index) -> dict[str, Any]:
-    """What the index must show and answer. Numbers are hexadecimal: little-endian bytes of rows and scores."""
+def answers(index: ms.Index) -> list[Any]:
+    """What the index must answer, scores as the hexadecimal of their bytes."""
     rng = np.random.default_rng(9)
-    queries = [rng.standard_normal((tokens, index.dim)).astype("<f4") for tokens in (1, 4)]
-    answers = []
-    for query in queries:
+    found = []
+    for query in [rng.standard_normal((tokens, index.dim)).astype("<f4") for tokens in (1, 4)]:
         hits = index.search(query, 6, policy=ms.Exhaustive())
         scores = hits.scores.astype("<f4").tobytes().hex()
-        answers.append({"query": query.tobytes().hex(), "ids": hits.ids, "scores": scores, "metadata": hits.metadata})
-    vectors = [index.vectors(one) for one in index.ids]
-    return {
-        "dim": index.dim,
-        "ids": index.ids,
-        "vectors": [array.astype(array.dtype.newbyteorder("<")).tobytes().hex() for array in vectors],
-        "metadata": [index.metadata(one) for one in index.ids],
-        "answers": answers,
-    }
-
-
-def main(folder: Path) -> None:
-    """Writes both indexes and their expectations."""
-    disk.SMALL_BYTES = 0  # or else the segments would be folded into one
-    secrets.token_hex = lambda nbytes=None: "0123456789abcdef"  # the same files every time
-    for name, make in (("words", make_words), ("numbers", make_numbers)):
-        path = folder / name
-        shutil.rmtree(path, ignore_errors=True)
-        index = make(path)
-        index.verify()
-        (folder / f"{name}.json").write_text(json.dumps(expectations(index), indent=1) + "\n")
-        index.close()
-        (path / "lock").unlink()
+        found.append({"query": query.tobytes().hex(), "ids": hits.ids, "scores": scores, "metadata": hits.metadata})
+    return found
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE)
+    freeze("v1", {"words": make_words, "numbers": make_numbers}, answers)

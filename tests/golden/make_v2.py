@@ -6,9 +6,6 @@ written these files, they stay as they are for ever (``make_v2.py FOLDER`` write
 
 from __future__ import annotations
 
-import json
-import secrets
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -20,10 +17,10 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import maxsieve as ms
+from golden.freezing import freeze
 from golden.make_bits import integers
-from maxsieve.storage import codebook, disk
+from maxsieve.storage import codebook
 
-HERE = Path(__file__).parent / "v2"
 DIM = 12
 POLICIES: dict[str, ms.Policy] = {
     "certified": ms.Certified(),
@@ -66,9 +63,9 @@ def make_halves(path: Path) -> ms.Index:
     return index
 
 
-def expectations(index: ms.Index) -> dict[str, Any]:
-    """What the index must show and answer. Numbers are hexadecimal: little-endian bytes of rows and scores."""
-    answers = []
+def answers(index: ms.Index) -> list[Any]:
+    """What the index must answer, by every policy, scores as the hexadecimal of their bytes."""
+    given = []
     for query in queries(9, 4):
         found = {}
         for name, policy in POLICIES.items():
@@ -86,32 +83,11 @@ def expectations(index: ms.Index) -> dict[str, Any]:
                     report.deleted,
                 ],
             ]
-        answers.append({"query": query.astype("<f4").tobytes().hex(), "found": found})
-    vectors = [index.vectors(one) for one in index.ids]
-    return {
-        "dim": index.dim,
-        "ids": index.ids,
-        "vectors": [array.astype(array.dtype.newbyteorder("<")).tobytes().hex() for array in vectors],
-        "metadata": [index.metadata(one) for one in index.ids],
-        "answers": answers,
-    }
-
-
-def main(folder: Path) -> None:
-    """Writes both indexes and their expectations."""
-    disk.SMALL_BYTES = 0  # or else the segments would be folded into one
-    codebook.FEWEST, codebook.MOST = 16, 32  # so that some documents do not survive tier 0
-    secrets.token_hex = lambda nbytes=None: "0123456789abcdef"  # the same files every time
-    time.time = lambda: 1_700_000_000.0
-    for name, make in (("codes", make_codes), ("halves", make_halves)):
-        path = folder / name
-        shutil.rmtree(path, ignore_errors=True)
-        index = make(path)
-        index.verify()
-        (folder / f"{name}.json").write_text(json.dumps(expectations(index), indent=1) + "\n")
-        index.close()
-        (path / "lock").unlink()
+        given.append({"query": query.astype("<f4").tobytes().hex(), "found": found})
+    return given
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE)
+    codebook.FEWEST, codebook.MOST = 16, 32  # so that some documents do not survive tier 0
+    time.time = lambda: 1_700_000_000.0
+    freeze("v2", {"codes": make_codes, "halves": make_halves}, answers)

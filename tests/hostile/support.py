@@ -63,7 +63,8 @@ def reseal_tiers(path: Path) -> None:
     """Makes the manifest mean the codebook, the calibration and the centroids that are there now."""
 
     def crc(name: str) -> int:
-        return header_crc((path / name).read_bytes()[:HEADER_BYTES])
+        with open(path / name, "rb") as file:
+            return header_crc(file.read(HEADER_BYTES))
 
     def change(content: dict[str, Any]) -> None:
         for extra in content.get("extras", {}).values():

@@ -16,6 +16,7 @@ import pytest
 
 from cli.support import CommandLine
 from hostile.fables import rewrite_description
+from maxsieve.cli.lab import report
 from maxsieve.common.printable import printable, printable_json
 from maxsieve.common.progress import progress_bar
 
@@ -136,3 +137,14 @@ def test_file_names_that_are_no_text(quick: CommandLine) -> None:
     name = os.fsdecode(b"\xff\x9b31m.jsonl")
     Path(quick.folder, name).write_text("{broken\n")
     check(quick("index", "it.ms", name, code=1).stderr)
+
+
+def test_the_lab_prints_names_of_corpora_and_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    folder = tmp_path / EVIL.replace("\0", "")
+    for as_json in (False, True):
+        report.tell(report.Entry("margin", EVIL, None, True, 0.0), as_json=as_json)
+        report.tell(report.Entry("margin", EVIL, None, False, 0.0, f"failed: {EVIL}"), as_json=as_json)
+        report.write_pages([], folder, as_json=as_json)
+    check(*capsys.readouterr())
+    assert (folder / "index.html").exists()

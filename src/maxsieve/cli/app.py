@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from maxsieve.cli.console import prepare_streams, say, showing_warnings
+from maxsieve.cli.console import prepare_streams, print_line, say, showing_warnings
 from maxsieve.cli.failures import ExitCode, report_failure
 from maxsieve.cli.wording import as_options
 from maxsieve.text.cuts import gathering_cuts
@@ -47,7 +47,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from maxsieve import __version__
 
-        print(f"maxsieve {__version__}")
+        print_line(f"maxsieve {__version__}")
         raise typer.Exit
 
 

@@ -46,7 +46,7 @@ def say(message: str) -> None:
 
 def print_line(answer: str) -> None:
     """An answer for people: a line on standard output."""
-    print(printable_lines(answer))
+    print(printable_lines(answer), flush=True)
 
 
 def emit(answer: Any) -> None:

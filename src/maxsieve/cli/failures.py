@@ -32,7 +32,8 @@ def report_failure(failure: BaseException) -> ExitCode:
         _forget_stdout()
         return ExitCode.PIPE_CLOSED
     if os.environ.get("MAXSIEVE_DEBUG"):
-        print(printable_lines("".join(traceback.format_exception(failure))), end="", file=sys.stderr, flush=True)
+        sys.stderr.write(printable_lines("".join(traceback.format_exception(failure))))
+        sys.stderr.flush()
     elif isinstance(failure, KeyboardInterrupt):
         say(str(failure) or "interrupted")
     else:

@@ -14,7 +14,7 @@ import typer
 
 from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.opening import describe_size, id_reader, is_collection, open_collection
-from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName
+from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName, with_groups
 from maxsieve.text.encoder import DEFAULT_ENCODER, DEFAULT_STORE
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
 from maxsieve.text.inputs.columns import as_columns
@@ -31,65 +31,87 @@ Sources = Annotated[
         show_default="standard input",
     ),
 ]
-FormatOption = Annotated[
-    Format | None,
-    typer.Option("--format", help="How the sources are written.", show_default="by suffix, or by the first line"),
-]
-IdField = Annotated[str | None, typer.Option(help="The field with the id.", show_default="_id or id, if there is one")]
-TextField = Annotated[str, typer.Option(help="The field with the text.")]
-TitleField = Annotated[str, typer.Option(help="The field with the title, if there is one: put before the text.")]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="FIELD", help="Keep this field as metadata; repeat it for more.", show_default="all other fields"
-    ),
-]
-NewEncoder = Annotated[
-    str | None,
-    typer.Option("--encoder", help="minilm, a folder with an ONNX model, or st:NAME.", show_default=DEFAULT_ENCODER),
-]
-NewDim = Annotated[
-    int | None, typer.Option("--dim", min=0, help="Dimensions to reduce to; 0: the model's own.", show_default="0")
-]
-NewStore = Annotated[
-    StoreName | None, typer.Option("--store", help="Type of stored vectors.", show_default=DEFAULT_STORE)
-]
-NewPool = Annotated[
-    int | None,
-    typer.Option(
-        "--pool", min=1, max=64, help="Keep so many times fewer vectors, means of similar tokens.", show_default="1"
-    ),
-]
-NewSplit = Annotated[
-    bool | None, typer.Option("--split/--no-split", help="Cut long texts into passages.", show_default="split")
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(help="What is between the columns of a CSV file.", show_default="comma, semicolon, tab or bar"),
-]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip and count what is no document.")]
+
+
+class Reading(NamedTuple):
+    """How documents are read, as far as the options say it."""
+
+    format_: Annotated[
+        Format | None,
+        typer.Option("--format", help="How the sources are written.", show_default="by suffix, or by the first line"),
+    ] = None
+    id_field: Annotated[
+        str | None, typer.Option(help="The field with the id.", show_default="_id or id, if there is one")
+    ] = None
+    text_field: Annotated[str, typer.Option(help="The field with the text.")] = "text"
+    title_field: Annotated[
+        str, typer.Option(help="The field with the title, if there is one: put before the text.")
+    ] = "title"
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD", help="Keep this field as metadata; repeat it for more.", show_default="all other fields"
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        typer.Option(help="What is between the columns of a CSV file.", show_default="comma, semicolon, tab or bar"),
+    ] = None
+
+    def reader(self, names: list[str] | None, *, skip_bad: bool) -> DocumentReader:
+        """What reads the documents of some sources, or of standard input."""
+        delimiter = self.delimiter
+        if delimiter is not None:
+            delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
+            if len(delimiter) != 1 or delimiter in '\r\n"':
+                raise typer.BadParameter("--delimiter must be one character, or tab")
+        if not names and sys.stdin.isatty():
+            raise typer.BadParameter("name a SOURCE, or pipe documents in")
+        fields = Fields(self.id_field, self.text_field, self.title_field, tuple(self.keep) if self.keep else None)
+        return DocumentReader(
+            [Input(name, self.format_, delimiter) for name in names or [STDIN]], fields, skip_bad=skip_bad
+        )
+
+
+class New(NamedTuple):
+    """What a collection is to be, as far as the options say it."""
+
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder", help="minilm, a folder with an ONNX model, or st:NAME.", show_default=DEFAULT_ENCODER
+        ),
+    ] = None
+    dim: Annotated[
+        int | None, typer.Option("--dim", min=0, help="Dimensions to reduce to; 0: the model's own.", show_default="0")
+    ] = None
+    store: Annotated[
+        StoreName | None, typer.Option("--store", help="Type of stored vectors.", show_default=DEFAULT_STORE)
+    ] = None
+    pool: Annotated[
+        int | None,
+        typer.Option(
+            "--pool", min=1, max=64, help="Keep so many times fewer vectors, means of similar tokens.", show_default="1"
+        ),
+    ] = None
+    split: Annotated[
+        bool | None, typer.Option("--split/--no-split", help="Cut long texts into passages.", show_default="split")
+    ] = None
 
 
 def register(app: typer.Typer) -> None:
     """Puts the commands into the tree."""
-    app.command(epilog="Example:  maxsieve index docs.ms corpus.jsonl --text-field body")(index)
-    app.command(epilog="Example:  echo 'A new note.' | maxsieve add docs.ms")(add)
+    app.command(epilog="Example:  maxsieve index docs.ms corpus.jsonl --text-field body")(with_groups(index))
+    app.command(epilog="Example:  echo 'A new note.' | maxsieve add docs.ms")(with_groups(add))
 
 
 def index(
     collection: CollectionPath,
     sources: Sources = None,
-    format_: FormatOption = None,
-    id_field: IdField = None,
-    text_field: TextField = "text",
-    title_field: TitleField = "title",
-    keep: Keep = None,
-    delimiter: Delimiter = None,
-    encoder: NewEncoder = None,
-    dim: NewDim = None,
-    store: NewStore = None,
-    pool: NewPool = None,
-    split: NewSplit = None,
+    *,
+    reading: Reading,
+    new: New,
     skip_bad: SkipBad = False,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -98,12 +120,11 @@ def index(
 
     Run the same command again after an interruption: it goes on where it stopped.
     """
-    fields = Fields(id_field, text_field, title_field, tuple(keep) if keep else None)
-    documents = _reader(sources, format_, delimiter, fields, skip_bad)
+    documents = reading.reader(sources, skip_bad=skip_bad)
 
     def made() -> Collection:
         exists = is_collection(collection)
-        found = create_or_open(collection, New(encoder, dim, store, pool, split))
+        found = create_or_open(collection, new)
         if exists:
             say(f"{collection} exists, with {len(found):,} documents: going on")
         return found
@@ -117,12 +138,8 @@ def index(
 def add(
     collection: CollectionPath,
     sources: Sources = None,
-    format_: FormatOption = None,
-    id_field: IdField = None,
-    text_field: TextField = "text",
-    title_field: TitleField = "title",
-    keep: Keep = None,
-    delimiter: Delimiter = None,
+    *,
+    reading: Reading,
     replace: Annotated[bool, typer.Option("--replace", help="Replace documents whose id is in already.")] = False,
     encoder: EncoderName = None,
     skip_bad: SkipBad = False,
@@ -133,20 +150,9 @@ def add(
 
     Those that are in already, unchanged, are skipped, so that the same command goes on after an interruption.
     """
-    fields = Fields(id_field, text_field, title_field, tuple(keep) if keep else None)
-    documents = _reader(sources, format_, delimiter, fields, skip_bad)
+    documents = reading.reader(sources, skip_bad=skip_bad)
     found = open_collection(collection, encoder)
     _add(lambda: found, collection, documents, replace=replace, advice="--replace", progress=progress, as_json=as_json)
-
-
-class New(NamedTuple):
-    """What a collection is to be, as far as the options say it."""
-
-    encoder: str | None
-    dim: int | None
-    store: StoreName | None
-    pool: int | None
-    split: bool | None
 
 
 def create_or_open(path: Path, new: New) -> Collection:
@@ -165,18 +171,6 @@ def create_or_open(path: Path, new: New) -> Collection:
         pool=new.pool or 1,
         split=new.split is not False,
     )
-
-
-def _reader(
-    names: list[str] | None, format_: Format | None, delimiter: str | None, fields: Fields, skip_bad: bool
-) -> DocumentReader:
-    if delimiter is not None:
-        delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
-        if len(delimiter) != 1 or delimiter in '\r\n"':
-            raise typer.BadParameter("--delimiter must be one character, or tab")
-    if not names and sys.stdin.isatty():
-        raise typer.BadParameter("name a SOURCE, or pipe documents in")
-    return DocumentReader([Input(name, format_, delimiter) for name in names or [STDIN]], fields, skip_bad=skip_bad)
 
 
 def _check_unchanged(collection: Collection, new: New) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from enum import Enum
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -40,6 +42,38 @@ Threads = Annotated[
     int | None, typer.Option(min=1, max=1024, help="Threads to use.", show_default="the CPUs there are")
 ]
 DEFAULT_DEPTH = 100
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for each field of a NamedTuple, where it has a parameter of that type.
+
+    Several commands can so have the same options, and hand them on together.
+    """
+    own = signature(command, eval_str=True)
+    groups: dict[str, Any] = {
+        parameter.name: parameter.annotation
+        for parameter in own.parameters.values()
+        if hasattr(parameter.annotation, "_field_defaults")
+    }
+    parameters: list[Parameter] = []
+    for parameter in own.parameters.values():
+        if (group := groups.get(parameter.name)) is None:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+            continue
+        hints = get_type_hints(group, include_extras=True)
+        parameters += [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
+            for name, default in group._field_defaults.items()
+        ]
+
+    def expanded(**given: Any) -> None:
+        filled = {name: group(**{field: given.pop(field) for field in group._fields}) for name, group in groups.items()}
+        command(**given, **filled)
+
+    expanded.__name__, expanded.__doc__ = command.__name__, command.__doc__
+    expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    expanded.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return expanded
 
 
 class StoreName(str, Enum):

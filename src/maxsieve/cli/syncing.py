@@ -11,9 +11,9 @@ import typer
 
 from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.failures import sentence
-from maxsieve.cli.indexing import New, NewDim, NewEncoder, NewPool, NewSplit, NewStore, SkipBad, create_or_open
+from maxsieve.cli.indexing import New, SkipBad, create_or_open
 from maxsieve.cli.opening import describe_size, is_collection
-from maxsieve.cli.options import AsJson, CollectionPath, Progress
+from maxsieve.cli.options import AsJson, CollectionPath, Progress, with_groups
 from maxsieve.cli.wording import as_options
 from maxsieve.text.inputs import DocumentReader, Fields, Input
 
@@ -27,7 +27,7 @@ EVERY = 2.0
 
 def register(app: typer.Typer) -> None:
     """Puts the command into the tree."""
-    app.command(epilog="Example:  maxsieve sync notes.ms ~/notes --watch")(sync)
+    app.command(epilog="Example:  maxsieve sync notes.ms ~/notes --watch")(with_groups(sync))
 
 
 def sync(
@@ -50,11 +50,8 @@ def sync(
     allow_deletes: Annotated[
         bool, typer.Option("--allow-deletes", help="Also if the folder is empty or has lost more than half.")
     ] = False,
-    encoder: NewEncoder = None,
-    dim: NewDim = None,
-    store: NewStore = None,
-    pool: NewPool = None,
-    split: NewSplit = None,
+    *,
+    new: New,
     skip_bad: SkipBad = False,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -77,7 +74,7 @@ def sync(
         if dry_run:
             _preview(collection, 1 + sum(1 for _ in found), reader, as_json)
             return
-    with create_or_open(collection, New(encoder, dim, store, pool, split)) as target:
+    with create_or_open(collection, new) as target:
         follower = FolderSync(
             target, folder, prefix=prefix, adopt=adopt, allow_deletes=allow_deletes, moved_from=moved_from
         )

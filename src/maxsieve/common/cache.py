@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from maxsieve.common.files import regular_handle
 from maxsieve.common.optional import optional
 
 LOCK, PART = ".lock", ".part"
@@ -37,7 +38,7 @@ def once(folder: Path, make: Callable[[Path], None], *, is_whole: Callable[[Path
     if is_whole(folder):
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with open(folder.with_name(folder.name + LOCK), "w") as lock:
+    with open(regular_handle(folder.with_name(folder.name + LOCK), os.O_RDWR | os.O_CREAT), "rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if is_whole(folder):
             return

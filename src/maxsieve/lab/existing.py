@@ -17,6 +17,7 @@ from maxsieve.lab.corpora.judgements import keep_known, read_judgements, warn_of
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded
 from maxsieve.text import Collection, load_encoder
+from maxsieve.text.inputs.reading import opened
 
 Judgements = dict[str, dict[str, int]]
 
@@ -123,8 +124,8 @@ def _vectors_of(
 def _judged(qrels: str | Path | None, documents: Mapping[str, object], queries: Mapping[str, object]) -> Judgements:
     if qrels is None:
         return {}
-    with open(qrels, "rb") as file:
-        judged = keep_known(read_judgements(file, str(qrels)), str(qrels), documents, queries, stacklevel=3)
+    with opened(str(qrels)) as lines:
+        judged = keep_known(read_judgements(lines, str(qrels)), str(qrels), documents, queries, stacklevel=3)
     warn_of_unjudged(str(qrels), queries, judged, {}, stacklevel=3)
     return judged
 

@@ -99,9 +99,12 @@ def header_crc(header: bytes) -> int:
 
 
 class BlockFile:
-    """A mapped file of blocks. With ``crc``, it must be the one with that checksum, not another that is whole too."""
+    """A mapped file of blocks. With ``crc``, it must be the one with that checksum, not another that is whole too.
 
-    def __init__(self, path: Path, crc: int | None = None) -> None:
+    ``at_most`` bytes are accepted: files that are read whole when an index is opened have a limit.
+    """
+
+    def __init__(self, path: Path, crc: int | None = None, *, at_most: int | None = None) -> None:
         self.path = path
         try:
             file = open_regular(path)
@@ -112,6 +115,8 @@ class BlockFile:
             self.nbytes, self._place = status.st_size, (status.st_dev, status.st_ino)
             if self.nbytes < HEADER_BYTES:
                 raise self._damaged(f"has {self.nbytes} bytes, fewer than a header")
+            if at_most is not None and self.nbytes > at_most:
+                raise self._damaged(f"is larger than {at_most} bytes, the most that it can have")
             try:  # the mapping holds the file open: its size() is the file's size at that moment
                 self._map = mmap.mmap(file.fileno(), self.nbytes, access=mmap.ACCESS_READ)
             except ValueError:

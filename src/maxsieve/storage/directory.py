@@ -31,6 +31,8 @@ from maxsieve.storage.segment_file import StoredSegment, map_segment, write_cent
 from maxsieve.storage.segments import Merge, Segment, Similarity, Store
 
 ATTEMPTS = 20
+MOST_BYTES = 1 << 30
+"""Of a codebook or a calibration, which are read whole: room for 60,000 queries of 32 tokens at d = 128."""
 
 
 class Version(NamedTuple):
@@ -145,7 +147,10 @@ class Directory:
     def write_extra(self, kind: str, extra: Codebook | Calibration) -> Extra:
         """Writes a file of the index as a whole, durably."""
         path = self._new_file("." + kind)
-        return Extra(path.name, extra.write(path))
+        crc = extra.write(path)
+        if (size := path.stat().st_size) > MOST_BYTES:
+            raise ValueError(f"the {kind} takes {size:,} bytes, and at most {MOST_BYTES:,} are read: use fewer queries")
+        return Extra(path.name, crc)
 
     def commit(self, entries: Sequence[SegmentEntry], id_type: Any, **others: Any) -> None:
         """Makes a new version of these segments, durable and visible to whoever opens or refreshes from now on.
@@ -268,7 +273,7 @@ def _map(path: Path, manifest: Manifest, known: Version | None) -> Version:
             codebook = known.codebook if kind == "codebook" else codebook
             calibration = known.calibration if kind == "calibration" else calibration
             continue
-        extras[kind] = BlockFile(path / extra.name, extra.crc)
+        extras[kind] = BlockFile(path / extra.name, extra.crc, at_most=MOST_BYTES)
         if kind == "codebook":
             codebook = Codebook.read(extras[kind], manifest.dim)
         else:

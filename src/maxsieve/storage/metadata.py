@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import sqlite3
 import threading
@@ -52,7 +53,7 @@ class Texts:
 
     def read(self, positions: Sequence[int]) -> dict[int, Any]:
         """That of some documents."""
-        return {i: json.loads(self._texts[i]) for i in positions if i in self._texts}
+        return {i: from_json(self._texts[i]) for i in positions if i in self._texts}
 
     def texts(self) -> Iterable[tuple[int, str]]:
         """All of them."""
@@ -62,7 +63,7 @@ class Texts:
         """Whether each document matches."""
 
         def read(position: int) -> Any:
-            return json.loads(self._texts[position]) if position in self._texts else None
+            return from_json(self._texts[position]) if position in self._texts else None
 
         return self._masks.get(where, lambda: match_texts(where, documents, self._texts, read))
 
@@ -120,6 +121,25 @@ def _has_odd_names(value: Any) -> bool:
     return False
 
 
+def from_json(text: str) -> Any:
+    """What `to_json` has written. `ValueError` for numbers that it writes of nothing: NaN and infinities.
+
+    >>> from_json('[1e999]')
+    Traceback (most recent call last):
+    ValueError: 1e999 is no number that JSON can hold
+    """
+    return _DECODER.decode(text)
+
+
+def _finite(digits: str) -> float:
+    if not math.isfinite(number := float(digits)):
+        raise ValueError(f"{digits} is no number that JSON can hold")
+    return number
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
+
+
 def to_texts(metadata: Iterable[Any] | None, count: int | None) -> list[str | None] | None:
     """A JSON text for each document, None where there is no metadata."""
     if metadata is None:
@@ -168,7 +188,7 @@ class MetadataFile:
         try:
             for position in positions:
                 for (text,) in self._ask("SELECT record FROM records WHERE position = ?", position):
-                    found[position] = json.loads(text)
+                    found[position] = from_json(text)
         except (ValueError, TypeError, RecursionError) as problem:
             raise self._unreadable(problem) from None
         return found
@@ -194,7 +214,7 @@ class MetadataFile:
             raise DamagedIndexError(f"{self.path} does not have its checksum")
         try:
             for _, text in self.texts():
-                json.loads(text)
+                from_json(text)
         except (ValueError, RecursionError) as problem:
             raise self._unreadable(problem) from None
         advance(self.nbytes)

@@ -20,6 +20,9 @@ from maxsieve.storage.segments import CENTROIDS, Merge, Segment, block_kinds
 PIECE_BYTES = 16 << 20
 """What a merge holds in memory of each block at a time."""
 
+SPARE_BYTES = 1 << 20
+"""In a file of tombstones beside them: for the header, and for what a later version may add."""
+
 
 @dataclass(frozen=True, eq=False)
 class StoredSegment(Segment):
@@ -121,7 +124,7 @@ def map_segment(
     if entry.centroids != mapped.entry.centroids and entry.centroids is not None:
         mapped = _with_centroids(mapped, BlockFile(folder / entry.centroids, entry.centroids_crc))
     if entry.deleted is not None and entry.deleted != mapped.entry.deleted:
-        deleted = BlockFile(folder / entry.deleted)
+        deleted = BlockFile(folder / entry.deleted, at_most=SPARE_BYTES + 8 * entry.documents)
         alive = np.ones(entry.documents, np.bool_)
         alive[_read_deleted(deleted, entry.documents)] = False
         mapped = mapped.changed(alive=alive, deleted=deleted)

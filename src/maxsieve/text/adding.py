@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -28,6 +28,9 @@ BATCH_DOCUMENTS = 1024
 
 LOOKUPS = 64
 """Documents that are looked up at a time."""
+
+MOST_COPIED = 1 << 28
+"""Bytes of a document's metadata, in all its passages."""
 
 COMMITS = 64
 """So many commits are merged while more come: each has three open files."""
@@ -128,7 +131,7 @@ def add_documents(
 ) -> Added:
     """Adds documents to the index of a collection; those of earlier batches stay when a later one fails."""
     queue = _Queue(index, keys, split, encode, replace, advance)
-    while group := list(islice(documents, LOOKUPS)):
+    for group in batches(documents, size_of, LOOKUPS):
         _check_id_type(index, keys, group[0].id)
         known = index.known_metadata(keys.key(document.id) for document in group)
         for document in group:
@@ -139,14 +142,23 @@ def add_documents(
     return queue.added
 
 
-def batches(texts: Iterable[T], length: Callable[[T], int]) -> Iterator[list[T]]:
+def size_of(document: Document) -> int:
+    """Characters of its text, and of its metadata as they are kept."""
+    return len(document.text) + _metadata_size(document)
+
+
+def _metadata_size(document: Document) -> int:
+    return 0 if document.metadata is None else len(to_json(document.metadata))
+
+
+def batches(texts: Iterable[T], length: Callable[[T], int], most: int | None = None) -> Iterator[list[T]]:
     """Cuts texts into batches to be encoded."""
     batch: list[T] = []
     characters = 0
     for text in texts:
         batch.append(text)
         characters += length(text)
-        if characters >= BATCH_CHARACTERS or len(batch) >= BATCH_DOCUMENTS:
+        if characters >= BATCH_CHARACTERS or len(batch) >= (most or BATCH_DOCUMENTS):
             yield batch
             batch, characters = [], 0
     if batch:
@@ -167,6 +179,7 @@ class _Queue:
         self._index, self._keys, self._split = index, keys, split
         self._encode, self._replace, self._advance = encode, replace, advance
         self._waiting: dict[Id, Document] = {}
+        self._sizes: dict[Id, int] = {}
         self._commits = 0
         self.added = Added(0, 0, 0)
 
@@ -176,7 +189,7 @@ class _Queue:
         if (stored := self._waiting.get(document.id)) is None and first is not None:
             stored = self._stored(document, first)
         if stored is None:
-            self._waiting[document.id] = document
+            self._wait(document)
             self.added = Added(added + 1, skipped, replaced)
             return
         same_text = as_stored(document.text) == as_stored(stored.text)
@@ -189,20 +202,22 @@ class _Queue:
             raise OtherDocumentError(
                 f"ids: {document.id!r} is in the collection already, with {what}; replace=True replaces it"
             )
-        self._waiting[document.id] = document
+        self._wait(document)
         self.added = Added(added, skipped, replaced + 1)
+
+    def _wait(self, document: Document) -> None:
+        self._waiting[document.id], self._sizes[document.id] = document, size_of(document)
 
     def commit(self, *, all_of_it: bool) -> None:
         """Encodes and adds what waits; the last batch, if it is not full, only when all of it is asked for."""
-        waiting = batches(list(self._waiting.values()), lambda document: len(document.text))
-        for batch in waiting:
-            full = len(batch) >= BATCH_DOCUMENTS or sum(len(one.text) for one in batch) >= BATCH_CHARACTERS
+        for ids in batches(list(self._waiting), self._sizes.__getitem__):
+            full = len(ids) >= BATCH_DOCUMENTS or sum(map(self._sizes.__getitem__, ids)) >= BATCH_CHARACTERS
             if not (full or all_of_it):
                 return
-            self._add(batch)
-            for one in batch:
-                del self._waiting[one.id]
-            self._advance(len(batch))
+            self._add([self._waiting[one] for one in ids])
+            for one in ids:
+                del self._waiting[one], self._sizes[one]
+            self._advance(len(ids))
             self._commits += 1
             if self._commits % COMMITS == 0:
                 self._index.compact()
@@ -213,7 +228,9 @@ class _Queue:
         texts: list[str] = []
         names: dict[str, Id] = {}
         for one in documents:
-            for passage in self._split(one.text, one.metadata):
+            passages = self._split(one.text, one.metadata)
+            _check_copies(one, len(passages))
+            for passage in passages:
                 records[self._keys.key(one.id, passage.number)] = to_record(passage, one.metadata)
                 texts.append(passage.encoded)
                 names[passage.encoded] = one.id
@@ -237,6 +254,15 @@ class _Queue:
         if "passage" in first and document.text.startswith(first["text"]):
             return read_document(document.id, self._keys, self._index) or document
         return Document(document.id, first["text"], first["metadata"])
+
+
+def _check_copies(document: Document, passages: int) -> None:
+    """Refuses metadata that would fill memory and disk: it is kept with each passage of a document."""
+    if passages > 1 and (size := _metadata_size(document)) * passages > MOST_COPIED:
+        raise ValueError(
+            f"document {document.id!r}: its metadata takes {size:,} bytes and is kept with each of its {passages:,} "
+            f"passages, which is more than {MOST_COPIED:,} bytes; keep less of it"
+        )
 
 
 def _check_id_type(index: Index, keys: Keys, one: Id) -> None:

@@ -11,9 +11,9 @@ ones stay together, and a heading is hardly ever a passage by itself.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from array import array
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -86,15 +86,13 @@ def split(text: str, sizes: Sizes, count_tokens: CountTokens, title: str = "") -
     """
     if len(text.encode(errors="surrogatepass")) <= sizes.whole:  # no token is shorter than a byte
         return [Slice(0, len(text), "", None)]
-    headings = list(_headings(text))
-    starts, strengths = _atoms(text, headings)
+    starts, strengths = _atoms(text)
     ends = np.append(starts[1:], len(text))
-    tokens = _count(text, starts, ends, count_tokens)
-    total = np.append(0, np.cumsum(tokens))
+    total = np.append(0, np.cumsum(_count(text, starts, ends, count_tokens)))
     if total[-1] <= sizes.whole:
         return [Slice(0, len(text), "", None)]
     cuts = _cut(total, strengths, sizes.passage)
-    found, place, before = list[Slice](), _Place(text, headings, title), -1
+    found, place, before = list[Slice](), _Place(text, title), -1
     for first, last in pairwise(cuts):
         # What is repeated is not all of the passage before, and ends where a section begins.
         lowest = max(before + 1, int(np.searchsorted(total, total[first] - sizes.overlap)))
@@ -108,12 +106,13 @@ def split(text: str, sizes: Sizes, count_tokens: CountTokens, title: str = "") -
 
 
 def _headings(text: str) -> Iterator[_Heading]:
-    """The headings outside of code."""
-    code = list(_fenced(text))
-    opens = [start for start, _ in code]
+    """The headings outside of code, found as they are asked for: a text may consist of them."""
+    code = _fenced(text)
+    start, end = next(code, (len(text), len(text)))
     for found in _HEADING.finditer(text):
-        place = bisect_right(opens, found.start()) - 1
-        if place < 0 or found.start() >= code[place][1]:
+        while found.start() >= end:
+            start, end = next(code, (len(text), len(text) + 1))
+        if found.start() < start:
             yield _Heading(found.start(), len(found[1]), found[2].rstrip("# \t\r")[:LONGEST_HEADING])
 
 
@@ -130,40 +129,58 @@ def _fenced(text: str) -> Iterator[tuple[int, int]]:
         yield opened[0], len(text)
 
 
-def _atoms(text: str, headings: Sequence[_Heading]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _atoms(text: str) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     """Where the pieces begin that are never cut, and how strong the division before each is."""
-    divisions = {0: SECTION + 6}
-    for found in _DIVISION.finditer(text):
-        kind = found.lastgroup
-        strength = PARAGRAPH if kind == "paragraph" else LINE if kind == "line" else SENTENCE
-        divisions.setdefault(found.end(), strength)
-    divisions |= {one.start: SECTION + 6 - one.level for one in headings}
-    divisions.pop(len(text), None)
-    starts, strengths = list[int](), list[int]()
-    places = sorted(divisions)
-    for start, end in zip(places, [*places[1:], len(text)], strict=True):
-        starts.append(start)
-        strengths.append(divisions[start])
-        while end - start > LONGEST_ATOM:
-            space = max(text.rfind(" ", start, start + LONGEST_ATOM), text.rfind("\t", start, start + LONGEST_ATOM))
-            start = space + 1 if space > start else start + LONGEST_ATOM
-            starts.append(start)
+    starts, strengths = array("q", [0]), array("b", [SECTION + 6])
+    for place, strength in _divisions(text):
+        for word in _words(text, starts[-1], place):
+            starts.append(word)
             strengths.append(WORD)
-    return np.array(starts, np.int64), np.array(strengths, np.int64)
+        if place == starts[-1]:
+            strengths[-1] = strength
+        elif place < len(text):
+            starts.append(place)
+            strengths.append(strength)
+    return np.frombuffer(starts, np.int64), np.frombuffer(strengths, np.int8)
+
+
+def _divisions(text: str) -> Iterator[tuple[int, int]]:
+    """Where the text is divided, and how strongly, up to its end; of two divisions at one place the last counts."""
+    headings = _headings(text)
+    heading = next(headings, None)
+    for found in _DIVISION.finditer(text):
+        while heading is not None and heading.start < found.end():
+            yield heading.start, SECTION + 6 - heading.level
+            heading = next(headings, None)
+        kind = found.lastgroup
+        yield found.end(), PARAGRAPH if kind == "paragraph" else LINE if kind == "line" else SENTENCE
+    while heading is not None:
+        yield heading.start, SECTION + 6 - heading.level
+        heading = next(headings, None)
+    yield len(text), WORD
+
+
+def _words(text: str, start: int, end: int) -> Iterator[int]:
+    """Where a long piece is cut all the same."""
+    while end - start > LONGEST_ATOM:
+        space = max(text.rfind(" ", start, start + LONGEST_ATOM), text.rfind("\t", start, start + LONGEST_ATOM))
+        start = space + 1 if space > start else start + LONGEST_ATOM
+        yield start
 
 
 def _count(
     text: str, starts: NDArray[np.int64], ends: NDArray[np.int64], count_tokens: CountTokens
 ) -> NDArray[np.int64]:
     """Tokens of each atom."""
-    atoms = (text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True))
-    counts: list[int] = []
-    while some := list(islice(atoms, COUNTED)):
-        counts += count_tokens(some)
-    return np.array(counts, np.int64)
+    counts = array("q")
+    for first in range(0, len(starts), COUNTED):
+        some = slice(first, first + COUNTED)
+        atoms = zip(starts[some].tolist(), ends[some].tolist(), strict=True)
+        counts.extend(count_tokens([text[start:end] for start, end in atoms]))
+    return np.frombuffer(counts, np.int64)
 
 
-def _cut(total: NDArray[np.int64], strengths: NDArray[np.int64], size: int) -> list[int]:
+def _cut(total: NDArray[np.int64], strengths: NDArray[np.int8], size: int) -> list[int]:
     """The atoms at which passages begin, and the number of atoms; ``total`` are tokens before each atom."""
     cuts = [0]
     pending = [(0, len(strengths))]
@@ -180,7 +197,9 @@ def _cut(total: NDArray[np.int64], strengths: NDArray[np.int64], size: int) -> l
         if allowed.any():
             strong = np.where(allowed, strong, -1)
         strongest = np.flatnonzero(strong == strong.max())
-        middle = first + 1 + int(strongest[np.argmin(np.abs(before[strongest] - length / 2))])
+        distance = before[strongest]
+        np.abs(np.subtract(2 * distance, length, out=distance), out=distance)
+        middle = first + 1 + int(strongest[np.argmin(distance)])
         pending += [(middle, last), (first, middle)]
     return cuts
 
@@ -188,17 +207,17 @@ def _cut(total: NDArray[np.int64], strengths: NDArray[np.int64], size: int) -> l
 class _Place:
     """A place in a text, moved from its beginning on: the headings that it is under, and its page."""
 
-    def __init__(self, text: str, headings: Sequence[_Heading], title: str) -> None:
-        self._text, self._headings, self._title = text, headings, title
-        self._next, self._path = 0, list[_Heading]()
+    def __init__(self, text: str, title: str) -> None:
+        self._text, self._title = text, title
+        self._headings, self._path = _headings(text), list[_Heading]()
+        self._next = next(self._headings, None)
         self._counted, self._pages = 0, 1
 
     def advance(self, start: int) -> None:
         """Moves to a place, at which a heading may begin; its page is that of the first word."""
-        while self._next < len(self._headings) and self._headings[self._next].start <= start:
-            one = self._headings[self._next]
+        while (one := self._next) is not None and one.start <= start:
             self._path = [*(outer for outer in self._path if outer.level < one.level), one]
-            self._next += 1
+            self._next = next(self._headings, None)
         word = _WORD.search(self._text, start)
         if word and word.start() > self._counted:
             self._pages += self._text.count("\f", self._counted, word.start())

@@ -26,6 +26,9 @@ from maxsieve.storage.snapshot import Snapshot
 
 FOLDER = "bm25"
 FORMAT = 1
+MOST_WORD_BYTES = 1 << 30
+"""Of all words with their numbers: some 50 million of them."""
+
 _NAME = re.compile(r"[0-9a-f]{64}\.table(\.tmp)?")
 
 
@@ -64,6 +67,7 @@ class WordTable:
         _check_folder(path.parent)
         try:
             file = BlockFile(path)
+            _check_sizes(file, documents)
             file.verify(lambda _: None)
             if file.array("key", "|u1").tobytes() != path.stem.encode():
                 raise DamagedIndexError(f"{path} was made from something else")
@@ -98,9 +102,9 @@ class WordTable:
             raise ValueError("a number is out of order")
         if len(places) and not (places.min() >= 0 and places.max() < self.documents):
             raise ValueError("it names a document that is not there")
-        numbers: list[Any] = list(words.values()) if isinstance(words, dict) else [None]
-        if not all(type(number) is int and 0 <= number <= len(ends) - 1 for number in numbers):
-            raise ValueError("its words have no numbers")
+        numbers: list[Any] = [words[word] for word in words if word] if isinstance(words, dict) else [None]
+        if not all(type(number) is int and 0 <= number < len(ends) - 1 for number in numbers):
+            raise ValueError("its words have no numbers")  # the empty word, of which bm25s knows, is in no document
 
 
 def current_table(collection: Path, state: Snapshot, made_by: list[str]) -> Path:
@@ -131,6 +135,21 @@ def keep_table(path: Path, table: WordTable) -> None:
             if _NAME.fullmatch(other.name) and other.name != path.name:
                 with suppress(OSError):
                     other.unlink()
+
+
+def _check_sizes(file: BlockFile, documents: int) -> None:
+    """Raises `ValueError`, before anything is read, if there is more than so many documents can need."""
+    sizes = {name: block.nbytes for name, block in file.blocks.items()}
+    words, numbers = sizes.get("vocabulary", 0), sizes.get("indptr", 0) // 8
+    most = {
+        "key": 64,
+        "vocabulary": MOST_WORD_BYTES,
+        "indptr": 8 * (words + 2),  # a word takes more than a byte
+        "data": 4 * documents * numbers,
+        "indices": 4 * documents * numbers,
+    }
+    if any(size > most.get(name, 0) for name, size in sizes.items()):
+        raise ValueError("it is larger than it can be")
 
 
 def _check_folder(folder: Path) -> None:

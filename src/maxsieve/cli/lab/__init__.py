@@ -7,11 +7,11 @@ from dataclasses import asdict
 
 import typer
 
-from maxsieve.cli.console import emit, shows_progress
+from maxsieve.cli.console import emit, print_line, shows_progress
 from maxsieve.cli.lab import report, tune
-from maxsieve.cli.lab.options import DEFAULT_OUT, Out, Settings, require_extra, with_settings
+from maxsieve.cli.lab.options import DEFAULT_OUT, Out, Settings, require_extra
 from maxsieve.cli.lab.show import output, show_paths, show_result
-from maxsieve.cli.options import AsJson, Progress
+from maxsieve.cli.options import AsJson, Progress, with_groups
 from maxsieve.lab.experiments import SUMMARIES
 
 __all__ = ["register"]
@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
     group.callback(epilog="Example:  maxsieve lab list")(_overview)
     for name, summary in SUMMARIES.items():
         example = f"Example:  maxsieve lab {name} --corpus path/to/scifact --quick"
-        group.command(name, help=summary, epilog=example)(with_settings(_experiment(name)))
+        group.command(name, help=summary, epilog=example)(with_groups(_experiment(name)))
     report.register(group)
     tune.register(group)
     group.command("list", epilog="Example:  maxsieve lab list")(list_)
@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
 def _overview(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         require_extra()
-        print(context.get_help())
+        print_line(context.get_help())
 
 
 def _experiment(name: str) -> Callable[..., None]:
@@ -70,4 +70,4 @@ def list_(as_json: AsJson = False) -> None:
         if as_json:
             emit({"name": name, "summary": summary})
         else:
-            print(f"{name:<{width}}  {summary}")
+            print_line(f"{name:<{width}}  {summary}")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from inspect import Parameter, signature
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
 import typer
 
@@ -146,32 +145,6 @@ def _only(given: list[T], option: str) -> T | None:
     if len(given) > 1:
         raise typer.BadParameter(f"{option} is there {len(given)} times")
     return given[0] if given else None
-
-
-def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of `Settings` where it has a parameter of that name."""
-    hints = get_type_hints(Settings, include_extras=True)
-    own = signature(command, eval_str=True)
-    defaults = Settings._field_defaults
-    expanded = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hints[name])
-        for name in Settings._fields
-    ]
-    parameters: list[Parameter] = []
-    for parameter in own.parameters.values():
-        if parameter.annotation is Settings:
-            parameters += expanded
-        else:
-            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
-
-    def expanding(**given: Any) -> None:
-        settings = Settings(**{name: given.pop(name) for name in Settings._fields})
-        command(settings=settings, **given)
-
-    expanding.__name__, expanding.__doc__ = command.__name__, command.__doc__
-    expanding.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    expanding.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return expanding
 
 
 def require_extra() -> None:

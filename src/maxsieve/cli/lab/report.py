@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from maxsieve.cli.console import emit, say, shows_progress
+from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.failures import sentence
-from maxsieve.cli.lab.options import DEFAULT_OUT, Out, Settings, with_settings
-from maxsieve.cli.options import AsJson, Progress
+from maxsieve.cli.lab.options import DEFAULT_OUT, Out, Settings
+from maxsieve.cli.options import AsJson, Progress, with_groups
 from maxsieve.common.files import replacing
 from maxsieve.errors import MaxsieveError
 from maxsieve.lab.experiments import SUMMARIES
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
 
 def register(group: typer.Typer) -> None:
     """Puts the commands into the group."""
-    group.command(epilog="Example:  maxsieve lab report --corpus path/to/scifact --only margin")(with_settings(report))
+    group.command(epilog="Example:  maxsieve lab report --corpus path/to/scifact --only margin")(with_groups(report))
     group.command(epilog="Example:  maxsieve lab page lab-results")(page)
 
 
@@ -68,10 +68,10 @@ def report(
     try:
         for entry in _entries(names, datasets, settings.options(progress=shown), out, again=again):
             entries.append(entry)
-            _tell(entry, as_json=as_json)
+            tell(entry, as_json=as_json)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {out} has what is done: the same command goes on from there") from None
-    _write_pages([entry.result for entry in entries if entry.result is not None], out, as_json=as_json)
+    write_pages([entry.result for entry in entries if entry.result is not None], out, as_json=as_json)
     failed = [f"{entry.experiment} on {entry.corpus}" for entry in entries if entry.failure]
     if failed:
         raise MaxsieveError(f"{len(failed)} of {len(entries)} failed: {', '.join(failed)}")
@@ -87,7 +87,7 @@ def page(
     paths = sorted(folder.glob("*.json"))
     if not paths:
         raise FileNotFoundError(f"there are no results in {folder}; maxsieve lab report makes some")
-    _write_pages([load(path) for path in paths], folder, as_json=as_json)
+    write_pages([load(path) for path in paths], folder, as_json=as_json)
 
 
 def chosen(only: Sequence[str] | None, skip: Sequence[str] | None) -> list[str]:
@@ -126,17 +126,19 @@ def _entries(
             yield Entry(name, dataset.name, known or result, known is not None, seconds, failure)
 
 
-def _tell(entry: Entry, *, as_json: bool) -> None:
+def tell(entry: Entry, *, as_json: bool) -> None:
+    """Says what became of an experiment."""
     if entry.failure:
         say(f"{entry.experiment} on {entry.corpus}: {entry.failure}")
     elif not as_json:
         done = "was there" if entry.reused else f"{entry.seconds:.0f} s"
-        print(f"{entry.experiment} on {entry.corpus}: {done}", flush=True)
+        print_line(f"{entry.experiment} on {entry.corpus}: {done}")
     if as_json:
         emit({**entry._asdict(), "result": None if entry.result is None else entry.result.stem})
 
 
-def _write_pages(results: Sequence[Result], folder: Path, *, as_json: bool) -> None:
+def write_pages(results: Sequence[Result], folder: Path, *, as_json: bool) -> None:
+    """Writes the pages of some results, and says where."""
     from maxsieve.lab.page import html_page, markdown_page
 
     paths = [folder / "index.html", folder / "results.md"]
@@ -147,4 +149,5 @@ def _write_pages(results: Sequence[Result], folder: Path, *, as_json: bool) -> N
     if as_json:
         emit({"pages": [str(path) for path in paths], "results": len(results)})
     else:
-        print(*paths, sep="\n")
+        for path in paths:
+            print_line(str(path))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxsieve.cli.console import emit, shows_progress
-from maxsieve.cli.lab.options import Settings, with_settings
+from maxsieve.cli.lab.options import Settings
 from maxsieve.cli.lab.show import output, show_result
-from maxsieve.cli.options import AsJson, K, Progress
+from maxsieve.cli.options import AsJson, K, Progress, with_groups
 
 if TYPE_CHECKING:
     from maxsieve.lab.recommendation import Recommendation
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 def register(group: typer.Typer) -> None:
     """Puts the command into the group."""
-    group.command(epilog="Example:  maxsieve lab tune --corpus path/to/scifact --target 0.95 -k 10")(
-        with_settings(tune)
-    )
+    group.command(epilog="Example:  maxsieve lab tune --corpus path/to/scifact --target 0.95 -k 10")(with_groups(tune))
 
 
 def tune(

@@ -55,10 +55,10 @@ class Conversation:
                 return False
             self._answer(line)
         except EOFError:
-            print()
+            self._console.print()
             return False
         except KeyboardInterrupt:
-            print()
+            self._console.print()
         return True
 
     def _answer(self, line: str) -> None:

@@ -11,6 +11,7 @@ from maxsieve.lab.corpora.judgements import keep_known, read_judgements, warn_of
 from maxsieve.text.inputs.document import BadInput, Place, to_identity, to_text
 from maxsieve.text.inputs.jsonl import to_object
 from maxsieve.text.inputs.lines import numbered
+from maxsieve.text.inputs.reading import opened
 
 DOCUMENTS, QUERIES, JUDGEMENTS = ("corpus.jsonl",), ("queries.jsonl",), ("qrels.tsv", "qrels/test.tsv")
 """Where each part is: the first that exists."""
@@ -22,8 +23,8 @@ def read_beir(folder: Path, *, stacklevel: int = 1) -> Corpus:
     paths = [folder / name for name in names]
     documents, _ = _texts(paths[0], document_text)
     queries, places = _texts(paths[1], query_text)
-    with open(paths[2], "rb") as file:
-        found = read_judgements(file, str(paths[2]))
+    with opened(str(paths[2])) as lines:
+        found = read_judgements(lines, str(paths[2]))
         judgements = keep_known(found, str(paths[2]), documents, queries, stacklevel=stacklevel + 1)
     warn_of_unjudged(str(paths[1]), queries, judgements, places, stacklevel=stacklevel + 1)
     exclusions = exclude_themselves(queries, documents)
@@ -62,8 +63,8 @@ def _texts(path: Path, text_of: Callable[[dict[str, Any]], str]) -> tuple[dict[s
     """The texts of a file by id, and where each stands."""
     texts: dict[str, str] = {}
     places: dict[str, Place] = {}
-    with open(path, "rb") as file:
-        for place, line in numbered(file, str(path)):
+    with opened(str(path)) as lines:
+        for place, line in numbered(lines, str(path)):
             row = to_object(line, place)
             try:
                 one, text = to_identity(_field(row, "_id"), "_id"), text_of(row)

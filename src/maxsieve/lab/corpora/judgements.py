@@ -12,6 +12,7 @@ from maxsieve.common.files import PathLike, replacing
 from maxsieve.lab.corpora.corpus import CorpusWarning
 from maxsieve.text.inputs.document import BadInput, Place
 from maxsieve.text.inputs.lines import decoded, numbered
+from maxsieve.text.inputs.reading import opened
 from maxsieve.text.trec import column
 
 HEADER = ("query-id", "corpus-id", "score")
@@ -120,8 +121,8 @@ def write_qrels(judgements: Mapping[str, Mapping[str, int]], path: PathLike) -> 
 
 def read_qrels(path: PathLike) -> dict[str, dict[str, int]]:
     """Query id -> document id -> grade, from a file in TREC's or BEIR's form."""
-    with open(path, "rb") as file:
-        return by_query(read_judgements(file, os.fspath(path)))
+    with opened(os.fspath(path)) as lines:
+        return by_query(read_judgements(lines, os.fspath(path)))
 
 
 def _grade(text: str, place: Place) -> int:

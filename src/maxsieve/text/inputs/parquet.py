@@ -9,8 +9,10 @@ from typing import Any
 
 from maxsieve.common.files import open_regular
 from maxsieve.text.inputs.document import DEFAULT_IDS, BadInput, Fields, Found, Place
+from maxsieve.text.inputs.lines import LONGEST_LINE
 
-BATCH_ROWS = 1024
+BATCH_ROWS = 16
+"""In memory at a time. A file of a few kilobytes may repeat one long value in all its rows."""
 
 
 def read_parquet(path: Path, fields: Fields) -> Found:
@@ -29,6 +31,7 @@ def read_parquet(path: Path, fields: Fields) -> Found:
                     place = Place(source, "row", number)
                     try:
                         plain = {name: _plain(value, name) for name, value in row.items()}
+                        _check_length(plain)
                     except ValueError as problem:
                         yield BadInput(place, str(problem))
                         continue
@@ -55,6 +58,12 @@ def _wanted(names: list[str], source: str, fields: Fields) -> list[str] | None:
         return None
     needed = {fields.text, fields.title, *([fields.id] if fields.id else DEFAULT_IDS), *fields.keep}
     return [name for name in names if name in needed]
+
+
+def _check_length(row: dict[str, Any]) -> None:
+    """A row may be as long as a line of JSON."""
+    if (length := sum(len(value) for value in row.values() if isinstance(value, str))) > LONGEST_LINE:
+        raise ValueError(f"it has {length:,} characters; at most {LONGEST_LINE:,} are read")
 
 
 def _plain(value: Any, name: str) -> Any:

@@ -1,0 +1,66 @@
+"""What frozen indexes of every version have in common: how they are written, what they show, and that none slipped."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import maxsieve as ms
+from maxsieve.storage import disk
+from maxsieve.storage.blocks import BlockFile
+
+GOLDEN = Path(__file__).parent
+
+
+def shown(index: ms.Index) -> dict[str, Any]:
+    """What an index shows without being asked. Numbers are hexadecimal: little-endian bytes of rows."""
+    vectors = [index.vectors(one) for one in index.ids]
+    return {
+        "dim": index.dim,
+        "ids": index.ids,
+        "vectors": [array.astype(array.dtype.newbyteorder("<")).tobytes().hex() for array in vectors],
+        "metadata": [index.metadata(one) for one in index.ids],
+    }
+
+
+def freeze(
+    version: str, makers: Mapping[str, Callable[[Path], ms.Index]], answers: Callable[[ms.Index], list[Any]]
+) -> None:
+    """Writes indexes and, beside each, what it must show and answer: to the folder that is named, or where they are."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else GOLDEN / version
+    disk.SMALL_BYTES = 0  # or else the segments would be folded into one
+    secrets.token_hex = lambda nbytes=None: "0123456789abcdef"  # the same files every time
+    for name, make in makers.items():
+        path = folder / name
+        shutil.rmtree(path, ignore_errors=True)
+        index = make(path)
+        index.verify()
+        wanted = {**shown(index), "answers": answers(index)}
+        (folder / f"{name}.json").write_text(json.dumps(wanted, indent=1) + "\n")
+        index.close()
+        (path / "lock").unlink()
+
+
+def check_form(script: str, indexes: Iterable[Path], folder: Path) -> None:
+    """What the script writes today is what is frozen, but for how another SQLite may lay its pages out."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, str(GOLDEN / script), str(folder)], check=True, env=environment, timeout=120)
+    for frozen in indexes:
+        written = folder / frozen.name
+        assert sorted(os.listdir(frozen)) == sorted(os.listdir(written))
+        assert frozen.with_suffix(".json").read_text() == written.with_suffix(".json").read_text()
+        manifests = [json.loads((path / "manifest.json").read_text()) for path in (frozen, written)]
+        for manifest in manifests:
+            del manifest["checksum"]
+            for part in manifest["parts"]:
+                del part["records_crc"]
+        assert manifests[0] == manifests[1]
+        for path in (path for path in frozen.iterdir() if path.suffix not in (".json", ".records")):
+            assert BlockFile(path).blocks == BlockFile(written / path.name).blocks
