@@ -5,22 +5,40 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH_VENV := .venv-bench
 PLAID_VENV := .venv-plaid
+# The packages that adapters are for: one environment for those that agree, one for each that doesn't.
+ADAPTERS_VENV := .venv-adapters
+PYLATE_VENV := .venv-pylate
 NATIVE := CMakeLists.txt $(shell find native -name '*.cpp' -o -name '*.hpp')
 PEERS := benchmarks/requirements.txt benchmarks/requirements-optional.txt
 PYTEST := $(BIN)/python -m pytest
 # Corpora for tests on real data; they are skipped, and say so, where there are none.
 export MAXSIEVE_CORPORA
 
-.PHONY: demo test test-full test-arm test-emulated lint format bench bench-plaid rescored retrieval results sanitize clean
+.PHONY: demo serve-demo test test-full test-arm test-emulated test-adapters lock-adapters adapters-bench lint format bench bench-plaid rescored retrieval results sanitize clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/maxsieve demo
+
+# The service on the demo's docstrings, with its page: http://127.0.0.1:8800/
+serve-demo: $(VENV)/serve.stamp
+	$(BIN)/maxsieve demo --serve $(ARGS)
 
 test: $(VENV)/dev.stamp
 	$(PYTEST) -n 2 --dist worksteal
 
 test-full: $(VENV)/dev.stamp
 	MAXSIEVE_FULL=1 $(PYTEST) -n 2 --dist worksteal
+
+# The adapters and docs/adapters.md, each in the environment that has its package: tests/adapters/environments.py says which.
+# The warnings of other people's packages are not ours to mend.
+test-adapters: $(ADAPTERS_VENV)/adapters.stamp $(PYLATE_VENV)/adapters.stamp
+	MAXSIEVE_ADAPTERS=together $(ADAPTERS_VENV)/bin/python -m pytest -W ignore tests/adapters src/maxsieve/adapters $(ARGS)
+	MAXSIEVE_ADAPTERS=pylate $(PYLATE_VENV)/bin/python -m pytest -W ignore tests/adapters src/maxsieve/adapters $(ARGS)
+
+# All versions of tests/adapters/*.txt anew, from the few of *.in.
+lock-adapters:
+	tools/adapters_env.sh lock together $(ADAPTERS_VENV)
+	tools/adapters_env.sh lock pylate $(PYLATE_VENV)
 
 # The native tests for AArch64 under QEMU. Needs Debian; installs an emulator and a cross compiler if it may.
 test-arm:
@@ -75,15 +93,27 @@ $(VENV)/demo.stamp: pyproject.toml $(NATIVE) | $(VENV)
 	$(BIN)/pip install --quiet --editable '.[cli]'
 	touch $@
 
+$(VENV)/serve.stamp: pyproject.toml $(NATIVE) | $(VENV)
+	$(BIN)/pip install --quiet --editable '.[serve]'
+	touch $@ $(VENV)/demo.stamp
+
 $(VENV)/dev.stamp: pyproject.toml $(NATIVE) | $(VENV)
 	$(BIN)/pip install --quiet --editable '.[dev]' --config-settings=cmake.define.MAXSIEVE_WERROR=ON
-	touch $@ $(VENV)/demo.stamp
+	touch $@ $(VENV)/demo.stamp $(VENV)/serve.stamp
 
 # A build folder of its own, too, for the two environments may be made at the same time. An optional peer may fail to install.
 $(BENCH_VENV)/bench.stamp: pyproject.toml $(NATIVE) $(PEERS) | $(BENCH_VENV)
 	$(BENCH_VENV)/bin/pip install --quiet --editable '.[lab]' --config-settings=build-dir=build/bench-{cache_tag} --requirement benchmarks/requirements.txt
 	grep -v '^#' benchmarks/requirements-optional.txt | while read peer; do \
 	  $(BENCH_VENV)/bin/pip install --quiet --constraint benchmarks/requirements.txt "$$peer" || echo "$$peer could not be installed"; done
+	touch $@
+
+$(ADAPTERS_VENV)/adapters.stamp: pyproject.toml $(NATIVE) tests/adapters/together.txt tools/adapters_env.sh
+	tools/adapters_env.sh make together $(ADAPTERS_VENV) bm25,cli
+	touch $@
+
+$(PYLATE_VENV)/adapters.stamp: pyproject.toml $(NATIVE) tests/adapters/pylate.txt tests/adapters/pylate.overrides.txt tools/adapters_env.sh
+	tools/adapters_env.sh make pylate $(PYLATE_VENV) text
 	touch $@
 
 $(PLAID_VENV)/plaid.stamp: benchmarks/requirements-plaid.txt | $(PLAID_VENV)
@@ -94,4 +124,4 @@ $(VENV) $(BENCH_VENV) $(PLAID_VENV):
 	$(PYTHON) -m venv $@
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(PLAID_VENV) build
+	rm -rf $(VENV) $(BENCH_VENV) $(PLAID_VENV) $(ADAPTERS_VENV) $(PYLATE_VENV) build

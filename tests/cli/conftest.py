@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from cli.support import CommandLine, write_jsonl
+from cli.support import FORKS, CommandLine, write_jsonl
 from cli.tiny_model import write_tiny_model
 
 DOCUMENTS = [
@@ -17,6 +18,12 @@ DOCUMENTS = [
 ]
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may have been started with it ignored
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_fork_is_left() -> Iterator[None]:
+    yield
+    FORKS.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The command line as a subprocess."""
+"""The command line as a process."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cli.forks import READ_WHILE_IMPORTING, TIMEOUT, Forks
+
 COMMAND = [sys.executable, "-m", "maxsieve.cli"]
-TIMEOUT = 300
+FORKS = Forks()
 NEED_ENCODER = ("index", "add", "sync", "search", "rerank", "calibrate", "bench")
 
 
@@ -42,11 +44,16 @@ class CommandLine:
 
     def _run(self, command: list[str], stdin: str | bytes, code: int) -> subprocess.CompletedProcess[str]:
         given = stdin.encode() if isinstance(stdin, str) else stdin
-        done = subprocess.run(command, input=given, capture_output=True, cwd=self.folder, env=self.env, timeout=TIMEOUT)
-        out, err = done.stdout.decode(), done.stderr.decode()
-        assert done.returncode == code, f"exit code {done.returncode}\n{out}\n{err}"
+        if READ_WHILE_IMPORTING & self.extra.keys():
+            done = subprocess.run(
+                command, input=given, capture_output=True, cwd=self.folder, env=self.env, timeout=TIMEOUT
+            )
+            found, out, err = done.returncode, done.stdout.decode(), done.stderr.decode()
+        else:
+            found, out, err = FORKS.run(command[len(COMMAND) :], given, self.folder, self.env)
+        assert found == code, f"exit code {found}\n{out}\n{err}"
         assert "Traceback" not in err
-        return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+        return subprocess.CompletedProcess(command, found, out, err)
 
     def json(self, *arguments: str, stdin: str | bytes = b"") -> list[Any]:
         """The lines of JSON that it answers with ``--json``."""

@@ -8,7 +8,8 @@ import typer
 
 from maxsieve.cli import options
 from maxsieve.cli.console import Output, emit, say
-from maxsieve.cli.show import show_answer, to_plain
+from maxsieve.cli.show import show_answer
+from maxsieve.text.answers import to_plain
 from maxsieve.text.encoder import DEFAULT_ENCODER
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
 
@@ -46,15 +47,17 @@ def rerank(
     candidates = list(reader)
     if reader.bad:
         say(f"skipped {reader.bad:,} that are no documents; the first: {reader.first_bad}")
-    from maxsieve.text import load_encoder
-    from maxsieve.text.passages import Document, sizes_for, splitter_for
-    from maxsieve.text.searching import rerank_texts
+    from maxsieve.text import rerank as rerank_texts
 
-    loaded = load_encoder(encoder)
-    documents = [
-        Document(one.id or str(number), one.text, one.metadata) for number, one in enumerate(candidates, start=1)
-    ]
-    hits = rerank_texts(query, documents, k, chosen, loaded, splitter_for(loaded, sizes_for(loaded)))
+    hits = rerank_texts(
+        query,
+        [one.text for one in candidates],
+        k,
+        ids=[one.id or str(number) for number, one in enumerate(candidates, start=1)],
+        metadata=[one.metadata for one in candidates],
+        encoder=encoder,
+        policy=chosen,
+    )
     if as_json:
         emit(to_plain(hits))
     else:

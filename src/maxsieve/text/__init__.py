@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from maxsieve.text.onnx import OnnxEncoder
     from maxsieve.text.passages import Passage
     from maxsieve.text.projection import ProjectedEncoder, fit_projection
+    from maxsieve.text.reranking import rerank
     from maxsieve.text.sync_run import Synced
     from maxsieve.text.syncing import FolderSync
 
@@ -44,6 +45,7 @@ __all__ = [
     "list_models",
     "load_encoder",
     "model_path",
+    "rerank",
 ]
 
 _ROOMS = {
@@ -57,6 +59,7 @@ _ROOMS = {
     "onnx": ("OnnxEncoder",),
     "passages": ("Passage",),
     "projection": ("ProjectedEncoder", "fit_projection"),
+    "reranking": ("rerank",),
     "sync_run": ("Synced",),
     "syncing": ("FolderSync",),
 }

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from maxsieve.common.progress import progress_bar
 from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
-from maxsieve.policies import Calibrated, Policy
+from maxsieve.policies import Policy
 from maxsieve.storage.lock import NAME as LOCK
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Store
@@ -25,7 +26,6 @@ from maxsieve.text import calibrating
 from maxsieve.text.adding import (
     Added,
     add_documents,
-    check_text,
     count_texts,
     read_documents,
     worth_merging,
@@ -38,7 +38,6 @@ from maxsieve.text.first_stage import BM25, FirstStage, verify_table
 from maxsieve.text.fusion import Hybrid
 from maxsieve.text.hits import TextHits
 from maxsieve.text.passages import (
-    Document,
     Keys,
     Passage,
     Splitter,
@@ -50,8 +49,9 @@ from maxsieve.text.passages import (
 )
 from maxsieve.text.pooled import check_pool
 from maxsieve.text.projection import ProjectedEncoder
+from maxsieve.text.reranking import rerank_with
 from maxsieve.text.room import room
-from maxsieve.text.searching import Queries, check_calibrated, rerank_texts, search_texts
+from maxsieve.text.searching import Queries, check_calibrated, search_texts
 from maxsieve.text.sync_record import FOLDER as SYNC
 from maxsieve.text.word_table import FOLDER as TABLES
 
@@ -248,6 +248,16 @@ class Collection:
         """Lets go of everything; later calls raise `ClosedIndexError`."""
         self.index.close()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name: where it arrives, the folder is opened again; its encoder, unless it is built in, goes along."""
+        return _reopened, (self.path, self.index, self._own.not_built_in)
+
+    def __copy__(self) -> Collection:
+        return Collection(self.path, copy(self.index), self._own)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Collection:
+        return copy(self)
+
     def __enter__(self) -> Collection:
         self.index.__enter__()
         return self
@@ -337,15 +347,20 @@ class Collection:
         policy: Policy | None = None,
         candidates: Any = None,
         exclude: Any = None,
+        where: Any = None,
         first_stage: FirstStage | str | None = None,
         depth: int = 100,
         hybrid: Hybrid | None = None,
         threads: int | None = None,
+        trace: bool = False,
     ) -> TextHits:
         """The k best documents for a text, found exactly unless ``policy`` says otherwise.
 
         candidates, exclude
             ids to search among, and ids that must not be hits, as in `Index.search`.
+        where
+            a filter such as ``{"year": {"gte": 2020}, "lang": "en"}``: only documents whose metadata match it can be
+            hits (docs/text.md). The hits' ``scope`` is then ``"matching"``: the guarantee holds among those.
         first_stage
             what chooses ``depth`` candidates first: ``"bm25"``, or a function of query and depth that returns ids. The
             hits' ``scope`` is then ``"candidates"``: the guarantee holds among those, and ``hits.first_stage`` and
@@ -355,9 +370,12 @@ class Collection:
             is BM25's weight beside late interaction (docs/text.md says what is gained). The hits are the k best by the
             fused scores, among all documents or the ``candidates``; ``hits.hybrid`` has the scores by either. For
             ``"rrf"``, the ``depth`` best of both are ranked; a weight needs no depth, which then only changes the time.
+        trace
+            write down what the search did, step by step, as in `Index.search`: ``hits.trace``, in which long documents
+            are passages. A hybrid search has none.
         """
-        queries = Queries.one(text, candidates, exclude)
-        return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid)[0]
+        queries = Queries.one(text, candidates, exclude, where)
+        return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid, trace=trace)[0]
 
     def search_many(
         self,
@@ -367,6 +385,7 @@ class Collection:
         policy: Policy | None = None,
         candidates: Any = None,
         exclude: Any = None,
+        where: Any = None,
         first_stage: FirstStage | str | None = None,
         depth: int = 100,
         hybrid: Hybrid | None = None,
@@ -375,19 +394,14 @@ class Collection:
         """`search` for many texts at once: the same answers, sooner.
 
         ``candidates`` and ``exclude`` are one set for all, or a list with one entry (ids or None) for each.
+        ``where`` is one filter for all, or a list with one (or None) for each.
         """
-        queries = Queries.many(texts, candidates, exclude)
+        queries = Queries.many(texts, candidates, exclude, where)
         return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid)
 
     def rerank(self, query: str, texts: Iterable[str], k: int = 10, *, policy: Policy | None = None) -> TextHits:
         """The k best of some texts that need not be in the collection; ids are their places in ``texts``, from 0."""
-        if type(policy) is Calibrated:
-            raise ValueError("rerank can't be Calibrated(): its texts were not calibrated; leave policy out")
-        count_texts(texts, None, None)
-        documents = [
-            Document(place, check_text(text, f"texts: document {place}"), None) for place, text in enumerate(texts)
-        ]
-        return rerank_texts(query, documents, k, policy, self.encoder, self._splitter)
+        return rerank_with(self.encoder, self._splitter, query, texts, k, policy=policy)
 
     @property
     def _splitter(self) -> Splitter:
@@ -399,3 +413,9 @@ class Collection:
         self.index.snapshot  # noqa: B018 - raises when closed
         with self._turn, writer_lock(self.path):
             yield
+
+
+def _reopened(path: Path, index: Index, encoder: Encoder | None) -> Collection:
+    """The collection that was sent: ``index`` is there, and is the one that was."""
+    index.close()
+    return Collection.open(path, encoder)

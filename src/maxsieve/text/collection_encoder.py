@@ -62,6 +62,11 @@ class CollectionEncoder:
             return self._plain
 
     @property
+    def not_built_in(self) -> Encoder | None:
+        """The encoder itself if nobody else could load it by the collection's word: if it is no built-in model."""
+        return None if self._description.encoder in BUILT_IN_ENCODERS else self._plain
+
+    @property
     def projected(self) -> Encoder:
         """The encoder with the projection and the pooling, if there are any."""
         with self._guard:

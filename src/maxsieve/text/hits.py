@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -19,6 +20,7 @@ from maxsieve.text.encoder import Encoder, Traceable
 from maxsieve.text.fusion import Hybrid
 from maxsieve.text.passages import Keys, Passage, check_record, to_passage
 from maxsieve.text.words import WordMatch, match_words
+from maxsieve.tracing import Trace
 
 
 class TextHit(NamedTuple):
@@ -52,25 +54,29 @@ class HybridScores(NamedTuple):
 class TextHits:
     """The best documents for a text, best first; iterates as ``(id, score)``.
 
+    They can be pickled: texts, metadata and explanations are then found out for all of them, and the collection stays.
+
     query
-        the text that was searched for.
+        the text that was searched for; empty if that was vectors.
     encode_seconds, search_seconds
         time taken to encode the query, and to find the hits (with the first stage, if there was one); of many queries
         at once, each query's share.
     scope
-        ``"all"``: what the report guarantees holds among all documents; ``"candidates"``: among the candidates that
-        were given or that the first stage chose.
+        ``"all"``: what the report guarantees holds among all documents; ``"matching"``: among those that match the
+        filter; ``"candidates"``: among the candidates that were given or that the first stage chose, and that match.
     first_stage, depth
         what chose the candidates (``"bm25"``, ``"a function"``) and how many it was asked for; None without one.
     hybrid
         how BM25 had a say, and the scores that were fused; None if it had none. The guarantee is then about the fused
         scores.
+    where
+        the filter that the documents had to match; None without one.
     """
 
     query: str
     encode_seconds: float
     search_seconds: float
-    scope: Literal["all", "candidates"]
+    scope: Literal["all", "matching", "candidates"]
     _count: Callable[[], int]
     _hits: Hits
     _encoder: Encoder
@@ -78,7 +84,23 @@ class TextHits:
     first_stage: str | None = None
     depth: int | None = None
     hybrid: HybridScores | None = None
+    where: Any = None
     _report: Report | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to another process: all that can be asked of hits, found out before they go."""
+        home = {"_count", "_encoder"}
+        kept = {name: getattr(self, name) for name in (one.name for one in fields(self)) if name not in home}
+        found = (name for name, kind in vars(TextHits).items() if isinstance(kind, cached_property))
+        return kept | {name: getattr(self, name) for name in found}
+
+    def __copy__(self) -> TextHits:
+        other = object.__new__(TextHits)
+        other.__dict__.update(vars(self), _hits=copy(self._hits))
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TextHits:
+        return copy(self)
 
     @cached_property
     def documents(self) -> int:
@@ -101,9 +123,23 @@ class TextHits:
         return self._hits.scores
 
     @property
+    def query_tokens(self) -> int:
+        """How many tokens the query has: a score by late interaction, divided by it, is their mean similarity."""
+        return self._hits.query_tokens
+
+    @property
     def report(self) -> Report:
         """How the engine found the answer and what it guarantees, within the `scope`."""
         return self._report or self._hits.report
+
+    @property
+    def trace(self) -> Trace | None:
+        """What the engine did, step by step, if the search was asked for it; its ids are the keys of passages.
+
+        A key is the id of the document; ``id#p1``, ``id#p2`` and so on are further passages of a long one
+        (`maxsieve.text.passages`).
+        """
+        return self._hits.trace
 
     @property
     def snapshot(self) -> Snapshot:
@@ -146,15 +182,23 @@ class TextHits:
         """Which word of the hit at ``rank`` answered each word of the query, and how similar they are.
 
         Places are counted in the text of its passage; a word of the headings that the passage is under has none, and
-        ``start`` and ``end`` are 0. Empty if the encoder can't tell which characters a vector stands for (it is no
-        `Traceable`).
+        ``start`` and ``end`` are 0. Vectors that were searched for have no words: ``query_start`` is their number.
+        Empty if the encoder can't tell which characters a vector stands for (it is no `Traceable`).
         """
         rank = self._check_rank(rank)
+        return list(self._words[rank]) if "_words" in vars(self) else self._explain(rank)
+
+    @cached_property
+    def _words(self) -> list[list[WordMatch]]:
+        return [self._explain(rank) for rank in range(len(self))]
+
+    def _explain(self, rank: int) -> list[WordMatch]:
         if not isinstance(self._encoder, Traceable):
             return []
         passage = self.passages[rank]
-        spans = self._encoder.query_spans(self.query), self._encoder.document_spans(passage.encoded)
         matches = self._hits.explain(rank)
+        asked = self._encoder.query_spans(self.query) if self.query else [(t, t) for t in range(len(matches))]
+        spans = asked, self._encoder.document_spans(passage.encoded)
         if any(one.document_token >= len(spans[1]) for one in matches):
             raise DamagedIndexError(f"the text of {self.ids[rank]!r} is not the one that its vectors were made of")
         words = match_words(self.query, spans[0], passage.encoded, spans[1], matches)

@@ -1,0 +1,250 @@
+"""Haystack: components that retrieve from a collection, and that rank any documents."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from maxsieve.adapters.found import Answer, Part, check_part, find, to_dict
+from maxsieve.common.checks import as_count
+from maxsieve.common.optional import optional
+from maxsieve.ids import Id
+from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
+from maxsieve.text.collection import Collection
+from maxsieve.text.encoder import DEFAULT_ENCODER, Encoder
+from maxsieve.text.hybrid import in_one_state
+from maxsieve.text.passages import check_record
+from maxsieve.text.reranking import rerank, to_encoder
+
+optional("haystack", "haystack")
+
+from haystack import Document, component, default_from_dict, default_to_dict  # noqa: E402
+from haystack.utils.filters import document_matches_filter  # noqa: E402
+
+_POLICIES: dict[str, type[Policy]] = {kind.__name__: kind for kind in (Bandit, Calibrated, Certified, Exhaustive)}
+
+
+@component
+class MaxsieveRetriever:
+    """The best documents of a collection, under their ids. ``run_async`` leaves the event loop free.
+
+    It is opened, and its encoder loaded, by ``warm_up``, which the pipeline and ``run`` call.
+
+    collection
+        the path of a collection.
+    encoder
+        the name of its encoder, if that is no built-in one.
+    top_k
+        how many documents.
+    filters
+        Haystack's filters on metadata; those of ``run`` replace them. They are decided by Haystack itself, document
+        by document, and the search is among those that match.
+    text
+        what becomes the ``content``: ``"passage"``, the best one of the document, or all of the ``"document"``.
+    policy
+        how to search, as in `Collection.search`.
+    search_kwargs
+        further arguments of `Collection.search` that JSON can hold: ``hybrid``, ``first_stage="bm25"``, ``depth``, ...
+    """
+
+    def __init__(
+        self,
+        collection: str | os.PathLike[str],
+        encoder: str | None = None,
+        top_k: int = 10,
+        filters: dict[str, Any] | None = None,
+        text: Part = "passage",
+        policy: Policy | None = None,
+        search_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        if not isinstance(collection, (str, os.PathLike)):
+            raise TypeError(
+                f"collection must be the path of a collection, not {collection!r}: a pipeline is written to a file"
+            )
+        if encoder is not None and not isinstance(encoder, str):
+            raise TypeError(f"encoder must be the name of one, not {encoder!r}: a pipeline is written to a file")
+        if policy is not None and type(policy) not in _POLICIES.values():
+            raise TypeError(f"policy must be {', '.join(f'{name}()' for name in _POLICIES)} or None, not {policy!r}")
+        self.collection = os.fspath(collection)
+        self.encoder = encoder
+        self.top_k = as_count(top_k, "top_k", at_least=1)
+        self.filters = filters
+        self.text = check_part(text)
+        self.policy = policy
+        self.search_kwargs = dict(search_kwargs or {})
+        self._opened: Collection | None = None
+        self._guard = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        """A copy has the same arguments, and opens the collection itself."""
+        others = self.filters, self.text, self.policy, self.search_kwargs
+        return type(self), (self.collection, self.encoder, self.top_k, *others)
+
+    def warm_up(self) -> None:
+        """Opens the collection and loads its encoder, once."""
+        self._warm()
+
+    def _warm(self) -> Collection:
+        with self._guard:
+            if self._opened is None:
+                opened = Collection.open(self.collection, self.encoder)
+                opened.encoder  # noqa: B018 - loads it
+                self._opened = opened
+            return self._opened
+
+    async def warm_up_async(self) -> None:
+        """`warm_up`, beside the event loop."""
+        await asyncio.to_thread(self.warm_up)
+
+    def close(self) -> None:
+        """Lets go of the collection; it is opened again when it is needed."""
+        with self._guard:
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `from_dict` makes it from."""
+        policy = None if self.policy is None else {"name": type(self.policy).__name__, **asdict(self.policy)}
+        data: dict[str, Any] = default_to_dict(
+            self,
+            collection=self.collection,
+            encoder=self.encoder,
+            top_k=self.top_k,
+            filters=self.filters,
+            text=self.text,
+            policy=policy,
+            search_kwargs=self.search_kwargs,
+        )
+        return data
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> MaxsieveRetriever:
+        """A component as `to_dict` described it."""
+        arguments = dict(data.get("init_parameters", {}))
+        if isinstance(arguments.get("policy"), Mapping):
+            arguments["policy"] = _to_policy(arguments["policy"])
+        made: MaxsieveRetriever = default_from_dict(cls, {**data, "init_parameters": arguments})
+        return made
+
+    @component.output_types(documents=list[Document], report=dict[str, Any])
+    def run(self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None) -> dict[str, Any]:
+        """The best ``documents`` for a query, and in the ``report`` what is guaranteed of them."""
+        count = self.top_k if top_k is None else as_count(top_k, "top_k", at_least=1)
+        collection, chosen = self._warm(), self.filters if filters is None else filters
+        options = {**self.search_kwargs, "policy": self.policy}
+
+        def search() -> list[Answer]:
+            among = {"candidates": _matching(collection, chosen)} if chosen else {}
+            return find(collection, [query], count, self.text, {**options, **among})
+
+        [answer] = in_one_state(collection, search) if chosen else search()
+        documents = [Document(id=one.id, content=one.text, meta=one.metadata, score=one.score) for one in answer.found]
+        report = {**answer.promise, "documents": answer.hits.documents, "seconds": answer.hits.search_seconds}
+        return {"documents": documents, "report": report}
+
+    @component.output_types(documents=list[Document], report=dict[str, Any])
+    async def run_async(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, Any]:
+        """`run`, beside the event loop."""
+        return await asyncio.to_thread(self.run, query, filters, top_k)
+
+
+@component
+class MaxsieveRanker:
+    """The best of any documents, with their scores. ``run_async`` leaves the event loop free.
+
+    encoder
+        the name of an encoder (``"minilm"``, a folder, ``"st:NAME"``), loaded by ``warm_up``.
+    top_k
+        how many documents.
+    meta_fields_to_embed
+        metadata that stands before the content of a document when it is encoded, each on a line of its own.
+    """
+
+    def __init__(
+        self, encoder: str = DEFAULT_ENCODER, top_k: int = 10, meta_fields_to_embed: list[str] | None = None
+    ) -> None:
+        if not isinstance(encoder, str):
+            raise TypeError(f"encoder must be the name of one, not {encoder!r}: a pipeline is written to a file")
+        self.encoder = encoder
+        self.top_k = as_count(top_k, "top_k", at_least=1)
+        self.meta_fields_to_embed = list(meta_fields_to_embed or [])
+        self._loaded: Encoder | None = None
+        self._guard = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        """A copy has the same arguments, and loads the encoder itself."""
+        return type(self), (self.encoder, self.top_k, self.meta_fields_to_embed)
+
+    def warm_up(self) -> None:
+        """Loads the encoder, once."""
+        self._warm()
+
+    def _warm(self) -> Encoder:
+        with self._guard:
+            if self._loaded is None:
+                self._loaded = to_encoder(self.encoder)
+            return self._loaded
+
+    async def warm_up_async(self) -> None:
+        """`warm_up`, beside the event loop."""
+        await asyncio.to_thread(self.warm_up)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `from_dict` makes it from."""
+        data: dict[str, Any] = default_to_dict(
+            self, encoder=self.encoder, top_k=self.top_k, meta_fields_to_embed=self.meta_fields_to_embed
+        )
+        return data
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> MaxsieveRanker:
+        """A component as `to_dict` described it."""
+        made: MaxsieveRanker = default_from_dict(cls, data)
+        return made
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, list[Document]]:
+        """The best of the documents, best first. One that was found twice is ranked once, as by other rankers."""
+        count = self.top_k if top_k is None else as_count(top_k, "top_k", at_least=1)
+        given = list({one.id: one for one in documents}.values())
+        texts = [self._text(one) for one in given]
+        hits = rerank(query, texts, count, encoder=self._warm())
+        return {"documents": [replace(given[int(place)], score=score) for place, score in hits]}
+
+    @component.output_types(documents=list[Document])
+    async def run_async(
+        self, query: str, documents: list[Document], top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """`run`, beside the event loop."""
+        return await asyncio.to_thread(self.run, query, documents, top_k)
+
+    def _text(self, one: Document) -> str:
+        if one.content is None:
+            raise ValueError(f"the document {one.id!r} has no content: MaxsieveRanker ranks texts")
+        meta = [str(one.meta[name]) for name in self.meta_fields_to_embed if one.meta.get(name)]
+        return "\n".join([*meta, one.content])
+
+
+def _matching(collection: Collection, filters: dict[str, Any]) -> list[Id]:
+    """The documents that Haystack's filters let pass."""
+    records = collection.index.known_metadata(map(collection.keys.key, collection.ids))
+    documents = {
+        collection.keys.document(key): Document(meta=to_dict(check_record(record, key)["metadata"]))
+        for key, record in records.items()
+    }
+    return [one for one, document in documents.items() if document_matches_filter(filters, document)]
+
+
+def _to_policy(described: Mapping[str, Any]) -> Policy:
+    knobs = dict(described)
+    name = knobs.pop("name", None)
+    if name not in _POLICIES:
+        raise ValueError(f"policy: the name must be {' or '.join(map(repr, _POLICIES))}, not {name!r}")
+    return _POLICIES[name](**knobs)

@@ -1,0 +1,188 @@
+"""LangChain: a retriever over a collection, and a compressor that ranks any documents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from maxsieve.adapters.found import KEY, Answer, Part, check_part, find, to_collection
+from maxsieve.common.checks import as_count
+from maxsieve.common.optional import optional
+from maxsieve.text.collection import Collection
+from maxsieve.text.encoder import DEFAULT_ENCODER
+from maxsieve.text.reranking import rerank, to_encoder
+
+optional("langchain_core", "langchain")
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun, Callbacks  # noqa: E402
+from langchain_core.documents import BaseDocumentCompressor, Document  # noqa: E402
+from langchain_core.retrievers import BaseRetriever  # noqa: E402
+from langchain_core.runnables.config import RunnableConfig, get_config_list, run_in_executor  # noqa: E402
+from pydantic import ConfigDict, Field, field_validator  # noqa: E402
+
+T = TypeVar("T")
+
+
+class MaxsieveRetriever(BaseRetriever):
+    """The best documents of a collection. Batches are searched together; async calls leave the event loop free.
+
+    collection
+        a `maxsieve.Collection`, or the path of one that was made with a built-in encoder.
+    k
+        how many documents.
+    text
+        what becomes the ``page_content``: ``"passage"``, the best one of the document, or all of the ``"document"``.
+    search_kwargs
+        further arguments of `Collection.search`: ``policy``, ``hybrid``, ``first_stage``, ...; ``invoke`` takes them,
+        and ``k``, too.
+    with_scores
+        adds score and guarantee to each document's metadata, under ``"maxsieve"``. Without them, a document that two
+        queries find is equal, as `MultiQueryRetriever` needs it.
+    """
+
+    collection: Collection
+    k: int = 4
+    text: Part = "passage"
+    search_kwargs: dict[str, Any] = Field(default_factory=dict)
+    with_scores: bool = False
+
+    model_config = ConfigDict(extra="forbid")
+
+    @field_validator("collection", mode="before")
+    @classmethod
+    def _open(cls, collection: Any) -> Collection:
+        return _for_pydantic(to_collection, collection)
+
+    @field_validator("k", mode="before")
+    @classmethod
+    def _check_k(cls, k: Any) -> int:
+        return _for_pydantic(_count, k, "k")
+
+    @field_validator("text", mode="before")
+    @classmethod
+    def _check_text(cls, text: Any) -> Part:
+        return _for_pydantic(check_part, text)
+
+    def batch(
+        self,
+        inputs: list[str],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> list[list[Document]]:
+        """`invoke` for many queries, which are searched together."""
+        answers: list[list[Document]]
+        try:
+            found = self._search(inputs, **kwargs)
+        except Exception:  # one by one, so that each has its own error
+            answers = super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
+        else:
+            each = zip(inputs, get_config_list(config, len(inputs)), found, strict=True)
+            answers = [self.invoke(*one, found=documents) for *one, documents in each]
+        return answers
+
+    async def abatch(
+        self,
+        inputs: list[str],
+        config: RunnableConfig | list[RunnableConfig] | None = None,
+        *,
+        return_exceptions: bool = False,
+        **kwargs: Any,
+    ) -> list[list[Document]]:
+        """`ainvoke` for many queries, which are searched together."""
+        answers: list[list[Document]]
+        try:
+            found = await run_in_executor(None, self._search, inputs, **kwargs)
+        except Exception:
+            answers = await super().abatch(inputs, config, return_exceptions=return_exceptions, **kwargs)
+        else:
+            each = zip(inputs, get_config_list(config, len(inputs)), found, strict=True)
+            answers = await asyncio.gather(*(self.ainvoke(*one, found=documents) for *one, documents in each))
+        return answers
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        found: list[Document] | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        return self._search([query], **kwargs)[0] if found is None else found
+
+    async def _aget_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: Any,
+        found: list[Document] | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        if found is None:
+            [found] = await run_in_executor(None, self._search, [query], **kwargs)
+        return found
+
+    def _search(self, queries: list[str], **kwargs: Any) -> list[list[Document]]:
+        k, text = kwargs.pop("k", self.k), check_part(kwargs.pop("text", self.text))
+        answers = find(self.collection, queries, k, text, {**self.search_kwargs, **kwargs})
+        return [self._documents(answer) for answer in answers]
+
+    def _documents(self, answer: Answer) -> list[Document]:
+        documents = []
+        for one in answer.found:
+            metadata = one.metadata
+            if self.with_scores:
+                metadata[KEY] = {**metadata.get(KEY, {}), "score": one.score, **answer.promise}
+            documents.append(Document(one.text, id=one.id, metadata=metadata))
+        return documents
+
+
+class MaxsieveRerank(BaseDocumentCompressor):
+    """The best of any documents, for `ContextualCompressionRetriever` and its like.
+
+    encoder
+        a name (``"minilm"``, a folder, ``"st:NAME"``) or an encoder.
+    top_n
+        how many documents; None for all that have a token.
+    """
+
+    encoder: Any = Field(default=DEFAULT_ENCODER, validate_default=True)
+    top_n: int | None = 3
+
+    model_config = ConfigDict(extra="forbid")
+
+    @field_validator("encoder", mode="before")
+    @classmethod
+    def _load(cls, encoder: Any) -> Any:
+        return _for_pydantic(to_encoder, encoder)
+
+    @field_validator("top_n", mode="before")
+    @classmethod
+    def _check_top_n(cls, top_n: Any) -> int | None:
+        return None if top_n is None else _for_pydantic(_count, top_n, "top_n")
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """The best of them, best first, as copies; the score is in the metadata as ``relevance_score``."""
+        hits = rerank(query, [document.page_content for document in documents], self.top_n, encoder=self.encoder)
+        return [
+            documents[int(place)].model_copy(
+                update={"metadata": {**documents[int(place)].metadata, "relevance_score": score}}
+            )
+            for place, score in hits
+        ]
+
+
+def _count(value: Any, name: str) -> int:
+    return as_count(value, name, at_least=1)
+
+
+def _for_pydantic(check: Callable[..., T], *arguments: Any) -> T:
+    """What a check gives; pydantic takes a `ValueError` for a bad argument, and a `TypeError` for a bug."""
+    try:
+        return check(*arguments)
+    except TypeError as problem:
+        raise ValueError(str(problem)) from None

@@ -1,0 +1,256 @@
+"""PyTerrier: an indexer, a retriever over a collection, and a re-ranker of any texts. Java is never started."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import tee
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.adapters.found import Part, check_part, to_collection
+from maxsieve.common.checks import as_count
+from maxsieve.common.optional import optional
+from maxsieve.ids import Id
+from maxsieve.text.collection import Collection
+from maxsieve.text.description import NAME
+from maxsieve.text.encoder import DEFAULT_ENCODER, Encoder
+from maxsieve.text.hits import TextHits
+from maxsieve.text.hybrid import in_one_state
+from maxsieve.text.passages import Document
+from maxsieve.text.reranking import rerank, to_encoder
+
+optional("pyterrier", "pyterrier")
+
+import pandas as pd  # noqa: E402
+import pyterrier as pt  # noqa: E402
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+
+
+class MaxsieveIndexer(pt.Indexer):
+    """Puts documents (dicts with ``docno`` and ``text``) into a collection, a new one or one that is there.
+
+    To go on after an interruption, index the same again: what is in is skipped, and not encoded.
+
+    path
+        the folder of the collection.
+    encoder
+        a name (``"minilm"``, a folder, ``"st:NAME"``) or an encoder.
+    text_attrs
+        the fields that are the text, each on a line of its own.
+    meta
+        the fields that are kept beside the text, where a document has them; None for all others.
+    replace
+        whether a document that is in with another text is replaced; otherwise it is an error.
+    verbose
+        shows a bar.
+    create
+        further arguments of `Collection.create`, for a new one: ``dim``, ``store``, ``pool``, ``split``.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        encoder: str | Encoder = DEFAULT_ENCODER,
+        *,
+        text_attrs: Sequence[str] = ("text",),
+        meta: Sequence[str] | None = None,
+        replace: bool = False,
+        verbose: bool = False,
+        **create: Any,
+    ) -> None:
+        if isinstance(text_attrs, str) or isinstance(meta, str):
+            raise TypeError("text_attrs and meta are lists of fields: put a single one into a list")
+        self._path = Path(path)
+        self._encoder = encoder
+        self._text_attrs = list(text_attrs)
+        self._meta = None if meta is None else list(meta)
+        self._replace, self._verbose = replace, verbose
+        self._create = create
+
+    def __repr__(self) -> str:
+        return f"MaxsieveIndexer({str(self._path)!r})"
+
+    def index_inputs(self) -> list[list[str]]:
+        """The fields that every document must have."""
+        return [["docno", *self._text_attrs]]
+
+    def index(self, documents: Iterable[Mapping[str, Any]], **_: Any) -> Collection:
+        """Adds the documents, read as they come, and returns the collection, for `MaxsieveRetriever`."""
+        if (self._path / NAME).exists():
+            collection = Collection.open(self._path, self._encoder)
+        else:
+            collection = Collection.create(self._path, self._encoder, **self._create)
+        texts, ids, metadata = tee(map(self._document, _counted(documents)), 3)
+        collection.add(
+            (one.text for one in texts),
+            (one.id for one in ids),
+            (one.metadata for one in metadata),
+            replace=self._replace,
+            progress=self._verbose,
+        )
+        return collection
+
+    def _document(self, numbered: tuple[int, Any]) -> Document:
+        number, record = numbered
+        if not isinstance(record, Mapping):
+            raise TypeError(f"document {number} is {type(record).__name__}, not a dict with docno and text")
+        for name in ("docno", *self._text_attrs):
+            if not isinstance(record.get(name), str):
+                raise TypeError(f"document {number}: {name} must be a str, not {record.get(name)!r}")
+        own = {"docno", *self._text_attrs}
+        kept = [name for name in record if name not in own] if self._meta is None else self._meta
+        metadata = {name: record[name] for name in kept if not _is_missing(record.get(name))}
+        return Document(record["docno"], "\n".join(record[name] for name in self._text_attrs), metadata or None)
+
+
+class MaxsieveRetriever(pt.Transformer):
+    """The best documents of a collection for ``[qid, query]``; for ``[qid, query, docno]`` the best of those named.
+
+    The latter takes the vectors that are stored: nothing but the queries is encoded. All queries of a frame are
+    searched together. What is guaranteed of how many queries is in ``attrs["maxsieve"]`` of the frame.
+
+    collection
+        a `maxsieve.Collection`, or the path of one that was made with a built-in encoder.
+    num_results
+        how many documents for each query; ``retriever % k`` makes it k when the pipeline is compiled.
+    text
+        adds a column ``text``: that of the best ``"passage"``, or of the whole ``"document"``.
+    search_kwargs
+        further arguments of `Collection.search`: ``policy``, ``hybrid``, ``first_stage``, ...
+    """
+
+    def __init__(
+        self,
+        collection: Collection | str | os.PathLike[str],
+        num_results: int = 1000,
+        *,
+        text: Part | None = None,
+        search_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        self._collection = to_collection(collection)
+        self._num_results = as_count(num_results, "num_results", at_least=1)
+        self._text = None if text is None else check_part(text)
+        self._search_kwargs = dict(search_kwargs or {})
+
+    def __repr__(self) -> str:
+        return f"MaxsieveRetriever({str(self._collection.path)!r}, {self._num_results}, {self._search_kwargs!r})"
+
+    def fuse_rank_cutoff(self, k: int) -> pt.Transformer | None:
+        """The same for k results."""
+        return _fuse(self, self._num_results, k)
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """The results, best first, ranked from 0."""
+        with pt.validate.any(inp, context=self) as frame:
+            frame.query_frame(extra_columns=["query"], mode="retrieve")
+            frame.result_frame(extra_columns=["query"], mode="rerank")
+        if frame.mode == "rerank":
+            queries = inp.drop_duplicates("qid")[pt.model.query_columns(inp)]
+            named = {qid: list(map(self._id, docnos)) for qid, docnos in inp.groupby("qid")["docno"]}
+            candidates = [named[qid] for qid in queries["qid"]]
+        else:
+            queries, candidates = inp, None
+        options = self._search_kwargs if candidates is None else {**self._search_kwargs, "candidates": candidates}
+        search = partial(self._search, list(queries["query"]), options)
+        answers, texts = in_one_state(self._collection, search) if self._text == "document" else search()
+        found = {"docno": [str(one) for hits in answers for one in hits.ids], **texts}
+        rows = queries.iloc[np.repeat(np.arange(len(queries)), [len(hits) for hits in answers])]
+        out = _scored(rows.assign(**found), [hits.scores for hits in answers])
+        if candidates is not None:  # what else was known of a document
+            known = [name for name in inp.columns if name not in out.columns]
+            others = inp.drop_duplicates(["qid", "docno"])[["qid", "docno", *known]]
+            out = out.merge(others, on=["qid", "docno"], how="left")
+        out.attrs["maxsieve"] = dict(Counter(hits.report.guarantee for hits in answers))
+        return out
+
+    def _search(self, queries: list[Any], options: dict[str, Any]) -> tuple[list[TextHits], dict[str, list[str]]]:
+        answers = self._collection.search_many(queries, self._num_results, **options) if queries else []
+        if self._text is None:
+            return answers, {}
+        if self._text == "passage":
+            return answers, {"text": [text for hits in answers for text in hits.texts]}
+        return answers, {"text": [self._collection.text(one) for hits in answers for one in hits.ids]}
+
+    def _id(self, docno: Any) -> Id:
+        """A docno is always text; an id of a collection may be a number."""
+        if isinstance(docno, str) and _INTEGER.fullmatch(docno) and docno not in self._collection:
+            return int(docno)
+        chosen: Id = docno
+        return chosen
+
+
+class MaxsieveReranker(pt.Transformer):
+    """The best documents of ``[qid, query, docno, text]``, scored anew; texts are encoded as they come.
+
+    encoder
+        a name (``"minilm"``, a folder, ``"st:NAME"``) or an encoder.
+    num_results
+        how many documents for each query; None for all that have a token.
+    text_field
+        the column that has the texts.
+    """
+
+    def __init__(
+        self, encoder: str | Encoder = DEFAULT_ENCODER, num_results: int | None = None, *, text_field: str = "text"
+    ) -> None:
+        self._encoder = to_encoder(encoder)
+        self._num_results = None if num_results is None else as_count(num_results, "num_results", at_least=1)
+        self._text_field = text_field
+
+    def __repr__(self) -> str:
+        return f"MaxsieveReranker({self._encoder.name!r}, {self._num_results}, {self._text_field!r})"
+
+    def fuse_rank_cutoff(self, k: int) -> pt.Transformer | None:
+        """The same for k results."""
+        return _fuse(self, self._num_results, k)
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """The rows of the best documents, best first, with other scores and ranks."""
+        pt.validate.result_frame(inp, extra_columns=["query", self._text_field], context=self)
+        rows, scores = [np.zeros(0, np.int64)], []
+        for places in inp.groupby("qid", sort=False).indices.values():
+            texts = inp[self._text_field].iloc[places]
+            hits = rerank(inp["query"].iloc[places[0]], texts, self._num_results, encoder=self._encoder)
+            rows.append(places[np.array(hits.ids, np.int64)])
+            scores.append(hits.scores)
+        return _scored(inp.iloc[np.concatenate(rows)], scores)
+
+
+def _counted(documents: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    if isinstance(documents, (str, Mapping)) or not isinstance(documents, Iterable):
+        raise TypeError(f"index takes documents, dicts with docno and text, not {type(documents).__name__}")
+    return iter(enumerate(documents))
+
+
+def _is_missing(value: Any) -> bool:
+    """Nothing, as a dict has it or a frame."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _fuse(transformer: Any, num_results: int | None, k: int) -> pt.Transformer | None:
+    """The same transformer for k results, or itself if it gives no more; None where that can't be."""
+    if k < 1:
+        return None
+    if num_results is not None and num_results <= k:
+        fused: pt.Transformer = transformer
+    else:
+        fused = pt.inspect.transformer_apply_attributes(transformer, num_results=k)
+    return fused
+
+
+def _scored(out: pd.DataFrame, scores: Sequence[NDArray[np.float32]]) -> pd.DataFrame:
+    """Rows in the order of their queries, with scores and ranks."""
+    ranks = [np.arange(len(some)) for some in scores]
+    return out.reset_index(drop=True).assign(
+        score=np.concatenate([np.zeros(0), *scores]),
+        rank=np.concatenate([np.zeros(0, np.int64), *ranks]) + pt.model.FIRST_RANK,
+    )

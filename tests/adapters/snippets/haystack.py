@@ -1,0 +1,5 @@
+"""The collection that the section reads."""
+
+from fables import names
+
+__all__ = ["names"]
