@@ -13,6 +13,7 @@ from maxsieve.common.files import PathLike, replacing
 from maxsieve.ids import Id
 from maxsieve.text.inputs.document import BadInput, Place
 from maxsieve.text.inputs.lines import decoded, numbered
+from maxsieve.text.inputs.reading import opened
 
 TAG = "maxsieve"
 
@@ -67,8 +68,8 @@ def write_run(run: Run, path: PathLike) -> None:
 def read_run(path: PathLike) -> dict[str, list[tuple[str, float]]]:
     """Query id -> hits, by descending score, as trec_eval sees them; equals stay as they are in the file."""
     found: dict[str, dict[str, float]] = {}
-    with open(path, "rb") as file:
-        for place, line in numbered(file, os.fspath(path)):
+    with opened(os.fspath(path)) as lines:
+        for place, line in numbered(lines, os.fspath(path)):
             columns = decoded(line, place).split()
             if len(columns) != 6:
                 wanted = "6 are expected (query, Q0, document, rank, score, tag)"
