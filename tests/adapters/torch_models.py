@@ -40,3 +40,18 @@ def minilm() -> Path:
     from maxsieve.text.models import fetch_model
 
     return fetch_model("minilm-fp32")
+
+
+def encoder_modules() -> list[Any]:
+    """MiniLM's hidden states at unit length, for a `MultiVectorEncoder`."""
+    from sentence_transformers.base.modules import Normalize, Transformer
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    return [Transformer(str(minilm())), MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
+
+
+def encoder(**options: Any) -> Any:
+    """A `MultiVectorEncoder` of Sentence Transformers 6."""
+    from sentence_transformers import MultiVectorEncoder
+
+    return MultiVectorEncoder(modules=encoder_modules(), device="cpu", **options)
