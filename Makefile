@@ -37,8 +37,8 @@ test-adapters: $(ADAPTERS_VENV)/adapters.stamp $(PYLATE_VENV)/adapters.stamp
 
 # All versions of tests/adapters/*.txt anew, from the few of *.in.
 lock-adapters:
-	tools/adapters_env.sh lock together $(ADAPTERS_VENV)
-	tools/adapters_env.sh lock pylate $(PYLATE_VENV)
+	tools/adapters_env.sh lock $(ADAPTERS_VENV) together
+	tools/adapters_env.sh lock $(PYLATE_VENV) pylate
 
 # The native tests for AArch64 under QEMU. Needs Debian; installs an emulator and a cross compiler if it may.
 test-arm:
@@ -62,6 +62,12 @@ bench: $(BENCH_VENV)/bench.stamp $(if $(findstring fast-plaid,$(ARGS)),$(PLAID_V
 	$(BENCH_VENV)/bin/python benchmarks/bench.py $(ARGS)
 
 bench-plaid: $(PLAID_VENV)/plaid.stamp
+
+# The adapters' scorers beside those of the libraries they are for; prints the table of docs/adapters.md.
+adapters-bench: $(VENV)/dev.stamp $(ADAPTERS_VENV)/adapters.stamp $(PYLATE_VENV)/adapters.stamp
+	$(BIN)/python benchmarks/adapters.py vectors build/adapters-bench/vectors.npz
+	$(PYLATE_VENV)/bin/python benchmarks/adapters.py measure build/adapters-bench/vectors.npz $(ARGS)
+	MAXSIEVE_ADAPTERS=together $(ADAPTERS_VENV)/bin/python benchmarks/adapters.py measure build/adapters-bench/vectors.npz $(ARGS)
 
 # Mean number of documents that `Certified` rescores on a real corpus.
 rescored: $(VENV)/dev.stamp
@@ -108,12 +114,16 @@ $(BENCH_VENV)/bench.stamp: pyproject.toml $(NATIVE) $(PEERS) | $(BENCH_VENV)
 	  $(BENCH_VENV)/bin/pip install --quiet --constraint benchmarks/requirements.txt "$$peer" || echo "$$peer could not be installed"; done
 	touch $@
 
-$(ADAPTERS_VENV)/adapters.stamp: pyproject.toml $(NATIVE) tests/adapters/together.txt tools/adapters_env.sh
-	tools/adapters_env.sh make together $(ADAPTERS_VENV) bm25,cli
+$(ADAPTERS_VENV)/adapters.stamp: build/editable.stamp tests/adapters/together.txt
+	tools/adapters_env.sh make $(ADAPTERS_VENV) together bm25,cli
 	touch $@
 
-$(PYLATE_VENV)/adapters.stamp: pyproject.toml $(NATIVE) tests/adapters/pylate.txt tests/adapters/pylate.overrides.txt tools/adapters_env.sh
-	tools/adapters_env.sh make pylate $(PYLATE_VENV) text
+$(PYLATE_VENV)/adapters.stamp: build/editable.stamp tests/adapters/pylate.txt tests/adapters/pylate.overrides.txt
+	tools/adapters_env.sh make $(PYLATE_VENV) pylate text
+	touch $@
+
+build/editable.stamp: pyproject.toml $(NATIVE) tools/adapters_env.sh
+	tools/adapters_env.sh wheel $(ADAPTERS_VENV)
 	touch $@
 
 $(PLAID_VENV)/plaid.stamp: benchmarks/requirements-plaid.txt | $(PLAID_VENV)
