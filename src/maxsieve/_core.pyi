@@ -86,6 +86,13 @@ def bounds(
     corpus: Corpus, query: NDArray[np.float32], threads: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def score(corpus: Corpus, queries: list[NDArray[np.float32]], threads: int) -> NDArray[np.float32]: ...
+def score_arrays(
+    arrays: list[NDArray[Any]],
+    dim: int,
+    offsets: NDArray[np.int64],
+    queries: list[NDArray[np.float32]],
+    threads: int,
+) -> tuple[NDArray[np.float32], int]: ...
 def cells(corpus: Corpus, query: NDArray[np.float32], threads: int) -> NDArray[np.float32]: ...
 def tier0(
     corpus: Corpus, query: NDArray[np.float32], candidates: NDArray[np.int64], threads: int

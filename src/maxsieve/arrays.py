@@ -136,6 +136,15 @@ def as_buffer(array: FloatArray) -> FloatArray:
     return array if array.dtype.isnative else to_float32(array)
 
 
+def from_buffer(array: FloatArray) -> NDArray[np.float32]:
+    """What the engine reads in an array of `as_buffer`: uint16 stands for the bits of bfloat16.
+
+    >>> from_buffer(np.array([0x3F80, 0xC000], np.uint16)).tolist()
+    [1.0, -2.0]
+    """
+    return (array.astype(np.uint32) << 16).view(np.float32) if array.dtype == np.uint16 else to_float32(array)
+
+
 def check_mapped(arrays: Iterable[FloatArray]) -> None:
     """Raises `ValueError` if a file that arrays lie in has become shorter: to read what is gone would end the process.
 
