@@ -310,6 +310,20 @@ def test_metadata_comes_with_hits(tmp_path: Path) -> None:
     }
 
 
+def test_vectors_in_one_piece_are_added_too() -> None:
+    index = ms.Index.create(2)
+    vectors = exchange.from_arrow(table(id=["a"], emb=[[[1.0, 2.0]]], n=[1]), metadata_columns="all", column="emb")
+    vectors.joined().add_to(index)
+    assert index.metadata("a") == {"n": 1}
+    with pytest.raises(ValueError, match="'a' is in the index already"):
+        vectors.joined().add_to(index)
+    vectors.joined().add_to(index, replace=True)
+    with pytest.raises(ValueError, match="token vectors: there are no ids"):
+        TokenVectors(np.eye(2), [2]).add_to(index)
+    with pytest.raises(ValueError, match="2 records of metadata for 1 documents"):
+        TokenVectors(np.eye(2), [2], metadata=[1, 2])
+
+
 def test_metadata_that_json_can_not_hold() -> None:
     day = datetime.date(2026, 1, 1)
     whole = pa.table({"emb": [[[1.0]]], "day": [day], "days": [[day]], "code": [b"x"], "share": [math.nan]})

@@ -22,6 +22,8 @@ RNG = np.random.default_rng(5)
 DOCUMENTS = [RNG.standard_normal((n, 8)).astype(np.float32) for n in (4, 0, 7, 1, 9) * 20]
 QUERY = RNG.standard_normal((3, 8)).astype(np.float32)
 RECORDS = [{"n": i} if i % 3 else None for i in range(100)]
+FORKED = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+"""Python 3.12 and later warn of threads that other tests have left."""
 POLICIES = [ms.Certified(), ms.Exhaustive(), ms.Bandit(alpha=0.5, seed=3), ms.Calibrated(overlap=0.9)]
 
 
@@ -135,6 +137,16 @@ def test_a_copy_is_no_second_writer(tmp_path: Path, way: Callable[[Any], Any]) -
     assert {"ours", "later", "last"} <= set(index.ids)
 
 
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy])
+def test_a_copy_that_is_closed_takes_nothing_with_it(index: ms.Index, way: Callable[[Any], Any]) -> None:
+    before = answer(index)
+    way(index).close()
+    assert answer(index) == before
+    other = way(index)
+    index.close()
+    assert answer(other) == before
+
+
 def test_what_is_closed_stays(index: ms.Index) -> None:
     index.close()
     for way in WAYS:
@@ -213,6 +225,7 @@ def search(index: ms.Index, query: Any, *, change: bool = False) -> ms.Hits:
     return index.search(query, k=5)
 
 
+@FORKED
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_multiprocessing(index: ms.Index, method: str) -> None:
     queries = [doc[:2] for doc in DOCUMENTS if len(doc) > 2][:6]
@@ -225,6 +238,7 @@ def test_multiprocessing(index: ms.Index, method: str) -> None:
         assert hits.explain(0) == here.explain(0)
 
 
+@FORKED
 def test_a_process_that_was_forked_uses_what_it_inherited(index: ms.Index) -> None:
     context = multiprocessing.get_context("fork")
     answers = context.Queue()

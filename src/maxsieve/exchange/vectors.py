@@ -87,10 +87,10 @@ class TokenVectors:
         >>> TokenVectors(np.eye(3), [2, 1]).build(similarity="cosine").ids
         [0, 1]
         """
-        return Index.build(self.rows, self.ids, lengths=self.lengths, **_with_metadata(options, self.metadata))
+        return Index.build(self.rows, self.ids, lengths=self.lengths, **({"metadata": self.metadata} | options))
 
-    def add_to(self, index: Index, **options: Any) -> None:
-        """Adds them to an index, all or none: `Index.add` with these options. They need ids.
+    def add_to(self, index: Index, *, replace: bool = False) -> None:
+        """Adds them to an index, all or none, as `Index.add` does. They need ids.
 
         >>> index = Index.create(3)
         >>> TokenVectors(np.eye(3), [2, 1], ["a", "b"]).add_to(index)
@@ -98,7 +98,7 @@ class TokenVectors:
         ['a', 'b']
         """
         ids = _needed(self.ids, "token vectors")
-        index.add(self.rows, ids, lengths=self.lengths, **_with_metadata(options, self.metadata))
+        index.add(self.rows, ids, lengths=self.lengths, metadata=self.metadata, replace=replace)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -245,10 +245,6 @@ def _needed(ids: list[Id] | None, origin: str) -> list[Id]:
     if ids is None:
         raise ValueError(f"{origin}: there are no ids, which add needs: give ids=, or id_column= of a table")
     return ids
-
-
-def _with_metadata(options: dict[str, Any], metadata: list[Any] | None) -> dict[str, Any]:
-    return options if metadata is None else {"metadata": metadata} | options
 
 
 def check_lengths(lengths: Any, tokens: int) -> NDArray[np.int64]:
