@@ -11,10 +11,14 @@ PYTEST := $(BIN)/python -m pytest
 # Corpora for tests on real data; they are skipped, and say so, where there are none.
 export MAXSIEVE_CORPORA
 
-.PHONY: demo test test-full test-arm test-emulated lint format bench bench-plaid rescored retrieval results sanitize clean
+.PHONY: demo serve-demo test test-full test-arm test-emulated lint format bench bench-plaid rescored retrieval results sanitize clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/maxsieve demo
+
+# The service on the demo's docstrings, with its page: http://127.0.0.1:8800/
+serve-demo: $(VENV)/serve.stamp
+	$(BIN)/maxsieve demo --serve $(ARGS)
 
 test: $(VENV)/dev.stamp
 	$(PYTEST) -n 2 --dist worksteal
@@ -75,9 +79,13 @@ $(VENV)/demo.stamp: pyproject.toml $(NATIVE) | $(VENV)
 	$(BIN)/pip install --quiet --editable '.[cli]'
 	touch $@
 
+$(VENV)/serve.stamp: pyproject.toml $(NATIVE) | $(VENV)
+	$(BIN)/pip install --quiet --editable '.[serve]'
+	touch $@ $(VENV)/demo.stamp
+
 $(VENV)/dev.stamp: pyproject.toml $(NATIVE) | $(VENV)
 	$(BIN)/pip install --quiet --editable '.[dev]' --config-settings=cmake.define.MAXSIEVE_WERROR=ON
-	touch $@ $(VENV)/demo.stamp
+	touch $@ $(VENV)/demo.stamp $(VENV)/serve.stamp
 
 # A build folder of its own, too, for the two environments may be made at the same time. An optional peer may fail to install.
 $(BENCH_VENV)/bench.stamp: pyproject.toml $(NATIVE) $(PEERS) | $(BENCH_VENV)

@@ -61,7 +61,8 @@ void bind_answers(nb::module_& m) {
         .def_prop_ro("isa", [](const Answer& answer) { return answer.isa; })
         .def_ro("seconds", &Answer::seconds)
         .def_prop_ro("stages", &stages)
-        .def_prop_ro("dropped", [](const Answer& answer) { return to_numpy(answer.dropped, {answer.dropped.size()}); });
+        .def_prop_ro(
+            "trace", [](const Answer& answer) { return answer.trace.get(); }, nb::rv_policy::reference_internal);
 }
 
 }  // namespace maxsieve

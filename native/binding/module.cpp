@@ -10,6 +10,7 @@
 #include "binding/corpus.hpp"
 #include "binding/ingest.hpp"
 #include "binding/search.hpp"
+#include "binding/stopping.hpp"
 #include "kernels/table.hpp"
 #include "search/damage.hpp"
 
@@ -60,9 +61,11 @@ NB_MODULE(_core_supported, m) {
     bind_codebook(m);
     bind_corpus(m);
     bind_policies(m);
+    bind_traces(m);
     bind_answers(m);
     bind_search(m);
     bind_ingest(m);
+    bind_stopping(m);
     m.def("isa", [] { return current_kernel().name; });
     m.def("isas", &isa_names);
     m.def("use_isa", &use_kernel, "name"_a);

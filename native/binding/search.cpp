@@ -51,9 +51,16 @@ nb::list search_all(const HeldCorpus& held, const std::vector<Matrix<const float
     for (size_t i = 0; i < rows.size(); ++i) {
         queries.push_back(to_query(rows[i], to_positions(candidates[i], corpus), corpus));
     }
-    std::vector<Answer> answers = interruptible(
-        [&](Interrupt& interrupt) { return search(corpus, queries, k, policy, threads, trace, interrupt); });
+    require(!trace || queries.size() == 1, "one query at a time can be traced");
     nb::list result;
+    if (trace) {
+        result.append(nb::cast(interruptible([&](Interrupt& interrupt) {
+            return search_traced(corpus, queries.front(), k, policy, threads, interrupt);
+        })));
+        return result;
+    }
+    std::vector<Answer> answers =
+        interruptible([&](Interrupt& interrupt) { return search(corpus, queries, k, policy, threads, interrupt); });
     for (Answer& answer : answers) result.append(nb::cast(std::move(answer)));
     return result;
 }

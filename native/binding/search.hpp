@@ -7,6 +7,7 @@ namespace maxsieve {
 
 void bind_policies(nanobind::module_& m);
 void bind_answers(nanobind::module_& m);
+void bind_traces(nanobind::module_& m);
 
 // search, bounds, score, cells, explain.
 void bind_search(nanobind::module_& m);

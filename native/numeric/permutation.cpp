@@ -38,4 +38,14 @@ std::vector<int64_t> permutation(int64_t tokens, uint64_t seed) {
     return order;
 }
 
+std::vector<int64_t> sample(int64_t count, int64_t wanted, uint64_t seed) {
+    SplitMix64 random(seed);
+    std::vector<int64_t> chosen;
+    for (int64_t i = 0; i < count && static_cast<int64_t>(chosen.size()) < wanted; ++i) {
+        const auto open = static_cast<uint64_t>(wanted) - chosen.size();
+        if (random.below(static_cast<uint64_t>(count - i)) < open) chosen.push_back(i);
+    }
+    return chosen;
+}
+
 }  // namespace maxsieve

@@ -1,4 +1,4 @@
-// The reveal order of Algorithm 1; spec/arithmetic.py's `permutation` is its definition.
+// Drawing from a seed, the same everywhere; spec/arithmetic.py is the definition.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,10 @@
 
 namespace maxsieve {
 
+// The reveal order of Algorithm 1.
 std::vector<int64_t> permutation(int64_t tokens, uint64_t seed);
+
+// `wanted` of the numbers below `count`, or all if there are no more, ascending.
+std::vector<int64_t> sample(int64_t count, int64_t wanted, uint64_t seed);
 
 }  // namespace maxsieve

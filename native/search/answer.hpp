@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "search/top_k.hpp"
+#include "search/trace.hpp"
 
 namespace maxsieve {
 
@@ -26,7 +28,7 @@ struct Answer {
     std::vector<std::pair<const char*, double>> stages;  // seconds of each
     const char* isa = nullptr;                           // the kernel that ran
     double seconds = 0.0;
-    std::vector<int32_t> dropped;  // for each candidate the round (from 1) that dropped it, 0 for none; on request
+    std::unique_ptr<Trace> trace;  // on request
 };
 
 }  // namespace maxsieve

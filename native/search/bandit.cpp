@@ -59,7 +59,7 @@ class Sieve {
         const auto candidates = static_cast<int64_t>(query.candidates.size());
         active_.reserve(query.candidates.size());
         for (int64_t i = 0; i < candidates; ++i) active_.push_back({.candidate = i});
-        if (task.trace) answer_.dropped.assign(active_.size(), 0);
+        if (task.trace != nullptr) task.trace->tokens = order_;
         // b_t = |q_t| max_i nu_i bounds a cell; 1 + 2^-38 pays for adding it up.
         for (int64_t n = codes_.tokens - 1; n >= 0; --n) {
             const double b = codes_.norm[static_cast<size_t>(order_[static_cast<size_t>(n)])] * nu * (1.0 + 0x1p-38);
@@ -102,7 +102,7 @@ class Sieve {
     std::vector<int64_t> active_positions() const {
         std::vector<int64_t> positions;
         positions.reserve(active_.size());
-        for (const Row& row : active_) positions.push_back(query_.candidates[static_cast<size_t>(row.candidate)]);
+        for (const Row& row : active_) positions.push_back(position_of(row));
         return positions;
     }
 
@@ -184,21 +184,25 @@ class Sieve {
         // LCB can exceed UCB, by rounding or by a proxy just above b_t: the K best by LCB stay all the same.
         const auto stays = [tau](const Row& row) { return row.upper >= tau || row.lower >= tau; };
         answer_.rounds.push_back({static_cast<int64_t>(active_.size()), revealed_, tau});
+        if (task_.trace != nullptr) trace_round(tau, stays);
         if (std::all_of(active_.begin(), active_.end(), stays)) return;
         if (certain_) {
             const double certain_tau = kth_of(&Row::certain_lower);
             certain_ = std::all_of(active_.begin(), active_.end(),
                                    [&](const Row& row) { return stays(row) || row.certain_upper < certain_tau; });
         }
-        if (task_.trace) {
-            for (const Row& row : active_) {
-                if (!stays(row)) {
-                    answer_.dropped[static_cast<size_t>(row.candidate)] = static_cast<int32_t>(answer_.rounds.size());
-                }
-            }
-        }
         std::erase_if(active_, [&](const Row& row) { return !stays(row); });
     }
+
+    template <typename Stays>
+    void trace_round(double tau, const Stays& stays) const {
+        Trace& trace = *task_.trace;
+        trace.begin_round(static_cast<int64_t>(active_.size()), revealed_, tau);
+        for (const Row& row : active_) trace.interval(position_of(row), row.lower, row.upper, stays(row));
+        trace.add_bytes("scan", bytes_of_codes(task_.engine.corpus, active_positions()));
+    }
+
+    int64_t position_of(const Row& row) const { return query_.candidates[static_cast<size_t>(row.candidate)]; }
 
     double kth_of(double Row::* bound) const {
         std::vector<double> bounds;
@@ -223,7 +227,7 @@ class Sieve {
             order.resize(positions.size());
             std::iota(order.begin(), order.end(), 0);
         }
-        Rescored rescored = rescore_best_first(engine, query_, task_.k, positions, bounds, order);
+        Rescored rescored = rescore_best_first(engine, query_, task_.k, positions, bounds, order, task_.trace);
         answer_.hits = std::move(rescored.hits);
         answer_.rescored = rescored.count;
     }

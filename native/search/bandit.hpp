@@ -19,6 +19,7 @@ struct BanditKnobs {
 class Bandit : public Policy {
   public:
     explicit Bandit(const BanditKnobs& knobs) : knobs_(knobs) {}
+    const char* name() const override { return "Bandit"; }
     std::vector<Answer> search(const Task& task) const override;
     size_t bytes_kept() const override;
 

@@ -5,6 +5,32 @@
 #include "search/rescore.hpp"
 
 namespace maxsieve {
+namespace {
+
+// What was read, and the document that would have been next: in the order, or, behind its end, by its upper bound.
+void trace_end(Trace& trace, const Engine& engine, std::span<const Scored> scored, std::span<const int64_t> positions,
+               const CertifiedBounds& bounds, std::span<const int64_t> order) {
+    std::vector<int64_t> read;
+    for (const Scored& one : scored) read.push_back(one.position);
+    std::ranges::sort(read);
+    trace.add_bytes("rescore", bytes_of_rows(engine.corpus, read));
+    std::vector<bool> ordered(positions.size(), false);
+    for (const int64_t i : order) ordered[static_cast<size_t>(i)] = true;
+    int64_t next = -1;
+    if (scored.size() < order.size()) {
+        next = order[scored.size()];
+    } else {
+        for (size_t i = 0; i < positions.size(); ++i) {
+            const bool larger = next < 0 || bounds.upper[i] > bounds.upper[static_cast<size_t>(next)];
+            if (!ordered[i] && larger) next = static_cast<int64_t>(i);
+        }
+    }
+    if (next < 0) return;
+    trace.unseen = positions[static_cast<size_t>(next)];
+    trace.unseen_upper = bounds.upper[static_cast<size_t>(next)];
+}
+
+}  // namespace
 
 std::vector<int64_t> best_first(const CertifiedBounds& bounds, int64_t k) {
     // K documents have lower bounds of at least `floor`, so their canonical scores are too, and they stand before any
@@ -23,7 +49,7 @@ std::vector<int64_t> best_first(const CertifiedBounds& bounds, int64_t k) {
 
 // They are scored in batches for the threads' sake, then replayed in order: the count is that of one at a time.
 Rescored rescore_best_first(const Engine& engine, const Query& query, int64_t k, std::span<const int64_t> positions,
-                            const CertifiedBounds& bounds, std::span<const int64_t> order) {
+                            const CertifiedBounds& bounds, std::span<const int64_t> order, Trace* trace) {
     Rescorer rescorer(engine, {&query, 1});
     KLargest best(k);
     std::vector<Scored> scored;
@@ -43,10 +69,12 @@ Rescored rescore_best_first(const Engine& engine, const Query& query, int64_t k,
             const float score = scores[static_cast<size_t>(i - first)];
             best.push(static_cast<double>(score));
             scored.push_back({batch[static_cast<size_t>(i - first)], score});
+            if (trace != nullptr) trace->score(scored.back().position, score, best.kth());
         }
         first = last;
     }
     const auto count = static_cast<int64_t>(scored.size());
+    if (trace != nullptr) trace_end(*trace, engine, scored, positions, bounds, order);
     return {top_k(std::move(scored), k), count, best.kth()};
 }
 

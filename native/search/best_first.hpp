@@ -9,6 +9,7 @@
 #include "search/engine.hpp"
 #include "search/query.hpp"
 #include "search/top_k.hpp"
+#include "search/trace.hpp"
 
 namespace maxsieve {
 
@@ -22,8 +23,8 @@ struct Rescored {
     double kth;     // the K-th best score
 };
 
-// Scores the documents at `positions` in the order given, for the k best.
+// Scores the documents at `positions` in the order given, for the k best; `trace` may be null.
 Rescored rescore_best_first(const Engine& engine, const Query& query, int64_t k, std::span<const int64_t> positions,
-                            const CertifiedBounds& bounds, std::span<const int64_t> order);
+                            const CertifiedBounds& bounds, std::span<const int64_t> order, Trace* trace);
 
 }  // namespace maxsieve

@@ -34,6 +34,12 @@ std::vector<Answer> Calibrated::search(const Task& task) const {
         Stopwatch watch;
         const std::vector<int64_t> chosen = survivors(tier, query.candidates, depth_);
         const double choosing = watch.lap();
+        if (task.trace != nullptr) {
+            task.trace->add_tier0(query.candidates, tier.proxies, chosen);
+            const Corpus& corpus = engine.corpus;
+            task.trace->add_bytes("table", tier.strips * corpus.codebook().centroids * corpus.stride());
+            task.trace->add_bytes("tier 0", tier.strips * bytes_of_centroids(corpus, query.candidates));
+        }
         const Query among{query.rows, query.tokens, chosen};
         Answer& answer = answers[q];
         answer = std::move(Certified().search({engine, {&among, 1}, task.k, task.trace}).front());

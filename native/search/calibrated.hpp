@@ -10,6 +10,7 @@ class Calibrated final : public Policy {
   public:
     explicit Calibrated(int64_t depth) : depth_(depth) {}
 
+    const char* name() const override { return "Calibrated"; }
     std::vector<Answer> search(const Task& task) const override;
     size_t bytes_kept() const override;
     bool needs_codebook() const override { return true; }

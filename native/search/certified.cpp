@@ -26,6 +26,17 @@ std::vector<Answer> rescore_all(const Task& task) {
     return answers;
 }
 
+// One round, which reveals everything. Best-first rescoring never comes to what it drops.
+void trace_bounds(const Task& task, const CertifiedBounds& bounds) {
+    const auto candidates = task.candidates();
+    const double floor = kth_largest(bounds.lower, task.k);
+    task.trace->begin_round(static_cast<int64_t>(candidates.size()), task.queries.front().tokens, floor);
+    for (size_t i = 0; i < candidates.size(); ++i) {
+        task.trace->interval(candidates[i], bounds.lower[i], bounds.upper[i], bounds.upper[i] >= floor);
+    }
+    task.trace->add_bytes("scan", bytes_of_codes(task.engine.corpus, candidates));
+}
+
 }  // namespace
 
 std::vector<Answer> Certified::search(const Task& task) const {
@@ -39,7 +50,9 @@ std::vector<Answer> Certified::search(const Task& task) const {
         Stopwatch own;
         const std::vector<int64_t> order = best_first(bounds[q], task.k);
         answer.stages = {{"scan", share}, {"sieve", own.lap()}};
-        Rescored rescored = rescore_best_first(engine, task.queries[q], task.k, task.candidates(), bounds[q], order);
+        if (task.trace != nullptr) trace_bounds(task, bounds[q]);
+        Rescored rescored =
+            rescore_best_first(engine, task.queries[q], task.k, task.candidates(), bounds[q], order, task.trace);
         answer.rounds = {{static_cast<int64_t>(task.candidates().size()), task.queries[q].tokens, rescored.kth}};
         answer.rescored = rescored.count;
         answer.hits = std::move(rescored.hits);

@@ -8,6 +8,7 @@ namespace maxsieve {
 
 class Certified : public Policy {
   public:
+    const char* name() const override { return "Certified"; }
     std::vector<Answer> search(const Task& task) const override;
     size_t bytes_kept() const override { return CertifiedBounds::kBytes; }
 };

@@ -4,6 +4,18 @@
 #include "search/stopwatch.hpp"
 
 namespace maxsieve {
+namespace {
+
+void trace_all(const Task& task, std::span<const Scored> all) {
+    KLargest best(task.k);
+    for (const Scored& one : all) {
+        best.push(static_cast<double>(one.score));
+        task.trace->score(one.position, one.score, best.kth());
+    }
+    task.trace->add_bytes("rescore", bytes_of_rows(task.engine.corpus, task.candidates()));
+}
+
+}  // namespace
 
 std::vector<Answer> Exhaustive::search(const Task& task) const {
     Stopwatch watch;
@@ -15,6 +27,7 @@ std::vector<Answer> Exhaustive::search(const Task& task) const {
         Stopwatch own;
         std::vector<Scored> all(candidates.size());
         for (size_t i = 0; i < all.size(); ++i) all[i] = {candidates[i], scores[q * candidates.size() + i]};
+        if (task.trace != nullptr) trace_all(task, all);
         answers[q].hits = top_k(std::move(all), task.k);
         answers[q].rescored = static_cast<int64_t>(candidates.size());
         answers[q].stages = {{"rescore", share + own.lap()}};

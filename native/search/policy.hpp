@@ -13,6 +13,8 @@ class Policy {
   public:
     virtual ~Policy() = default;
 
+    virtual const char* name() const = 0;
+
     // An answer for each query. Where work was done for all of them at once, each answer's stages have its share of
     // the seconds.
     virtual std::vector<Answer> search(const Task& task) const = 0;

@@ -1,6 +1,8 @@
 #include "search/search.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <numeric>
 #include <span>
 
 #include "kernels/table.hpp"
@@ -70,12 +72,12 @@ int useful_threads(const Corpus& corpus, const std::vector<Query>& queries, int 
 }  // namespace
 
 std::vector<Answer> search(const Corpus& corpus, const std::vector<Query>& queries, int64_t k, const Policy& policy,
-                           int threads, bool trace, Interrupt& interrupt) {
+                           int threads, Interrupt& interrupt) {
     const Kernel& kernel = current_kernel();
     const std::vector<std::span<const Query>> groups = grouped(queries, policy);
     std::vector<Answer> answers(queries.size());
     const auto run = [&](std::span<const Query> group, Crew& crew) {
-        std::vector<Answer> found = search_group(policy, {{corpus, kernel, crew}, group, k, trace});
+        std::vector<Answer> found = search_group(policy, {{corpus, kernel, crew}, group, k, nullptr});
         std::move(found.begin(), found.end(), answers.begin() + (group.data() - queries.data()));
     };
     Crew crew(useful_threads(corpus, queries, threads), interrupt);
@@ -91,6 +93,31 @@ std::vector<Answer> search(const Corpus& corpus, const std::vector<Query>& queri
         }
     }
     return answers;
+}
+
+Answer search_traced(const Corpus& corpus, const Query& query, int64_t k, const Policy& policy, int threads,
+                     Interrupt& interrupt) {
+    Crew crew(useful_threads(corpus, {query}, threads), interrupt);
+    const auto run = [&](std::vector<int64_t> shown) {
+        auto trace = std::make_unique<Trace>(std::move(shown));
+        trace->policy = policy.name();
+        trace->k = k;
+        trace->documents = static_cast<int64_t>(query.candidates.size());
+        trace->tokens.resize(static_cast<size_t>(query.tokens));
+        std::iota(trace->tokens.begin(), trace->tokens.end(), 0);
+        trace->bytes_of_all = bytes_of_rows(corpus, query.candidates);
+        Answer answer =
+            std::move(search_group(policy, {{corpus, current_kernel(), crew}, {&query, 1}, k, trace.get()}).front());
+        answer.trace = std::move(trace);
+        return answer;
+    };
+    const int64_t most = std::min(Trace::kMostShown, Trace::kMostIntervals / query.tokens);
+    if (static_cast<int64_t>(query.candidates.size()) <= most) {
+        return run({query.candidates.begin(), query.candidates.end()});
+    }
+    Answer answer = run({});
+    answer.trace = run(choose_shown(*answer.trace, answer.hits, query.candidates, most)).trace;
+    return answer;
 }
 
 }  // namespace maxsieve

@@ -16,6 +16,10 @@ namespace maxsieve {
 // there are as many as threads and together they keep no more than 128 MiB; else one after the other, with all threads
 // inside each. A group keeps no more than that either, unless it is a single query.
 std::vector<Answer> search(const Corpus& corpus, const std::vector<Query>& queries, int64_t k, const Policy& policy,
-                           int threads, bool trace, Interrupt& interrupt);
+                           int threads, Interrupt& interrupt);
+
+// The same for a single query, with its trace. Where only some candidates are shown, it runs a second time to see them.
+Answer search_traced(const Corpus& corpus, const Query& query, int64_t k, const Policy& policy, int threads,
+                     Interrupt& interrupt);
 
 }  // namespace maxsieve

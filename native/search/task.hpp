@@ -7,6 +7,7 @@
 
 #include "search/engine.hpp"
 #include "search/query.hpp"
+#include "search/trace.hpp"
 
 namespace maxsieve {
 
@@ -14,7 +15,7 @@ struct Task {
     const Engine& engine;
     std::span<const Query> queries;  // one or more
     int64_t k;
-    bool trace;
+    Trace* trace;  // where to write down what is done, if there is a single query; null for nowhere
 
     std::span<const int64_t> candidates() const { return queries.front().candidates; }
 

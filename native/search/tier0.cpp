@@ -29,13 +29,14 @@ std::vector<int64_t> count_larger(const Tier0& tier) {
 Tier0 tier0(const Engine& engine, const Query& query) {
     const Corpus& corpus = engine.corpus;
     Stopwatch watch;
-    Tier0 tier{std::vector<int32_t>(query.candidates.size()), 255 * query.tokens, 0.0, 0.0};
+    Tier0 tier{std::vector<int32_t>(query.candidates.size()), 255 * query.tokens, 0.0, 0.0, 0};
     const std::vector<Range> tasks = ranges(corpus, query.candidates, engine.crew.size(), kMostDocuments);
     std::vector<std::vector<CentroidSpan>> scratch(static_cast<size_t>(engine.crew.size()));
     const QueryCodes codes(engine.kernel, query.rows, query.tokens, corpus.d());
     SimilarityStrip strip(engine.kernel, corpus.codebook(), codes, engine.crew);
     for (int64_t first = 0, tokens = 0; (tokens = strip.fill(first)) > 0; first += tokens) {
         tier.table_seconds += watch.lap();
+        ++tier.strips;
         engine.crew.run(static_cast<int64_t>(tasks.size()), [&](int64_t task, int worker) {
             const auto [begin, end] = tasks[static_cast<size_t>(task)];
             auto& spans = scratch[static_cast<size_t>(worker)];

@@ -14,6 +14,7 @@ struct Tier0 {
     std::vector<int32_t> proxies;  // of each candidate
     int64_t largest;               // no proxy is above it
     double table_seconds, scan_seconds;
+    int64_t strips;  // of the query: for each, the centroids and all tokens are read
 };
 
 // The corpus must have a codebook.

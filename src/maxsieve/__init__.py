@@ -16,6 +16,7 @@ from maxsieve.index import Index
 from maxsieve.oneshot import maxsim, rerank
 from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive
 from maxsieve.pooling import pool
+from maxsieve.tracing import Trace
 
 if TYPE_CHECKING:
     from maxsieve.text.collection import Collection
@@ -33,6 +34,7 @@ __all__ = [
     "Match",
     "Report",
     "Round",
+    "Trace",
     "errors",
     "isa",
     "isas",

@@ -46,14 +46,17 @@ def search_groups(
     policy: Callable[[int], _core.Policy],
     threads: int,
     group_by: GroupBy | None,
+    *,
+    trace: bool = False,
 ) -> list[Groups]:
     """The k best groups for each query, by their best documents; without ``group_by`` each document is one.
 
     The best documents are searched for, more of them at each attempt, until k groups are among them: then no other
-    group can have a better document than those have. ``policy`` is asked for the policy of each attempt, from 0.
+    group can have a better document than those have. ``policy`` is asked for the policy of each attempt, from 0. One
+    query alone may have a ``trace``.
     """
     if group_by is None:
-        answers = _core.search(state.corpus, list(queries), list(candidates), k, policy(0), threads, False)
+        answers = _core.search(state.corpus, list(queries), list(candidates), k, policy(0), threads, trace)
         return [Groups(answer, None) for answer in answers]
     found: dict[int, Groups] = {}
     missing, attempt = list(range(len(queries))), 0
@@ -66,7 +69,7 @@ def search_groups(
             min(deep, max(k, *(len(candidates[i]) for i in missing))),
             policy(attempt),
             threads,
-            False,
+            trace,
         )
         for i, answer in zip(missing, answers, strict=True):
             found[i] = Groups(answer, _first_of_each(state.ids_at(answer.positions), k, group_by))

@@ -15,6 +15,7 @@ from maxsieve.common.checks import as_count
 from maxsieve.ids import Id
 from maxsieve.storage.calibration import Changes, Origin
 from maxsieve.storage.snapshot import Snapshot
+from maxsieve.tracing import Trace, to_trace
 
 Guarantee: TypeAlias = Literal["exact", "pac", "calibrated", "none"]
 
@@ -127,6 +128,20 @@ class Hits:
             answer.stages,
             *(() if promise is None else (promise.calibrated_on, *promise.changes)),
         )
+
+    @cached_property
+    def trace(self) -> Trace | None:
+        """What the search did, step by step, if it was asked to write that down (``trace=True``); None otherwise.
+
+        >>> import numpy as np, maxsieve as ms
+        >>> index = ms.Index.build([np.eye(2), -np.eye(2)], ["yes", "no"])
+        >>> index.search(np.eye(2), k=1).trace is None
+        True
+        >>> index.search(np.eye(2), k=1, policy=ms.Exhaustive(), trace=True).trace
+        <maxsieve.Trace of Exhaustive: 2 of 2 documents, rounds: 0>
+        """
+        traced = self._answer.trace
+        return None if traced is None else to_trace(traced, self.snapshot, self._positions)
 
     @cached_property
     def metadata(self) -> list[Any]:

@@ -389,6 +389,7 @@ class Index:
         exclude: Any = None,
         where: Any = None,
         threads: int | None = None,
+        trace: bool = False,
     ) -> Hits:
         """The k best documents for a query [T, d]; the best of k groups, if the index was given ``group_by``.
 
@@ -401,6 +402,8 @@ class Index:
         where
             search only documents whose metadata match a filter such as ``{"year": {"gte": 2020}, "lang": "en"}``
             (docs/text.md). What the report guarantees is about those.
+        trace
+            write down what the search did, step by step: ``hits.trace``. It costs nothing where it is not asked for.
 
         >>> index = Index.build([[[1.0, 0.0]], [[0.0, 1.0]], [[0.6, 0.8]]], ["east", "north", "both"])
         >>> hits = index.search([[0.0, 1.0]], k=2, exclude=["north"])
@@ -422,7 +425,7 @@ class Index:
         chosen, group_by = CERTIFIED if policy is None else policy, self._group_by
         native, promise = plan(chosen, state, k, [candidates, where], [exclude], group_by)
         state.expect(scattered=promise is not None)
-        (groups,) = search_groups(state, [rows], [positions], k, native, threads, group_by)
+        (groups,) = search_groups(state, [rows], [positions], k, native, threads, group_by, trace=bool(trace))
         return to_hits(groups.answer, state, rows, promise, groups.places)
 
     def search_many(

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve import _core, spec
+
 F32 = NDArray[np.float32]
 
 
@@ -54,3 +56,13 @@ def make_case(seed: int) -> Case:
     query_kind = kind if rng.random() < 0.7 else str(rng.choice(["gaussian", "negative", "denormal", "one-hot"]))
     query = rows(rng, query_kind, tokens, d)
     return Case(query, documents, int(rng.choice([1, 2, 3, 5, 10, 40])))
+
+
+def check_rescoring(trace: _core.Trace, expected: spec.Rescoring, positions: np.ndarray) -> None:
+    """Each step of the engine's rescoring is that of the specification, which counts documents by ``positions``."""
+    steps = expected.steps
+    assert trace.shown[trace.rescored].tolist() == [int(positions[step.position]) for step in steps]
+    assert trace.scores.tobytes() == np.array([step.score for step in steps], np.float32).tobytes()
+    assert trace.thresholds.tobytes() == np.array([step.threshold for step in steps], np.float64).tobytes()
+    unseen = None if trace.unseen is None else trace.unseen[0]
+    assert unseen == (None if expected.unseen is None else int(positions[expected.unseen]))

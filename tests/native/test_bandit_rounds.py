@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
+from cases import check_rescoring
 from long_form import sampled, scaled
 from maxsieve import _core, spec
 from maxsieve.policies import to_native
@@ -41,7 +42,10 @@ def native_trace(
 def check_rounds(index: ms.Index, query: np.ndarray, documents: list, k: int, policy: ms.Bandit, threads: int) -> int:
     expected = spec.bandit(query, documents, k, **vars(policy))
     answer, candidates = native_trace(index, query, k, policy, threads)
-    dropped = answer.dropped
+    trace = answer.trace
+    dropped = trace.dropped
+    assert (trace.policy, trace.k, trace.documents) == ("Bandit", k, len(candidates))
+    assert trace.tokens.tolist() == spec.permutation(len(query), policy.seed).tolist()
     assert answer.positions == expected.positions
     assert answer.scores.tobytes() == expected.scores.tobytes()
     assert answer.guarantee == expected.guarantee
@@ -51,7 +55,15 @@ def check_rounds(index: ms.Index, query: np.ndarray, documents: list, k: int, po
         active = candidates[(dropped == 0) | (dropped >= number)]
         assert active.tolist() == spelled.active.tolist()
         assert native == (len(spelled.active), spelled.revealed, spelled.threshold)
+        *traced, lower, upper = trace.rounds[number - 1]
+        assert tuple(traced) == native
+        was_active = np.isin(candidates, spelled.active)
+        assert np.isnan(lower[~was_active]).all()
+        assert np.isnan(upper[~was_active]).all()
+        assert lower[was_active].tobytes() == spelled.lower.tobytes()
+        assert upper[was_active].tobytes() == spelled.upper.tobytes()
     assert candidates[dropped == 0].tolist() == expected.survivors.tolist()
+    check_rescoring(trace, expected.rescoring, expected.survivors)
     return int((dropped > 0).sum())
 
 

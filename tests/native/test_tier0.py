@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import maxsieve as ms
+from cases import check_rescoring
 from maxsieve import _core, spec
 
 F32 = np.ndarray
@@ -67,6 +68,27 @@ def test_tokens_have_the_centroids_of_the_specification(isa: str, d: int) -> Non
     assert _core.assign(native, padded(codes, d), 3).tolist() == wanted.tolist()
 
 
+def check_trace(trace: _core.Trace, Q: F32, documents: list[F32], proxies: np.ndarray, n: int) -> None:
+    """Tier 0 of all candidates, and the certified policy on the survivors, as the specification has them."""
+    survivors, stayed = spec.survivors(proxies, n), trace.dropped != -1
+    assert trace.policy == "Calibrated"
+    assert trace.tier0.tolist() == proxies[trace.shown].tolist()
+    assert trace.shown[stayed].tolist() == survivors.tolist()
+    strips = -(-len(Q) // 64)
+    assert trace.bytes["tier 0"] == 2 * strips * sum(map(len, documents))
+    if n <= 3:  # nothing to sieve
+        assert trace.rounds == []
+        assert trace.shown[trace.rescored].tolist() == survivors.tolist()
+        return
+    expected = spec.certified(Q, [documents[i] for i in survivors], 3)
+    ((active, revealed, threshold, lower, upper),) = trace.rounds
+    assert (active, revealed, threshold) == (n, len(Q), np.sort(expected.lower)[-3])
+    assert lower[stayed].tobytes() == expected.lower.tobytes()
+    assert upper[stayed].tobytes() == expected.upper.tobytes()
+    assert np.isnan(lower[~stayed]).all()
+    check_rescoring(trace, expected.rescoring, survivors)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([1, 5, 16, 31, 32, 33, 64, 65, 100]), st.sampled_from([3, 32, 70]))
 def test_proxies_places_and_answers_are_those_of_the_specification(seed: int, T: int, d: int) -> None:
@@ -89,11 +111,12 @@ def test_proxies_places_and_answers_are_those_of_the_specification(seed: int, T:
                 places = _core.ranks(corpus, Q, candidates, wanted, threads)
                 assert places.tolist() == spec.ranks_by_proxy(proxies, wanted.tolist()).tolist()
             for n in (1, 2, len(candidates) // 2 + 1):
-                (answer,) = _core.search(corpus, [Q], [candidates], 3, _core.Calibrated(n), 1, False)
+                (answer,) = _core.search(corpus, [Q], [candidates], 3, _core.Calibrated(n), 1, True)
                 expected = spec.first_by_proxy(Q, documents, book, 3, n)
                 if answer.survivors == n < len(candidates):
                     assert answer.positions == expected.positions
                     assert answer.scores.tobytes() == expected.scores.tobytes()
+                    check_trace(answer.trace, Q, documents, proxies, n)
                 else:  # so few that all of them are followed up
                     assert answer.guarantee == "exact"
                     assert answer.positions == spec.certified(Q, documents, 3).positions

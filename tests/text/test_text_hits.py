@@ -49,6 +49,20 @@ def test_hits_read_like_hits(collection: Collection) -> None:
                 look(rank)  # type: ignore[arg-type]
 
 
+def test_a_trace_is_about_the_passages_that_the_engine_saw(tmp_path: Path) -> None:
+    with Collection.create(tmp_path / "c", WordEncoder(), dim=None) as collection:
+        collection.add(["The fox. " * 400, "The hare", "The tortoise"], ["long", "hare", "tortoise"])
+        hits = collection.search("the fox", k=1, trace=True)
+        assert collection.search("the fox", k=1).trace is None
+        assert hits.trace is not None
+        assert hits.trace.documents == len(collection.index) > 3
+        assert hits.trace.ids[:2] == ["long", "long#p1"]
+        assert [collection.keys.document(hits.trace.ids[place]) for place in hits.trace.hits] == hits.ids == ["long"]
+        assert hits.trace.k > 1
+        with pytest.raises(ValueError, match="give hybrid or trace"):
+            collection.search("the fox", hybrid="rrf", trace=True)
+
+
 def test_hits_keep_their_texts_when_the_documents_go(tmp_path: Path) -> None:
     collection = Collection.create(tmp_path / "c", WordEncoder(), dim=None)
     collection.add(TEXTS, range(4))
@@ -180,7 +194,7 @@ def test_pieces_that_found_different_words_stay_pieces() -> None:
     matches = [Match(0, 0, 0.5), Match(1, 1, 0.25)]
     assert match_words("undo", [(0, 2), (2, 4)], "un do", [(0, 2), (3, 5)], matches) == [
         WordMatch("un", "un", 0, 2, 0.5),
-        WordMatch("do", "do", 3, 5, 0.25),
+        WordMatch("do", "do", 3, 5, 0.25, 2),
     ]
 
 

@@ -75,10 +75,11 @@ def _register() -> None:
         models,
         reranking,
         search,
+        serving,
         syncing,
     )
 
-    documents = (indexing, syncing, search, reranking, calibrating, maintenance, exporting)
+    documents = (indexing, syncing, search, reranking, serving, calibrating, maintenance, exporting)
     for module in (*documents, models, caching, bench, lab, demo):
         module.register(app)
 

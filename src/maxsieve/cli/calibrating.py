@@ -12,8 +12,8 @@ from maxsieve.cli import options
 from maxsieve.cli.console import emit, print_line, shows_progress
 from maxsieve.cli.opening import open_collection
 from maxsieve.cli.search.queries import read_queries
-from maxsieve.cli.show.answer import basis
 from maxsieve.storage.calibration import queries_needed
+from maxsieve.text.answers import basis
 from maxsieve.text.inputs.reading import STDIN, opened
 
 if TYPE_CHECKING:

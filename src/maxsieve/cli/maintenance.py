@@ -11,7 +11,7 @@ import typer
 from maxsieve.cli.console import emit, print_line, shows_progress
 from maxsieve.cli.opening import bytes_text, id_reader, open_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
-from maxsieve.cli.show.answer import basis, changes_text
+from maxsieve.text.answers import basis, changes_text
 from maxsieve.text.inputs.lines import decoded, numbered
 from maxsieve.text.inputs.reading import STDIN, opened
 from maxsieve.text.room import PARTS

@@ -8,7 +8,8 @@ import typer
 
 from maxsieve.cli import options
 from maxsieve.cli.console import Output, emit, say
-from maxsieve.cli.show import show_answer, to_plain
+from maxsieve.cli.show import show_answer
+from maxsieve.text.answers import to_plain
 from maxsieve.text.encoder import DEFAULT_ENCODER
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
 

@@ -1,1 +1,1 @@
-"""Search and rerank over HTTP, and a page on which one sees the sieve at work."""
+"""Search and reranking over HTTP: ``maxsieve serve`` (extra ``maxsieve[serve]``)."""

@@ -6,7 +6,7 @@ default policy), `codebook` and `calibrated` (two bytes a token), `bounds` and `
 appendices A, C and D.1).
 """
 
-from maxsieve.spec.arithmetic import fma32, lane_sum, log, norm_up, normalise, permutation, up32
+from maxsieve.spec.arithmetic import fma32, lane_sum, log, norm_up, normalise, permutation, sample, up32
 from maxsieve.spec.bandit import (
     BanditAnswer,
     RevealModel,
@@ -27,7 +27,16 @@ from maxsieve.spec.calibrated import (
     ranks_by_proxy,
     tier0_proxies,
 )
-from maxsieve.spec.certified import CertifiedAnswer, certified, epsilon, error_terms, proxies_and_errors, proxy
+from maxsieve.spec.certified import (
+    CertifiedAnswer,
+    Rescoring,
+    Step,
+    certified,
+    epsilon,
+    error_terms,
+    proxies_and_errors,
+    proxy,
+)
 from maxsieve.spec.codebook import (
     PROBES,
     Codebook,
@@ -57,8 +66,10 @@ __all__ = [
     "Codebook",
     "DocumentCodes",
     "QueryCodes",
+    "Rescoring",
     "RevealModel",
     "Round",
+    "Step",
     "assign",
     "bandit",
     "by_proxy",
@@ -92,6 +103,7 @@ __all__ = [
     "reveal_exact",
     "reveal_proxies",
     "rho_n",
+    "sample",
     "score_of_cells",
     "scores",
     "scores_float64",

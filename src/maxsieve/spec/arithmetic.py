@@ -118,30 +118,60 @@ def log(x: float) -> float:
     return e * 0.6931471805599453 + 2.0 * z * series
 
 
+class Draws:
+    """Uniform numbers from a seed, written out here so that they can't change with a NumPy release.
+
+    SplitMix64 gives 64-bit words; those under ``2^64 mod n`` are thrown away, so that all numbers below ``n`` are
+    equally likely as far as the generator goes.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._state = seed & _MASK
+
+    def below(self, n: int) -> int:
+        """A number from 0 to n - 1."""
+        while (word := self._next()) < (1 << 64) % n:
+            pass
+        return word % n
+
+    def _next(self) -> int:
+        self._state = word = (self._state + 0x9E3779B97F4A7C15) & _MASK
+        word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _MASK
+        return word ^ (word >> 31)
+
+
+_MASK = (1 << 64) - 1
+
+
 def permutation(T: int, seed: int) -> NDArray[np.int64]:
     """The reveal order ``pi`` of Algorithm 1: a uniform permutation of ``0..T-1`` drawn from ``seed``.
 
-    SplitMix64 gives 64-bit words; Fisher and Yates' shuffle walks from the last place down and draws its partner
-    below ``n`` by rejection (words under ``2^64 mod n`` are thrown away), so that all ``T!`` orders are equally
-    likely as far as the generator goes. Written out here so that it can't change with a NumPy release.
+    Fisher and Yates' shuffle walks from the last place down and draws its partner: all ``T!`` orders are equally
+    likely.
 
     >>> permutation(8, 0).tolist()
     [2, 5, 0, 3, 4, 6, 1, 7]
     """
-    mask = (1 << 64) - 1
-    state = seed & mask
-    order = list(range(T))
+    draws, order = Draws(seed), list(range(T))
     for last in range(T - 1, 0, -1):
-        n = last + 1
-        reject_below = (1 << 64) % n
-        while True:
-            state = (state + 0x9E3779B97F4A7C15) & mask
-            word = state
-            word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & mask
-            word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & mask
-            word ^= word >> 31
-            if word >= reject_below:
-                break
-        partner = word % n
+        partner = draws.below(last + 1)
         order[last], order[partner] = order[partner], order[last]
     return np.array(order, np.int64)
+
+
+def sample(count: int, wanted: int, seed: int) -> NDArray[np.int64]:
+    """``wanted`` of the numbers below ``count``, ascending: which documents a trace shows where it can't show all.
+
+    Each number in turn is taken with probability "still wanted over still to come": all choices are equally likely.
+
+    >>> sample(10, 4, 0).tolist()
+    [1, 4, 5, 9]
+    """
+    draws, chosen = Draws(seed), list[int]()
+    for i in range(count):
+        if len(chosen) == wanted:
+            break
+        if draws.below(count - i) < wanted - len(chosen):
+            chosen.append(i)
+    return np.array(chosen, np.int64)

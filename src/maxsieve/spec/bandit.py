@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from maxsieve.spec.arithmetic import F32, F64, permutation
 from maxsieve.spec.bounds import hard_bounds, hybrid_interval, paper_factor, serfling_factors
-from maxsieve.spec.certified import error_terms, rescore_best_first
+from maxsieve.spec.certified import Rescoring, error_terms, rescore_best_first
 from maxsieve.spec.maxsim import cells, top_k
 from maxsieve.spec.quantiser import QueryCodes, integer_maxima, quantise_document, quantise_query
 
@@ -32,15 +32,21 @@ class RevealModel(NamedTuple):
 
 
 class Round(NamedTuple):
-    """One round: the documents that were active in it, tokens revealed after it, ``tau_r``."""
+    """One round: the documents active in it, tokens revealed after it, ``tau_r``; LCB and UCB of those documents."""
 
     active: NDArray[np.int64]
     revealed: int
     threshold: float
+    lower: F64
+    upper: F64
 
 
 class BanditAnswer(NamedTuple):
-    """What Algorithm 1 returns, with its trace: ``survivors`` is the last active set, ``rescored`` of it scored."""
+    """What Algorithm 1 returns, with its trace.
+
+    ``survivors`` is the last active set, ``rescored`` of it scored; in the ``rescoring`` documents are counted among
+    the survivors.
+    """
 
     positions: list[int]
     scores: F32
@@ -49,6 +55,7 @@ class BanditAnswer(NamedTuple):
     rounds: list[Round]
     coverage: float
     guarantee: Guarantee
+    rescoring: Rescoring
 
 
 def kth_largest(x: F64, K: int) -> float:
@@ -126,7 +133,7 @@ def sieve(
         keep = (tau <= UCB) | (tau <= LCB)
         if certain and not keep.all():
             certain = bool((certain_hard[1][~keep] < kth_largest(certain_hard[0], K)).all())
-        rounds.append(Round(active, n, tau))
+        rounds.append(Round(active, n, tau, LCB, UCB))
         active = active[keep]
 
     coverage = cells_revealed / (N * T) if N else 0.0
@@ -214,14 +221,16 @@ def bandit(
             total += model.x[survivors, t]
         upper = model.scale[survivors] * total + model.eps[survivors]
     S = np.full(len(documents), -np.inf, np.float32)
-    S[candidates[survivors]], rescored, _ = rescore_best_first(Q, [chosen[i] for i in survivors], upper, K)
+    rescoring = rescore_best_first(Q, [chosen[i] for i in survivors], upper, K)
+    S[candidates[survivors]] = rescoring.scores
     positions = top_k(S, K)
     return BanditAnswer(
         positions=positions,
         scores=S[positions],
         survivors=candidates[survivors],
-        rescored=rescored,
+        rescored=len(rescoring.steps),
         rounds=[r._replace(active=candidates[r.active]) for r in rounds],
         coverage=coverage,
         guarantee=guarantee,
+        rescoring=rescoring,
     )

@@ -20,13 +20,41 @@ class ErrorTerms(NamedTuple):
     constant: float
 
 
+class Step(NamedTuple):
+    """A document that was rescored, its canonical score, and ``tau`` once that was known."""
+
+    position: int
+    score: float
+    threshold: float
+
+
+class Rescoring(NamedTuple):
+    """Best-first rescoring, step by step.
+
+    Canonical scores (``-inf`` where none was needed), the steps to them, ``tau`` in the end, and the first document in
+    the order that need not be looked at (None if all were).
+    """
+
+    scores: F32
+    steps: list[Step]
+    threshold: float
+    unseen: int | None
+
+
 class CertifiedAnswer(NamedTuple):
-    """Positions and canonical scores, best first; how many documents were rescored; the K-th best score (or -inf)."""
+    """What `certified` returns, with its trace.
+
+    Positions and canonical scores, best first; how many documents were rescored; the K-th best score (or -inf); the
+    bounds ``P_i - eps_i`` and ``P_i + eps_i``; and the rescoring that they led to.
+    """
 
     positions: list[int]
     scores: F32
     rescored: int
     threshold: float
+    lower: F64
+    upper: F64
+    rescoring: Rescoring
 
 
 def error_terms(y: QueryCodes) -> ErrorTerms:
@@ -82,20 +110,22 @@ def certified(Q: F32, documents: Sequence[F32], K: int) -> CertifiedAnswer:
     [1]
     """
     P, eps = proxies_and_errors(Q, documents)
-    S, rescored, tau = rescore_best_first(Q, documents, P + eps, K)
+    rescoring = rescore_best_first(Q, documents, P + eps, K)
+    S, steps, tau, _ = rescoring
     positions = top_k(S, K)
-    return CertifiedAnswer(positions, S[positions], rescored, tau)
+    return CertifiedAnswer(positions, S[positions], len(steps), tau, P - eps, P + eps, rescoring)
 
 
-def rescore_best_first(Q: F32, documents: Sequence[F32], upper: F64, K: int) -> tuple[F32, int, float]:
-    """Canonical scores (``-inf`` where none was needed), how many there are, and ``tau`` in the end."""
+def rescore_best_first(Q: F32, documents: Sequence[F32], upper: F64, K: int) -> Rescoring:
+    """Canonical scores in the order of ``upper`` (ties: lower position first), while it reaches ``tau``."""
     S = np.full(len(documents), -np.inf, np.float32)
-    rescored, tau = 0, -np.inf
+    steps: list[Step] = []
+    tau = -np.inf
     for i in np.lexsort((np.arange(len(documents)), -upper)):
         if upper[i] == -np.inf or upper[i] < tau:
-            break
+            return Rescoring(S, steps, tau, None if upper[i] == -np.inf else int(i))
         S[i] = score_of_cells(cells(Q, documents[i]))
-        rescored += 1
-        if rescored >= K:
+        if len(steps) + 1 >= K:
             tau = float(np.sort(S)[-K])
-    return S, rescored, tau
+        steps.append(Step(int(i), float(S[i]), tau))
+    return Rescoring(S, steps, tau, None)

@@ -104,6 +104,10 @@ def check_text(text: Any, where: str) -> str:
     return str.__str__(text)
 
 
+class OtherDocumentError(ValueError):
+    """An id is in the collection already, with another text or other metadata, and is not to be replaced."""
+
+
 class Added(NamedTuple):
     """How many documents were new, in already (not encoded again), and replaced."""
 
@@ -182,7 +186,7 @@ class _Queue:
             return
         if not self._replace:
             what = "other metadata" if same_text else "another text"
-            raise ValueError(
+            raise OtherDocumentError(
                 f"ids: {document.id!r} is in the collection already, with {what}; replace=True replaces it"
             )
         self._waiting[document.id] = document

@@ -335,6 +335,7 @@ class Collection:
         depth: int = 100,
         hybrid: Hybrid | None = None,
         threads: int | None = None,
+        trace: bool = False,
     ) -> TextHits:
         """The k best documents for a text, found exactly unless ``policy`` says otherwise.
 
@@ -352,9 +353,12 @@ class Collection:
             is BM25's weight beside late interaction (docs/text.md says what is gained). The hits are the k best by the
             fused scores, among all documents or the ``candidates``; ``hits.hybrid`` has the scores by either. For
             ``"rrf"``, the ``depth`` best of both are ranked; a weight needs no depth, which then only changes the time.
+        trace
+            write down what the search did, step by step, as in `Index.search`: ``hits.trace``, in which long documents
+            are passages. A hybrid search has none.
         """
         queries = Queries.one(text, candidates, exclude, where)
-        return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid)[0]
+        return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid, trace=trace)[0]
 
     def search_many(
         self,

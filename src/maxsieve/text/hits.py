@@ -19,6 +19,7 @@ from maxsieve.text.encoder import Encoder, Traceable
 from maxsieve.text.fusion import Hybrid
 from maxsieve.text.passages import Keys, Passage, check_record, to_passage
 from maxsieve.text.words import WordMatch, match_words
+from maxsieve.tracing import Trace
 
 
 class TextHit(NamedTuple):
@@ -53,7 +54,7 @@ class TextHits:
     """The best documents for a text, best first; iterates as ``(id, score)``.
 
     query
-        the text that was searched for.
+        the text that was searched for; empty if that was vectors.
     encode_seconds, search_seconds
         time taken to encode the query, and to find the hits (with the first stage, if there was one); of many queries
         at once, each query's share.
@@ -109,6 +110,15 @@ class TextHits:
         return self._report or self._hits.report
 
     @property
+    def trace(self) -> Trace | None:
+        """What the engine did, step by step, if the search was asked for it; its ids are the keys of passages.
+
+        A key is the id of the document; ``id#p1``, ``id#p2`` and so on are further passages of a long one
+        (`maxsieve.text.passages`).
+        """
+        return self._hits.trace
+
+    @property
     def snapshot(self) -> Snapshot:
         """The state of the index that was searched."""
         return self._hits.snapshot
@@ -149,15 +159,16 @@ class TextHits:
         """Which word of the hit at ``rank`` answered each word of the query, and how similar they are.
 
         Places are counted in the text of its passage; a word of the headings that the passage is under has none, and
-        ``start`` and ``end`` are 0. Empty if the encoder can't tell which characters a vector stands for (it is no
-        `Traceable`).
+        ``start`` and ``end`` are 0. Vectors that were searched for have no words: ``query_start`` is their number.
+        Empty if the encoder can't tell which characters a vector stands for (it is no `Traceable`).
         """
         rank = self._check_rank(rank)
         if not isinstance(self._encoder, Traceable):
             return []
         passage = self.passages[rank]
-        spans = self._encoder.query_spans(self.query), self._encoder.document_spans(passage.encoded)
         matches = self._hits.explain(rank)
+        asked = self._encoder.query_spans(self.query) if self.query else [(t, t) for t in range(len(matches))]
+        spans = asked, self._encoder.document_spans(passage.encoded)
         if any(one.document_token >= len(spans[1]) for one in matches):
             raise DamagedIndexError(f"the text of {self.ids[rank]!r} is not the one that its vectors were made of")
         words = match_words(self.query, spans[0], passage.encoded, spans[1], matches)

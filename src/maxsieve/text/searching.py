@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import compress
 from time import perf_counter
@@ -24,7 +25,7 @@ from maxsieve.text.first_stage import BM25, FirstStage, ask_first_stage
 from maxsieve.text.fusion import Hybrid, to_fusion
 from maxsieve.text.hits import TextHits
 from maxsieve.text.hybrid import HybridHits, in_one_state, search_hybrid
-from maxsieve.text.passages import Document, Keys, Splitter, to_record
+from maxsieve.text.passages import Document, Keys, Passage, Splitter, to_record
 from maxsieve.where import Where, per_query_where
 
 if TYPE_CHECKING:
@@ -36,13 +37,17 @@ METADATA = ("metadata",)
 
 
 class Queries(NamedTuple):
-    """Texts to search for, and for each what errors call it, candidates, ids that must not be hits, and a filter."""
+    """Texts to search for, and for each what errors call it, candidates, ids that must not be hits, and a filter.
+
+    ``vectors`` are those of the texts, where they have been made already.
+    """
 
     texts: list[str]
     names: list[str]
     candidates: list[Candidates]
     exclude: list[list[Id] | None]
     where: list[Where | None]
+    vectors: list[NDArray[np.float32]] | None = None
 
     @classmethod
     def one(cls, text: str, candidates: Any = None, exclude: Any = None, where: Any = None) -> Queries:
@@ -81,7 +86,7 @@ class Queries(NamedTuple):
 
     def encode(self, encoder: Encoder) -> list[NDArray[np.float32]]:
         """Their token vectors; a text without a token is an error."""
-        vectors = encoder.queries(self.texts) if self.texts else []
+        vectors = self.vectors if self.vectors is not None else encoder.queries(self.texts) if self.texts else []
         self.check(len(rows) > 0 for rows in vectors)
         return vectors
 
@@ -101,13 +106,17 @@ def search_texts(
     depth: int,
     threads: int | None,
     hybrid: Hybrid | None = None,
+    *,
+    trace: bool = False,
 ) -> list[TextHits]:
-    """The k best documents for each query."""
+    """The k best documents for each query; one query alone may have a ``trace``."""
     count = max(1, len(queries.texts))
     if hybrid is not None:
         to_fusion(hybrid)  # an error before anything is encoded
         if first_stage is not None:
             raise ValueError("give hybrid or a first stage, not both: a hybrid search asks BM25 about every document")
+        if trace:
+            raise ValueError("give hybrid or trace, not both: a hybrid search is several searches, put together")
     if type(policy) is Calibrated:
         check_calibrated(collection)
     index, encoder = collection.index, collection.encoder
@@ -124,6 +133,10 @@ def search_texts(
     def find(candidates: Sequence[Candidates], k: int, policy: Policy | None) -> list[Hits]:
         chosen = _to_keys(candidates, collection, "candidates")
         unwanted = _to_keys(queries.exclude, collection, "exclude")
+        if trace:
+            [rows], [own], [others], [where] = vectors, chosen, unwanted, queries.where
+            options = {"candidates": own, "exclude": others, "where": where, "threads": threads}
+            return [index.search(rows, k, policy=policy, **options, trace=True)]
         return index.search_many(
             vectors, k, policy=policy, candidates=chosen, exclude=unwanted, where=queries.where, threads=threads
         )
@@ -175,11 +188,31 @@ def rerank_texts(
     queries = Queries.one(query)
     started = perf_counter()
     [rows] = queries.encode(encoder)
-    keys = Keys(passages=split.cuts)
-    passages = [(document, one) for document in documents for one in split(document.text, document.metadata)]
+    passages = cut_documents(documents, split)
     with gathering_cuts(), naming_cuts({one.encoded: document.id for document, one in passages}):
         vectors = encoder.documents([one.encoded for _, one in passages])
-    encoded = perf_counter()
+    took = perf_counter() - started
+    hits = rerank_vectors(query, rows, passages, vectors, k, policy, encoder, Keys(passages=split.cuts))
+    return replace(hits, encode_seconds=took)
+
+
+def cut_documents(documents: Iterable[Document], split: Splitter) -> list[tuple[Document, Passage]]:
+    """All passages of some documents, each with the document it is of."""
+    return [(document, one) for document in documents for one in split(document.text, document.metadata)]
+
+
+def rerank_vectors(
+    query: str,
+    rows: NDArray[np.float32],
+    passages: Sequence[tuple[Document, Passage]],
+    vectors: Sequence[NDArray[np.float32]],
+    k: int,
+    policy: Policy | None,
+    encoder: Encoder,
+    keys: Keys,
+) -> TextHits:
+    """`rerank_texts` for a query and passages that were encoded before."""
+    started = perf_counter()
     index = Index.create(rows.shape[1], group_by=keys.group_by)
     index.add(
         vectors,
@@ -187,8 +220,8 @@ def rerank_texts(
         metadata=[to_record(one, document.metadata) for document, one in passages],
     )
     hits = index.search(rows, k, policy=policy)
-    took = encoded - started, perf_counter() - encoded
-    return TextHits(query, *took, "candidates", lambda: len(documents), hits, encoder, keys)
+    count = len({document.id for document, _ in passages})
+    return TextHits(query, 0.0, perf_counter() - started, "candidates", lambda: count, hits, encoder, keys)
 
 
 def check_calibrated(collection: Collection) -> None:

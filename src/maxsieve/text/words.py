@@ -18,8 +18,9 @@ Span = tuple[int, int]
 class WordMatch(NamedTuple):
     """A word of the query, the word of the document most similar to it, and how similar.
 
-    ``text[start:end]`` is ``document``. A word of the query that the encoder cuts into pieces is one match, with their
-    mean similarity, if all pieces found the same word; otherwise each piece is one.
+    ``text[start:end]`` is ``document``, and ``query`` stands at ``query_start`` in the query. A word of the query that
+    the encoder cuts into pieces is one match, with their mean similarity, if all pieces found the same word; otherwise
+    each piece is one.
     """
 
     query: str
@@ -27,6 +28,7 @@ class WordMatch(NamedTuple):
     start: int
     end: int
     similarity: float
+    query_start: int = 0
 
     def moved(self, by: int) -> WordMatch:
         """The same in a text that begins elsewhere; what is before its beginning is nowhere: 0 to 0."""
@@ -42,8 +44,8 @@ def match_words(
     >>> matches = [Match(0, 1, 0.75), Match(1, 2, 0.25), Match(2, 0, 0.5)]
     >>> for one in match_words("undo it", [(0, 2), (2, 4), (5, 7)], "it undoes", [(0, 2), (3, 5), (5, 9)], matches):
     ...     print(one)
-    WordMatch(query='undo', document='undoes', start=3, end=9, similarity=0.5)
-    WordMatch(query='it', document='it', start=0, end=2, similarity=0.5)
+    WordMatch(query='undo', document='undoes', start=3, end=9, similarity=0.5, query_start=0)
+    WordMatch(query='it', document='it', start=0, end=2, similarity=0.5, query_start=5)
     """
     words = []
     pairs = [(query_spans[one.query_token], whole_word(text, text_spans[one.document_token]), one) for one in matches]
@@ -51,7 +53,7 @@ def match_words(
         pieces = list(group)
         asked = query[pieces[0][0][0] : pieces[-1][0][1]]
         similarity = sum(one.similarity for *_, one in pieces) / len(pieces)
-        words.append(WordMatch(asked, text[start:end], start, end, similarity))
+        words.append(WordMatch(asked, text[start:end], start, end, similarity, pieces[0][0][0]))
     return words
 
 

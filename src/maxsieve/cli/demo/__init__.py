@@ -26,11 +26,13 @@ from maxsieve.cli.demo.docstrings import collect
 from maxsieve.cli.opening import bytes_text, describe_size, is_collection
 from maxsieve.cli.options import AsJson, Progress
 from maxsieve.cli.search.command import PROMPT
-from maxsieve.cli.show import show_hits, to_plain
+from maxsieve.cli.serving import DEFAULT_PORT, serve_collections
+from maxsieve.cli.show import show_hits
 from maxsieve.cli.show.answer import milliseconds
 from maxsieve.common.cache import cache_folder
 from maxsieve.errors import ModelMissingError
 from maxsieve.policies import Certified, Exhaustive
+from maxsieve.text.answers import to_plain
 from maxsieve.text.encoder import DEFAULT_ENCODER
 
 if TYPE_CHECKING:
@@ -60,6 +62,9 @@ EDITION = 1
 
 COMPLETE = "complete"
 
+NAME = "docstrings"
+"""What it is called where it is served."""
+
 
 def register(app: typer.Typer) -> None:
     """Puts the command into the tree."""
@@ -68,6 +73,8 @@ def register(app: typer.Typer) -> None:
 
 def demo(
     svg: Annotated[Path | None, typer.Option(hidden=True, help="Draw the terminal into this file.")] = None,
+    serve: Annotated[bool, typer.Option("--serve", help="Show it on a page in the browser instead.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="With --serve: the port.")] = DEFAULT_PORT,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
@@ -77,6 +84,10 @@ def demo(
     """
     started = perf_counter()
     collection, made = library(progress=shows_progress(progress))
+    if serve:
+        collection.close()
+        serve_collections({NAME: collection.path}, port=port)
+        return
     with collection:
         if svg is not None:
             _draw(collection, svg)

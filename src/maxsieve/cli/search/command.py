@@ -18,10 +18,11 @@ from maxsieve.cli import options
 from maxsieve.cli.console import Output, emit, say, shows_progress
 from maxsieve.cli.opening import open_collection
 from maxsieve.cli.search.queries import Query, read_queries
-from maxsieve.cli.show import show_answer, to_plain
+from maxsieve.cli.show import show_answer
 from maxsieve.common.printable import printable
 from maxsieve.common.progress import progress_bar
 from maxsieve.policies import Policy
+from maxsieve.text.answers import to_plain
 from maxsieve.text.cuts import naming_cuts
 from maxsieve.text.inputs.reading import STDIN, opened
 from maxsieve.text.trec import run_file

@@ -1,5 +1,5 @@
-"""Answers as people and programs read them."""
+"""Answers as people read them."""
 
-from maxsieve.cli.show.answer import show_answer, show_hits, to_plain
+from maxsieve.cli.show.answer import show_answer, show_hits
 
-__all__ = ["show_answer", "show_hits", "to_plain"]
+__all__ = ["show_answer", "show_hits"]

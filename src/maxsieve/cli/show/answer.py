@@ -1,8 +1,7 @@
-"""Answers: hits for people, with what they guarantee, and the same as programs read it."""
+"""Answers: hits for people, with what they guarantee."""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import set_cell_size
@@ -11,12 +10,11 @@ from rich.text import Text
 
 from maxsieve.cli.show.snippet import ELLIPSIS, STYLES, marks_of, snippet
 from maxsieve.common.printable import printable
-from maxsieve.policies import Bandit, Calibrated, Policy
+from maxsieve.policies import Bandit, Policy
+from maxsieve.text.answers import guarantee_sentence
 
 if TYPE_CHECKING:
-    from maxsieve.storage.calibration import Calibration
     from maxsieve.text import TextHits
-    from maxsieve.text.hits import HybridScores
     from maxsieve.text.passages import Passage
 
 WIDEST = 100
@@ -98,14 +96,8 @@ def report_line(hits: TextHits, policy: Policy | None = None) -> str:
     """What an answer guarantees, and what it took."""
     report = hits.report
     coverage = f" · {report.coverage:.0%} of cells revealed" if isinstance(policy, Bandit) else ""
-    if isinstance(policy, Calibrated) and report.guarantee != "exact":
-        found = _calibrated(hits, policy)
-    else:
-        found = f"{_guarantee(report.guarantee, policy)} among {hits.documents:,} {_searched(hits)}"
-    if hits.hybrid is not None:
-        found += f" · {_fusion(hits.hybrid)}"
     return (
-        f"{found}{coverage} · {report.rescored:,} rescored"
+        f"{guarantee_sentence(hits, policy)}{coverage} · {report.rescored:,} rescored"
         f" · {milliseconds(hits.encode_seconds)} encoding, {milliseconds(hits.search_seconds)} search"
     )
 
@@ -118,133 +110,3 @@ def milliseconds(seconds: float) -> str:
     """
     value = seconds * 1e3
     return f"{value:.1f} ms" if value < 10 else f"{value:,.0f} ms"
-
-
-def _guarantee(guarantee: str, policy: Policy | None) -> str:
-    if guarantee == "pac":
-        delta = policy.delta if isinstance(policy, Bandit) else Bandit().delta
-        return f"exact with probability {1 - delta:g}"
-    return "exact" if guarantee == "exact" else "no guarantee"
-
-
-def _fusion(hybrid: HybridScores) -> str:
-    """What the scores are, of which something is guaranteed."""
-    if hybrid.fusion == "rrf":
-        return f"by rank among the {hybrid.depth:,} best of BM25 and of late interaction"
-    return f"by BM25 ({hybrid.fusion:g}) and late interaction ({1 - hybrid.fusion:g})"
-
-
-def _calibrated(hits: TextHits, policy: Calibrated) -> str:
-    """What a calibrated answer promises, or why it does not."""
-    report, calibration = hits.report, hits.snapshot.calibration
-    among = f"{hits.documents:,} {_searched(hits)}"
-    followed = f"{report.survivors:,} {'passages ' * hits.has_passages}of {among} followed up"
-    if calibration is None:
-        return f"no guarantee; {followed}"
-    changed = changes_text(report.added, report.deleted)
-    if report.guarantee == "calibrated":
-        like = "sentences" if calibration.origin == "own sentences" else "queries"
-        number = f"{len(calibration.ranks):,}" + (" of its own" if like == "sentences" else "")
-        return (
-            f"calibrated: at least {percent(policy.target)} of the true top {len(hits)} on average, "
-            f"over {like} like the {number} it was calibrated on{changed and f'; {changed} since'}; {followed}"
-        )
-    if hits.hybrid is not None:
-        reason = "the calibration is about late interaction alone"
-    elif hits.scope != "all":
-        reason = "the calibration is about all documents"
-    elif not calibration.holds_after(hits.snapshot.changes):
-        reason = f"{changed} since it was calibrated"
-    else:
-        reason = "too much is excluded"
-    return f"no guarantee ({reason}); {followed}"
-
-
-def changes_text(added: int, deleted: int) -> str:
-    """What has changed since a calibration; nothing if nothing has.
-
-    >>> changes_text(1200, 1), changes_text(0, 3), changes_text(0, 0)
-    ('1,200 documents added and 1 deleted', '3 documents deleted', '')
-    """
-    parts = [f"{count:,} {what}" for what, count in (("added", added), ("deleted", deleted)) if count]
-    if not parts:
-        return ""
-    count, what = parts[0].split()
-    return " and ".join([f"{count} {'document' if count == '1' else 'documents'} {what}", *parts[1:]])
-
-
-def basis(calibration: Calibration) -> str:
-    """What a collection was calibrated on."""
-    count = len(calibration.ranks)
-    if calibration.origin == "own sentences":
-        return f"{count:,} {'sentence' if count == 1 else 'sentences'} of its documents"
-    return f"{count:,} {'query' if count == 1 else 'queries'}"
-
-
-def percent(share: Fraction) -> str:
-    """A share as people write it.
-
-    >>> percent(Fraction("0.99")), percent(Fraction("0.995"))
-    ('99 %', '99.5 %')
-    """
-    return f"{float(share * 100):g} %"
-
-
-def _searched(hits: TextHits) -> str:
-    one = hits.documents == 1
-    condition = "" if hits.where is None else f" that {'matches' if one else 'match'} the filter"
-    if hits.scope == "candidates":
-        named = "candidate" if one else "candidates"
-        return f"{named}{f' of {hits.first_stage}' * bool(hits.first_stage)}{condition}"
-    return f"{'document' if one else 'documents'}{condition}"
-
-
-def to_plain(hits: TextHits, *, explain: bool = False) -> dict[str, Any]:
-    """The hits and the report. With ``explain``, each hit has the matches of the query's words."""
-    found = []
-    for rank in range(len(hits)):
-        hit = hits.hit(rank)
-        one: dict[str, Any] = {"rank": rank + 1, "id": hit.id, "score": hit.score, "text": hit.text}
-        if hits.hybrid is not None:
-            one |= {"late_score": float(hits.hybrid.late[rank]), "bm25_score": float(hits.hybrid.bm25[rank])}
-        if hit.metadata is not None:
-            one["metadata"] = hit.metadata
-        if hit.passage.of > 1:
-            one["passage"] = {name: value for name, value in hit.passage._asdict().items() if name != "text"}
-        if explain:
-            one["matches"] = [match._asdict() for match in hits.explain(rank)]
-        found.append(one)
-    return {"query": hits.query, "hits": found, "report": report_of(hits)}
-
-
-def report_of(hits: TextHits) -> dict[str, Any]:
-    """What the answer guarantees, among which documents, and what it took."""
-    report = hits.report
-    return {
-        "guarantee": report.guarantee,
-        "scope": hits.scope,
-        "documents": hits.documents,
-        **({} if hits.where is None else {"where": hits.where}),
-        **({"first_stage": hits.first_stage, "depth": hits.depth} if hits.first_stage else {}),
-        **({"hybrid": hits.hybrid.fusion, "depth": hits.hybrid.depth} if hits.hybrid else {}),
-        "coverage": report.coverage,
-        "survivors": report.survivors,
-        **_calibration_of(hits),
-        "rescored": report.rescored,
-        "isa": report.isa,
-        "encode_seconds": hits.encode_seconds,
-        "search_seconds": hits.search_seconds,
-    }
-
-
-def _calibration_of(hits: TextHits) -> dict[str, Any]:
-    """What the policy `Calibrated` rests on; nothing for the others."""
-    report, calibration = hits.report, hits.snapshot.calibration
-    if report.calibrated_on is None or calibration is None:
-        return {}
-    return {
-        "calibrated_on": report.calibrated_on,
-        "calibration_queries": len(calibration.ranks),
-        "added": report.added,
-        "deleted": report.deleted,
-    }

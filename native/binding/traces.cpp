@@ -1,0 +1,78 @@
+// What Python sees of a trace: arrays of what is shown, made when they are asked for.
+
+#include "binding/arrays.hpp"
+#include "binding/search.hpp"
+#include "search/trace.hpp"
+
+namespace nb = nanobind;
+
+namespace maxsieve {
+namespace {
+
+template <class T>
+nb::object copy_of(const std::vector<T>& values) {
+    return to_numpy(values, {values.size()});
+}
+
+nb::list rounds(const Trace& trace) {
+    nb::list rounds;
+    for (const Trace::Round& round : trace.rounds) {
+        rounds.append(
+            nb::make_tuple(round.active, round.revealed, round.threshold, copy_of(round.lower), copy_of(round.upper)));
+    }
+    return rounds;
+}
+
+// A member of each score, or what is made of it.
+template <class T, class Use>
+nb::object of_scores(const Trace& trace, const Use& use) {
+    std::vector<T> values;
+    values.reserve(trace.scores.size());
+    for (const Trace::Score& one : trace.scores) values.push_back(use(one));
+    return copy_of(values);
+}
+
+nb::object rescored(const Trace& trace) {
+    return of_scores<int64_t>(trace, [&](const Trace::Score& one) { return trace.place(one.position); });
+}
+
+nb::object scores(const Trace& trace) {
+    return of_scores<float>(trace, [](const Trace::Score& one) { return one.score; });
+}
+
+nb::object thresholds(const Trace& trace) {
+    return of_scores<double>(trace, [](const Trace::Score& one) { return one.threshold; });
+}
+
+nb::object unseen(const Trace& trace) {
+    if (trace.unseen < 0) return nb::none();
+    return nb::make_tuple(trace.unseen, trace.unseen_upper);
+}
+
+nb::dict bytes(const Trace& trace) {
+    nb::dict bytes;
+    for (const auto& [stage, count] : trace.bytes) bytes[stage] = count;
+    return bytes;
+}
+
+}  // namespace
+
+void bind_traces(nb::module_& m) {
+    nb::class_<Trace>(m, "Trace")
+        .def_prop_ro("policy", [](const Trace& trace) { return trace.policy; })
+        .def_ro("k", &Trace::k)
+        .def_ro("documents", &Trace::documents)
+        .def_prop_ro("shown", [](const Trace& trace) { return copy_of(trace.shown); })
+        .def_prop_ro("tokens", [](const Trace& trace) { return copy_of(trace.tokens); })
+        .def_prop_ro("tier0", [](const Trace& trace) { return copy_of(trace.tier0); })
+        .def_prop_ro("rounds", &rounds)
+        .def_prop_ro("dropped", [](const Trace& trace) { return copy_of(trace.dropped); })
+        .def_prop_ro("rescored", &rescored)
+        .def_prop_ro("scores", &scores)
+        .def_prop_ro("thresholds", &thresholds)
+        .def_prop_ro("unseen", &unseen)
+        .def_prop_ro("bytes", &bytes)
+        .def_ro("bytes_of_all", &Trace::bytes_of_all);
+}
+
+}  // namespace maxsieve

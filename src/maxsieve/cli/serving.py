@@ -1,0 +1,107 @@
+"""`maxsieve serve`: collections and a reranker over HTTP."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maxsieve.cli import options
+from maxsieve.cli.console import say
+from maxsieve.common.optional import optional
+from maxsieve.text.encoder import DEFAULT_ENCODER
+
+if TYPE_CHECKING:
+    from maxsieve.service.settings import Settings
+
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8800
+
+
+def register(app: typer.Typer) -> None:
+    """Puts the command into the tree."""
+    app.command(epilog="Example:  maxsieve serve docs.ms")(serve)
+
+
+def serve(
+    collections: Annotated[
+        list[Path] | None, typer.Argument(metavar="[COLLECTION]...", help="Folders of collections.", show_default=False)
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = DEFAULT_HOST,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = DEFAULT_PORT,
+    encoder: Annotated[
+        str, typer.Option(help="What reranks, and what collections were made with: minilm, a folder, or st:NAME.")
+    ] = DEFAULT_ENCODER,
+    writable: Annotated[bool, typer.Option("--writable", help="Let requests add and delete documents.")] = False,
+    api_key: Annotated[
+        str | None,
+        typer.Option(envvar="MAXSIEVE_API_KEY", show_default=False, help="What every request must carry."),
+    ] = None,
+    waiting: Annotated[int, typer.Option(min=1, help="Requests under way at a time; more are told to wait.")] = 256,
+    deadline: Annotated[float, typer.Option(min=0.001, help="Seconds after which a request is given up.")] = 30,
+    max_body: Annotated[int, typer.Option(min=1, help="Megabytes of a request's body.")] = 16,
+    threads: options.Threads = None,
+) -> None:
+    """Serve search and reranking over HTTP, and a page to try it on.
+
+    It is for this machine only, unless --host says otherwise, which needs --api-key. Ctrl-C ends it when what is under
+    way is answered.
+    """
+    _needed_packages()
+    from maxsieve.service.settings import Settings, is_loopback
+    from maxsieve.service.shelf import named
+
+    if not is_loopback(host) and not api_key:
+        raise typer.BadParameter(f"--host {host} can be reached from other machines: give --api-key, too")
+    settings = Settings(
+        api_key=api_key or None,
+        writable=writable,
+        waiting=waiting,
+        body_bytes=max_body * 10**6,
+        deadline=deadline,
+        threads=threads,
+    )
+    serve_collections(named(collections or []), settings, encoder, host=host, port=port)
+
+
+def serve_collections(
+    collections: Mapping[str, Path],
+    settings: Settings | None = None,
+    encoder: str = DEFAULT_ENCODER,
+    *,
+    host: str = DEFAULT_HOST,
+    port: int = DEFAULT_PORT,
+) -> None:
+    """Serves collections by name until Ctrl-C or SIGTERM."""
+    _needed_packages()
+    from maxsieve.service.running import Server, bind
+    from maxsieve.service.service import Service
+    from maxsieve.service.settings import Settings
+    from maxsieve.service.shelf import Shelf
+    from maxsieve.text.encoder import load_encoder
+
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # the service itself says what goes wrong
+    logging.basicConfig(handlers=[_Said()])
+    with bind(host, port) as listener:
+        loaded = load_encoder(encoder)
+        service = Service(Shelf(collections, loaded), loaded, settings or Settings())
+        address, actual = listener.getsockname()[:2]
+        shown = f"[{address}]" if ":" in address else address
+        started = partial(say, f"serving at http://{shown}:{actual}/; Ctrl-C ends it")
+        Server(service, started).serve_at(listener)
+
+
+class _Said(logging.Handler):
+    """Messages of the service, on standard error like any other."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One of them."""
+        say(self.format(record))
+
+
+def _needed_packages() -> None:
+    for package in ("fastapi", "uvicorn", "prometheus_client"):
+        optional(package, "serve")

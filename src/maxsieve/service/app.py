@@ -1,0 +1,38 @@
+"""The application: routes, what happens when they fail, and the guard around all of them."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
+
+from maxsieve import __version__
+from maxsieve.errors import MaxsieveError
+from maxsieve.service import documents, health, reranking, schema, searching
+from maxsieve.service.failures import on_failure
+from maxsieve.service.guard import Guard
+from maxsieve.service.service import Service
+from maxsieve.service.static import page_routes
+
+FAILURES = (RequestValidationError, HTTPException, MaxsieveError, OSError, ValueError, TypeError, KeyError, Exception)
+
+
+def create_app(service: Service) -> ASGIApp:
+    """The application of a service, for uvicorn or any other server of ASGI."""
+    app = FastAPI(
+        title="maxsieve",
+        version=__version__,
+        description="Exact top-K search and reranking under late interaction.",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.service = service
+    for kind in FAILURES:
+        app.add_exception_handler(kind, on_failure)
+    for room in (reranking, searching, documents, health, schema):
+        app.include_router(room.router)
+    page = page_routes()
+    app.include_router(page)
+    return Guard(app, service, frozenset(route.path for route in page.routes if hasattr(route, "path")))

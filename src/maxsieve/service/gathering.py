@@ -1,0 +1,128 @@
+"""Requests that come while others are being worked on are then worked on together, without waiting for more to come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Executor
+from time import perf_counter
+from typing import Generic, TypeVar
+
+from maxsieve.common.stopping import Stop, StoppedError
+
+Ask = TypeVar("Ask")
+Answer = TypeVar("Answer")
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Waiting(Generic[Ask, Answer]):
+    """A request and the answer it will get."""
+
+    def __init__(self, ask: Ask, answer: asyncio.Future[Answer]) -> None:
+        self.ask, self.answer = ask, answer
+        self.group: Group[Ask, Answer] | None = None
+
+
+class Group(Generic[Ask, Answer]):
+    """Requests that are worked on together, until none of them waits for it any more."""
+
+    def __init__(self, members: list[Waiting[Ask, Answer]]) -> None:
+        self.members, self.stop = members, Stop()
+        for one in members:
+            one.group = self
+
+    def left(self) -> None:
+        """One of them has given up."""
+        if all(one.answer.done() for one in self.members):
+            self.stop.request()
+
+
+class Gatherer(Generic[Key, Ask, Answer]):
+    """One group at a time: of the key that waits longest, all that have come by then, up to ``together`` of them.
+
+    ``work`` answers a group, on a thread of ``executor``. If it fails for a group of several, it is asked for each
+    alone, so that none gets another's error. Who is cancelled while waiting is forgotten; a group that nobody waits for
+    is stopped. All methods belong to one event loop.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Key, Sequence[Ask], Stop], Sequence[Answer]],
+        executor: Executor,
+        *,
+        together: int,
+        watch: Callable[[int, float], None] = lambda size, seconds: None,
+    ) -> None:
+        self._work, self._executor, self._together, self._watch = work, executor, together, watch
+        self._queues: dict[Key, deque[Waiting[Ask, Answer]]] = {}
+        self._running: Group[Ask, Answer] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Requests that no group has taken yet."""
+        return sum(map(len, self._queues.values()))
+
+    async def ask(self, key: Key, ask: Ask) -> Answer:
+        """The answer to a request, which is worked on together with others of the same key."""
+        waiting: Waiting[Ask, Answer] = Waiting(ask, asyncio.get_running_loop().create_future())
+        self._queues.setdefault(key, deque()).append(waiting)
+        self._begin()
+        try:
+            return await waiting.answer
+        except asyncio.CancelledError:
+            self._forget(key, waiting)
+            raise
+
+    def _forget(self, key: Key, waiting: Waiting[Ask, Answer]) -> None:
+        if waiting.group is not None:
+            waiting.group.left()
+            return
+        queue = self._queues[key]
+        queue.remove(waiting)
+        if not queue:
+            del self._queues[key]
+
+    def _begin(self) -> None:
+        if self._running is not None or not self._queues:
+            return
+        key = next(iter(self._queues))
+        queue = self._queues.pop(key)
+        group = Group([queue.popleft() for _ in range(min(len(queue), self._together))])
+        if queue:
+            self._queues[key] = queue  # behind the others
+        self._running = group
+        started = perf_counter()
+        asks = [one.ask for one in group.members]
+        outcomes = asyncio.get_running_loop().run_in_executor(self._executor, self._outcomes, key, asks, group.stop)
+        outcomes.add_done_callback(lambda done: self._finish(group, done, perf_counter() - started))
+
+    def _finish(
+        self, group: Group[Ask, Answer], done: asyncio.Future[Sequence[Answer | BaseException]], seconds: float
+    ) -> None:
+        self._running = None
+        failure = None if done.cancelled() else done.exception()
+        if done.cancelled() or failure is not None:
+            outcomes: Sequence[Answer | BaseException] = [failure or asyncio.CancelledError()] * len(group.members)
+        else:
+            outcomes = done.result()
+        for one, outcome in zip(group.members, outcomes, strict=True):
+            if one.answer.done():
+                continue
+            if isinstance(outcome, BaseException):
+                one.answer.set_exception(outcome)
+            else:
+                one.answer.set_result(outcome)
+        self._watch(len(group.members), seconds)
+        self._begin()
+
+    def _outcomes(self, key: Key, asks: Sequence[Ask], stop: Stop) -> Sequence[Answer | BaseException]:
+        """On a thread: what became of each."""
+        try:
+            return self._work(key, asks, stop)
+        except StoppedError:
+            raise
+        except Exception as failure:
+            if len(asks) == 1:
+                return [failure]
+        return [self._outcomes(key, [one], stop)[0] for one in asks]

@@ -1,0 +1,55 @@
+"""Routes for whoever runs the service: is it alive, is it ready, what does it count."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from maxsieve.errors import MaxsieveError
+from maxsieve.service.failures import Problem, answer, documented, logger, problem
+from maxsieve.service.service import Here, Service
+
+router = APIRouter(tags=["health"])
+
+
+class Alive(BaseModel):
+    """The process answers."""
+
+    status: Literal["ok"]
+
+
+@router.get("/healthz", response_model=Alive, responses=documented())
+async def healthz() -> Response:
+    """Whether the process answers."""
+    return answer({"status": "ok"})
+
+
+@router.get("/readyz", response_model=Alive, responses={**documented(), 503: {"model": Problem}})
+async def readyz(here: Here) -> Response:
+    """Whether every collection can be searched."""
+    broken = await here.aside(lambda: _broken(here))
+    if broken:
+        return problem(503, f"these collections can't be searched now: {', '.join(broken)}")
+    return answer({"status": "ok"})
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}, **documented()})
+async def metrics(here: Here) -> Response:
+    """Counts for Prometheus."""
+    return Response(here.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _broken(here: Service) -> list[str]:
+    return [name for name in here.shelf if not _can_be_searched(here, name)]
+
+
+def _can_be_searched(here: Service, name: str) -> bool:
+    try:
+        here.shelf[name].current()
+    except (MaxsieveError, OSError, ValueError) as failure:
+        logger.error("%s: %s", name, failure)
+        return False
+    return True

@@ -1,0 +1,66 @@
+"""HTTP on one connection, by uvicorn and h11, with what those leave open: clients that dawdle, and too many of them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from maxsieve.common.printable import printable_json
+
+
+def patient_protocol(patience: float, connections: int) -> type[H11Protocol]:
+    """A protocol that closes connections whose headers take longer than ``patience`` seconds to come."""
+
+    class PatientProtocol(H11Protocol):
+        """Counts connections, and the time until the headers of each request are there."""
+
+        _headers: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            """A client has come."""
+            super().connection_made(transport)
+            if len(self.connections) > connections:
+                transport.abort()
+                return
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            """Some bytes have come: perhaps the first of another request, perhaps the last of its headers."""
+            before = self.cycle
+            if self._headers is None and self.conn.their_state is h11.IDLE:
+                self._wait()
+            super().data_received(data)
+            if self.cycle is not before:
+                self._done_waiting()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            """The client has gone."""
+            self._done_waiting()
+            super().connection_lost(exc)
+
+        def send_400_response(self, msg: str) -> None:
+            """What is no HTTP gets a sentence as JSON, too."""
+            body = printable_json({"detail": "this is no request that HTTP knows"}).encode()
+            length = str(len(body)).encode()
+            headers = [(b"content-type", b"application/json"), (b"content-length", length), (b"connection", b"close")]
+            if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                for event in (h11.Response(status_code=400, headers=headers), h11.Data(body), h11.EndOfMessage()):
+                    self.transport.write(self.conn.send(event) or b"")
+            self.transport.close()
+
+        def _wait(self) -> None:
+            self._done_waiting()
+            self._headers = self.loop.call_later(patience, self._give_up)
+
+        def _done_waiting(self) -> None:
+            if self._headers is not None:
+                self._headers.cancel()
+                self._headers = None
+
+        def _give_up(self) -> None:
+            if not self.transport.is_closing():
+                self.transport.abort()
+
+    return PatientProtocol

@@ -1,0 +1,228 @@
+"""What all requests share: the collections, the encoder, the threads that work, and the bounds of what waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import numpy as np
+from fastapi import Depends, HTTPException
+from numpy.typing import NDArray
+from starlette.requests import Request
+
+from maxsieve.common.stopping import Stop
+from maxsieve.policies import Policy
+from maxsieve.service.gathering import Gatherer
+from maxsieve.service.metrics import Metrics
+from maxsieve.service.settings import CHUNK, TOGETHER, Settings
+from maxsieve.service.shelf import Shelf
+from maxsieve.text.encoder import Encoder
+from maxsieve.text.fusion import Hybrid
+from maxsieve.text.hits import TextHits
+from maxsieve.text.searching import Queries, search_texts
+from maxsieve.where import Where
+
+T = TypeVar("T")
+F32 = NDArray[np.float32]
+
+RERANKING = ""
+"""The name under which texts are encoded that belong to no collection."""
+
+
+class Encoded(NamedTuple):
+    """Token vectors, and the encoder that made them."""
+
+    vectors: list[F32]
+    encoder: Encoder
+
+
+class SearchKey(NamedTuple):
+    """Searches that can be done together. ``alone`` tells apart those that must not be."""
+
+    collection: str
+    k: int
+    policy: Policy
+    candidates: tuple[int | str, ...] | None
+    exclude: tuple[int | str, ...] | None
+    where: Where | None
+    first_stage: str | None
+    depth: int
+    hybrid: Hybrid | None
+    alone: object = None
+
+
+class SearchAsk(NamedTuple):
+    """A query: its text (none if it came as vectors) and its vectors with the encoder that made them."""
+
+    text: str
+    rows: F32
+    encoder: Encoder | None
+
+
+class Found(NamedTuple):
+    """Hits, and how many requests were answered together with this one."""
+
+    hits: TextHits
+    together: int
+
+
+class Service:
+    """One for the life of the server. Threads: one encodes, one searches, one writes, two put answers into words."""
+
+    def __init__(self, shelf: Shelf, encoder: Encoder, settings: Settings) -> None:
+        self.shelf, self.encoder, self.settings = shelf, encoder, settings
+        self.metrics = Metrics(shelf, self.under_way)
+        self.ending = False
+        self._requests = self._bytes = 0
+        self._encoder_thread = ThreadPoolExecutor(1, "encoding")
+        self._search_thread = ThreadPoolExecutor(1, "searching")
+        self._write_thread = ThreadPoolExecutor(1, "writing")
+        self._others = ThreadPoolExecutor(2, "answering")
+        watch = self.metrics.group
+        # two queues before one thread, which take turns: a long list of texts does not keep queries waiting
+        self._queries: Gatherer[str, list[str], Encoded] = Gatherer(
+            partial(self._encode, queries=True),
+            self._encoder_thread,
+            together=TOGETHER,
+            watch=partial(watch, "encoding queries"),
+        )
+        self._passages: Gatherer[str, list[str], Encoded] = Gatherer(
+            partial(self._encode, queries=False),
+            self._encoder_thread,
+            together=TOGETHER // CHUNK,
+            watch=partial(watch, "encoding documents"),
+        )
+        self._searching: Gatherer[SearchKey, SearchAsk, Found] = Gatherer(
+            self._search, self._search_thread, together=TOGETHER, watch=partial(watch, "searching")
+        )
+        self._writing: Gatherer[None, Callable[[], Any], Any] = Gatherer(
+            lambda _, works, stop: [work() for work in works], self._write_thread, together=1
+        )
+
+    def close(self) -> None:
+        """After the last request."""
+        for one in (self._encoder_thread, self._search_thread, self._write_thread, self._others):
+            one.shutdown(cancel_futures=True)
+        self.shelf.close()
+
+    def under_way(self) -> int:
+        """Requests that have been let in and not been answered yet."""
+        return self._requests
+
+    @contextmanager
+    def admitted(self, size: int) -> Iterator[None]:
+        """Counts a request with a body of so many bytes; refuses it if too much is under way."""
+        full = self._requests >= self.settings.waiting or self._bytes + size > self.settings.waiting_bytes
+        if full:
+            self.metrics.refused.inc()
+            raise HTTPException(429, "too many requests are under way; try again in a moment", {"Retry-After": "1"})
+        self._requests += 1
+        self._bytes += size
+        try:
+            yield
+        finally:
+            self._requests -= 1
+            self._bytes -= size
+
+    async def encode(self, collection: str, texts: Sequence[str], *, queries: bool) -> Encoded:
+        """Token vectors of texts, a few at a time, so that others have their turn."""
+        vectors: list[F32] = []
+        gatherer = self._queries if queries else self._passages
+        for start in range(0, len(texts), CHUNK):
+            some = await gatherer.ask(collection, list(texts[start : start + CHUNK]))
+            vectors += some.vectors
+        return Encoded(vectors, some.encoder)
+
+    async def search(self, key: SearchKey, ask: SearchAsk) -> Found:
+        """The hits for a query."""
+        return await self._searching.ask(key, ask)
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """Short work on another thread, so that the event loop goes on."""
+        return await asyncio.get_running_loop().run_in_executor(self._others, work)
+
+    async def write(self, work: Callable[[], T]) -> T:
+        """A change of a collection, one at a time. Once it is begun, it is finished."""
+        answer: T = await self._writing.ask(None, work)
+        return answer
+
+    def _encoder_of(self, collection: str) -> Encoder:
+        return self.encoder if collection == RERANKING else self.shelf[collection].current().encoder
+
+    def _encode(self, collection: str, asks: Sequence[list[str]], stop: Stop, *, queries: bool) -> list[Encoded]:
+        encoder = self._encoder_of(collection)
+        texts = [text for ask in asks for text in ask]
+        vectors = iter(encoder.queries(texts) if queries else encoder.documents(texts))
+        return [Encoded([next(vectors) for _ in ask], encoder) for ask in asks]
+
+    def _search(self, key: SearchKey, asks: Sequence[SearchAsk], stop: Stop) -> list[Found]:
+        collection = self.shelf[key.collection].current()
+        encoder = collection.encoder
+        # a projection may have been fitted, or the collection been replaced, since the texts were encoded
+        vectors = [one.rows if one.encoder in (None, encoder) else encoder.queries([one.text])[0] for one in asks]
+        candidates, exclude = _as_list(key.candidates), _as_list(key.exclude)
+        count = len(asks)
+        queries = Queries(
+            [one.text for one in asks],
+            ["query"] * count,
+            [candidates] * count,
+            [exclude] * count,
+            [key.where] * count,
+            vectors,
+        )
+        with stop:
+            found = search_texts(
+                collection,
+                queries,
+                key.k,
+                key.policy,
+                key.first_stage,
+                key.depth,
+                self.settings.threads,
+                key.hybrid,
+                trace=key.alone is not None,
+            )
+        return [Found(hits, count) for hits in found]
+
+
+def _as_list(ids: tuple[int | str, ...] | None) -> list[int | str] | None:
+    return None if ids is None else list(ids)
+
+
+async def attended(request: Request, work: Awaitable[T], seconds: float) -> T:
+    """What comes of some work, unless the client hangs up first or the time is over: then the work is given up."""
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait({task, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        given_up = service_of(request).metrics.given_up
+        if gone.done():
+            given_up.labels("hung up").inc()
+            raise HTTPException(499, "the client has hung up")
+        given_up.labels("too late").inc()
+        raise HTTPException(504, f"there was no answer within {seconds:g} seconds")
+    finally:
+        gone.cancel()
+        task.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def service_of(request: Request) -> Service:
+    """The service that a request has come to."""
+    service: Any = request.app.state.service
+    assert isinstance(service, Service)
+    return service
+
+
+Here = Annotated[Service, Depends(service_of)]
+"""The service, as routes ask for it."""

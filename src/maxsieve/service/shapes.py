@@ -1,0 +1,280 @@
+"""What requests to the search routes look like, and their answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy, Radius
+from maxsieve.service.settings import (
+    CHARACTERS,
+    DEPTH,
+    DIMENSIONS,
+    DOCUMENTS,
+    HITS,
+    IDS,
+    QUERY_CHARACTERS,
+    QUERY_TOKENS,
+)
+
+Id = Annotated[int, Field(strict=True, ge=-(2**63), le=2**63 - 1)] | Annotated[str, Field(max_length=10_000)]
+Ids = Annotated[list[Id], Field(max_length=IDS)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Shape(BaseModel):
+    """Strict: no other fields, and no text where a number is expected."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class CertifiedPolicy(Shape):
+    """Exact, proven from a quantised scan."""
+
+    name: Literal["certified"]
+
+    def chosen(self) -> Policy:
+        """As the library has it."""
+        return Certified()
+
+
+class ExhaustivePolicy(Shape):
+    """Exact: every document is scored."""
+
+    name: Literal["exhaustive"]
+
+    def chosen(self) -> Policy:
+        """As the library has it."""
+        return Exhaustive()
+
+
+class CalibratedPolicy(Shape):
+    """Far faster, for a collection that was calibrated: a share of the exact answer on average."""
+
+    name: Literal["calibrated"]
+    overlap: float = Field(Calibrated().overlap, gt=0, lt=1)
+
+    def chosen(self) -> Policy:
+        """As the library has it."""
+        return Calibrated(self.overlap)
+
+
+class BanditPolicy(Shape):
+    """The published sieve."""
+
+    name: Literal["bandit"]
+    alpha: float = Field(Bandit().alpha, gt=0, le=1)
+    delta: float = Field(Bandit().delta, gt=0, lt=1)
+    margin: int = Field(Bandit().margin, ge=0, le=2**31)
+    block: int = Field(Bandit().block, ge=1, le=2**31)
+    seed: int = Field(Bandit().seed, ge=0, le=2**64 - 1)
+    radius: Radius = Bandit().radius
+
+    def chosen(self) -> Policy:
+        """As the library has it."""
+        return Bandit(self.alpha, self.delta, self.margin, self.block, self.seed, self.radius)
+
+
+PolicyName = Literal["certified", "exhaustive", "calibrated", "bandit"]
+AnyPolicy = Annotated[
+    Annotated[PolicyName, Tag("name")]
+    | Annotated[CertifiedPolicy, Tag("certified")]
+    | Annotated[ExhaustivePolicy, Tag("exhaustive")]
+    | Annotated[CalibratedPolicy, Tag("calibrated")]
+    | Annotated[BanditPolicy, Tag("bandit")],
+    Discriminator(lambda given: given.get("name") if isinstance(given, dict) else "name"),
+]
+_BY_NAME: dict[str, Policy] = {
+    "certified": Certified(),
+    "exhaustive": Exhaustive(),
+    "calibrated": Calibrated(),
+    "bandit": Bandit(),
+}
+
+
+class SearchRequest(Shape):
+    """A query, as text or as token vectors, and what may be found how."""
+
+    query: str | None = Field(None, max_length=QUERY_CHARACTERS, description="The text to search for.")
+    vectors: list[Annotated[list[Number], Field(min_length=1, max_length=DIMENSIONS)]] | None = Field(
+        None,
+        min_length=1,
+        max_length=QUERY_TOKENS,
+        description="Token vectors to search for, instead of a text.",
+    )
+    k: int = Field(10, ge=1, le=HITS, description="How many documents to find.")
+    policy: AnyPolicy = Field(
+        "certified", description="Which sieve runs: its name, or an object with its name and knobs."
+    )
+    candidates: Ids | None = Field(None, description="Search among these ids only.")
+    exclude: Ids | None = Field(None, description="Ids that must not be hits.")
+    where: dict[str, Any] | None = Field(None, description="A filter on metadata.")
+    first_stage: Literal["bm25"] | None = Field(None, description="Rank only the candidates that it names.")
+    depth: int = Field(100, ge=1, le=DEPTH, description="Candidates of the first stage, or documents to be fused.")
+    hybrid: Literal["rrf"] | Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None, description="Let BM25 have a say: by reciprocal ranks, or with a weight."
+    )
+    matches: bool = Field(True, description="Whether hits say which of their words answered which of the query's.")
+    trace: bool = Field(False, description="Whether to tell how the sieve went, round by round.")
+
+    @model_validator(mode="after")
+    def _one_query(self) -> SearchRequest:
+        if (self.query is None) == (self.vectors is None):
+            raise ValueError("give a query or vectors, one of the two")
+        if self.vectors is not None and (self.first_stage is not None or self.hybrid is not None):
+            raise ValueError("BM25 needs a query that is text, not vectors")
+        return self
+
+    @property
+    def chosen_policy(self) -> Policy:
+        """As the library has it."""
+        return _BY_NAME[self.policy] if isinstance(self.policy, str) else self.policy.chosen()
+
+
+class Word(BaseModel):
+    """A word of the query, and where it stands."""
+
+    word: str
+    start: int
+    end: int
+
+
+class Matched(BaseModel):
+    """A word of the query and the word of the hit that is most similar to it, which is ``text[start:end]``."""
+
+    query_word: str
+    query_start: int
+    query_end: int
+    word: str
+    start: int
+    end: int
+    similarity: float
+
+
+class PassagePlace(BaseModel):
+    """Where the passage stands by which a long document was found."""
+
+    number: int
+    of: int
+    start: int
+    heading: str
+    page: int | None
+
+
+class Hit(BaseModel):
+    """A document that was found."""
+
+    rank: int
+    id: int | str
+    score: float
+    late_score: float | None = Field(None, description="Of a hybrid search: by late interaction alone.")
+    bm25_score: float | None = Field(None, description="Of a hybrid search: by BM25 alone.")
+    text: str
+    metadata: Any = None
+    passage: PassagePlace | None = None
+    matches: list[Matched] | None = None
+
+
+class RoundOfSieve(BaseModel):
+    """One round: documents active in it, query tokens revealed after it, the threshold they had to reach, if any."""
+
+    active: int
+    revealed: int
+    threshold: float | None
+
+
+class ReportOfSearch(BaseModel):
+    """How the answer was found and what it guarantees."""
+
+    guarantee: Literal["exact", "pac", "calibrated", "none"]
+    sentence: str = Field(description="What is guaranteed, and among which documents.")
+    scope: Literal["all", "candidates"]
+    documents: int
+    first_stage: str | None = None
+    hybrid: str | float | None = None
+    depth: int | None = None
+    coverage: float
+    survivors: int
+    rescored: int
+    calibrated_on: str | None = None
+    calibration_queries: int | None = None
+    added: int | None = None
+    deleted: int | None = None
+    rounds: list[RoundOfSieve]
+    isa: str
+    encode_seconds: float
+    search_seconds: float
+    together: int = Field(description="Requests that were answered in one group.")
+
+
+class QueryOfSearch(BaseModel):
+    """What was searched for."""
+
+    text: str | None
+    tokens: int
+    words: list[Word]
+
+
+class SearchAnswer(BaseModel):
+    """Hits, best first, and the report."""
+
+    hits: list[Hit]
+    report: ReportOfSearch
+    query: QueryOfSearch
+    timing_ms: dict[str, float] = Field(description="Encoding, waiting, and each stage of the search.")
+    trace: dict[str, Any] | None = None
+
+
+class NewDocument(Shape):
+    """A document to be added."""
+
+    id: Id | None = Field(None, description="Without one, it is derived from the text.")
+    text: str = Field(max_length=CHARACTERS)
+    metadata: Any = None
+
+
+class AddRequest(Shape):
+    """Documents to be added."""
+
+    documents: list[NewDocument] = Field(min_length=1, max_length=DOCUMENTS)
+    replace: bool = Field(False, description="Whether a document of the same id is replaced; an error otherwise.")
+
+
+class AddAnswer(BaseModel):
+    """How many documents were new, in already, and replaced."""
+
+    added: int
+    skipped: int
+    replaced: int
+
+
+class DeleteRequest(Shape):
+    """Documents to be deleted, all of them or, if an id is unknown, none."""
+
+    ids: Ids = Field(min_length=1)
+
+
+class DeleteAnswer(BaseModel):
+    """How many documents were deleted."""
+
+    deleted: int
+
+
+class CollectionFacts(BaseModel):
+    """What there is to say about a collection."""
+
+    name: str
+    documents: int
+    tokens: int
+    dim: int
+    store: str
+    encoder: str
+    calibrated: bool
+    writable: bool
+
+
+class CollectionList(BaseModel):
+    """All collections of the service."""
+
+    collections: list[CollectionFacts]

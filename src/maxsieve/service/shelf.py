@@ -1,0 +1,110 @@
+"""The collections that a service was started with, by name: opened once, and followed as others write to them."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from maxsieve.errors import MaxsieveError
+from maxsieve.text.builtin import BUILT_IN_ENCODERS
+from maxsieve.text.collection import Collection
+from maxsieve.text.description import read_description
+from maxsieve.text.encoder import Encoder
+
+_NAME = re.compile(r"[\w.-]{1,100}")
+
+
+def name_of(path: Path) -> str:
+    """What a collection is called in a URL: its folder's name, without a suffix ``.ms``.
+
+    >>> name_of(Path("shelf/docs.ms")), name_of(Path("notes"))
+    ('docs', 'notes')
+    """
+    name = path.absolute().name.removesuffix(".ms")
+    if not _NAME.fullmatch(name) or set(name) == {"."}:
+        raise ValueError(f"{str(path)!r} can't be part of a URL: give it a name of letters, digits, '-', '_' and '.'")
+    return name
+
+
+def named(paths: Sequence[Path]) -> dict[str, Path]:
+    """Collections by their names, which must differ."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        if (name := name_of(path)) in found:
+            raise ValueError(f"{found[name]} and {path} would both be called {name!r}: rename one of the folders")
+        found[name] = path
+    return found
+
+
+class OpenCollection:
+    """A collection that stays open; if another one takes its folder, that is opened instead."""
+
+    def __init__(self, name: str, path: Path, open_it: Callable[[Path], Collection]) -> None:
+        self.name, self.path = name, path
+        self._open = open_it
+        self._turn = threading.Lock()
+        self._collection = open_it(path)
+
+    def current(self) -> Collection:
+        """In its newest state; `MaxsieveError` or `OSError` if it is damaged or gone."""
+        with self._turn:
+            known = self._collection
+            try:
+                known.refresh()
+            except (MaxsieveError, OSError):
+                if not self._is_another(known):
+                    raise
+                self._collection = self._open(self.path)
+                known.close()
+            return self._collection
+
+    def _is_another(self, known: Collection) -> bool:
+        """Whether there is a whole collection in the folder, but not the one that was opened."""
+        with suppress(MaxsieveError, OSError, ValueError), self._open(self.path) as found:
+            return found.index.snapshot.version != known.index.snapshot.version
+        return False
+
+    def close(self) -> None:
+        """Lets go of it."""
+        self._collection.close()
+
+
+class Shelf(Mapping[str, OpenCollection]):
+    """All of them."""
+
+    def __init__(self, paths: Mapping[str, Path], encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._open: dict[str, OpenCollection] = {}
+        try:
+            for name, path in paths.items():
+                self._open[name] = OpenCollection(name, path, self._open_one)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open_one(self, path: Path) -> Collection:
+        """With the service's encoder, if it was made with that one; a built-in model is otherwise found by itself."""
+        named = read_description(path).encoder
+        if named != self._encoder.name and named in BUILT_IN_ENCODERS:
+            return Collection.open(path)
+        return Collection.open(path, self._encoder)
+
+    def close(self) -> None:
+        """Lets go of all of them."""
+        for one in self._open.values():
+            one.close()
+
+    def __getitem__(self, name: str) -> OpenCollection:
+        if name not in self._open:
+            served = ", ".join(map(repr, self._open)) or "none"
+            raise KeyError(f"there is no collection {name!r} here; those that are: {served}")
+        return self._open[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._open)
+
+    def __len__(self) -> int:
+        return len(self._open)

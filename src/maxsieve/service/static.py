@@ -1,0 +1,39 @@
+"""The page: files of this package, known when the service starts. No path of a request reaches the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".ico": "image/x-icon",
+}
+
+INDEX = "index.html"
+
+
+def page_routes(folder: Path = Path(__file__).parent / "page") -> APIRouter:
+    """A route for each file of the page, ``/`` for its first one."""
+    router = APIRouter(include_in_schema=False)
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    for file in files:
+        if file.suffix in TYPES and file.is_file():
+            path = "/" if file.name == INDEX else f"/{file.name}"
+            router.add_api_route(path, _sender(file.read_bytes(), TYPES[file.suffix]), methods=["GET", "HEAD"])
+    return router
+
+
+def _sender(content: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    async def send(request: Request) -> Response:
+        return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
+
+    return send

@@ -1,0 +1,200 @@
+"""Collections under a running service: others write to them, replace them, damage them, take them away."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from maxsieve import Collection
+from maxsieve.service.shapes import AddAnswer, DeleteAnswer
+from maxsieve.storage.lock import writer_lock
+from maxsieve.text import OnnxEncoder
+from service.support import Served, detail, serving
+
+PATH = "/v1/collections/docs/documents"
+
+
+def ids(served: Served, query: str = "coffee") -> list[Any]:
+    answer = served.search(query=query, k=100)
+    assert answer.status_code == 200, answer.text
+    return [hit["id"] for hit in answer.json()["hits"]]
+
+
+def add(served: Served, *documents: dict[str, Any], **options: Any) -> Any:
+    return served.client.post(PATH, json={"documents": documents, **options})
+
+
+def delete(served: Served, *unwanted: Any) -> Any:
+    return served.client.request("DELETE", PATH, json={"ids": unwanted})
+
+
+def elsewhere(docs: Path, encoder: OnnxEncoder, change: str) -> None:
+    """A change by another process."""
+    code = (
+        "import sys; from maxsieve import Collection; from maxsieve.text import OnnxEncoder\n"
+        f"with Collection.open(sys.argv[1], OnnxEncoder(sys.argv[2])) as collection: collection.{change}"
+    )
+    subprocess.run([sys.executable, "-c", code, str(docs), str(encoder.folder)], check=True)
+
+
+def test_what_another_process_commits_is_found(docs: Path, encoder: OnnxEncoder) -> None:
+    with serving(encoder, {"docs": docs}) as served:
+        before = ids(served)
+        elsewhere(docs, encoder, "add(['Hot coffee.'], ['coffee'])")
+        assert ids(served)[0] == "coffee"
+        elsewhere(docs, encoder, "delete(['coffee'])")
+        assert ids(served) == before
+        elsewhere(docs, encoder, "compact()")
+        assert ids(served) == before
+
+
+def test_documents_come_and_go(docs: Path, encoder: OnnxEncoder) -> None:
+    with serving(encoder, {"docs": docs}, writable=True) as served:
+        answer = add(served, {"id": "c", "text": "Hot coffee.", "metadata": {"year": 1}}, {"id": "d", "text": "tea"})
+        assert answer.json() == {"added": 2, "skipped": 0, "replaced": 0}
+        AddAnswer.model_validate(answer.json())
+        assert served.search(query="coffee", k=1).json()["hits"][0]["metadata"] == {"year": 1}
+        assert add(served, {"id": "d", "text": "tea"}).json()["skipped"] == 1
+        conflict = add(served, {"id": "d", "text": "bread"})
+        assert conflict.status_code == 409
+        assert '"replace": true' in detail(conflict)
+        assert add(served, {"id": "d", "text": "bread"}, replace=True).json()["replaced"] == 1
+        assert delete(served, "d", "c").json() == {"deleted": 2}
+        DeleteAnswer.model_validate({"deleted": 2})
+        assert "c" not in ids(served)
+        unknown = delete(served, "owl", "c")
+        assert unknown.status_code == 404
+        assert "'c'" in detail(unknown)
+        assert "owl" in ids(served)  # all or none
+        nameless = add(served, {"text": "a text of its own"}).json()
+        assert nameless["added"] == 1
+        with Collection.open(docs, encoder) as collection:
+            assert len(collection) == 5
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "word"),
+    [
+        ({"documents": []}, 422, "documents"),
+        ({"documents": [{"text": "a"}] * 1001}, 422, "1000"),
+        ({"documents": [{"text": 3}]}, 422, "text"),
+        ({"documents": [{"id": 1.5, "text": "a"}]}, 422, "id"),
+        ({"documents": [{"id": True, "text": "a"}]}, 422, "id"),
+        ({"documents": [{"id": 2**64, "text": "a"}]}, 422, "id"),
+        ({"documents": [{"id": "a", "text": "a"}, {"text": "b"}]}, 422, "all of them an id"),
+        ({"documents": [{"id": 7, "text": "a"}]}, 400, "str ids"),
+        ({"documents": [{"text": "a", "path": "/etc/passwd"}]}, 422, "path"),
+        (
+            {"documents": [{"id": "a", "text": "a" * 1_000_001}, {"id": "b", "text": "a" * 1_000_001}]},
+            413,
+            "characters",
+        ),
+    ],
+)
+def test_what_can_not_be_added(docs: Path, encoder: OnnxEncoder, body: Any, status: int, word: str) -> None:
+    with serving(encoder, {"docs": docs}, writable=True) as served:
+        answer = served.client.post(PATH, json=body)
+        assert answer.status_code == status
+        assert word in detail(answer)
+        assert len(ids(served)) == 4
+
+
+def test_a_service_that_only_reads(docs: Path, encoder: OnnxEncoder) -> None:
+    with serving(encoder, {"docs": docs}) as served:
+        for answer in (add(served, {"text": "a"}), delete(served, "owl")):
+            assert answer.status_code == 403
+            assert "--writable" in detail(answer)
+        assert len(ids(served)) == 4
+
+
+def test_another_writer(docs: Path, encoder: OnnxEncoder) -> None:
+    with serving(encoder, {"docs": docs}, writable=True) as served:
+        with writer_lock(docs):
+            for answer in (add(served, {"text": "a"}), delete(served, "owl")):
+                assert answer.status_code == 423
+                assert answer.headers["retry-after"] == "1"
+                assert str(docs) not in detail(answer)
+            assert len(ids(served)) == 4  # who reads does not mind
+        assert delete(served, "owl").status_code == 200
+
+
+def test_two_services_on_one_collection(docs: Path, encoder: OnnxEncoder) -> None:
+    with (
+        serving(encoder, {"docs": docs}, writable=True) as one,
+        serving(encoder, {"docs": docs}, writable=True) as other,
+    ):
+        assert add(one, {"id": "c", "text": "coffee"}).status_code == 200
+        assert ids(other)[0] == "c"
+        assert delete(other, "c").status_code == 200
+        assert "c" not in ids(one)
+
+
+def test_a_collection_that_is_removed_and_comes_back(docs: Path, encoder: OnnxEncoder, tmp_path: Path) -> None:
+    with serving(encoder, {"docs": docs}) as served:
+        assert served.client.get("/readyz").status_code == 200
+        docs.rename(tmp_path / "away")
+        gone = served.search(query="river")
+        assert gone.status_code == 503
+        assert str(tmp_path) not in detail(gone)
+        ready = served.client.get("/readyz")
+        assert ready.status_code == 503
+        assert "docs" in detail(ready)
+        assert served.client.get("/healthz").status_code == 200
+        assert served.client.get("/v1/collections").status_code == 503
+        (tmp_path / "away").rename(docs)
+        assert len(ids(served)) == 4
+        assert served.client.get("/readyz").status_code == 200
+
+
+def test_another_collection_in_its_place(docs: Path, encoder: OnnxEncoder) -> None:
+    with serving(encoder, {"docs": docs}) as served:
+        assert len(ids(served)) == 4
+        shutil.rmtree(docs)
+        with Collection.create(docs, encoder, dim=8) as other:
+            other.add(["red", "blue tea"], [1, 2])
+        assert sorted(ids(served)) == [1, 2]
+        assert served.client.get("/v1/collections/docs").json()["dim"] == 8
+
+
+def test_a_damaged_collection(docs: Path, encoder: OnnxEncoder) -> None:
+    with serving(encoder, {"docs": docs}) as served:
+        manifest = next(docs.rglob("manifest*"))
+        whole = manifest.read_bytes()
+        manifest.write_bytes(whole[: len(whole) // 2])
+        damaged = served.search(query="river")
+        assert damaged.status_code == 503
+        assert "damaged" in detail(damaged)
+        assert served.client.get("/readyz").status_code == 503
+        manifest.write_bytes(whole)
+        assert len(ids(served)) == 4
+
+
+def test_a_projection_that_is_fitted_under_a_running_service(tmp_path: Path, encoder: OnnxEncoder) -> None:
+    Collection.create(tmp_path / "docs", encoder, dim=6).close()
+    with serving(encoder, {"docs": tmp_path / "docs"}) as served:
+        assert ids(served) == []
+        texts = ["red fox", "blue owl", "green tea", "coffee and bread"] * 4
+        elsewhere(tmp_path / "docs", encoder, f"add({texts!r}, range(16))")
+        with Collection.open(tmp_path / "docs", encoder) as alone:
+            expected = [(hit, score) for hit, score in alone.search("owl", 16)]
+        hits = served.search(query="owl", k=16).json()["hits"]
+        assert [(hit["id"], hit["score"]) for hit in hits] == expected
+
+
+def test_metadata_of_any_shape_comes_back(docs: Path, encoder: OnnxEncoder) -> None:
+    deep: Any = "end"
+    for _ in range(150):
+        deep = [deep]
+    shapes = [deep, {"": {"a": [1, 2.5, None, True, "\x1b[31m"]}}, 2**70, -0.0, "", [], {}]
+    with serving(encoder, {"docs": docs}, writable=True) as served:
+        for number, metadata in enumerate(shapes):
+            answer = add(served, {"id": f"m{number}", "text": f"coffee {number}", "metadata": metadata})
+            assert answer.status_code == 200, answer.text
+            hit = served.search(query=f"coffee {number}", candidates=[f"m{number}"]).json()["hits"][0]
+            assert json.dumps(hit["metadata"]) == json.dumps(metadata)
