@@ -156,12 +156,22 @@ class Containing:
         return isinstance(value, str) and isinstance(self.value, str) and self.value in value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Where:
-    """A filter that was read, and as it was given."""
+    """A filter that was read, and as it was given.
+
+    >>> to_where({"a": 1}) == to_where({"a": {"$eq": 1}}), to_where({"a": 1}) == to_where({"a": True})
+    (True, False)
+    """
 
     condition: Condition
     given: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Where) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     def matches(self, record: Any) -> bool:
         """Whether a record, or None where there is no record, is one that is asked for."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,8 +23,8 @@ from maxsieve.service.shelf import Shelf
 from maxsieve.text.encoder import Encoder
 from maxsieve.text.fusion import Hybrid
 from maxsieve.text.hits import TextHits
-from maxsieve.text.searching import METADATA, Queries, search_texts
-from maxsieve.where import per_query_where
+from maxsieve.text.searching import Queries, search_texts
+from maxsieve.where import Where
 
 T = TypeVar("T")
 F32 = NDArray[np.float32]
@@ -49,7 +48,7 @@ class SearchKey(NamedTuple):
     policy: Policy
     candidates: tuple[int | str, ...] | None
     exclude: tuple[int | str, ...] | None
-    where: str | None
+    where: Where | None
     first_stage: str | None
     depth: int
     hybrid: Hybrid | None
@@ -167,13 +166,12 @@ class Service:
         vectors = [one.rows if one.encoder in (None, encoder) else encoder.queries([one.text])[0] for one in asks]
         candidates, exclude = _as_list(key.candidates), _as_list(key.exclude)
         count = len(asks)
-        where = None if key.where is None else json.loads(key.where)
         queries = Queries(
             [one.text for one in asks],
             ["query"] * count,
             [candidates] * count,
             [exclude] * count,
-            per_query_where(where, count, METADATA),
+            [key.where] * count,
             vectors,
         )
         with stop:
