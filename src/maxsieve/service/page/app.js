@@ -138,7 +138,7 @@ const scopeWords = (story) => {
   const { trace } = story;
   const rows = `Each row is a ${story.unit}, the hits on top; rows get lower further down, so that ${trace.sampled ? "many" : `all ${count(trace.documents)}`} fit.`;
   const sampled = trace.sampled ? ` Of ${count(trace.documents)}, ${count(trace.shown)} are shown: the hits, what was rescored, and a sample.` : "";
-  const passages = story.unit === "passage" ? ` Long documents are kept as passages, of which the engine looks for the best ${trace.k}.` : "";
+  const passages = trace.k > shown.wanted.k ? ` Long documents are kept as passages, so the engine looks for the best ${count(trace.k)} to have ${plural(shown.wanted.k, "document")} among them.` : "";
   return rows + sampled + passages;
 };
 

@@ -7,7 +7,7 @@ import { TONE } from "./story.js";
 import { score, shorten } from "./text.js";
 
 const FIRST_ROW = 16, MOST_FIRST_ROWS = 12, TOP = 24, BOTTOM = 38, RIGHT = 14;
-const BACK_TO_FRONT = [TONE.gone, TONE.leaving, TONE.open, TONE.scored, TONE.next, TONE.hit];
+const BACK_TO_FRONT = [TONE.gone, TONE.open, TONE.leaving, TONE.scored, TONE.next, TONE.hit];
 
 export class Picture {
   constructor(canvas, tip) {
@@ -49,7 +49,8 @@ export class Picture {
         const left = this.#across(mix(now.lower[place], then.lower[place]));
         const right = this.#across(mix(now.upper[place], then.upper[place]));
         const top = this.#down(row), tall = this.#down(row + 1) - top;
-        const thick = Math.max(0.7, Math.min(tall * 0.62, 9)), middle = top + tall / 2;
+        // Rows lower than a pixel share one: half-covered pixels would be of no colour that the legend has.
+        const thick = Math.max(1, Math.min(tall * 0.62, 9)), middle = tall < 2 ? Math.floor(top) + 0.5 : top + tall / 2;
         pen.fillStyle = fills[tone];
         if (right - left > 0.75) {
           pen.fillRect(left, middle - thick / 2, right - left, thick);
