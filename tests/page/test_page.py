@@ -193,6 +193,17 @@ def test_a_query_word_shows_what_answers_it(open_page: Open, service: str) -> No
     expect(page.locator("#news")).to_contain_text("“sorted” is answered in")
 
 
+def test_links_within_the_page_ask_for_nothing(open_page: Open) -> None:
+    page = answered(open_page(ASKED + "&step=1", viewport=PHONE))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/v1/" in request.url else None)
+    page.get_by_role("link", name="Cost").click()
+    page.wait_for_url("**#cost-title")
+    page.go_back()
+    assert page.locator("#count").inner_text().startswith("2 of")
+    assert asked == []
+
+
 def test_a_keyboard_is_enough(open_page: Open) -> None:
     page = open_page()
     expect(page.locator("#collection option")).to_have_count(2)

@@ -27,7 +27,7 @@ export const showLegend = (list, story) => {
   const items = [];
   if (trace.tier0) items.push([dot("fill-blue"), "a proxy of tier 0; what is yellow is left behind"]);
   if (rounds) {
-    const width = trace.policy === "Bandit" ? "where its score lies, as far as the revealed tokens tell" : "where its score lies: its proxy, and how far that can be wrong";
+    const width = trace.policy === "Bandit" ? "where its score lies, as far as the revealed tokens tell (at first, beyond the edges)" : "where its score lies: its proxy, and how far that can be wrong";
     items.push([bar("fill-soft"), `a ${unit}: ${width}`]);
     items.push([bar("fill-leaving"), "drops out: even its upper end is below τ"]);
     items.push([bar("fill-gone"), "dropped before"]);

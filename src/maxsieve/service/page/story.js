@@ -59,10 +59,11 @@ class Story {
     return order.sort((a, b) => stage[b] - stage[a] || height[b] - height[a] || a - b);
   }
 
-  // The scores that the picture spans: all upper ends, and the lower ends but for a few far below.
+  // The scores that the picture spans: those that are still possible after a third of the rounds, but for a few far below. What
+  // the first rounds leave open is wider than that, and cut off at the edges.
   #range() {
     const lower = [...this.trace.scores], upper = [...this.trace.scores];
-    for (const round of this.trace.rounds) {
+    for (const round of this.trace.rounds.slice(Math.floor(this.trace.rounds.length / 3))) {
       for (let place = 0; place < this.documents; place++) {
         if (round.lower[place] === null) continue;
         lower.push(round.lower[place]);
