@@ -96,11 +96,13 @@ def plan(
     policy: Policy,
     state: Snapshot,
     k: int,
-    candidates: Sequence[Any],
+    restrictions: Sequence[Any],
     exclude: Sequence[list[Id] | None],
     group_by: GroupBy | None,
 ) -> tuple[Callable[[int], _core.Policy], Promise | None]:
-    """The engine's policy for each attempt at queries with such candidates and exclusions, and what it promises.
+    """The engine's policy for each attempt at queries with such exclusions, and what it promises.
+
+    ``restrictions`` are candidates and filters, of which any that is not None leaves nothing to promise.
 
     With documents that must not be hits, the top k of the others lies in the top k + excluded of all: docs/theory.md,
     section 10, has the stricter target that this needs. The most that any query excludes counts. A group of which some
@@ -114,7 +116,7 @@ def plan(
     if type(policy) is not Calibrated:
         native = to_native(policy)
         return lambda _: native, None
-    restricted = any(one is not None for one in candidates)
+    restricted = any(one is not None for one in restrictions)
     excluded = max((len(set(one)) for one in exclude if one is not None), default=0)
     calibration = _calibration_of(state)
     there = len(state.searchable)

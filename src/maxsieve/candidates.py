@@ -1,8 +1,8 @@
-"""Which documents a query may find: ``candidates=`` and ``exclude=`` become positions."""
+"""Which documents a query may find: ``candidates=``, ``exclude=`` and ``where=`` become positions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from maxsieve.arrays import is_array, plain
 from maxsieve.ids import Id, positions_of, to_ids
+from maxsieve.storage.snapshot import Snapshot
+from maxsieve.storage.storage import Storage
+from maxsieve.where import Where
 
 T = TypeVar("T")
 Candidates: TypeAlias = list[Id] | NDArray[np.bool_] | None
@@ -23,6 +26,27 @@ def read_candidates(entries: list[Any]) -> list[Candidates]:
 def read_exclude(entries: list[Any]) -> list[list[Id] | None]:
     """What each query must not find. Generators are read here: hold no lock."""
     return _each_once(lambda entry: None if entry is None else to_ids(entry, "exclude"), entries)
+
+
+def choose(
+    storage: Storage, candidates: list[Candidates], exclude: list[list[Id] | None], where: Sequence[Where | None]
+) -> tuple[Snapshot, list[NDArray[np.int64]]]:
+    """Positions for each query, the same array where its sets are the same, and the snapshot they are for."""
+    choices = [(id(wanted), id(unwanted)) for wanted, unwanted in zip(candidates, exclude, strict=True)]
+    chosen: dict[tuple[int, int], NDArray[np.int64]] = {}
+    with storage.guard:
+        state = storage.snapshot
+        for choice, wanted, unwanted in zip(choices, candidates, exclude, strict=True):
+            if choice not in chosen:
+                views = state.searchable, state.live, state.lengths
+                chosen[choice] = select(*views, storage.positions, wanted, unwanted)
+    found: dict[tuple[tuple[int, int], str], NDArray[np.int64]] = {}
+    keys = [(choice, "" if one is None else one.key) for choice, one in zip(choices, where, strict=True)]
+    for key, one in zip(keys, where, strict=True):  # a filter may take a while: the guard is not held
+        if key not in found:
+            positions = chosen[key[0]]
+            found[key] = positions if one is None else positions[state.matching(one)[positions]]
+    return state, [found[key] for key in keys]
 
 
 def select(

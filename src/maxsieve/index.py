@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from maxsieve.arrays import MAX_DIM, Documents, read_documents, to_query, with_dim
 from maxsieve.calibrating import plan, recalibrated, retrained, with_calibration, with_codebook
-from maxsieve.candidates import Candidates, per_query, read_candidates, read_exclude, select
+from maxsieve.candidates import choose, per_query, read_candidates, read_exclude
 from maxsieve.common.checks import as_count, check_choice
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
@@ -31,6 +31,7 @@ from maxsieve.storage.metadata import to_texts
 from maxsieve.storage.segments import Similarity, Store
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.storage import Storage
+from maxsieve.where import per_query_where, to_where
 
 
 class Change(Protocol):
@@ -386,6 +387,7 @@ class Index:
         policy: Policy | None = None,
         candidates: Any = None,
         exclude: Any = None,
+        where: Any = None,
         threads: int | None = None,
         trace: bool = False,
     ) -> Hits:
@@ -397,6 +399,9 @@ class Index:
             search only these ids (repeats are ignored), or a boolean mask over `Index.ids`; all documents by default.
         exclude
             ids that must not be hits.
+        where
+            search only documents whose metadata match a filter such as ``{"year": {"gte": 2020}, "lang": "en"}``
+            (docs/text.md). What the report guarantees is about those.
         trace
             write down what the search did, step by step: ``hits.trace``. It costs nothing where it is not asked for.
 
@@ -404,18 +409,21 @@ class Index:
         >>> hits = index.search([[0.0, 1.0]], k=2, exclude=["north"])
         >>> hits.ids, hits.report.guarantee
         (['both', 'east'], 'exact')
+        >>> dated = Index.build([[[1.0]], [[2.0]]], ["old", "new"], metadata=[{"year": 1990}, {"year": 2024}])
+        >>> dated.search([[1.0]], where={"year": {"lt": 2000}}).ids
+        ['old']
         """
         k, threads = min(as_count(k, "k", at_least=1), MANY), thread_count(threads)
         state = self.snapshot
         rows = to_query(query, "query", state.dim, cosine=self._similarity == "cosine")
-        if candidates is None and exclude is None:  # as most have it: no time for more questions
+        if candidates is None and exclude is None and where is None:  # as most have it: no time for more questions
             positions = state.searchable
         else:
             wanted, unwanted = read_candidates([candidates]), read_exclude([exclude])
-            state, (positions,) = self._choose(wanted, unwanted)
+            state, (positions,) = choose(self._storage, wanted, unwanted, [to_where(where)])
             exclude = unwanted[0]
         chosen, group_by = CERTIFIED if policy is None else policy, self._group_by
-        native, promise = plan(chosen, state, k, [candidates], [exclude], group_by)
+        native, promise = plan(chosen, state, k, [candidates, where], [exclude], group_by)
         state.expect(scattered=promise is not None)
         (groups,) = search_groups(state, [rows], [positions], k, native, threads, group_by, trace=bool(trace))
         return to_hits(groups.answer, state, rows, promise, groups.places)
@@ -428,11 +436,13 @@ class Index:
         policy: Policy | None = None,
         candidates: Any = None,
         exclude: Any = None,
+        where: Any = None,
         threads: int | None = None,
     ) -> list[Hits]:
         """`search` for many queries at once: the same answers, with the queries spread over the threads.
 
         ``candidates`` and ``exclude`` are one set for all queries, or a list with one entry (ids or None) for each.
+        ``where`` is one filter for all, or a list with one (or None) for each.
 
         >>> index = Index.build([[[1.0, 0.0]], [[0.0, 1.0]]], ["east", "north"])
         >>> [hits.ids for hits in index.search_many([[[1.0, 0.0]], [[0.0, 1.0]]], k=1)]
@@ -444,9 +454,12 @@ class Index:
         k, threads = min(as_count(k, "k", at_least=1), MANY), thread_count(threads)
         rows = self._to_rows(all_queries)
         chosen, excluded = read_candidates(wanted), read_exclude(unwanted)
-        state, positions = self._choose(chosen, excluded)
+        filters = per_query_where(where, len(all_queries))
+        state, positions = choose(self._storage, chosen, excluded, filters)
         group_by = self._group_by
-        native, promise = plan(CERTIFIED if policy is None else policy, state, k, chosen, excluded, group_by)
+        native, promise = plan(
+            CERTIFIED if policy is None else policy, state, k, [*chosen, *filters], excluded, group_by
+        )
         state.expect(scattered=promise is not None)
         answers = search_groups(state, rows, positions, k, native, threads, group_by)
         return [to_hits(one.answer, state, row, promise, one.places) for one, row in zip(answers, rows, strict=True)]
@@ -454,20 +467,6 @@ class Index:
     def _to_rows(self, queries: Iterable[Any]) -> list[NDArray[np.float32]]:
         dim, cosine = self.dim, self._similarity == "cosine"
         return [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(queries)]
-
-    def _choose(
-        self, candidates: list[Candidates], exclude: list[list[Id] | None]
-    ) -> tuple[Snapshot, list[NDArray[np.int64]]]:
-        """Positions for each query, the same array where its sets are the same, and the snapshot they are for."""
-        choices = list(zip(candidates, exclude, strict=True))
-        chosen: dict[tuple[int, int], NDArray[np.int64]] = {}
-        with self._storage.guard:
-            state = self._storage.snapshot
-            for wanted, unwanted in choices:
-                if (choice := (id(wanted), id(unwanted))) not in chosen:
-                    views = state.searchable, state.live, state.lengths
-                    chosen[choice] = select(*views, self._storage.positions, wanted, unwanted)
-        return state, [chosen[id(wanted), id(unwanted)] for wanted, unwanted in choices]
 
     def _locate(self, one: Id, what: str) -> tuple[Snapshot, int]:
         with self._storage.guard:

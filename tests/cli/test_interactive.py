@@ -119,3 +119,27 @@ def test_progress_is_drawn_on_a_terminal_only(line: CommandLine) -> None:
         terminal.expect("1/1")
         terminal.expect("c.ms: 1 added")
         assert terminal.wait() == 0
+
+
+def test_a_filter_in_a_conversation(docs: CommandLine) -> None:
+    docs.extra["TERM"] = "dumb"
+    with Terminal(docs, "search", "docs.ms", "--where", '{"year": 1999}') as terminal:
+        terminal.expect("> ")
+        terminal.type("tea\n")
+        terminal.expect("exact among 1 document that matches the filter")
+        terminal.expect("> ")
+        terminal.type(':where {"year": {"ne": 1999}}\n')
+        terminal.expect("> ")
+        terminal.type("tea\n")
+        terminal.expect("exact among 2 documents that match the filter")
+        terminal.expect("> ")
+        terminal.type(":where year\n")
+        terminal.expect("--where is no JSON")
+        terminal.expect("> ")
+        terminal.type(":where\n")
+        terminal.expect("> ")
+        terminal.type("tea\n")
+        terminal.expect("exact among 3 documents ")
+        terminal.expect("> ")
+        terminal.type("\x04")
+        assert terminal.wait() == 0

@@ -176,3 +176,33 @@ def test_control_characters_of_documents_do_not_reach_the_terminal(line: Command
 
 def _float32(value: float) -> bytes:
     return struct.pack("<f", value)
+
+
+def test_a_filter_narrows_the_guarantee(docs: CommandLine) -> None:
+    arguments = ("search", "docs.ms", "a fox on a mountain", "--where", '{"year": {"lt": 2000}}')
+    [answer] = docs.json(*arguments)
+    assert [hit["id"] for hit in answer["hits"]] == ["fox"]
+    report = {key: answer["report"][key] for key in ("guarantee", "scope", "documents", "where")}
+    assert report == {"guarantee": "exact", "scope": "matching", "documents": 1, "where": {"year": {"lt": 2000}}}
+    assert "exact among 1 document that matches the filter · " in docs(*arguments).stdout
+    others = ("search", "docs.ms", "tea", "--where", '{"year": {"ne": 1999}}')
+    assert "exact among 2 documents that match the filter · " in docs(*others).stdout
+    pytest.importorskip("bm25s")
+    staged = docs(*others, "--first-stage", "bm25").stdout
+    assert "exact among 1 candidate of bm25 that matches the filter · " in staged
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("year>=2020", "--where is no JSON"),
+        ('{"year": {"above": 3}}', "where.year.above is no operator"),
+        ("[1]", "where must be an object such as"),
+        ("null", "--where is null"),
+        ("[" * 100_000, "--where is no JSON"),
+        ('{"year": NaN}', "where.year is nan"),
+    ],
+)
+def test_a_bad_filter(docs: CommandLine, where: str, words: str) -> None:
+    said = " ".join(docs("search", "docs.ms", "tea", "--where", where, code=2).stderr.replace("│", " ").split())
+    assert words in said

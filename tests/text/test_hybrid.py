@@ -228,15 +228,15 @@ def test_a_change_meanwhile_begins_the_search_again(tmp_path: Path, monkeypatch:
         made.add(["a fox", "a fox and a crow", "a hare"], ["fox", "crow", "hare"])
         changes = iter([lambda: made.delete("crow"), lambda: made.add(["the fox"], ["new"])])
 
-        def meddle(self: BM25, queries: Any) -> Any:
-            found = scores(self, queries)
+        def meddle(self: BM25, *asked: Any) -> Any:
+            found = scores(self, *asked)
             next(changes, lambda: None)()
             return found
 
         monkeypatch.setattr(BM25, "scores", meddle)
         assert set(made.search("fox crow", hybrid="rrf").ids) == {"fox", "hare", "new"}
         texts = iter(sentences(100))
-        monkeypatch.setattr(BM25, "scores", lambda self, queries: made.add([next(texts)]) and scores(self, queries))
+        monkeypatch.setattr(BM25, "scores", lambda self, *asked: made.add([next(texts)]) and scores(self, *asked))
         with pytest.raises(MaxsieveError, match="was changed during each of 10 attempts"):
             made.search("fox", hybrid="rrf")
 

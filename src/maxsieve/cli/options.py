@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from enum import Enum
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
+from maxsieve.where import to_where
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection
@@ -70,6 +72,17 @@ Depth = Annotated[
     int | None,
     typer.Option(
         min=1, help="Candidates of the first stage, or documents that --hybrid ranks.", show_default=str(DEFAULT_DEPTH)
+    ),
+]
+
+
+WhereOption = Annotated[
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="JSON",
+        help='Search only documents whose metadata match, as in {"year": {"gte": 2020}}.',
+        show_default=False,
     ),
 ]
 
@@ -170,6 +183,27 @@ def to_hybrid(given: str | None) -> Hybrid | None:
     if not 0 < weight < 1:
         raise typer.BadParameter(f"--hybrid is rrf, or a weight of more than 0 and less than 1, not {given}")
     return weight
+
+
+def to_filter(given: str | None) -> Any:
+    """The filter that is written as JSON, with its mistakes told.
+
+    >>> to_filter('{"year": {"gte": 2020}}')
+    {'year': {'gte': 2020}}
+    """
+    if given is None:
+        return None
+    try:
+        where = json.loads(given)
+    except (ValueError, RecursionError) as problem:
+        raise typer.BadParameter(f"--where is no JSON: {problem}") from None
+    try:
+        to_where(where)
+    except ValueError as problem:
+        raise typer.BadParameter(str(problem)) from None
+    if where is None:
+        raise typer.BadParameter("--where is null; a filter is expected")
+    return where
 
 
 def check_calibrated(collection: Collection) -> None:

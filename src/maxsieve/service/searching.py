@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from math import isfinite
 from time import perf_counter
 from typing import Annotated, Any
@@ -21,7 +20,9 @@ from maxsieve.service.strict import StrictRoute
 from maxsieve.text.answers import guarantee_sentence, to_plain
 from maxsieve.text.collection import Collection
 from maxsieve.text.encoder import Traceable
+from maxsieve.text.searching import METADATA
 from maxsieve.text.words import whole_word
+from maxsieve.where import to_where
 
 router = APIRouter(route_class=StrictRoute, tags=["search"])
 
@@ -51,7 +52,7 @@ async def search(name: Name, body: SearchRequest, request: Request, here: Here, 
 
 
 async def _search(name: str, body: SearchRequest, here: Service) -> Response:
-    opened = here.shelf[name]
+    opened, where = here.shelf[name], to_where(body.where, METADATA)
     started = perf_counter()
     if body.query is not None:
         [rows], encoder = await here.encode(name, [body.query], queries=True)
@@ -67,7 +68,7 @@ async def _search(name: str, body: SearchRequest, here: Service) -> Response:
         body.chosen_policy,
         None if body.candidates is None else tuple(body.candidates),
         None if body.exclude is None else tuple(body.exclude),
-        None if body.where is None else json.dumps(body.where),
+        where,
         body.first_stage,
         body.depth,
         body.hybrid,

@@ -24,6 +24,7 @@ from maxsieve.text.encoder import Encoder
 from maxsieve.text.fusion import Hybrid
 from maxsieve.text.hits import TextHits
 from maxsieve.text.searching import Queries, search_texts
+from maxsieve.where import Where
 
 T = TypeVar("T")
 F32 = NDArray[np.float32]
@@ -47,7 +48,7 @@ class SearchKey(NamedTuple):
     policy: Policy
     candidates: tuple[int | str, ...] | None
     exclude: tuple[int | str, ...] | None
-    where: str | None
+    where: Where | None
     first_stage: str | None
     depth: int
     hybrid: Hybrid | None
@@ -166,7 +167,12 @@ class Service:
         candidates, exclude = _as_list(key.candidates), _as_list(key.exclude)
         count = len(asks)
         queries = Queries(
-            [one.text for one in asks], ["query"] * count, [candidates] * count, [exclude] * count, vectors
+            [one.text for one in asks],
+            ["query"] * count,
+            [candidates] * count,
+            [exclude] * count,
+            [key.where] * count,
+            vectors,
         )
         with stop:
             found = search_texts(

@@ -20,10 +20,15 @@ from typing import Any, Protocol
 
 from maxsieve.common.files import open_regular, regular_handle, replacing_as
 from maxsieve.errors import DamagedIndexError
+from maxsieve.storage.matching import ROWS, SCHEMA, Mask, Masks, find_matches, match_texts
+from maxsieve.storage.questions import Question
+from maxsieve.where import Where
 
-SCHEMA = "CREATE TABLE records (position INTEGER PRIMARY KEY, record TEXT NOT NULL)"
 BATCH = 1000
 """Texts read at a time by `MetadataFile.texts`."""
+
+STEPS = 1_000_000
+"""Steps of SQLite's machine within which a file must show its one table: a forged one may be made to take for ever."""
 
 
 class Metadata(Protocol):
@@ -35,12 +40,15 @@ class Metadata(Protocol):
     def texts(self) -> Iterable[tuple[int, str]]:
         """All positions and JSON texts, by position."""
 
+    def matching(self, where: Where, documents: int) -> Mask:
+        """Whether each of the segment's documents matches a filter."""
+
 
 class Texts:
     """Metadata in memory: JSON texts by position."""
 
     def __init__(self, texts: dict[int, str]) -> None:
-        self._texts = texts
+        self._texts, self._masks = texts, Masks()
 
     def read(self, positions: Sequence[int]) -> dict[int, Any]:
         """That of some documents."""
@@ -49,6 +57,14 @@ class Texts:
     def texts(self) -> Iterable[tuple[int, str]]:
         """All of them."""
         return self._texts.items()
+
+    def matching(self, where: Where, documents: int) -> Mask:
+        """Whether each document matches."""
+
+        def read(position: int) -> Any:
+            return json.loads(self._texts[position]) if position in self._texts else None
+
+        return self._masks.get(where, lambda: match_texts(where, documents, self._texts, read))
 
 
 def write_metadata(path: Path, texts: Iterable[tuple[int, str]]) -> int | None:
@@ -74,14 +90,34 @@ def write_metadata(path: Path, texts: Iterable[tuple[int, str]]) -> int | None:
 
 
 def to_json(value: Any) -> str:
-    """Metadata as JSON, or a `TypeError` that says what JSON can't hold."""
+    """Metadata as JSON, or a `TypeError` that says what JSON can't hold.
+
+    >>> to_json({1: "a", "1": "b"})
+    '{"1":"b"}'
+    """
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        if _has_odd_names(value):  # two of them may be the same as text, of which the last counts
+            return to_json(json.loads(text))
         if any("\ud800" <= letter <= "\udfff" for letter in text):  # half a pair: no UTF-8, but JSON can escape it
             text = json.dumps(value, allow_nan=False, separators=(",", ":"))
         return text
     except (TypeError, ValueError, RecursionError) as problem:
         raise TypeError(f"metadata must be what JSON can hold: {problem}") from None
+
+
+def _has_odd_names(value: Any) -> bool:
+    """Whether an object in it has a name that is no str."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            if not all(isinstance(name, str) for name in one):
+                return True
+            waiting += one.values()
+        elif isinstance(one, (list, tuple)):
+            waiting += one
+    return False
 
 
 def to_texts(metadata: Iterable[Any] | None, count: int | None) -> list[str | None] | None:
@@ -101,7 +137,7 @@ class MetadataFile:
 
     def __init__(self, path: Path, crc: int, documents: int) -> None:
         self.path, self._crc, self._documents = path, crc, documents
-        self._guard = threading.Lock()
+        self._guard, self._masks = threading.Lock(), Masks()
         try:
             self._handle = regular_handle(path, os.O_RDONLY)
         except ValueError as problem:
@@ -117,9 +153,11 @@ class MetadataFile:
         except sqlite3.DatabaseError as problem:
             raise self._failure(problem) from None
         weakref.finalize(self, self._connection.close)
+        _harden(self._connection)
         # Anything but the one table, a view that never ends for example, is not ours and is never asked.
         if self._ask("SELECT type, name, sql FROM sqlite_master") != [("table", "records", SCHEMA)]:
             raise DamagedIndexError(f"{path} is no file of records")
+        self._connection.set_progress_handler(None, 0)
         # SQLite opens by name, and would follow a link that has taken the file's place since we looked.
         if not os.path.samestat(os.stat(path, follow_symlinks=False), status):
             raise DamagedIndexError(f"{path} became another file while it was opened")
@@ -146,6 +184,10 @@ class MetadataFile:
                 yield position, text
                 last = position
 
+    def matching(self, where: Where, documents: int) -> Mask:
+        """Whether each document matches."""
+        return self._masks.get(where, lambda: find_matches(where, documents, self._rows, self._record))
+
     def verify(self, advance: Callable[[int], None]) -> None:
         """Compares the file's checksum, and looks whether every text is JSON."""
         if _crc(self._handle) != self._crc:
@@ -157,7 +199,17 @@ class MetadataFile:
             raise self._unreadable(problem) from None
         advance(self.nbytes)
 
-    def _ask(self, question: str, *values: int) -> list[Any]:
+    def _rows(self, question: Question, first: int) -> Iterator[tuple[int, int | None]]:
+        last = min(first + ROWS, self._documents)
+        for position, verdict in self._ask(question.text, *question.between(first, last)):
+            if not first <= position < last:  # rows of a forged file need not be in order
+                raise self._unreadable("a record of no document")
+            yield position, verdict
+
+    def _record(self, position: int) -> Any:
+        return self.read([position]).get(position)
+
+    def _ask(self, question: str, *values: Any) -> list[Any]:
         try:
             with self._guard:
                 return self._connection.execute(question, values).fetchall()
@@ -172,6 +224,14 @@ class MetadataFile:
 
     def _unreadable(self, problem: object) -> DamagedIndexError:
         return DamagedIndexError(f"{self.path} can't be read: {problem}")
+
+
+def _harden(connection: sqlite3.Connection) -> None:
+    """Nothing in a file makes SQLite do more than read, and not for ever."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    connection.execute("PRAGMA query_only = ON")
+    connection.set_progress_handler(lambda: 1, STEPS)
 
 
 def _crc(handle: int) -> int:

@@ -17,6 +17,7 @@ from maxsieve.ids import Id
 from maxsieve.storage.calibration import NO_CHANGES, Calibration, Changes
 from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.segments import Segment, living
+from maxsieve.where import Where
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +119,11 @@ class Snapshot:
             if len(places):
                 found |= {start + i: value for i, value in segment.metadata.read(places.tolist()).items()}
         return [found.get(i) for i in positions]
+
+    def matching(self, where: Where) -> NDArray[np.bool_]:
+        """Whether each document's metadata match a filter, by position, deleted documents too."""
+        masks = (segment.metadata.matching(where, segment.documents) for segment in self.segments)
+        return np.concatenate([np.zeros(0, np.bool_), *masks])
 
     def ranks(self, query: NDArray[np.float32], wanted: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
         """The places by tier 0, from 1, of the documents at some ascending positions among all that can be a hit."""

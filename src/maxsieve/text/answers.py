@@ -53,7 +53,7 @@ def _calibrated(hits: TextHits, policy: Calibrated) -> str:
         )
     if hits.hybrid is not None:
         reason = "the calibration is about late interaction alone"
-    elif hits.scope == "candidates":
+    elif hits.scope != "all":
         reason = "the calibration is about all documents"
     elif not calibration.holds_after(hits.snapshot.changes):
         reason = f"{changed} since it was calibrated"
@@ -93,9 +93,12 @@ def percent(share: Fraction) -> str:
 
 
 def _searched(hits: TextHits) -> str:
-    if hits.scope == "all":
-        return "document" if hits.documents == 1 else "documents"
-    return f"candidates of {hits.first_stage}" if hits.first_stage else "candidates"
+    one = hits.documents == 1
+    condition = "" if hits.where is None else f" that {'matches' if one else 'match'} the filter"
+    if hits.scope == "candidates":
+        named = "candidate" if one else "candidates"
+        return f"{named}{f' of {hits.first_stage}' * bool(hits.first_stage)}{condition}"
+    return f"{'document' if one else 'documents'}{condition}"
 
 
 def to_plain(hits: TextHits, *, explain: bool = False) -> dict[str, Any]:
@@ -123,6 +126,7 @@ def report_of(hits: TextHits) -> dict[str, Any]:
         "guarantee": report.guarantee,
         "scope": hits.scope,
         "documents": hits.documents,
+        **({} if hits.where is None else {"where": hits.where}),
         **({"first_stage": hits.first_stage, "depth": hits.depth} if hits.first_stage else {}),
         **({"hybrid": hits.hybrid.fusion, "depth": hits.hybrid.depth} if hits.hybrid else {}),
         "coverage": report.coverage,

@@ -330,6 +330,7 @@ class Collection:
         policy: Policy | None = None,
         candidates: Any = None,
         exclude: Any = None,
+        where: Any = None,
         first_stage: FirstStage | str | None = None,
         depth: int = 100,
         hybrid: Hybrid | None = None,
@@ -340,6 +341,9 @@ class Collection:
 
         candidates, exclude
             ids to search among, and ids that must not be hits, as in `Index.search`.
+        where
+            a filter such as ``{"year": {"gte": 2020}, "lang": "en"}``: only documents whose metadata match it can be
+            hits (docs/text.md). The hits' ``scope`` is then ``"matching"``: the guarantee holds among those.
         first_stage
             what chooses ``depth`` candidates first: ``"bm25"``, or a function of query and depth that returns ids. The
             hits' ``scope`` is then ``"candidates"``: the guarantee holds among those, and ``hits.first_stage`` and
@@ -353,7 +357,7 @@ class Collection:
             write down what the search did, step by step, as in `Index.search`: ``hits.trace``, in which long documents
             are passages. A hybrid search has none.
         """
-        queries = Queries.one(text, candidates, exclude)
+        queries = Queries.one(text, candidates, exclude, where)
         return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid, trace=trace)[0]
 
     def search_many(
@@ -364,6 +368,7 @@ class Collection:
         policy: Policy | None = None,
         candidates: Any = None,
         exclude: Any = None,
+        where: Any = None,
         first_stage: FirstStage | str | None = None,
         depth: int = 100,
         hybrid: Hybrid | None = None,
@@ -372,8 +377,9 @@ class Collection:
         """`search` for many texts at once: the same answers, sooner.
 
         ``candidates`` and ``exclude`` are one set for all, or a list with one entry (ids or None) for each.
+        ``where`` is one filter for all, or a list with one (or None) for each.
         """
-        queries = Queries.many(texts, candidates, exclude)
+        queries = Queries.many(texts, candidates, exclude, where)
         return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid)
 
     def rerank(self, query: str, texts: Iterable[str], k: int = 10, *, policy: Policy | None = None) -> TextHits:

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.checks import as_count
-from maxsieve.ids import Id
+from maxsieve.ids import Id, to_ids
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.text.lexical import Lexical, best_of
 from maxsieve.text.passages import Keys, check_record
 from maxsieve.text.stems import Stems
 from maxsieve.text.word_table import WordTable, current_table, find_table, keep_table
+from maxsieve.where import Where
 
 if TYPE_CHECKING:
     from maxsieve.text.collection import Collection
@@ -28,6 +29,9 @@ FirstStage: TypeAlias = Callable[[str, int], Sequence[Id]]
 
 READ = 4096
 """Texts read at a time."""
+
+DEEPER = 4
+"""How many times as many candidates a function is asked for when too few of them match a filter."""
 
 
 class BM25:
@@ -52,24 +56,28 @@ class BM25:
         bm25._current()
         return bm25
 
-    def __call__(self, query: str, depth: int) -> list[Id]:
+    def __call__(self, query: str, depth: int, where: Where | None = None) -> list[Id]:
         """Ids of the ``depth`` documents that suit the query best, best first; of equals, the first that was added.
 
-        A document that is kept as passages has the score of its best one.
+        A document that is kept as passages has the score of its best one. With ``where``, documents that do not match
+        it have none.
         """
         depth = as_count(depth, "depth", at_least=1)
         state = self._current()
-        best = best_of(state.by_document(state.table.scores(self._stems.of_query(query))), depth)
-        return [state.ids[place] for place in best.tolist()]
+        scores = state.matching(where, state.table.scores(self._stems.of_query(query)))
+        return [state.ids[place] for place in best_of(state.by_document(scores), depth).tolist()]
 
-    def scores(self, queries: Sequence[str]) -> Iterator[Lexical]:
-        """The scores of all documents for each query, one by one; 0 for one without a token, which can't be a hit."""
+    def scores(self, queries: Sequence[str], where: Sequence[Where | None] | None = None) -> Iterator[Lexical]:
+        """The scores of all documents for each query, one by one; 0 for one that can't be a hit.
+
+        That is one without a token, or one that does not match the query's filter.
+        """
         state = self._current()
         snapshot, ids, places = state.snapshot, state.ids, state.places
         can_be_hit = snapshot.lengths[snapshot.live] > 0
-        for query in queries:
+        for query, one in zip(queries, where or [None] * len(queries), strict=True):
             scores = np.where(can_be_hit, state.table.scores(self._stems.of_query(query)), np.float32(0))
-            yield Lexical(ids, places, state.by_document(scores))
+            yield Lexical(ids, places, state.by_document(state.matching(one, scores)))
 
     def _current(self) -> _State:
         snapshot = self._collection.index.snapshot
@@ -121,6 +129,12 @@ class _State:
         owners = (self.places[self.keys.document(key)] for key in self.snapshot.live_ids())
         return np.fromiter(owners, np.int64, len(self.snapshot.live))
 
+    def matching(self, where: Where | None, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Scores of passages, 0 where one does not match a filter."""
+        if where is None:
+            return scores
+        return np.where(self.snapshot.matching(where)[self.snapshot.live], scores, np.float32(0))
+
     def by_document(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Scores of passages as those of documents: the best of each."""
         if not self.keys.passages:
@@ -128,6 +142,27 @@ class _State:
         best = np.zeros(len(self.places), np.float32)
         np.maximum.at(best, self._owners, scores)
         return best
+
+
+def ask_first_stage(stage: FirstStage, query: str, depth: int, where: Where | None, collection: Collection) -> list[Id]:
+    """The ``depth`` best candidates of a first stage, among the documents that match a filter.
+
+    A function knows nothing of filters: it is asked for more, until enough of what it names match, or it has no more.
+    """
+    if where is None:
+        return to_ids(stage(query, depth), "first_stage")
+    if isinstance(stage, BM25):
+        return stage(query, depth, where)
+    keys, index, everything = collection.keys, collection.index, len(collection)
+    asked = depth
+    while True:
+        named = list(dict.fromkeys(to_ids(stage(query, asked), "first_stage")))
+        records = index.known_metadata(map(keys.key, named))
+        # one that is unknown stays, for the search to complain of
+        kept = [one for one in named if (key := keys.key(one)) not in records or where.matches(records[key])]
+        if len(kept) >= depth or len(named) < asked or asked >= everything:
+            return kept[:depth]
+        asked = min(asked * DEEPER, everything)
 
 
 def verify_table(folder: Path, state: Snapshot) -> None:

@@ -59,19 +59,21 @@ class TextHits:
         time taken to encode the query, and to find the hits (with the first stage, if there was one); of many queries
         at once, each query's share.
     scope
-        ``"all"``: what the report guarantees holds among all documents; ``"candidates"``: among the candidates that
-        were given or that the first stage chose.
+        ``"all"``: what the report guarantees holds among all documents; ``"matching"``: among those that match the
+        filter; ``"candidates"``: among the candidates that were given or that the first stage chose, and that match.
     first_stage, depth
         what chose the candidates (``"bm25"``, ``"a function"``) and how many it was asked for; None without one.
     hybrid
         how BM25 had a say, and the scores that were fused; None if it had none. The guarantee is then about the fused
         scores.
+    where
+        the filter that the documents had to match; None without one.
     """
 
     query: str
     encode_seconds: float
     search_seconds: float
-    scope: Literal["all", "candidates"]
+    scope: Literal["all", "matching", "candidates"]
     _count: Callable[[], int]
     _hits: Hits
     _encoder: Encoder
@@ -79,6 +81,7 @@ class TextHits:
     first_stage: str | None = None
     depth: int | None = None
     hybrid: HybridScores | None = None
+    where: Any = None
     _report: Report | None = None
 
     @cached_property

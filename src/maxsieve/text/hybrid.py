@@ -83,7 +83,7 @@ def _search(
     bm25: BM25, queries: Queries, hybrid: Hybrid, k: int, depth: int, policy: Policy | None, find: Find, keys: Keys
 ) -> list[HybridHits]:
     first, more = find(queries.candidates, depth, policy), list[Hits]()
-    allowed = zip(bm25.scores(queries.texts), queries.candidates, queries.exclude, strict=True)
+    allowed = zip(bm25.scores(queries.texts, queries.where), queries.candidates, queries.exclude, strict=True)
     lexical = (scores.among(candidates, exclude) for scores, candidates, exclude in allowed)
 
     def score(ids: list[list[Id]]) -> list[_Documents]:

@@ -15,24 +15,29 @@ from numpy.typing import NDArray
 from maxsieve.candidates import Candidates, per_query, read_candidates, read_exclude
 from maxsieve.common.checks import as_count
 from maxsieve.hits import Hits
-from maxsieve.ids import Id, to_ids
+from maxsieve.ids import Id
 from maxsieve.index import Index
 from maxsieve.policies import Calibrated, Policy
 from maxsieve.text.adding import check_text
 from maxsieve.text.cuts import gathering_cuts, naming_cuts
 from maxsieve.text.encoder import Encoder
-from maxsieve.text.first_stage import BM25, FirstStage
+from maxsieve.text.first_stage import BM25, FirstStage, ask_first_stage
 from maxsieve.text.fusion import Hybrid, to_fusion
 from maxsieve.text.hits import TextHits
 from maxsieve.text.hybrid import HybridHits, in_one_state, search_hybrid
 from maxsieve.text.passages import Document, Keys, Passage, Splitter, to_record
+from maxsieve.where import Where, per_query_where
 
 if TYPE_CHECKING:
     from maxsieve.text.collection import Collection
 
 
+METADATA = ("metadata",)
+"""Where a record has what a filter is about."""
+
+
 class Queries(NamedTuple):
-    """Texts to search for, and for each what errors call it, the candidates, and the ids that must not be hits.
+    """Texts to search for, and for each what errors call it, candidates, ids that must not be hits, and a filter.
 
     ``vectors`` are those of the texts, where they have been made already.
     """
@@ -41,16 +46,32 @@ class Queries(NamedTuple):
     names: list[str]
     candidates: list[Candidates]
     exclude: list[list[Id] | None]
+    where: list[Where | None]
     vectors: list[NDArray[np.float32]] | None = None
 
     @classmethod
-    def one(cls, text: str, candidates: Any, exclude: Any) -> Queries:
+    def one(cls, text: str, candidates: Any = None, exclude: Any = None, where: Any = None) -> Queries:
         """Of a single text."""
-        return cls([check_text(text, "the query")], ["query"], read_candidates([candidates]), read_exclude([exclude]))
+        if isinstance(where, (list, tuple)):
+            raise ValueError("where must be one filter, not a list of them")
+        return cls(
+            [check_text(text, "the query")],
+            ["query"],
+            read_candidates([candidates]),
+            read_exclude([exclude]),
+            per_query_where(where, 1, METADATA),
+        )
 
     @classmethod
-    def many(cls, texts: Iterable[str], candidates: Any, exclude: Any, taker: str = "search_many") -> Queries:
-        """Of many texts; candidates and exclude are one for all, or a list with an entry for each."""
+    def many(
+        cls,
+        texts: Iterable[str],
+        candidates: Any = None,
+        exclude: Any = None,
+        where: Any = None,
+        taker: str = "search_many",
+    ) -> Queries:
+        """Of many texts; candidates, exclude and where are one for all, or a list with an entry for each."""
         if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
             raise TypeError(f"{taker} takes a list of texts, not {texts!r}")
         listed = list(texts)
@@ -60,6 +81,7 @@ class Queries(NamedTuple):
             names,
             read_candidates(per_query(candidates, len(listed), "candidates")),
             read_exclude(per_query(exclude, len(listed), "exclude")),
+            per_query_where(where, len(listed), METADATA),
         )
 
     def encode(self, encoder: Encoder) -> list[NDArray[np.float32]]:
@@ -102,28 +124,38 @@ def search_texts(
     started = perf_counter()
     vectors = [rows[:, : index.dim] for rows in queries.encode(encoder)]  # cut only where there is nothing to find yet
     encoded = perf_counter()
-    candidates = queries.candidates
     if stage is not None:
-        if any(one is not None for one in candidates):
+        if any(one is not None for one in queries.candidates):
             raise ValueError("give candidates or a first stage, not both")
         depth = as_count(depth, "depth", at_least=1)
-        candidates = [to_ids(stage(text, depth), "first_stage") for text in queries.texts]
     keys = collection.keys
 
     def find(candidates: Sequence[Candidates], k: int, policy: Policy | None) -> list[Hits]:
         chosen = _to_keys(candidates, collection, "candidates")
         unwanted = _to_keys(queries.exclude, collection, "exclude")
         if trace:
-            [rows], [own], [others] = vectors, chosen, unwanted
-            return [index.search(rows, k, policy=policy, candidates=own, exclude=others, threads=threads, trace=True)]
-        return index.search_many(vectors, k, policy=policy, candidates=chosen, exclude=unwanted, threads=threads)
+            [rows], [own], [others], [where] = vectors, chosen, unwanted, queries.where
+            options = {"candidates": own, "exclude": others, "where": where, "threads": threads}
+            return [index.search(rows, k, policy=policy, **options, trace=True)]
+        return index.search_many(
+            vectors, k, policy=policy, candidates=chosen, exclude=unwanted, where=queries.where, threads=threads
+        )
 
+    def search() -> tuple[Sequence[Candidates], list[Hits]]:
+        named: Sequence[Candidates] = queries.candidates
+        if stage is not None:
+            asked = zip(queries.texts, queries.where, strict=True)
+            named = [ask_first_stage(stage, text, depth, where, collection) for text, where in asked]
+        return named, find(named, k, policy)
+
+    candidates: Sequence[Candidates] = queries.candidates
     fused: Sequence[HybridHits | None] = [None] * len(vectors)
     if hybrid is None:
-        named = any(one is not None for one in (*candidates, *queries.exclude))
-        search = partial(find, candidates, k, policy)
-        # a document that is named may have other passages a moment later
-        found = in_one_state(collection, search) if keys.passages and named else search()
+        named = stage is not None or any(one is not None for one in (*queries.candidates, *queries.exclude))
+        chosen_by_metadata = stage is not None and any(one is not None for one in queries.where)
+        # a document that is named may have other passages, or other metadata, a moment later
+        several = (keys.passages and named) or chosen_by_metadata
+        candidates, found = in_one_state(collection, search) if several else search()
     else:
         fused = answers = search_hybrid(collection, queries, hybrid, k, depth, policy, find)
         found = [one.hits for one in answers]
@@ -132,18 +164,19 @@ def search_texts(
         TextHits(
             text,
             *took,
-            "all" if wanted is None else "candidates",
-            partial(_searched, hits, wanted, unwanted, keys),
+            "candidates" if wanted is not None else "all" if where is None else "matching",
+            partial(_searched, hits, wanted, unwanted, where, keys),
             hits,
             encoder,
             keys,
             first_stage=None if stage is None else "bm25" if first_stage == "bm25" else "a function",
             depth=None if stage is None else depth,
             hybrid=both and both.scores,
+            where=None if where is None else where.given,
             _report=both and both.report,
         )
-        for text, hits, both, wanted, unwanted in zip(
-            queries.texts, found, fused, candidates, queries.exclude, strict=True
+        for text, hits, both, wanted, unwanted, where in zip(
+            queries.texts, found, fused, candidates, queries.exclude, queries.where, strict=True
         )
     ]
 
@@ -152,7 +185,7 @@ def rerank_texts(
     query: str, documents: Sequence[Document], k: int, policy: Policy | None, encoder: Encoder, split: Splitter
 ) -> TextHits:
     """The k best of some documents, once; long ones are cut into passages, as a collection does it."""
-    queries = Queries.one(query, None, None)
+    queries = Queries.one(query)
     started = perf_counter()
     [rows] = queries.encode(encoder)
     passages = cut_documents(documents, split)
@@ -227,10 +260,18 @@ def _to_keys(entries: Sequence[Any], collection: Collection, what: str) -> list[
     return [known[id(entry)] for entry in entries]
 
 
-def _searched(hits: Hits, candidates: Candidates, exclude: list[Id] | None, keys: Keys) -> int:
+def _searched(hits: Hits, candidates: Candidates, exclude: list[Id] | None, where: Where | None, keys: Keys) -> int:
     """How many documents a query was compared with."""
     unwanted = set(exclude or ())
     state = hits.snapshot
+    if where is not None:
+        matching = state.matching(where)[state.live]
+        if not keys.passages and candidates is None and not unwanted:
+            return int(matching.sum())
+        found = set(keys.firsts(compress(state.live_ids(), matching))) - unwanted
+        if isinstance(candidates, np.ndarray):
+            candidates = list(compress(keys.firsts(state.live_ids()), candidates))
+        return len(found if candidates is None else found.intersection(candidates))
     if candidates is None:
         return keys.count(state) - len(unwanted)
     if isinstance(candidates, list):

@@ -67,6 +67,7 @@ def search(
     first_stage: options.FirstStage = None,
     depth: options.Depth = None,
     hybrid: options.HybridOption = None,
+    where: options.WhereOption = None,
     threads: options.Threads = None,
     explain: Annotated[bool, typer.Option("--explain", help="With --json: the matched words of each hit.")] = False,
     progress: options.Progress = None,
@@ -88,16 +89,16 @@ def search(
     if explain and not as_json:
         raise typer.BadParameter("--explain belongs to --json; otherwise matches are marked in the text")
     chosen = options.to_policy(policy, alpha, delta, radius, seed, overlap, margin)
-    stage = first_stage.value if first_stage else None
+    stage, condition = first_stage.value if first_stage else None, options.to_filter(where)
     with open_collection(collection, encoder) as found:
         if policy is options.PolicyName.CALIBRATED:
             options.check_calibrated(found)
-        searcher = Searcher(found, k, chosen, stage, depth or options.DEFAULT_DEPTH, fusion, threads)
+        searcher = Searcher(found, k, chosen, stage, depth or options.DEFAULT_DEPTH, fusion, condition, threads)
         single = bool(query)
         if not (query or queries or run or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
             from maxsieve.cli.search.interactive import Conversation
 
-            Conversation(Output(), searcher.one, k, partial(show_answer, policy=chosen)).run()
+            Conversation(Output(), searcher.one, k, condition, partial(show_answer, policy=chosen)).run()
             return
         sink = to_json(explain=explain, with_id=not single) if as_json else to_reader(searcher, named=not single)
         if query:
@@ -142,12 +143,13 @@ class Searcher:
     first_stage: str | None
     depth: int
     hybrid: Hybrid | None
+    where: Any
     threads: int | None
 
-    def one(self, text: str, k: int) -> TextHits:
+    def one(self, text: str, k: int, where: Any) -> TextHits:
         """The hits for a text, among what is there now: others may have written since the last."""
         self.collection.refresh()
-        return self.collection.search(text, k, **self._options)
+        return self.collection.search(text, k, **self._options | {"where": where})
 
     def all(self, queries: Iterable[Query], batch: int) -> Iterator[tuple[Query, TextHits]]:
         """Every query with its hits; ``batch`` of them are encoded and searched at a time.
@@ -170,6 +172,7 @@ class Searcher:
             "first_stage": self.first_stage,
             "depth": self.depth,
             "hybrid": self.hybrid,
+            "where": self.where,
         }
 
 

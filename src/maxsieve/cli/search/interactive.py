@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
+from maxsieve.cli import options
 from maxsieve.cli.console import say
 from maxsieve.cli.failures import sentence
 from maxsieve.cli.show import show_answer
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 PROMPT = "> "
 HISTORY_LINES = 1000
-HELP = "Type a query. :show N shows hit N in full, :k N asks for N hits, Ctrl-D ends."
+HELP = "Type a query. :show N shows hit N in full, :k N asks for N hits, :where JSON sets a filter, Ctrl-D ends."
 
 
 class Conversation:
@@ -30,11 +32,12 @@ class Conversation:
     def __init__(
         self,
         console: Console,
-        search: Callable[[str, int], TextHits],
+        search: Callable[[str, int, Any], TextHits],
         k: int,
+        where: Any = None,
         show: Callable[[Console, TextHits], None] = show_answer,
     ) -> None:
-        self._console, self._search, self._k, self._show = console, search, k, show
+        self._console, self._search, self._k, self._where, self._show = console, search, k, where, show
         self._last: TextHits | None = None
 
     def run(self) -> None:
@@ -65,15 +68,24 @@ class Conversation:
         try:
             if command == ":k":
                 self._k = _positive(argument)
+            elif command == ":where":
+                self._set_filter(argument.strip())
             elif command == ":show":
                 self._show_in_full(_positive(argument))
             elif command.startswith(":"):
                 self._console.print(HELP, soft_wrap=True)
             else:
-                self._last = self._search(line, self._k)
+                self._last = self._search(line, self._k, self._where)
                 self._show(self._console, self._last)
         except (ValueError, OSError) as problem:
             say(sentence(problem))
+
+    def _set_filter(self, written: str) -> None:
+        """The filter of the queries to come; nothing takes it away."""
+        try:
+            self._where = options.to_filter(written or None)
+        except typer.BadParameter as problem:
+            raise ValueError(problem.message) from None
 
     def _show_in_full(self, rank: int) -> None:
         if self._last is None or rank > len(self._last):

@@ -1,0 +1,99 @@
+r"""Filters on metadata: which documents ``where=`` selects.
+
+A filter is an object. Each of its entries must be true of the metadata:
+
+    {"and": [filter, ...]}    every one of them is true        {"field": value}            as {"field": {"eq": value}}
+    {"or": [filter, ...]}     at least one is                  {"field": {operator: ...}}  every operator is true
+    {"not": filter}           it is false                      of the field's value
+
+Any of these names may begin with ``$``. A field is a path of keys into nested objects, with dots between them; a
+backslash takes the next character as it is, so that ``v1\.5`` is the key ``v1.5`` and ``\and`` the key ``and``.
+
+Values are null, booleans, numbers or strings, and only values of one kind are equal to, before or after each other:
+``1`` is ``1.0``, ``true`` is not ``1``, ``"1"`` is not ``1``. Numbers are compared exactly, whatever their size.
+Strings are compared by code points, without any normalisation. Null is a value like others: a field that is null
+exists, and is not the same as one that is missing. A field that is missing, whose value is an array or an object, or
+that leads through something that is no object, is equal to nothing, and neither before nor after anything.
+
+``ne``, ``nin`` and ``not_contains`` are true exactly where ``eq``, ``in`` and ``contains`` are not; so a field that is
+missing is not equal to anything. (Chroma has it so since 0.5.12, and Qdrant's ``must_not``.)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_MISSING = object()
+_OPPOSITES = {"ne": "eq", "nin": "in", "not_contains": "contains"}
+
+
+def matches(where: dict[str, Any], metadata: Any) -> bool:
+    """Whether a filter, which is a valid one, selects a document with such metadata (None if it has none).
+
+    >>> matches({"year": {"gte": 2020}, "lang": "en"}, {"year": 2021, "lang": "en"})
+    True
+    >>> matches({"author.name": {"ne": "Aesop"}}, {"title": "Fables"})
+    True
+    """
+    return all(_entry(name, value, metadata) for name, value in where.items())
+
+
+def _entry(name: str, value: Any, metadata: Any) -> bool:
+    match name.removeprefix("$"):
+        case "and":
+            return all(matches(one, metadata) for one in value)
+        case "or":
+            return any(matches(one, metadata) for one in value)
+        case "not":
+            return not matches(value, metadata)
+    found = _find(name, metadata)
+    tests = value if isinstance(value, dict) else {"eq": value}
+    return all(_test(operator.removeprefix("$"), operand, found) for operator, operand in tests.items())
+
+
+def _find(field: str, metadata: Any) -> Any:
+    for key in re.findall(r"(?:\\.|[^.\\])+", field, re.DOTALL):
+        name = re.sub(r"\\(.)", r"\1", key, flags=re.DOTALL)
+        if not isinstance(metadata, dict) or name not in metadata:
+            return _MISSING
+        metadata = metadata[name]
+    return metadata
+
+
+def _test(operator: str, operand: Any, found: Any) -> bool:
+    if operator in _OPPOSITES:
+        return not _test(_OPPOSITES[operator], operand, found)
+    match operator:
+        case "eq":
+            return _comparable(found, operand) and bool(found == operand)
+        case "lt":
+            return _comparable(found, operand) and bool(found < operand)
+        case "lte":
+            return _comparable(found, operand) and bool(found <= operand)
+        case "gt":
+            return _comparable(found, operand) and bool(found > operand)
+        case "gte":
+            return _comparable(found, operand) and bool(found >= operand)
+        case "in":
+            return any(_test("eq", one, found) for one in operand)
+        case "exists":
+            return (found is not _MISSING) is operand
+        case "contains":
+            if isinstance(found, list):
+                return any(_test("eq", operand, one) for one in found)
+            return isinstance(found, str) and isinstance(operand, str) and operand in found
+    raise ValueError(f"{operator} is no operator")
+
+
+def _comparable(one: Any, other: Any) -> bool:
+    return _kind(one) is not None and _kind(one) == _kind(other)
+
+
+def _kind(value: Any) -> str | None:
+    if value is None:
+        return "null"
+    for kind, types in (("boolean", bool), ("number", (int, float)), ("string", str)):
+        if isinstance(value, types):
+            return kind
+    return None

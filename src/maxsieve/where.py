@@ -1,0 +1,370 @@
+"""Filters on metadata: the language of ``where=``. `maxsieve.spec.where` defines what it means.
+
+A filter is read once, with all its mistakes told, into conditions on the fields of a record. SQLite decides most of
+them (`maxsieve.storage.questions`); `Where.matches` decides the rest.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+DEPTH = 10
+"""How deep ``and``, ``or`` and ``not`` may be nested."""
+
+CONDITIONS = 256
+"""Conditions of one filter."""
+
+VALUES = 10_000
+"""Values of one filter, those in lists too."""
+
+LENGTH = 4096
+"""Characters of a value or of a field's name."""
+
+BITS = 4096
+"""Bits of a whole number."""
+
+Value: TypeAlias = str | int | float | bool | None
+Order: TypeAlias = Literal["lt", "lte", "gt", "gte"]
+ORDERS: tuple[Order, ...] = ("lt", "lte", "gt", "gte")
+
+NEGATED = {"ne": "eq", "nin": "in", "not_contains": "contains"}
+"""Each is true of just those records that the other is not true of."""
+
+OPERATORS = ("eq", *ORDERS, "in", "exists", "contains", *NEGATED)
+LOGIC = ("and", "or", "not")
+MISSING: Final = object()
+"""The value of a field that a record does not have."""
+
+
+class Condition(Protocol):
+    """Something that is true of a record or not."""
+
+    def matches(self, record: Any) -> bool:
+        """Whether it is."""
+
+
+class ValueTest(Protocol):
+    """Something that is true of a field's value, which may be `MISSING`, or not."""
+
+    def holds(self, value: Any) -> bool:
+        """Whether it is."""
+
+
+@dataclass(frozen=True)
+class Every:
+    """All of some conditions."""
+
+    parts: tuple[Condition, ...]
+
+    def matches(self, record: Any) -> bool:
+        """Whether all are true."""
+        return all(part.matches(record) for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Some:
+    """At least one of some conditions."""
+
+    parts: tuple[Condition, ...]
+
+    def matches(self, record: Any) -> bool:
+        """Whether one is true."""
+        return any(part.matches(record) for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Negation:
+    """Not a condition."""
+
+    part: Condition
+
+    def matches(self, record: Any) -> bool:
+        """Whether it is false."""
+        return not self.part.matches(record)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A test of the value that a path of keys leads to."""
+
+    path: tuple[str, ...]
+    test: ValueTest
+
+    def matches(self, record: Any) -> bool:
+        """Whether the value passes."""
+        value = record
+        for key in self.path:
+            value = value.get(key, MISSING) if isinstance(value, dict) else MISSING
+        return self.test.holds(value)
+
+
+@dataclass(frozen=True)
+class Among:
+    """Equal to one of some values of its own kind."""
+
+    values: tuple[Value, ...]
+
+    def holds(self, value: Any) -> bool:
+        """Whether it is."""
+        return any(kind(value) == kind(one) and value == one for one in self.values)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Before or after a number or a text."""
+
+    order: Order
+    value: str | int | float
+
+    def holds(self, value: Any) -> bool:
+        """Whether it is; a value of another kind is neither."""
+        if kind(value) != kind(self.value):
+            return False
+        if self.order in ("lte", "gte") and value == self.value:
+            return True
+        return bool(value < self.value if self.order in ("lt", "lte") else value > self.value)
+
+
+@dataclass(frozen=True)
+class Present:
+    """There, be it null, or not there."""
+
+    wanted: bool
+
+    def holds(self, value: Any) -> bool:
+        """Whether it is."""
+        return (value is not MISSING) is self.wanted
+
+
+@dataclass(frozen=True)
+class Containing:
+    """A text that has a text in it, or an array that has a value in it."""
+
+    value: Value
+
+    def holds(self, value: Any) -> bool:
+        """Whether it is."""
+        if isinstance(value, list):
+            return any(kind(one) == kind(self.value) and one == self.value for one in value)
+        return isinstance(value, str) and isinstance(self.value, str) and self.value in value
+
+
+@dataclass(frozen=True, eq=False)
+class Where:
+    """A filter that was read, and as it was given.
+
+    >>> to_where({"a": 1}) == to_where({"a": {"$eq": 1}}), to_where({"a": 1}) == to_where({"a": True})
+    (True, False)
+    """
+
+    condition: Condition
+    given: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Where) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def matches(self, record: Any) -> bool:
+        """Whether a record, or None where there is no record, is one that is asked for."""
+        return self.condition.matches(record)
+
+    @cached_property
+    def key(self) -> str:
+        """The same for filters that ask for the same in the same words."""
+        return repr(self.condition)
+
+
+def kind(value: Any) -> str:
+    """What a value is: only values of one kind are compared.
+
+    >>> kind(1), kind(1.5), kind(True)
+    ('number', 'number', 'boolean')
+    """
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    if isinstance(value, (int, float)):
+        return "number"
+    return "string" if isinstance(value, str) else "other"
+
+
+def to_where(where: Any, root: tuple[str, ...] = (), place: str = "where") -> Where | None:
+    """A filter as users write it, read; one that was read before, and None, stay as they are.
+
+    ``root`` is the path in a record to what the filter is about, ``place`` what errors call it.
+
+    >>> to_where({"year": {"gte": 2020}, "lang": "en"}).matches({"year": 2021, "lang": "en"})
+    True
+    >>> to_where({"year": {"gte": None}})
+    Traceback (most recent call last):
+    ValueError: where.year.gte must be a number or a string, not None
+    """
+    if where is None or isinstance(where, Where):
+        return where
+    return Where(_Reader(root).read(where, place, 0), where)
+
+
+def per_query_where(where: Any, queries: int, root: tuple[str, ...] = ()) -> list[Where | None]:
+    """A filter, or None, for each query: from one for all, or from a list with one for each.
+
+    >>> [one and one.matches({"a": 1}) for one in per_query_where([{"a": 1}, None, {"a": 2}], 3)]
+    [True, None, False]
+    """
+    if not isinstance(where, (list, tuple)):
+        return [to_where(where, root)] * queries
+    if len(where) != queries:
+        raise ValueError(f"where has {len(where)} entries for {queries} queries")
+    known: dict[int, Where | None] = {}
+    for i, one in enumerate(where):
+        if id(one) not in known:
+            known[id(one)] = to_where(one, root, f"where[{i}]")
+    return [known[id(one)] for one in where]
+
+
+class _Reader:
+    """Reads a filter; counts what there is of it."""
+
+    def __init__(self, root: tuple[str, ...]) -> None:
+        self._root = root
+        self._conditions = self._values = 0
+
+    def read(self, where: Any, place: str, depth: int) -> Condition:
+        """A filter: an object in which every entry must be true."""
+        if not isinstance(where, Mapping):
+            example = '{"year": {"gte": 2020}}'
+            raise ValueError(f"{place} must be an object such as {example}, not {_shown(where)}")
+        if depth > DEPTH:
+            raise ValueError(f"where is nested more than {DEPTH} deep")
+        parts = tuple(self._entry(name, value, place, depth) for name, value in where.items())
+        return parts[0] if len(parts) == 1 else Every(parts)
+
+    def _entry(self, name: Any, value: Any, place: str, depth: int) -> Condition:
+        if not isinstance(name, str):
+            raise ValueError(f"{place} has the name {_shown(name)}; names of fields are strings")
+        inside = f"{place}.{_named(name)}"
+        word = name.removeprefix("$")
+        if word in LOGIC:
+            return self._logic(word, value, inside, depth + 1)
+        if word != name:
+            raise ValueError(
+                f"{inside} is none of {_listed(LOGIC, '$')}; a field of that name is written {_shown(chr(92) + name)}"
+            )
+        path = (*self._root, *_to_path(name, inside))
+        if not isinstance(value, Mapping):
+            return self._test(path, "eq", value, inside)
+        if not value:
+            raise ValueError(f"{inside} is empty; an operator is expected: {_listed(OPERATORS)}")
+        parts = tuple(self._named_test(path, operator, operand, inside) for operator, operand in value.items())
+        return parts[0] if len(parts) == 1 else Every(parts)
+
+    def _logic(self, word: str, value: Any, place: str, depth: int) -> Condition:
+        if word == "not":
+            return Negation(self.read(value, place, depth))
+        if not isinstance(value, (list, tuple)) or not value:
+            raise ValueError(
+                f"{place} must be a list of one filter or more, not {_shown(value)}; "
+                f"a field of that name is written {_shown(chr(92) + word)}"
+            )
+        if len(value) > CONDITIONS:
+            raise ValueError(f"{place} has {len(value):,} filters; at most {CONDITIONS} are taken")
+        parts = tuple(self.read(one, f"{place}[{i}]", depth) for i, one in enumerate(value))
+        return Every(parts) if word == "and" else Some(parts)
+
+    def _named_test(self, path: tuple[str, ...], name: Any, operand: Any, place: str) -> Condition:
+        operator = name.removeprefix("$") if isinstance(name, str) else ""
+        if operator not in OPERATORS:
+            raise ValueError(
+                f"{place}.{_named(name)} is no operator, which are {_listed(OPERATORS)}; "
+                f"a field inside a field is written with a dot, as in 'author.name'"
+            )
+        return self._test(path, operator, operand, f"{place}.{_named(name)}")
+
+    def _test(self, path: tuple[str, ...], operator: str, operand: Any, place: str) -> Condition:
+        self._conditions += 1
+        if self._conditions > CONDITIONS:
+            raise ValueError(f"where has more than {CONDITIONS} conditions")
+        if operator in NEGATED:
+            return Negation(Field(path, self._plain_test(NEGATED[operator], operand, place)))
+        return Field(path, self._plain_test(operator, operand, place))
+
+    def _plain_test(self, operator: str, operand: Any, place: str) -> ValueTest:
+        if operator == "exists":
+            if not isinstance(operand, (bool, np.bool_)):
+                raise ValueError(f"{place} must be true or false, not {_shown(operand)}")
+            return Present(bool(operand))
+        if operator == "in":
+            if not isinstance(operand, (list, tuple, set, frozenset)):
+                raise ValueError(f"{place} must be a list of values, not {_shown(operand)}")
+            return Among(tuple(self._value(one, f"{place}[{i}]") for i, one in enumerate(operand)))
+        value = self._value(operand, place)
+        if operator == "contains":
+            return Containing(value)
+        if operator == "eq":
+            return Among((value,))
+        if value is None or isinstance(value, bool):
+            raise ValueError(f"{place} must be a number or a string, not {_shown(value)}")
+        return Compared(operator, value)  # type: ignore[arg-type]
+
+    def _value(self, value: Any, place: str) -> Value:
+        self._values += 1
+        if self._values > VALUES:
+            raise ValueError(f"where has more than {VALUES:,} values")
+        plain = value.item() if isinstance(value, np.generic) else value
+        if isinstance(plain, str) and len(plain) > LENGTH:
+            raise ValueError(f"{place} has {len(plain):,} characters; at most {LENGTH:,} are taken")
+        if isinstance(plain, int) and plain.bit_length() > BITS:
+            raise ValueError(f"{place} is a whole number of {plain.bit_length():,} bits; at most {BITS:,} are taken")
+        if isinstance(plain, float) and not math.isfinite(plain):
+            raise ValueError(f"{place} is {plain}, which no record can hold; a finite number is expected")
+        if isinstance(plain, (list, tuple, set, frozenset)):
+            raise ValueError(
+                f"{place} is a list; write {{'in': [...]}} for a value that is in the list, "
+                f"{{'contains': ...}} for a list that has a value in it"
+            )
+        if plain is None or isinstance(plain, (bool, int, float, str)):
+            return plain
+        raise ValueError(f"{place} must be a string, a number, true, false or null, not {_shown(plain)}")
+
+
+def _to_path(name: str, place: str) -> tuple[str, ...]:
+    r"""The keys that lead to a field. A dot goes into an object; a backslash takes the next character as it is.
+
+    >>> _to_path("author.name", "it"), _to_path(r"v1\.5", "it"), _to_path(r"\and", "it")
+    (('author', 'name'), ('v1.5',), ('and',))
+    """
+    if len(name) > LENGTH:
+        raise ValueError(f"{place}: the field's name has {len(name):,} characters; at most {LENGTH:,} are taken")
+    keys, escaped = [""], False
+    for letter in name:
+        if escaped or letter not in ".\\":
+            keys[-1] += letter
+            escaped = False
+        elif letter == "\\":
+            escaped = True
+        else:
+            keys.append("")
+    if escaped:
+        raise ValueError(f"{place} ends in a backslash, which takes the next character as it is")
+    if not all(keys):
+        raise ValueError(f"{place}: there is no key before, after or between dots; a dot in a key is written '\\.'")
+    return tuple(keys)
+
+
+def _named(name: Any) -> str:
+    return name if isinstance(name, str) and 0 < len(name) <= 60 and name.isprintable() else _shown(name)
+
+
+def _shown(value: Any) -> str:
+    return reprlib.repr(value)
+
+
+def _listed(names: tuple[str, ...], prefix: str = "") -> str:
+    return ", ".join(prefix + name for name in names)
