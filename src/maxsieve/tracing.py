@@ -199,7 +199,7 @@ def to_trace(native: _core.Trace, state: Snapshot, hits: Sequence[int]) -> Trace
         rescored=native.rescored,
         scores=native.scores,
         thresholds=native.thresholds,
-        unseen=None if unseen is None else Unseen(*state.ids_at([unseen[0]]), unseen[1]),
+        unseen=None if unseen is None else Unseen(state.ids_at([unseen[0]])[0], unseen[1]),
         bytes_read=native.bytes,
         bytes_of_all=native.bytes_of_all,
     )

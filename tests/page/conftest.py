@@ -33,7 +33,9 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 HOSTILE = "evil\u202etxt<img src=x onerror=document.title='owned'>"
-HOSTILE_TEXT = "<script>document.title='owned'</script> a \u202ereversed\u202c text with \x1b[31m colour and \U0001f98a a fox"
+HOSTILE_TEXT = (
+    "<script>document.title='owned'</script> a \u202ereversed\u202c text with \x1b[31m colour and \U0001f98a a fox"
+)
 STRICT = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
 

@@ -109,7 +109,10 @@ def test_every_policy_is_drawn_as_the_engine_traced_it(open_page: Open, service:
         assert f"scores {trace['scores'][0]:.3f}" in move_to(page, 1)
     elif policy == "calibrated":
         assert move_to(page, 0).startswith("Tier 0:")
-        assert f"The best {answer['report']['survivors']} by proxy are followed up" in page.locator("#caption").inner_text()
+        assert (
+            f"The best {answer['report']['survivors']} by proxy are followed up"
+            in page.locator("#caption").inner_text()
+        )
         assert pixels(page, "leaving") > 0
     page.locator("#tables summary").click()
     expect(page.locator("#steps tbody tr")).to_have_count(int(page.locator("#at").get_attribute("max") or 0) + 1)
@@ -267,7 +270,12 @@ def test_failures_are_sentences(open_page: Open) -> None:
     expect(unknown.locator("#problem")).to_have_text("There is no collection “nowhere” here.")
 
 
-LOOKS = {"wide light": (WIDE, "light"), "wide dark": (WIDE, "dark"), "phone light": (PHONE, "light"), "phone dark": (PHONE, "dark")}
+LOOKS = {
+    "wide light": (WIDE, "light"),
+    "wide dark": (WIDE, "dark"),
+    "phone light": (PHONE, "light"),
+    "phone dark": (PHONE, "dark"),
+}
 
 
 @pytest.mark.parametrize("look", LOOKS)
