@@ -47,12 +47,16 @@ def pixels(page: Page, name: str, canvas: str = "picture") -> int:
             const said = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
             const [r, g, b] = [1, 3, 5].map((i) => parseInt(said.slice(i, i + 2), 16));
             const canvas = document.getElementById(id);
-            const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+            const second = new OffscreenCanvas(canvas.width, canvas.height);
+            const copy = second.getContext("2d", { willReadFrequently: true });
             copy.drawImage(canvas, 0, 0);
             const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
             let found = 0;
             for (let i = 0; i < data.length; i += 4)
-                if (data[i + 3] > 200 && Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 12) found++;
+            {
+                const off = Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b);
+                if (data[i + 3] > 200 && off < 12) found++;
+            }
             return found;
         }""",
         [name, canvas],
