@@ -46,8 +46,8 @@ export class Picture {
     for (const [tone, rows] of groups) {
       for (const row of rows) {
         const place = story.order[row];
-        const left = this.#across(mix(now.lower[place], then.lower[place]));
-        const right = this.#across(mix(now.upper[place], then.upper[place]));
+        const lower = mix(now.lower[place], then.lower[place]), upper = mix(now.upper[place], then.upper[place]);
+        const left = this.#across(lower), right = this.#across(upper);
         const top = this.#down(row), tall = this.#down(row + 1) - top;
         // Rows lower than a pixel share one: half-covered pixels would be of no colour that the legend has.
         const thick = Math.max(1, Math.min(tall * 0.62, 9)), middle = tall < 2 ? Math.floor(top) + 0.5 : top + tall / 2;
@@ -56,8 +56,8 @@ export class Picture {
           pen.fillRect(left, middle - thick / 2, right - left, thick);
           if (tall > 5) {
             pen.fillStyle = marks[tone];
-            pen.fillRect(left, middle - thick / 2, 1.5, thick);
-            pen.fillRect(right - 1.5, middle - thick / 2, 1.5, thick);
+            if (lower >= story.low) pen.fillRect(left, middle - thick / 2, 1.5, thick);
+            if (upper <= story.high) pen.fillRect(right - 1.5, middle - thick / 2, 1.5, thick);
           }
         } else {
           pen.fillStyle = marks[tone];
@@ -141,16 +141,19 @@ export class Picture {
     const x = this.#across(value);
     pen.strokeStyle = colour.tau;
     pen.lineWidth = 1.5;
-    pen.setLineDash([5, 4]);
-    pen.beginPath();
-    pen.moveTo(x, TOP - 6);
-    pen.lineTo(x, height - BOTTOM);
-    pen.stroke();
-    pen.setLineDash([]);
+    if (value >= this.story.low && value <= this.story.high) {
+      pen.setLineDash([5, 4]);
+      pen.beginPath();
+      pen.moveTo(x, TOP - 6);
+      pen.lineTo(x, height - BOTTOM);
+      pen.stroke();
+      pen.setLineDash([]);
+    }
     pen.fillStyle = colour.tau;
     pen.font = font(12, 600);
     pen.textBaseline = "bottom";
-    const text = `τ ${score(value)}`, half = pen.measureText(text).width / 2;
+    const { low, high } = this.story;
+    const text = `${value < low ? "← " : ""}τ ${score(value)}${value > high ? " →" : ""}`, half = pen.measureText(text).width / 2;
     pen.textAlign = "center";
     pen.fillText(text, Math.min(Math.max(x, half + 4), this.width - half - 4), TOP - 7);
   }

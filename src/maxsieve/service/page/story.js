@@ -163,7 +163,8 @@ class Story {
       }
       const out = dropped[place], last = out === BY_TIER_0 ? -1 : Math.min(known, out > 0 ? out - 1 : known);
       if (step.kind === "tier 0" || out === BY_TIER_0) {
-        lower[place] = upper[place] = proxy ? proxy(tier0[place]) : NaN;
+        // A proxy says nothing on the scale of scores: what it left behind waits at the edge.
+        lower[place] = upper[place] = step.kind === "tier 0" ? proxy(tier0[place]) : this.low;
         tone[place] = out === BY_TIER_0 ? (step.kind === "tier 0" ? TONE.leaving : TONE.gone) : TONE.open;
       } else if (last >= 0) {
         lower[place] = rounds[last].lower[place];
