@@ -17,6 +17,7 @@ const form = at("ask"), news = at("news");
 
 const shown = { wanted: null, answer: null, other: null, story: null };
 let under = null; // the request under way
+let here = null; // the query of the address that is shown
 let tablesOf = null; // the story whose tables are made
 
 const picture = new Picture(at("picture"), at("tip"));
@@ -26,6 +27,7 @@ const player = new Player(
   (moment) => draw(moment),
   (moment, byHand) => {
     history.replaceState(null, "", address.write(shown.wanted, moment === shown.story.steps.length - 1 ? null : moment));
+    here = window.location.search;
     if (byHand) news.textContent = shown.story.steps[moment].words;
   },
 );
@@ -138,7 +140,7 @@ const scopeWords = (story) => {
   const { trace } = story;
   const rows = `Each row is a ${story.unit}, the hits on top; rows get lower further down, so that ${trace.sampled ? "many" : `all ${count(trace.documents)}`} fit.`;
   const sampled = trace.sampled ? ` Of ${count(trace.documents)}, ${count(trace.shown)} are shown: the hits, what was rescored, and a sample.` : "";
-  const passages = story.unit === "passage" ? ` Long documents are kept as passages, of which the engine looks for the best ${trace.k}.` : "";
+  const passages = trace.k > shown.wanted.k ? ` Long documents are kept as passages, so the engine looks for the best ${count(trace.k)} to have ${plural(shown.wanted.k, "document")} among them.` : "";
   return rows + sampled + passages;
 };
 
@@ -174,7 +176,8 @@ const listCollections = async (chosen) => {
 };
 
 const open = async () => {
-  const { wanted, step } = address.read(window.location.search);
+  here = window.location.search;
+  const { wanted, step } = address.read(here);
   fillForm(wanted);
   try {
     if (!at("collection").options.length) await listCollections(wanted.collection);
@@ -208,6 +211,7 @@ form.addEventListener("submit", async (event) => {
     return;
   }
   history.pushState(null, "", address.write(wanted));
+  here = window.location.search;
   await run(wanted, null);
 });
 form.addEventListener("change", (event) => {
@@ -216,7 +220,8 @@ form.addEventListener("change", (event) => {
 });
 at("compare").addEventListener("click", compare);
 at("tables").addEventListener("toggle", fillTables);
-window.addEventListener("popstate", open);
+// A link within the page changes the address, too, and asks for nothing.
+window.addEventListener("popstate", () => window.location.search !== here && open());
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(player.at));
 new ResizeObserver(() => draw(player.at)).observe(at("picture"));
 

@@ -25,9 +25,9 @@ const box = (fill) => swatch(["rect", { x: 8, y: 3, width: 16, height: 12, class
 export const showLegend = (list, story) => {
   const { trace } = story, unit = story.unit, rounds = trace.rounds.length > 0;
   const items = [];
-  if (trace.tier0) items.push([dot("fill-blue"), "a proxy of tier 0; what is yellow is left behind"]);
+  if (trace.tier0) items.push([dot("fill-blue"), "a proxy of tier 0; what is yellow is left behind, at the edge"]);
   if (rounds) {
-    const width = trace.policy === "Bandit" ? "where its score lies, as far as the revealed tokens tell" : "where its score lies: its proxy, and how far that can be wrong";
+    const width = trace.policy === "Bandit" ? "where its score lies, as far as the revealed tokens tell (at first, beyond the edges)" : "where its score lies: its proxy, and how far that can be wrong";
     items.push([bar("fill-soft"), `a ${unit}: ${width}`]);
     items.push([bar("fill-leaving"), "drops out: even its upper end is below τ"]);
     items.push([bar("fill-gone"), "dropped before"]);

@@ -7,7 +7,7 @@ import { TONE } from "./story.js";
 import { score, shorten } from "./text.js";
 
 const FIRST_ROW = 16, MOST_FIRST_ROWS = 12, TOP = 24, BOTTOM = 38, RIGHT = 14;
-const BACK_TO_FRONT = [TONE.gone, TONE.leaving, TONE.open, TONE.scored, TONE.next, TONE.hit];
+const BACK_TO_FRONT = [TONE.gone, TONE.open, TONE.leaving, TONE.scored, TONE.next, TONE.hit];
 
 export class Picture {
   constructor(canvas, tip) {
@@ -46,17 +46,18 @@ export class Picture {
     for (const [tone, rows] of groups) {
       for (const row of rows) {
         const place = story.order[row];
-        const left = this.#across(mix(now.lower[place], then.lower[place]));
-        const right = this.#across(mix(now.upper[place], then.upper[place]));
+        const lower = mix(now.lower[place], then.lower[place]), upper = mix(now.upper[place], then.upper[place]);
+        const left = this.#across(lower), right = this.#across(upper);
         const top = this.#down(row), tall = this.#down(row + 1) - top;
-        const thick = Math.max(0.7, Math.min(tall * 0.62, 9)), middle = top + tall / 2;
+        // Rows lower than a pixel share one: half-covered pixels would be of no colour that the legend has.
+        const thick = Math.max(1, Math.min(tall * 0.62, 9)), middle = tall < 2 ? Math.floor(top) + 0.5 : top + tall / 2;
         pen.fillStyle = fills[tone];
         if (right - left > 0.75) {
           pen.fillRect(left, middle - thick / 2, right - left, thick);
           if (tall > 5) {
             pen.fillStyle = marks[tone];
-            pen.fillRect(left, middle - thick / 2, 1.5, thick);
-            pen.fillRect(right - 1.5, middle - thick / 2, 1.5, thick);
+            if (lower >= story.low) pen.fillRect(left, middle - thick / 2, 1.5, thick);
+            if (upper <= story.high) pen.fillRect(right - 1.5, middle - thick / 2, 1.5, thick);
           }
         } else {
           pen.fillStyle = marks[tone];
@@ -140,16 +141,19 @@ export class Picture {
     const x = this.#across(value);
     pen.strokeStyle = colour.tau;
     pen.lineWidth = 1.5;
-    pen.setLineDash([5, 4]);
-    pen.beginPath();
-    pen.moveTo(x, TOP - 6);
-    pen.lineTo(x, height - BOTTOM);
-    pen.stroke();
-    pen.setLineDash([]);
+    if (value >= this.story.low && value <= this.story.high) {
+      pen.setLineDash([5, 4]);
+      pen.beginPath();
+      pen.moveTo(x, TOP - 6);
+      pen.lineTo(x, height - BOTTOM);
+      pen.stroke();
+      pen.setLineDash([]);
+    }
     pen.fillStyle = colour.tau;
     pen.font = font(12, 600);
     pen.textBaseline = "bottom";
-    const text = `τ ${score(value)}`, half = pen.measureText(text).width / 2;
+    const { low, high } = this.story;
+    const text = `${value < low ? "← " : ""}τ ${score(value)}${value > high ? " →" : ""}`, half = pen.measureText(text).width / 2;
     pen.textAlign = "center";
     pen.fillText(text, Math.min(Math.max(x, half + 4), this.width - half - 4), TOP - 7);
   }

@@ -37,10 +37,10 @@ export class Player {
   play() {
     if (this.at >= this.steps.length - 1) this.go(0);
     this.#label(true);
-    let before = performance.now(), waited = 0;
+    let before = null, waited = 0;
     const frame = (now) => {
       const step = Math.floor(this.at), long = STEP_MS[this.steps[step].kind];
-      const passed = Math.min(now - before, 100) / long;
+      const passed = before === null ? 0 : Math.min(now - before, 100) / long;
       before = now;
       if (this.still.matches) {
         waited += passed;

@@ -59,10 +59,11 @@ class Story {
     return order.sort((a, b) => stage[b] - stage[a] || height[b] - height[a] || a - b);
   }
 
-  // The scores that the picture spans: all upper ends, and the lower ends but for a few far below.
+  // The scores that the picture spans: those that are still possible after a third of the rounds, but for a few far below. What
+  // the first rounds leave open is wider than that, and cut off at the edges.
   #range() {
     const lower = [...this.trace.scores], upper = [...this.trace.scores];
-    for (const round of this.trace.rounds) {
+    for (const round of this.trace.rounds.slice(Math.floor(this.trace.rounds.length / 3))) {
       for (let place = 0; place < this.documents; place++) {
         if (round.lower[place] === null) continue;
         lower.push(round.lower[place]);
@@ -162,7 +163,8 @@ class Story {
       }
       const out = dropped[place], last = out === BY_TIER_0 ? -1 : Math.min(known, out > 0 ? out - 1 : known);
       if (step.kind === "tier 0" || out === BY_TIER_0) {
-        lower[place] = upper[place] = proxy ? proxy(tier0[place]) : NaN;
+        // A proxy says nothing on the scale of scores: what it left behind waits at the edge.
+        lower[place] = upper[place] = step.kind === "tier 0" ? proxy(tier0[place]) : this.low;
         tone[place] = out === BY_TIER_0 ? (step.kind === "tier 0" ? TONE.leaving : TONE.gone) : TONE.open;
       } else if (last >= 0) {
         lower[place] = rounds[last].lower[place];
