@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest
 # Corpora for tests on real data; they are skipped, and say so, where there are none.
 export MAXSIEVE_CORPORA
 
-.PHONY: demo test test-full test-arm test-emulated test-adapters lock-adapters adapters-bench lint format bench bench-plaid rescored retrieval results sanitize clean
+.PHONY: demo test test-full test-arm test-emulated test-adapters test-plaid lock-adapters adapters-bench first-stages lint format bench bench-plaid rescored retrieval results sanitize clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/maxsieve demo
@@ -30,6 +30,15 @@ test-full: $(VENV)/dev.stamp
 test-adapters: $(ADAPTERS_VENV)/adapters.stamp $(PYLATE_VENV)/adapters.stamp
 	MAXSIEVE_ADAPTERS=together $(ADAPTERS_VENV)/bin/python -m pytest -W ignore tests/adapters src/maxsieve/adapters $(ARGS)
 	MAXSIEVE_ADAPTERS=pylate $(PYLATE_VENV)/bin/python -m pytest -W ignore tests/adapters src/maxsieve/adapters $(ARGS)
+
+# The lines of docs/adapters.md about fast-plaid, in the environment that has it (5 GB).
+test-plaid: $(PLAID_VENV)/plaid.stamp
+	$(PLAID_VENV)/bin/pip install --quiet pytest hypothesis --editable . --config-settings=build-dir=build/plaid-{cache_tag}
+	MAXSIEVE_ADAPTERS=plaid $(PLAID_VENV)/bin/python -m pytest -W ignore tests/adapters/test_docs.py $(ARGS)
+
+# What first stages cost in overlap, on real vectors; fast-plaid too, if `make bench-plaid` was run.
+first-stages: $(ADAPTERS_VENV)/adapters.stamp
+	$(ADAPTERS_VENV)/bin/python benchmarks/first_stages.py $(ARGS)
 
 # All versions of tests/adapters/*.txt anew, from the few of *.in.
 lock-adapters:

@@ -1,4 +1,4 @@
-"""Adapters are tested where their packages are: `make test-adapters` names the environment, other runs leave them out."""
+"""Adapters are tested where their packages are: `make test-adapters` names the environment; others leave them out."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ ROOT = Path(__file__).parent
 sys.path.append(str(ROOT / "tests" / "adapters"))
 
 from environments import belongs  # noqa: E402
+
+if os.environ.get("MAXSIEVE_ADAPTERS") == "together":
+    import torchvision_operators  # noqa: F401 - before anything imports torchvision
 
 ADAPTERS = [ROOT / "src" / "maxsieve" / "adapters", ROOT / "tests" / "adapters"]
 

@@ -2,14 +2,17 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "binding/arrays.hpp"
 #include "binding/corpus.hpp"
 #include "binding/interruptible.hpp"
+#include "binding/rows.hpp"
 #include "kernels/table.hpp"
 #include "search/bounds.hpp"
 #include "search/canonical.hpp"
+#include "search/direct.hpp"
 #include "search/rescore.hpp"
 #include "search/search.hpp"
 #include "search/tier0.hpp"
@@ -94,6 +97,26 @@ nb::object score_all(const HeldCorpus& held, const std::vector<Matrix<const floa
                     {rows.size(), documents});
 }
 
+// Canonical scores [queries, documents] of documents in a caller's arrays, and the first that is refused, or -1.
+nb::tuple score_arrays(const nb::list& arrays, int64_t d, const Flat<const int64_t>& offsets,
+                       const std::vector<Matrix<const float>>& rows, int threads) {
+    require(d >= 1 && threads >= 1, "dim and threads must be at least 1");
+    const std::span<const int64_t> ends(offsets.data(), offsets.shape(0));
+    require(!ends.empty() && ends.front() == 0 && std::ranges::is_sorted(ends), "offsets must ascend from 0");
+    const PythonRows given(arrays, d);
+    const InputRows input = given.input(d);
+    require(input.rows() == ends.back(), "the arrays must have the rows that the offsets say");
+    std::vector<Query> queries;
+    for (const auto& query : rows) {
+        require(query.shape(0) >= 1, "a query needs a token");
+        require(static_cast<int64_t>(query.shape(1)) == d, "the query must have the arrays' dimension");
+        queries.push_back({query.data(), static_cast<int64_t>(query.shape(0)), {}});
+    }
+    DirectScores found = interruptible(
+        [&](Interrupt& interrupt) { return score_directly(input, d, ends, queries, threads, interrupt); });
+    return nb::make_tuple(to_numpy(std::move(found.scores), {rows.size(), ends.size() - 1}), found.first_invalid);
+}
+
 // Canonical cells [documents, tokens] of one query.
 nb::object cells_of_all(const HeldCorpus& held, const Matrix<const float>& query, int threads) {
     const auto documents = static_cast<size_t>(held.get().documents());
@@ -155,6 +178,7 @@ void bind_search(nb::module_& m) {
     m.def("search", &search_all, "corpus"_a, "queries"_a, "candidates"_a, "k"_a, "policy"_a, "threads"_a, "trace"_a);
     m.def("bounds", &bounds_of_all, "corpus"_a, "query"_a, "threads"_a);
     m.def("score", &score_all, "corpus"_a, "queries"_a, "threads"_a);
+    m.def("score_arrays", &score_arrays, "arrays"_a, "dim"_a, "offsets"_a, "queries"_a, "threads"_a);
     m.def("cells", &cells_of_all, "corpus"_a, "query"_a, "threads"_a);
     m.def("tier0", &tier0_of, "corpus"_a, "query"_a, "candidates"_a, "threads"_a);
     m.def("ranks", &ranks_of, "corpus"_a, "query"_a, "candidates"_a, "wanted"_a, "threads"_a);

@@ -8,7 +8,7 @@ namespace maxsieve {
 void bind_policies(nanobind::module_& m);
 void bind_answers(nanobind::module_& m);
 
-// search, bounds, score, cells, explain.
+// search, bounds, score, score_arrays, cells, explain.
 void bind_search(nanobind::module_& m);
 
 }  // namespace maxsieve

@@ -70,8 +70,23 @@ InputRows::InputRows(int64_t d, std::vector<Piece> pieces) : d_(d), pieces_(std:
     for (const Piece& piece : pieces_) starts_.push_back(starts_.back() + piece.rows);
 }
 
+size_t InputRows::piece_at(int64_t row) const {
+    return static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), row) - starts_.begin()) - 1;
+}
+
+const float* InputRows::in_place(int64_t first, int64_t count) const {
+    const size_t at = piece_at(first);
+    const Piece& piece = pieces_[at];
+    const bool plain = piece.type == Number::float32 && piece.column_step == sizeof(float) &&
+                       piece.row_step == d_ * static_cast<int64_t>(sizeof(float));
+    const char* from = piece.data + (first - starts_[at]) * piece.row_step;
+    const bool aligned = reinterpret_cast<uintptr_t>(from) % sizeof(float) == 0;
+    if (!plain || !aligned || first + count > starts_[at + 1]) return nullptr;
+    return reinterpret_cast<const float*>(from);
+}
+
 void InputRows::read(int64_t first, int64_t count, const Kernel& kernel, float* out) const {
-    auto at = static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), first) - starts_.begin()) - 1;
+    size_t at = piece_at(first);
     for (const int64_t end = first + count; first < end; ++at) {
         const Piece& piece = pieces_[at];
         const int64_t now = std::min(end, starts_[at + 1]) - first;

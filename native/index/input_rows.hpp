@@ -27,7 +27,12 @@ class InputRows {
     // Rows first..first + count - 1. What is too large for float32 becomes infinite.
     void read(int64_t first, int64_t count, const Kernel& kernel, float* out) const;
 
+    // The same rows where they lie, if that is in one piece as float32 that needs no reading; else null.
+    const float* in_place(int64_t first, int64_t count) const;
+
   private:
+    size_t piece_at(int64_t row) const;
+
     int64_t d_;
     std::vector<Piece> pieces_;
     std::vector<int64_t> starts_;  // the first row of each piece, and the end

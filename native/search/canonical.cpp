@@ -16,6 +16,12 @@ int64_t piece_rows(int64_t tokens, int64_t d) {
 
 }  // namespace
 
+float canonical_sum(std::span<const float> cells) {
+    double total = 0.0;
+    for (const float cell : cells) total += static_cast<double>(cell);
+    return static_cast<float>(total);
+}
+
 CanonicalScorer::CanonicalScorer(const Kernel& kernel, const Panels& panels, Interrupt& interrupt)
     : kernel_(kernel),
       panels_(panels),
@@ -35,9 +41,7 @@ std::span<const float> CanonicalScorer::cells(const Document& document) {
 }
 
 float CanonicalScorer::score(const Document& document) {
-    double total = 0.0;
-    for (const float cell : cells(document)) total += static_cast<double>(cell);
-    return static_cast<float>(total);
+    return canonical_sum(cells(document));
 }
 
 void CanonicalScorer::explain(const Document& document, int64_t* tokens, float* similarities) {

@@ -11,6 +11,9 @@
 
 namespace maxsieve {
 
+// The score whose cells these are.
+float canonical_sum(std::span<const float> cells);
+
 // One for each worker: it keeps scratch memory.
 class CanonicalScorer {
   public:

@@ -27,18 +27,25 @@ class Batch(NamedTuple):
     """Some consecutive documents: arrays [tokens, d] of any float type, end to end, and the length of each document.
 
     A document lies within one array, of which it may be a part. Nobody changes the arrays before the build is over.
+    Documents whose ids and metadata (as JSON) are not known beforehand bring them along.
     """
 
     arrays: list[FloatArray]
     lengths: NDArray[np.int64]
+    ids: list[str | int] | None = None
+    texts: list[str | None] | None = None
 
 
 class Documents(NamedTuple):
-    """Documents to be read once, how many there are and of which dimension, where that is known."""
+    """Documents to be read once, how many there are and of which dimension, where that is known.
+
+    A build that fails keeps the first of them if they are ``resumable``: if somebody knows which the others are.
+    """
 
     batches: Iterator[Batch]
     total: int | None
     dim: int | None
+    resumable: bool = True
 
 
 def is_array(x: Any) -> bool:
@@ -129,6 +136,15 @@ def as_buffer(array: FloatArray) -> FloatArray:
     return array if array.dtype.isnative else to_float32(array)
 
 
+def from_buffer(array: FloatArray) -> NDArray[np.float32]:
+    """What the engine reads in an array of `as_buffer`: uint16 stands for the bits of bfloat16.
+
+    >>> from_buffer(np.array([0x3F80, 0xC000], np.uint16)).tolist()
+    [1.0, -2.0]
+    """
+    return (array.astype(np.uint32) << 16).view(np.float32) if array.dtype == np.uint16 else to_float32(array)
+
+
 def check_mapped(arrays: Iterable[FloatArray]) -> None:
     """Raises `ValueError` if a file that arrays lie in has become shorter: to read what is gone would end the process.
 
@@ -171,8 +187,10 @@ def read_documents(docs: Any, lengths: Any, mask: Any, dim: int | None, name: Ca
     """Documents from any of the accepted forms. ``name(i)`` says in errors which document is meant.
 
     Forms: an iterable of [L, d]; a padded [N, L, d] with ``lengths`` or ``mask`` (or neither: all full); a flat
-    [tokens, d] with ``lengths``.
+    [tokens, d] with ``lengths``; or what this function has returned before.
     """
+    if isinstance(docs, Documents):
+        return docs
     if lengths is not None and mask is not None:
         raise ValueError("give lengths or mask, not both")
     if not is_array(docs):
@@ -202,7 +220,7 @@ def read_documents(docs: Any, lengths: Any, mask: Any, dim: int | None, name: Ca
     checked = to_lengths(lengths, len(array), f"docs has {len(array)} tokens to take from")
     if checked.sum() != len(array):
         raise ValueError(f"lengths add up to {checked.sum()}, but docs has {len(array)} rows")
-    return Documents(_flat(array, checked), len(checked), array.shape[1])
+    return Documents(flat_batches(array, checked), len(checked), array.shape[1])
 
 
 def with_dim(documents: Documents) -> tuple[int, Documents]:
@@ -253,7 +271,7 @@ def _matrices(
 
 def _padded(array: FloatArray, lengths: NDArray[np.int64]) -> Iterator[Batch]:
     if array.flags.c_contiguous and (lengths == array.shape[1]).all():
-        yield from _flat(array.reshape(-1, array.shape[2]), lengths)
+        yield from flat_batches(array.reshape(-1, array.shape[2]), lengths)
         return
     for first in range(0, len(lengths), BATCH_DOCUMENTS):
         some = lengths[first : first + BATCH_DOCUMENTS]
@@ -270,7 +288,8 @@ def _masked(array: FloatArray, mask: NDArray[np.bool_]) -> Iterator[Batch]:
         yield Batch([array[some][mask[some]]], lengths[some])
 
 
-def _flat(array: FloatArray, lengths: NDArray[np.int64]) -> Iterator[Batch]:
+def flat_batches(array: FloatArray, lengths: NDArray[np.int64]) -> Iterator[Batch]:
+    """The documents of a flat array [tokens, d], which are parts of it."""
     documents = 16 * BATCH_DOCUMENTS  # a part of an array costs nothing, however large
     ends = np.concatenate([[0], np.cumsum(lengths)])
     for first in range(0, len(lengths), documents):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,8 @@ class Promise(NamedTuple):
 class Hits:
     """The best documents, best first; iterates as ``(id, score)``.
 
+    They can be pickled: report, metadata and explanations are then found out for all of them, and the index stays.
+
     >>> import numpy as np, maxsieve as ms
     >>> index = ms.Index.build([np.eye(2), -np.eye(2)], ["yes", "no"])
     >>> hits = index.search(np.eye(2), k=1)
@@ -99,6 +102,25 @@ class Hits:
     snapshot: Snapshot
     _query: NDArray[np.float32]
     _promise: Promise | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to another process: all that can be asked of hits, found out before they go."""
+        found = (name for name, kind in vars(Hits).items() if isinstance(kind, cached_property))
+        return {"ids": self.ids, "scores": self.scores} | {name: getattr(self, name) for name in found}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            why = ": these hits came from another process, where their index is" if name in _AT_HOME else ""
+            raise AttributeError(f"Hits has no attribute {name!r}{why}")
+
+    def __copy__(self) -> Hits:
+        other = object.__new__(Hits)
+        other.__dict__.update(vars(self), ids=list(self.ids), scores=self.scores.copy())
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Hits:
+        return copy(self)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -167,9 +189,19 @@ class Hits:
         rank = as_count(rank, "rank", at_least=0)
         if rank >= len(self):
             raise ValueError(f"rank must be below the number of hits, {len(self)}, not {rank}")
-        tokens, similarities = _core.explain(self.snapshot.corpus, self._query, self._positions[rank])
+        tokens, similarities = self._matches[rank] if "_matches" in vars(self) else self._match(rank)
         pairs = zip(tokens.tolist(), similarities.tolist(), strict=True)
         return [Match(t, j, similarity) for t, (j, similarity) in enumerate(pairs)]
+
+    def _match(self, rank: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        return _core.explain(self.snapshot.corpus, self._query, self._positions[rank])
+
+    @cached_property
+    def _matches(self) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        return [self._match(rank) for rank in range(len(self))]
+
+
+_AT_HOME = {field.name for field in fields(Hits)}
 
 
 def to_hits(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, get_args
@@ -45,7 +46,8 @@ class Index:
 
     Make one with `Index.build` (from documents) or `Index.create` (empty), in memory or in a folder; `Index.open` finds
     the latter again. Any number of threads may search while
-    others add or delete: each search sees the index before or after a change, never between.
+    others add or delete: each search sees the index before or after a change, never between. Pickled, one in memory
+    takes its vectors along; of one on disk, the folder is opened where it arrives, at the newest version.
 
     >>> import numpy as np, maxsieve as ms
     >>> index = ms.Index.build([[[1.0, 0.0]], [[0.0, 1.0], [0.6, 0.8]]], ["east", "north"])
@@ -105,7 +107,9 @@ class Index:
         threads = thread_count(threads)
         index = cls.create(dim, path=path, store=store, similarity=similarity, group_by=group_by)
         try:
-            index.add_documents(documents, known, texts, threads=threads, progress=progress, stepwise=True)
+            index.add_documents(
+                documents, known, texts, threads=threads, progress=progress, stepwise=documents.resumable
+            )
         except BaseException:
             index.discard_if_empty()
             raise
@@ -185,9 +189,10 @@ class Index:
         progress: bool = False,
         stepwise: bool = False,
     ) -> None:
-        """`add` for documents, ids and metadata that were looked at before; without ids they are numbered from 0 on.
+        """`add` for documents, ids and metadata that were looked at before.
 
-        ``stepwise`` commits each segment when it is full.
+        Without ids, documents bring theirs along, or else are numbered from 0 on. ``stepwise`` commits each segment
+        when it is full.
         """
         total = len(ids) if documents.total is None and ids is not None else documents.total
         with (
@@ -195,9 +200,10 @@ class Index:
             progress_bar("indexing", total, shown=progress, unit="documents") as advance,
         ):
             crew = thread_count(threads)
-            builder = SegmentBuilder(self.dim, self._store, self._similarity, crew, _namer(ids), addition.add)
+            builder = SegmentBuilder(self.dim, self._store, self._similarity, crew, addition.name, addition.add)
             count = 0
             for batch in documents.batches:
+                addition.arrive(batch.ids, batch.texts)
                 count += len(batch.lengths)
                 addition.check(count, complete=False)
                 builder.add(batch)
@@ -290,6 +296,12 @@ class Index:
     def close(self) -> None:
         """Lets go of everything; later calls raise `ClosedIndexError`. Searches under way finish."""
         self._storage.close()
+
+    def __copy__(self) -> Index:
+        return Index(self._storage.copy(), self._store, self._similarity, self._group_by)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Index:
+        return copy(self)
 
     def __enter__(self) -> Index:
         self.snapshot  # noqa: B018 - raises when closed

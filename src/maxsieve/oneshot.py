@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
-from maxsieve.arrays import describe_invalid, is_array, read_documents, to_float32, to_matrix, to_numpy, to_query
+from maxsieve.arrays import (
+    Batch,
+    FloatArray,
+    as_buffer,
+    describe_invalid,
+    from_buffer,
+    is_array,
+    read_documents,
+    to_matrix,
+    to_numpy,
+    to_query,
+)
 from maxsieve.common.threads import thread_count
 from maxsieve.hits import Hits
 from maxsieve.index import Index
@@ -34,22 +47,42 @@ def maxsim(
     >>> maxsim(np.eye(2), [np.eye(2), 3 * np.eye(2), np.zeros((0, 2))]).tolist()
     [[2.0, 6.0, -inf]]
     """
-    threads = thread_count(threads)
-    query_rows, query_lengths = _gather(queries, query_mask, "query", None)
-    if not query_lengths.size:
+    asked = list(_read(queries, query_mask, "query", None))
+    if not asked:
         raise ValueError("there is no query")
-    rows, lengths = _gather(documents, document_mask, "document", query_rows.shape[1])
-    ends = to_offsets(query_lengths)
-    each = [
-        to_query(query_rows[ends[i] : ends[i + 1]], f"query {i}", rows.shape[1], cosine=False)
-        for i in range(len(query_lengths))
-    ]
-    offsets = to_offsets(lengths)
-    if (row := _core.first_invalid_row(rows)) >= 0:
-        document = int(np.searchsorted(offsets, row, side="right")) - 1
-        raise ValueError(describe_invalid(rows[row], f"document {document}, row {row - int(offsets[document])}"))
-    corpus = _core.Corpus(rows.shape[1], (_core.Segment(rows.shape[1], offsets, rows),))
-    return _core.score(corpus, each, threads)
+    dim = asked[0].arrays[0].shape[1]
+    each = [rows for batch in asked for rows in _split(batch)]
+    return score_batches(each, _read(documents, document_mask, "document", dim), threads=threads)
+
+
+def score_batches(
+    queries: Iterable[FloatArray], batches: Iterable[Batch], *, threads: int | None = None
+) -> NDArray[np.float32]:
+    """`maxsim` of queries [T, d] and of documents that were looked at before. What is float32 is not copied.
+
+    An array of uint16 holds the bits of bfloat16.
+
+    >>> batch = Batch([np.array([[0x4000], [0x3F80]], np.uint16)], np.array([1, 1]))
+    >>> score_batches([np.array([[3.0]])], [batch]).tolist()
+    [[6.0, 3.0]]
+    """
+    threads = thread_count(threads)
+    asked = list(queries)
+    dim = asked[0].shape[1]
+    each = [to_query(rows, f"query {i}", dim, cosine=False) for i, rows in enumerate(asked)]
+    arrays: list[FloatArray] = []
+    lengths = [np.zeros(0, np.int64)]
+    for batch in batches:
+        arrays += batch.arrays
+        lengths.append(batch.lengths)
+    offsets = to_offsets(np.concatenate(lengths))
+    scores, refused = _core.score_arrays([as_buffer(array) for array in arrays], dim, offsets, each, threads)
+    if refused >= 0:
+        first, last = offsets[refused : refused + 2].tolist()
+        rows = np.concatenate([from_buffer(array) for array in _taken(arrays, first, last)])
+        row = _core.first_invalid_row(rows)
+        raise ValueError(describe_invalid(rows[row], f"document {refused}, row {row}"))
+    return scores
 
 
 def rerank(query: Any, docs: Any, k: int = 10, *, policy: Policy | None = None) -> Hits:
@@ -64,14 +97,27 @@ def rerank(query: Any, docs: Any, k: int = 10, *, policy: Policy | None = None) 
     return index.search(query, k, policy=policy)
 
 
-def _gather(arrays: Any, mask: Any, what: str, dim: int | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """All rows end to end, and their numbers."""
+def _read(arrays: Any, mask: Any, what: str, dim: int | None) -> Iterator[Batch]:
     if is_array(arrays) and (arrays := to_numpy(arrays, what)).ndim == 2:
         if mask is not None:
             raise ValueError(f"{what}_mask goes with a padded array of three dimensions")
         arrays = [arrays]
-    batches = list(read_documents(arrays, None, mask, dim, lambda i: f"{what} {i}").batches)
-    if not batches:
-        return np.zeros((0, dim or 1), np.float32), np.zeros(0, np.int64)
-    rows = np.concatenate([to_float32(array) for batch in batches for array in batch.arrays])
-    return rows, np.concatenate([batch.lengths for batch in batches])
+    return read_documents(arrays, None, mask, dim, lambda i: f"{what} {i}").batches
+
+
+def _split(batch: Batch) -> Iterator[FloatArray]:
+    """The documents of a batch, one by one."""
+    if [len(array) for array in batch.arrays] == batch.lengths.tolist():
+        yield from batch.arrays
+        return
+    for first, last in pairwise(to_offsets(batch.lengths).tolist()):
+        yield np.concatenate(list(_taken(batch.arrays, first, last)))
+
+
+def _taken(arrays: Iterable[FloatArray], first: int, last: int) -> Iterator[FloatArray]:
+    """The rows first to last - 1 of arrays that lie end to end."""
+    start = 0
+    for array in arrays:
+        if start <= last and first <= start + len(array):
+            yield array[max(first - start, 0) : last - start]
+        start += len(array)

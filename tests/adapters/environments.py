@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-ALONE = {"pylate"}
+ALONE = {"plaid", "pylate"}
 """Packages with an environment of their own, which has their name; all others share ``together``."""
 
 SHARED = {"environments.py", "tensors.py", "test_docs.py", "test_tensors.py"}

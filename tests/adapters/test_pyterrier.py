@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 import pyterrier as pt
 import pytest
+from fables import GUIDE, Words, make
 
 import maxsieve as ms
-from fables import GUIDE, Words, make
 from maxsieve.adapters.pyterrier import MaxsieveIndexer, MaxsieveReranker, MaxsieveRetriever
 from maxsieve.text import rerank
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -150,6 +152,16 @@ def test_a_name_on_the_hub_is_found_in_its_cache(native: Path, tmp_path: Path, m
     np.testing.assert_array_equal(again.queries(["cat"])[0], encoder.queries(["cat"])[0])
     with pytest.raises(ModelMissingError):
         load_encoder("st:who/tiny@" + "f" * 40)
+
+
+def test_pickled_it_goes_by_its_name(native: Path) -> None:
+    encoder = SentenceTransformersEncoder(native, threads=1)
+    sent = pickle.dumps(encoder)
+    assert len(sent) < 2000
+    other = pickle.loads(sent)
+    assert (other.name, other.fingerprint) == (encoder.name, encoder.fingerprint)
+    assert other.queries(["a b"])[0].tobytes() == encoder.queries(["a b"])[0].tobytes()
+    assert copy.deepcopy(encoder) is encoder
 
 
 def test_names_that_nothing_can_have() -> None:

@@ -11,7 +11,8 @@
 
 `read` gives `TokenVectors`, all rows in one array, mapped from the file where that is possible. `stream` gives
 `TokenVectorChunks`, read piece by piece in bounded memory. Both have ``build``, which makes an index. `write` takes
-either of them, or an index. The format is chosen by the suffix; each has its own functions too.
+either of them, or an index. The format is chosen by the suffix; each has its own functions too. `from_arrow` and
+`from_qdrant` take the vectors of tables, readers and databases instead of files.
 """
 
 from maxsieve.exchange.arrow import read_arrow, stream_arrow, write_arrow
@@ -21,12 +22,16 @@ from maxsieve.exchange.npy import read_npy, write_npy
 from maxsieve.exchange.npz import read_npz, write_npz
 from maxsieve.exchange.parquet import iter_parquet, read_parquet, stream_parquet, write_parquet
 from maxsieve.exchange.pt import read_pt
+from maxsieve.exchange.qdrant import from_qdrant
 from maxsieve.exchange.safetensors import read_safetensors, write_safetensors
+from maxsieve.exchange.tables import from_arrow
 from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
 
 __all__ = [
     "TokenVectorChunks",
     "TokenVectors",
+    "from_arrow",
+    "from_qdrant",
     "iter_parquet",
     "read",
     "read_arrow",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.arrays import FloatArray
 from maxsieve.common.files import PathLike
 from maxsieve.common.optional import optional
 from maxsieve.exchange.columns import ID, VECTORS, Columns, ids_of, vectors_of
@@ -39,31 +40,57 @@ def stream_columns(
             for batch in batches(columns.id):
                 batch.validate(full=True)
                 known += ids_of(batch.column(columns.id), len(known))
-    return TokenVectorChunks(lambda: _pieces(batches(columns.vectors), columns, path), known, os.fspath(path))
+    unnamed = columns._replace(id=None)
+
+    def pieces() -> Iterator[TokenVectors]:
+        with naming_content_errors(path, *damaged()):
+            yield from pieces_of(batches(columns.vectors), unnamed)
+
+    return TokenVectorChunks(pieces, known, os.fspath(path))
 
 
-def _pieces(batches: Iterable[Any], columns: Columns, path: PathLike) -> Iterator[TokenVectors]:
-    """A piece for each batch, at least one, without ids.
+def pieces_of(batches: Iterable[Any], columns: Columns) -> Iterator[TokenVectors]:
+    """A piece for each batch, at least one, with the ids and the metadata of these columns.
 
     Where lists do not say the dimension, documents without tokens at the beginning wait for the first that has some.
     """
     dim, first = columns.dim, 0
-    waiting: list[NDArray[np.int64]] = []
-    with naming_content_errors(path, *damaged()):
-        for batch in batches:
-            batch.validate(full=True)  # offsets of a damaged file may point anywhere
-            rows, lengths = vectors_of(batch.column(columns.vectors), dim, first)
-            first += len(lengths)
-            waiting.append(lengths)
-            if rows is not None:
-                dim = rows.shape[1]
-                yield TokenVectors(rows, np.concatenate(waiting))
-                waiting = []
-        if dim is None:
-            raise ValueError("no document has a token, hence there is no dimension: give dim=")
-        if first == 0 or waiting:
-            lengths = np.concatenate([np.zeros(0, np.int64), *waiting])
-            yield TokenVectors(np.empty((0, dim), columns.dtype), lengths)
+    waiting = _Waiting(columns)
+    for batch in batches:
+        batch.validate(full=True)  # offsets may point anywhere, and the look costs a fraction of a millisecond
+        rows, lengths = vectors_of(batch.column(columns.vectors), dim, first)
+        waiting.add(lengths, batch, first)
+        first += len(lengths)
+        if rows is not None:
+            dim = rows.shape[1]
+            yield waiting.with_rows(rows)
+            waiting = _Waiting(columns)
+    if dim is None:
+        raise ValueError("no document has a token, hence there is no dimension: give dim=")
+    if first == 0 or waiting.lengths:
+        yield waiting.with_rows(np.empty((0, dim), columns.dtype))
+
+
+class _Waiting:
+    """Documents whose rows are still to come."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self.lengths: list[NDArray[np.int64]] = []
+        self._ids: list[Id] = []
+        self._records: list[Any] = []
+
+    def add(self, lengths: NDArray[np.int64], batch: Any, first: int) -> None:
+        self.lengths.append(lengths)
+        if self._columns.id is not None:
+            self._ids += ids_of(batch.column(self._columns.id), first)
+        if self._columns.metadata:
+            self._records += batch.select(list(self._columns.metadata)).to_pylist()
+
+    def with_rows(self, rows: FloatArray) -> TokenVectors:
+        lengths = np.concatenate([np.zeros(0, np.int64), *self.lengths])
+        ids = None if self._columns.id is None else self._ids
+        return TokenVectors(rows, lengths, ids, self._records if self._columns.metadata else None)
 
 
 def to_batch(vectors: TokenVectors) -> Any:

@@ -1,13 +1,14 @@
 """Which columns of an Arrow table hold token vectors and ids, and what they hold as NumPy arrays, not copied.
 
 Vectors, one row for each document: list<fixed_size_list<float>[d]>, list<list<float>>, or list<float> with the
-dimension given. Lists may be large or of fixed size, numbers of 16, 32 or 64 bits. Ids: str or int.
+dimension given. Lists may be large, of fixed size, or views (copied where they are not in order), numbers of 16, 32 or
+64 bits. Nothing may be null: a document without tokens is an empty list. Ids: str or int.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +20,21 @@ from maxsieve.ids import Id, to_ids
 VECTORS, ID = "vectors", "id"
 """The names under which they are written."""
 
+MetadataColumns: TypeAlias = Sequence[str] | Literal["all"] | None
+"""Columns that become metadata: some names, all that are neither vectors nor ids, or none."""
+
 
 class Columns(NamedTuple):
-    """The columns of vectors and of ids (None: there are none), the type of numbers, the dimension if it is known."""
+    """The columns of vectors and of ids (None: there are none), the type of numbers, the dimension if it is known.
+
+    Those of ``metadata`` become a record for each document.
+    """
 
     vectors: str
     id: str | None
     dtype: np.dtype[Any]
     dim: int | None
+    metadata: tuple[str, ...] = ()
 
 
 def choose_columns(schema: Any, column: str | None, id_column: str | None, dim: int | None) -> Columns:
@@ -34,7 +42,7 @@ def choose_columns(schema: Any, column: str | None, id_column: str | None, dim: 
 
     >>> import pyarrow as pa
     >>> choose_columns(pa.schema({"id": pa.string(), "emb": pa.list_(pa.list_(pa.float32(), 128))}), None, None, None)
-    Columns(vectors='emb', id='id', dtype=dtype('float32'), dim=128)
+    Columns(vectors='emb', id='id', dtype=dtype('float32'), dim=128, metadata=())
     """
     names = schema.names
     listed = ", ".join(map(repr, names)) or "none"
@@ -51,11 +59,53 @@ def choose_columns(schema: Any, column: str | None, id_column: str | None, dim: 
     return Columns(column, id_column, *_numbers(column, schema.field(column).type, dim))
 
 
-def is_list(kind: Any) -> bool:
-    """True for lists of any length, large ones, and those of a fixed size."""
+def choose_metadata(schema: Any, columns: Columns, wanted: MetadataColumns) -> tuple[str, ...]:
+    """The columns of metadata, each of a type that JSON can hold.
+
+    >>> import pyarrow as pa
+    >>> schema = pa.schema({"emb": pa.list_(pa.list_(pa.float32(), 128)), "title": pa.string(), "year": pa.int16()})
+    >>> choose_metadata(schema, choose_columns(schema, "emb", None, None), "all")
+    ('title', 'year')
+    """
+    names = schema.names
+    others = tuple(name for name in names if name not in (columns.vectors, columns.id))
+    if isinstance(wanted, str) and wanted != "all":
+        raise TypeError(f"metadata_columns must be a list of names, or 'all', not {wanted!r}")
+    chosen = others if wanted == "all" else tuple(wanted or ())
+    for name in chosen:
+        if names.count(name) != 1:
+            raise ValueError(f"there is not one column {name!r} but {names.count(name)}, to be metadata")
+        if not _fits_json(kind := schema.field(name).type):
+            raise TypeError(
+                f"column {name!r} is {kind}, which JSON can't hold: leave it out of metadata_columns, or cast it"
+            )
+    return chosen
+
+
+def _fits_json(kind: Any) -> bool:
     types = optional("pyarrow.types", "arrow")
     kind = storage(kind)
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+    if is_list(kind) or types.is_dictionary(kind):
+        return _fits_json(kind.value_type)
+    if types.is_struct(kind):
+        return all(_fits_json(kind.field(i).type) for i in range(kind.num_fields))
+    plain = (types.is_null, types.is_boolean, types.is_integer, types.is_floating)
+    texts = (types.is_string, types.is_large_string, types.is_string_view)
+    return any(is_it(kind) for is_it in (*plain, *texts))
+
+
+def is_list(kind: Any) -> bool:
+    """True for lists of any length, large ones, those of a fixed size, and views."""
+    types = optional("pyarrow.types", "arrow")
+    kind = storage(kind)
+    return bool(
+        types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or _is_list_view(kind)
+    )
+
+
+def _is_list_view(kind: Any) -> bool:
+    types = optional("pyarrow.types", "arrow")
+    return bool(types.is_list_view(kind) or types.is_large_list_view(kind))
 
 
 def storage(kind: Any) -> Any:
@@ -136,9 +186,22 @@ def _opened(array: Any, row_of: Callable[[int], int], what: str) -> tuple[NDArra
     _refuse_nulls(array, row_of, what)
     if optional("pyarrow.types", "arrow").is_fixed_size_list(array.type):
         return np.full(len(array), array.type.list_size, np.int64), array.flatten()
+    if _is_list_view(array.type):
+        return _viewed(array)
     offsets = array.offsets.to_numpy().astype(np.int64)
     begin, end = int(offsets[0]), int(offsets[-1])
     return np.diff(offsets), array.values.slice(begin, end - begin)
+
+
+def _viewed(array: Any) -> tuple[NDArray[np.int64], Any]:
+    """The same for views, which may leave gaps and come in any order."""
+    sizes = array.sizes.to_numpy().astype(np.int64)
+    if (total := int(sizes.sum())) > len(array.values):  # a few bytes could stand for any amount of memory
+        raise ValueError(f"lists overlap: they have {total} elements in all, of {len(array.values)} that are there")
+    begins, ends = array.offsets.to_numpy()[sizes > 0], (array.offsets.to_numpy() + sizes)[sizes > 0]
+    if (begins[1:] == ends[:-1]).all():
+        return sizes, array.values.slice(int(begins[0]) if total else 0, total)
+    return sizes, array.flatten()
 
 
 def _plain(array: Any, row_of: Callable[[int], int]) -> NDArray[Any]:
@@ -150,4 +213,4 @@ def _plain(array: Any, row_of: Callable[[int], int]) -> NDArray[Any]:
 def _refuse_nulls(array: Any, row_of: Callable[[int], int], what: str) -> None:
     if array.null_count:
         at = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-        raise ValueError(f"row {row_of(at)}: {what} is null")
+        raise ValueError(f"row {row_of(at)}: {what} is null; leave such rows out")

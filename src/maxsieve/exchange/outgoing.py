@@ -94,12 +94,20 @@ def outgoing(vectors: Writable) -> Outgoing:
         return Outgoing(len(ids), vectors.tokens, vectors.dim, stored, ids, each)
     if not isinstance(vectors, (TokenVectors, TokenVectorChunks)):
         raise TypeError(f"TokenVectors, TokenVectorChunks or an Index can be written, not {type(vectors).__name__}")
+    if isinstance(vectors, TokenVectorChunks) and vectors.once:
+        raise ValueError(
+            f"{vectors.origin} can be gone through once, which is too few to be written: write its joined()"
+        )
     count = tokens = dim = 0
     types = []
+    brought: list[Id] = []
     for chunk in vectors.chunks() if isinstance(vectors, TokenVectorChunks) else [vectors]:
         count, tokens, dim = count + len(chunk), tokens + len(chunk.rows), chunk.dim
         types.append(chunk.rows.dtype)
+        brought += chunk.ids or []
     dtype = np.result_type(*types)
     if dtype.kind == "f":  # bfloat16 is of another kind, and has no byte order
         dtype = np.dtype(dtype.newbyteorder("<").str)
-    return Outgoing(count, tokens, dim, dtype, vectors.ids, vectors.documents())
+    if brought and len(brought) != count:
+        raise ValueError(f"there are {len(brought)} ids for {count} documents")
+    return Outgoing(count, tokens, dim, dtype, brought or vectors.ids, vectors.documents())

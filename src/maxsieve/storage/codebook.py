@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import log2
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,10 @@ class Codebook:
     def native(self) -> _core.Codebook:
         """The engine's view."""
         return _core.Codebook(self.dim, self.heads, self.starts, self.codes, self.scale, self.length)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the engine's view, which is made where it arrives."""
+        return {name: value for name, value in vars(self).items() if name != "native"}
 
     def check(self) -> None:
         """Raises if the file was truncated that its numbers are in."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
+from maxsieve.errors import MaxsieveError
 from maxsieve.ids import Id, positions_of
 from maxsieve.storage.calibration import Changes
 from maxsieve.storage.directory import Directory
@@ -50,6 +52,16 @@ class DiskStorage:
             raise closed()
         return self._current.snapshot
 
+    def copy(self) -> DiskStorage:
+        """Another one at the same version, with the same files mapped."""
+        self.snapshot  # noqa: B018
+        return DiskStorage(Directory(self._directory.path, self._directory.version))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name: where it arrives, the folder is opened again, at its newest version."""
+        self.snapshot  # noqa: B018
+        return _reopened, (self._directory.path, self._directory.manifest.uid)
+
     def positions(self, lookups: int = 1) -> Mapping[Id, int]:
         """Where each id of the current state stands: a dict where so many are asked for that it pays."""
         return self._current.positions.table(lookups)
@@ -65,8 +77,12 @@ class DiskStorage:
     ) -> Iterator[Addition]:
         """Writes each segment as it comes. They become visible at the end or, stepwise, one after the other."""
         with self._writing():
+
+            def admit(some: list[Id]) -> None:
+                check_new(some, self.positions(len(some)), self._id_type(), replace, delete)
+
             if ids is not None:
-                check_new(ids, self.positions(len(ids)), self._id_type(), replace, delete)
+                admit(ids)
             entries: list[SegmentEntry] = []
 
             def write(segment: Segment) -> None:
@@ -78,7 +94,8 @@ class DiskStorage:
                     self._commit(entries_now, type(segment.ids[0]), added=segment.documents)
 
             manifest = self._directory.manifest
-            addition = Addition(ids, texts, manifest.dim, block_kinds(manifest.dim, manifest.store), write)
+            kinds = block_kinds(manifest.dim, manifest.store)
+            addition = Addition(ids, texts, manifest.dim, kinds, write, admit)
             yield addition
             if not stepwise:
                 self._commit_all(entries, addition.ids, delete)
@@ -213,6 +230,14 @@ class DiskStorage:
         for segment in segments:
             segment.verify_checksums()
         return self._directory.write(living(segments))
+
+
+def _reopened(path: Path, uid: str) -> DiskStorage:
+    """The index that was sent, if its folder still holds that one."""
+    directory = Directory.open(path)
+    if directory.manifest.uid != uid:
+        raise MaxsieveError(f"{path} now holds another index than the one that was sent; Index.open opens it")
+    return DiskStorage(directory)
 
 
 class State(NamedTuple):

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,21 @@ class MemoryStorage:
             raise closed()
         return self._snapshot
 
+    def copy(self) -> MemoryStorage:
+        """Another one with the same documents; what is added to one, the other does not have."""
+        other = object.__new__(MemoryStorage)
+        other.__setstate__(self.__getstate__())
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The current state: all vectors, by value."""
+        return {"dim": self._dim, "kinds": self._kinds, "snapshot": self.snapshot}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.guard, self._writing = threading.Lock(), threading.Lock()
+        self._dim, self._kinds, self._snapshot = state["dim"], state["kinds"], state["snapshot"]
+        self._positions, self._described = {}, None
+
     def positions(self, lookups: int = 1) -> dict[Id, int]:
         """Where each id of the current state stands.
 
@@ -61,7 +77,9 @@ class MemoryStorage:
         if ids is not None:
             self._check(ids, replace, delete)
         segments: list[Segment] = []
-        addition = Addition(ids, texts, self._dim, self._kinds, segments.append)
+        addition = Addition(
+            ids, texts, self._dim, self._kinds, segments.append, lambda some: self._check(some, replace, delete)
+        )
         yield addition
         with self._writing:
             self._check(addition.ids, replace, delete)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ class StoredSegment(Segment):
     deleted: BlockFile | None = None
     named: BlockFile | None = None
     """The file of its centroids."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("files of an index can't be pickled: pickle the index, which is opened again where it arrives")
 
     @property
     def file_bytes(self) -> int:

@@ -91,6 +91,10 @@ class Segment:
         native = _core.Segment(dim=self.dim, offsets=self.offsets, **blocks)
         object.__setattr__(self, "native", native)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By value, but for the engine's view, which is made where it arrives."""
+        return Segment, (self.dim, self.kinds, self.offsets, self.blocks, self.ids, self.metadata, self.alive)
+
     def __getattr__(self, name: str) -> NDArray[Any]:
         if (block := self.__dict__.get("blocks", {}).get(name)) is None:
             raise AttributeError(f"a segment has no {name!r}")

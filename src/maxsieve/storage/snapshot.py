@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -34,6 +34,10 @@ class Snapshot:
     codebook: Codebook | None = None
     calibration: Calibration | None = None
     changes: Changes = NO_CHANGES
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be made from the others."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def corpus(self) -> _core.Corpus:

@@ -20,7 +20,8 @@ from maxsieve.storage.snapshot import Snapshot
 class Addition:
     """Documents on their way in. ``emit`` is handed each segment as soon as it is full, in order.
 
-    ``ids`` is None for a build that numbers its documents; ``texts`` are their metadata as JSON, or None for none.
+    ``ids`` is None where documents bring their ids along, or else are numbered; ``texts`` are their metadata as JSON,
+    or None for none. ``admit`` refuses ids that the index can't take.
     """
 
     def __init__(
@@ -30,9 +31,31 @@ class Addition:
         dim: int,
         kinds: tuple[BlockKind, ...],
         emit: Callable[[Segment], None],
+        admit: Callable[[list[Id]], None],
     ) -> None:
-        self._ids, self._texts, self._dim, self._kinds, self._emit = ids, texts, dim, kinds, emit
+        self._dim, self._kinds, self._emit, self._admit = dim, kinds, emit, admit
+        self._ids, self._texts = ids, None if texts is None else list(texts)
+        self._came: set[Id] = set()
         self.documents = 0
+
+    def arrive(self, ids: list[Id] | None, texts: list[str | None] | None) -> None:
+        """Ids and metadata that documents bring along, before these are added."""
+        if ids is not None:
+            self._admit(ids)
+            if (twice := next((one for one in ids if one in self._came), None)) is not None:
+                raise ValueError(f"ids: {twice!r} occurs twice")
+            if ids and self._came and type(ids[0]) is not type(next(iter(self._came))):
+                raise TypeError("ids must be all str or all int, not a mixture")
+            self._came.update(ids)
+            self._ids = [] if self._ids is None else self._ids
+            self._ids += ids
+        if texts is not None:
+            self._texts = [] if self._texts is None else self._texts
+            self._texts += texts
+
+    def name(self, document: int) -> str:
+        """Which document is meant, for errors; they are counted from 0 on."""
+        return f"document {document if self._ids is None else self._ids[document]!r}"
 
     def add(self, offsets: NDArray[np.int64], blocks: dict[str, NDArray[Any]]) -> None:
         """Makes a segment of the next documents."""
@@ -61,7 +84,8 @@ class Addition:
 class Storage(Protocol):
     """Holds the current snapshot and replaces it.
 
-    ``guard`` is held for moments only: to read or to replace snapshot and positions together.
+    ``guard`` is held for moments only: to read or to replace snapshot and positions together. Sent to another process,
+    one in memory arrives as it was, one on disk at the newest version.
     """
 
     guard: threading.Lock
@@ -69,6 +93,9 @@ class Storage(Protocol):
     @property
     def snapshot(self) -> Snapshot:
         """The current state; `ClosedIndexError` after `close`."""
+
+    def copy(self) -> Storage:
+        """Another one at the same state, of which nothing is copied, for it never changes. From then on they differ."""
 
     def positions(self, lookups: int = 1) -> Mapping[Id, int]:
         """Where each id of the current state stands, for so many lookups. Call it under the guard."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -240,16 +241,22 @@ class Collection:
         """Lets go of everything; later calls raise `ClosedIndexError`."""
         self.index.close()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name: where it arrives, the folder is opened again; its encoder, unless it is built in, goes along."""
+        return _reopened, (self.path, self.index, self._own.not_built_in)
+
+    def __copy__(self) -> Collection:
+        return Collection(self.path, copy(self.index), self._own)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Collection:
+        return copy(self)
+
     def __enter__(self) -> Collection:
         self.index.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __reduce__(self) -> tuple[Callable[..., Collection], tuple[Path, Encoder | None]]:
-        """A copy, or one in another process, is opened from the same folder, with the same encoder."""
-        return type(self).open, (self.path, self._own.given)
 
     def __len__(self) -> int:
         return self.keys.count(self.index.snapshot)
@@ -389,3 +396,9 @@ class Collection:
         self.index.snapshot  # noqa: B018 - raises when closed
         with self._turn, writer_lock(self.path):
             yield
+
+
+def _reopened(path: Path, index: Index, encoder: Encoder | None) -> Collection:
+    """The collection that was sent: ``index`` is there, and is the one that was."""
+    index.close()
+    return Collection.open(path, encoder)

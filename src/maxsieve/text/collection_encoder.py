@@ -54,17 +54,17 @@ class CollectionEncoder:
             return self._description
 
     @property
-    def given(self) -> Encoder | None:
-        """The encoder that has to be given to open the collection again; None if it is a built-in model."""
-        return None if self._description.encoder in BUILT_IN_ENCODERS else self._plain
-
-    @property
     def plain(self) -> Encoder:
         """The encoder itself."""
         with self._guard:
             if self._plain is None:
                 self._plain = self._load()
             return self._plain
+
+    @property
+    def not_built_in(self) -> Encoder | None:
+        """The encoder itself if nobody else could load it by the collection's word: if it is no built-in model."""
+        return None if self._description.encoder in BUILT_IN_ENCODERS else self._plain
 
     @property
     def projected(self) -> Encoder:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -52,6 +53,8 @@ class HybridScores(NamedTuple):
 class TextHits:
     """The best documents for a text, best first; iterates as ``(id, score)``.
 
+    They can be pickled: texts, metadata and explanations are then found out for all of them, and the collection stays.
+
     query
         the text that was searched for.
     encode_seconds, search_seconds
@@ -79,6 +82,21 @@ class TextHits:
     depth: int | None = None
     hybrid: HybridScores | None = None
     _report: Report | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to another process: all that can be asked of hits, found out before they go."""
+        home = {"_count", "_encoder"}
+        kept = {name: getattr(self, name) for name in (one.name for one in fields(self)) if name not in home}
+        found = (name for name, kind in vars(TextHits).items() if isinstance(kind, cached_property))
+        return kept | {name: getattr(self, name) for name in found}
+
+    def __copy__(self) -> TextHits:
+        other = object.__new__(TextHits)
+        other.__dict__.update(vars(self), _hits=copy(self._hits))
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TextHits:
+        return copy(self)
 
     @cached_property
     def documents(self) -> int:
@@ -155,6 +173,13 @@ class TextHits:
         `Traceable`).
         """
         rank = self._check_rank(rank)
+        return list(self._words[rank]) if "_words" in vars(self) else self._explain(rank)
+
+    @cached_property
+    def _words(self) -> list[list[WordMatch]]:
+        return [self._explain(rank) for rank in range(len(self))]
+
+    def _explain(self, rank: int) -> list[WordMatch]:
         if not isinstance(self._encoder, Traceable):
             return []
         passage = self.passages[rank]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +35,16 @@ class SentenceTransformersEncoder:
     """
 
     def __init__(self, model: str | Path, *, threads: int | None = None, device: str | None = None) -> None:
+        self._asked: dict[str, Any] = {"threads": threads, "device": device}
         self._threads = None if threads is None else thread_count(threads)
         self._checkpoint = find_checkpoint(str(model))
         self._model = _load(self._checkpoint.folder, device)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(SentenceTransformersEncoder, **self._asked), (self._checkpoint.name,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SentenceTransformersEncoder:
+        return self  # it never changes
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,22 +37,25 @@ class OnnxEncoder:
     tokenizer adds. Documents and queries are encoded alike. `max_tokens` counts the special tokens too; by default it
     is the limit that the folder's ``config.json`` and ``tokenizer_config.json`` state, else 512. Longer texts are
     cut, with a `TruncationWarning`. `name` is for models that `load_encoder` knows by another name than their folder.
+    Pickled, it goes by its folder, and the model is loaded where it arrives.
     """
 
     def __init__(
         self, folder: str | Path, *, max_tokens: int | None = None, threads: int | None = None, name: str | None = None
     ) -> None:
+        self._asked: dict[str, Any] = {"max_tokens": max_tokens, "threads": threads, "name": name}
         self._threads = thread_count(threads)
-        self._given = partial(type(self), Path(folder).absolute(), max_tokens=max_tokens, threads=threads, name=name)
         self._files = OnnxFiles.find(Path(folder))
         self._name = str(self._files.folder) if name is None else name
         self._max_tokens = self._files.max_tokens(max_tokens)
         self._tokens = Truncation(open_tokenizer(self._files.tokenizer, self._max_tokens), self._max_tokens)
         self._model = OnnxModel(self._files.model)
 
-    def __reduce__(self) -> tuple[partial[OnnxEncoder], tuple[()]]:
-        """A copy, or one in another process, is loaded from the same folder."""
-        return self._given, ()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(OnnxEncoder, **self._asked), (self._files.folder,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OnnxEncoder:
+        return self  # it never changes
 
     @property
     def name(self) -> str:

@@ -85,6 +85,12 @@ class Keys:
         self.passages = passages
         self._counts: WeakKeyDictionary[Snapshot, int] = WeakKeyDictionary()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"passages": self.passages}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(passages=state["passages"])  # type: ignore[misc]
+
     @property
     def group_by(self) -> GroupBy | None:
         """What an index of such keys groups its hits by."""

@@ -32,6 +32,9 @@ class PooledEncoder:
         self.encoder = encoder
         self.factor = as_count(factor, "pool", at_least=1, at_most=MOST)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PooledEncoder, (self.encoder, self.factor)
+
     @property
     def name(self) -> str:
         """The name of the inner encoder."""

@@ -69,6 +69,9 @@ class ProjectedEncoder:
         self.matrix: F32 = np.array(array, np.float32, order="C")
         self.matrix.flags.writeable = False
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ProjectedEncoder, (self.encoder, self.matrix)
+
     @property
     def name(self) -> str:
         """The name of the inner encoder."""

@@ -1,0 +1,64 @@
+"""colpali-engine and the ColPali processors of transformers: their scores in float32, without padding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxsieve.adapters.tensors import score, to_rows
+from maxsieve.common.optional import optional
+
+torch: Any = optional("torch", "colpali")
+
+
+class MaxsieveScoring:
+    """A mixin for processors: ``class Processor(MaxsieveScoring, ColPaliProcessor): ...``.
+
+    Rows of zeros are padding, in a padded tensor and in a list, and are left out: theirs lets them win over negative
+    similarities. A page without any other row scores ``-inf``. Whatever the tensors' type, sums are of float32.
+    """
+
+    @staticmethod
+    def score_multi_vector(qs: Any, ps: Any, batch_size: int = 128, device: Any = None) -> Any:
+        """`BaseVisualRetrieverProcessor.score_multi_vector` of colpali-engine: float32 [queries, pages] on the CPU.
+
+        ``batch_size`` and ``device`` are for their way of computing and change nothing.
+        """
+        return _score(qs, ps)
+
+    def score_retrieval(
+        self,
+        query_embeddings: Any,
+        passage_embeddings: Any,
+        batch_size: int = 128,
+        output_dtype: Any = None,
+        output_device: Any = "cpu",
+    ) -> Any:
+        """`score_retrieval` of the processors of transformers; without ``output_dtype`` scores get the inputs' type.
+
+        That type may be bfloat16, which has three digits: ask for ``torch.float32`` to keep what was computed.
+        """
+        _require(query_embeddings, passage_embeddings)
+        if query_embeddings[0].device != passage_embeddings[0].device:
+            raise ValueError("Queries and passages must be on the same device")
+        if query_embeddings[0].dtype != passage_embeddings[0].dtype:
+            raise ValueError("Queries and passages must have the same dtype")
+        dtype = query_embeddings[0].dtype if output_dtype is None else output_dtype
+        return _score(query_embeddings, passage_embeddings).to(dtype).to(output_device)
+
+
+def _score(queries: Any, passages: Any) -> Any:
+    _require(queries, passages)
+    asked, pages = (
+        to_rows(embeddings, what=what, zeros_are_padding=True)
+        for embeddings, what in ((queries, "query"), (passages, "passage"))
+    )
+    return torch.from_numpy(score(asked, pages, empty=-np.inf))
+
+
+def _require(queries: Any, passages: Any) -> None:
+    if len(queries) == 0:
+        raise ValueError("No queries provided")
+    if len(passages) == 0:
+        raise ValueError("No passages provided")

@@ -1,0 +1,206 @@
+"""PyLate: an index for its retrievers, on disk and exact, its `rank.rerank` and its `scores.colbert_scores`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maxsieve.adapters.tensors import device_of, score, to_rows
+from maxsieve.arrays import FloatArray, from_buffer
+from maxsieve.common.optional import optional
+from maxsieve.ids import Id
+from maxsieve.index import Index
+from maxsieve.policies import Policy
+from maxsieve.storage.manifest import NAME as MANIFEST
+from maxsieve.storage.segments import Store
+
+torch: Any = optional("torch", "pylate")
+Base: Any = optional("pylate.indexes.base", "pylate").Base
+
+
+class Maxsieve(Base):
+    """An index for ``pylate.retrieve.ColBERT``, in the place of ``pylate.indexes.PLAID``: exact, on disk, reopened.
+
+    index_folder, index_name
+        the index is the folder ``index_folder/index_name``. If there is one already it is opened, in milliseconds.
+    override
+        start anew: what is there is removed, if it is an index.
+    store
+        ``"float32"``, ``"float16"`` or ``"int8"``: how vectors are kept.
+    policy
+        `Certified`, which is exact, by default.
+
+    An id that is added again replaces its document. Unknown ids are ignored in ``remove_documents`` and ``subset``, as
+    PLAID does; `get_documents_embeddings` raises `KeyError`. A document without tokens is kept, and never found.
+    """
+
+    is_end_to_end_index = True
+
+    def __init__(
+        self,
+        index_folder: str | os.PathLike[str] = "indexes",
+        index_name: str = "colbert",
+        override: bool = False,
+        *,
+        store: Store = "float32",
+        policy: Policy | None = None,
+    ) -> None:
+        self.path = _inside(Path(index_folder), index_name)
+        self._store, self._policy = store, policy
+        is_index = (self.path / MANIFEST).is_file()
+        if is_index and override:
+            shutil.rmtree(self.path)
+        elif not is_index and self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise FileExistsError(f"{self.path} is there and is no index of maxsieve; give another index_name")
+        self._index = Index.open(self.path) if is_index and not override else None
+
+    @property
+    def index(self) -> Index:
+        """The index itself, for all that PyLate has no word for: reports, `verify`, `compact`, `calibrate`."""
+        if self._index is None:
+            raise ValueError("The index is empty. Please add documents before querying.")
+        return self._index
+
+    def add_documents(
+        self, documents_ids: Any, documents_embeddings: Any, batch_size: int = 2000, **kwargs: Any
+    ) -> Maxsieve:
+        """Adds documents, all or, if anything is wrong, none; an id that is known gets the new embeddings.
+
+        ``batch_size`` is for other indexes and changes nothing.
+        """
+        ids = _to_ids(documents_ids)
+        rows = _to_float_rows(documents_embeddings, "document")
+        if len(ids) != len(rows):
+            raise ValueError(f"there are {len(ids)} documents_ids for {len(rows)} documents_embeddings")
+        if not rows:
+            return self
+        if self._index is None:
+            if not (dims := [one.shape[1] for one in rows if one.ndim == 2]):
+                raise ValueError("all documents are empty lists, hence there is no dimension: give arrays [0, d]")
+            self._index = Index.create(dims[0], path=self.path, store=self._store)
+            try:
+                self._index.add(rows, ids)
+            except BaseException:
+                self._index.discard_if_empty()
+                self._index = None
+                raise
+        else:
+            self._index.add(rows, ids, replace=True)
+        return self
+
+    def update_documents(self, documents_ids: Any, documents_embeddings: Any) -> Maxsieve:
+        """`add_documents`: PLAID has both."""
+        return self.add_documents(documents_ids, documents_embeddings)
+
+    def remove_documents(self, documents_ids: Any) -> Maxsieve:
+        """Removes documents; ids that are not there are ignored."""
+        index = self.index
+        index.delete(list(dict.fromkeys(one for one in _to_ids(documents_ids) if one in index)))
+        return self
+
+    def __call__(
+        self, queries_embeddings: Any, k: int = 10, subset: Any = None, **kwargs: Any
+    ) -> list[list[dict[str, Any]]]:
+        """The k best documents for each query, best first, as ``{"id": ..., "score": ...}``.
+
+        ``subset`` is one list of ids for all queries, or a list for each; ids that are not there are ignored.
+        """
+        index = self.index
+        queries = _to_float_rows(queries_embeddings, "query")
+        if subset is None:
+            hits = index.search_many(queries, k, policy=self._policy)
+        else:
+            subsets = _to_subsets(subset, len(queries))
+            try:
+                hits = index.search_many(queries, k, policy=self._policy, candidates=subsets)
+            except KeyError:  # an id that is not there: the usual case is not made to look for one
+                known = {id(one): [each for each in one if each in index] for one in subsets}
+                subsets = [known[id(one)] for one in subsets]
+                hits = index.search_many(queries, k, policy=self._policy, candidates=subsets)
+        return [[_result(one, value) for one, value in found] for found in hits]
+
+    def get_documents_embeddings(self, documents_ids: Iterable[Iterable[Id]]) -> list[list[FloatArray]]:
+        """The documents' vectors as they are kept, in lists as the ids are; `KeyError` names an unknown id."""
+        return [[self.index.vectors(one) for one in group] for group in documents_ids]
+
+
+def rerank(
+    documents_ids: Iterable[Iterable[Id]],
+    queries_embeddings: Any,
+    documents_embeddings: Any,
+    device: Any = None,
+) -> list[list[dict[str, Any]]]:
+    """`pylate.rank.rerank` by maxsieve: for each query its documents, best first. ``device`` changes nothing.
+
+    Documents are not padded, hence no row of zeros can win over negative similarities. Equal scores stay in the order
+    in which they came, a document without tokens scores ``-inf``.
+    """
+    results = []
+    for query, ids, embeddings in zip(
+        _one_more_axis(queries_embeddings), documents_ids, _one_more_axis(documents_embeddings), strict=False
+    ):
+        listed, rows = list(ids), to_rows(embeddings, what="document")
+        if len(listed) != len(rows):
+            raise ValueError(f"there are {len(listed)} documents_ids for {len(rows)} documents_embeddings")
+        (scores,) = score(to_rows([query], what="query"), rows, empty=-np.inf)
+        order = np.argsort(-scores, kind="stable").tolist()
+        values = scores.tolist()
+        results.append([_result(listed[i], values[i]) for i in order])
+    return results
+
+
+def colbert_scores(
+    queries_embeddings: Any,
+    documents_embeddings: Any,
+    queries_mask: Any = None,
+    documents_mask: Any = None,
+    backend: str | None = None,
+) -> Any:
+    """`pylate.scores.colbert_scores` by maxsieve: a float32 tensor [queries, documents]. ``backend`` changes nothing.
+
+    What ``documents_mask`` leaves out is left out: theirs multiplies by zero, and a zero can win over negative
+    similarities. Lists may be ragged. No gradients pass through.
+    """
+    home = device_of(documents_embeddings) or device_of(queries_embeddings) or torch.device("cpu")
+    queries = to_rows(queries_embeddings, queries_mask, what="query")
+    documents = to_rows(documents_embeddings, documents_mask, what="document")
+    return torch.from_numpy(score(queries, documents, empty=-np.inf)).to(home)
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """The folder of an index by its name, which may not lead elsewhere."""
+    parts = Path(name).parts
+    if not parts or Path(name).is_absolute() or ".." in parts or "\0" in name:
+        raise ValueError(f"index_name must be a name inside index_folder, not {name!r}")
+    return folder / name
+
+
+def _to_ids(ids: Any) -> list[Id]:
+    return [ids] if isinstance(ids, (str, int)) else list(ids)
+
+
+def _to_subsets(subset: Any, queries: int) -> list[list[Id]]:
+    listed = list(subset)
+    if listed and isinstance(listed[0], (list, tuple, set, frozenset, np.ndarray)):
+        if len(listed) != queries:
+            raise ValueError(f"subset has {len(listed)} lists for {queries} queries")
+        return [list(one) for one in listed]
+    return [listed] * queries
+
+
+def _to_float_rows(embeddings: Any, what: str) -> list[FloatArray]:
+    return [from_buffer(one) for one in to_rows(embeddings, what=what)]
+
+
+def _one_more_axis(embeddings: Any) -> Any:
+    """One query, or one document, as a batch of one, the way PyLate takes it."""
+    return embeddings[None] if getattr(embeddings, "ndim", None) == 2 else embeddings
+
+
+def _result(one: Id, value: float) -> dict[str, Any]:
+    return {"id": one, "score": value}

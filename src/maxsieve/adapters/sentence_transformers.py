@@ -1,0 +1,96 @@
+"""Sentence Transformers: its `maxsim`, an encoder whose `similarity` is ours, and a search of multi-vector rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxsieve.adapters.tensors import device_of, score, to_rows
+from maxsieve.arrays import from_buffer
+from maxsieve.common.checks import as_count
+from maxsieve.common.optional import optional
+from maxsieve.index import Index
+from maxsieve.policies import Policy
+
+torch: Any = optional("torch", "st")
+Theirs: Any = optional("sentence_transformers", "st").MultiVectorEncoder
+
+EMPTY = -1e9
+"""What a document without tokens scores there."""
+FEW = 4
+"""Queries for which scoring everything is faster than making an index and searching it."""
+
+
+def maxsim(
+    a: Any,
+    b: Any,
+    a_mask: Any = None,
+    b_mask: Any = None,
+    chunk_elements: int | None = None,
+    length_normalize: bool = False,
+    device: Any = None,
+) -> Any:
+    """`sentence_transformers.util.maxsim` by maxsieve: a float32 tensor [queries, documents] on the documents' device.
+
+    Takes what theirs takes: padded tensors, lists, masks. Rows of zeros in a padded tensor without a mask are padding,
+    a document without tokens scores -1e9. ``chunk_elements`` and ``device`` are for their way of computing and change
+    nothing: the CPU scores, in little memory. No gradients pass through.
+    """
+    home = device_of(b) or device_of(a) or torch.device("cpu")
+    queries = to_rows(a, a_mask, what="query", zeros_are_padding=_padded(a, a_mask))
+    documents = to_rows(b, b_mask, what="document", zeros_are_padding=_padded(b, b_mask))
+    scores = score(queries, documents, empty=EMPTY)
+    if length_normalize:
+        scores /= np.maximum([len(query) for query in queries], 1).astype(np.float32)[:, None]
+    return torch.from_numpy(scores).to(home)
+
+
+class MaxsieveEncoder(Theirs):
+    """A `MultiVectorEncoder` whose `similarity` is maxsieve's; all else, `similarity_pairwise` too, is theirs."""
+
+    def similarity(self, embeddings1: Any, embeddings2: Any, **kwargs: Any) -> Any:
+        """Scores [queries, documents] by maxsieve; a model of "meanmaxsim" divides them by the query's length."""
+        kwargs.setdefault("length_normalize", self.similarity_fn_name == "meanmaxsim")
+        return maxsim(embeddings1, embeddings2, **kwargs)
+
+
+def semantic_search(
+    query_embeddings: Any, corpus: Any, top_k: int = 10, *, policy: Policy | None = None
+) -> list[list[dict[str, Any]]]:
+    """The best documents for each query, as ``sentence_transformers.util.semantic_search`` lists them.
+
+    corpus
+        the documents' embeddings, or an `Index` of them: made once, it answers each further call far sooner.
+
+    A hit is ``{"corpus_id": ..., "score": ...}``: the document's place in ``corpus``, or its id in the index. Equal
+    scores are in the order of the corpus. A document without tokens is never a hit, and a query without any finds none.
+    """
+    top_k = as_count(top_k, "top_k", at_least=1)
+    queries = to_rows(query_embeddings, what="query", zeros_are_padding=_padded(query_embeddings, None))
+    asked = [i for i, query in enumerate(queries) if len(query)]
+    found: list[list[dict[str, Any]]] = [[] for _ in queries]
+    if isinstance(corpus, Index):
+        index = corpus
+    else:
+        documents = to_rows(corpus, what="document", zeros_are_padding=_padded(corpus, None))
+        if len(asked) <= FEW or not any(map(len, documents)):
+            for i, scores in zip(asked, score([queries[i] for i in asked], documents, empty=-np.inf), strict=True):
+                best = np.argsort(-scores, kind="stable")[:top_k]
+                found[i] = [_hit(int(place), float(scores[place])) for place in best if len(documents[place])]
+            return found
+        index = Index.build([from_buffer(rows) for rows in documents])
+    for i, hits in zip(
+        asked, index.search_many([from_buffer(queries[i]) for i in asked], top_k, policy=policy), strict=True
+    ):
+        found[i] = [_hit(one, value) for one, value in hits]
+    return found
+
+
+def _hit(one: int | str, value: float) -> dict[str, Any]:
+    return {"corpus_id": one, "score": value}
+
+
+def _padded(embeddings: Any, mask: Any) -> bool:
+    """Whether rows of zeros are padding there: in a padded tensor without a mask."""
+    return mask is None and not isinstance(embeddings, (list, tuple))

@@ -1,0 +1,161 @@
+"""Tensors of torch as the engine reads them: of any number type and device, padded or in lists, copied where need be.
+
+Everything that an adapter scores goes through here. A tensor in this machine's memory is read where it lies, bfloat16
+by its bits. Gradients do not pass through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.arrays import Batch, FloatArray, check_dim, from_buffer, to_numpy
+from maxsieve.common.optional import optional
+from maxsieve.oneshot import score_batches
+
+torch: Any = optional("torch", "torch")
+
+READ_IN_PLACE = {torch.float16, torch.float32, torch.float64}
+NO_SIGN = 0x7FFF
+"""All bits of a bfloat16 number but that of its sign."""
+
+
+def to_array(x: Any, what: str) -> FloatArray:
+    """A tensor, an array or nested lists as NumPy has them, without a copy where there can be none; bfloat16 as uint16.
+
+    >>> to_array(torch.tensor([[1.0]], dtype=torch.bfloat16, requires_grad=True), "query")
+    array([[16256]], dtype=uint16)
+    """
+    if isinstance(x, torch.Tensor):
+        tensor = x.detach().cpu()
+        if tensor.dtype is torch.bfloat16:
+            bits: NDArray[np.uint16] = tensor.view(torch.int16).numpy().view(np.uint16)
+            return bits
+        array: FloatArray = (tensor if tensor.dtype in READ_IN_PLACE else tensor.float()).numpy()
+        return array
+    if isinstance(x, (list, tuple)) and x and isinstance(x[0], torch.Tensor):
+        return to_array(torch.stack(tuple(x)), what)
+    if isinstance(x, np.ndarray) and x.dtype.kind in "iu":  # vectors that were quantised
+        return x.astype(np.float32)
+    return to_numpy(x, what)
+
+
+def to_rows(embeddings: Any, mask: Any = None, *, what: str, zeros_are_padding: bool = False) -> list[FloatArray]:
+    """One [tokens, d] array for each text: from a list, a padded [N, L, d], or one [L, d], which counts as one.
+
+    mask
+        [N, L], or [1, L] for all; for a list also one mask for each text. What it leaves out is gone.
+    zeros_are_padding
+        rows of zeros are no tokens, whether there is a mask or not.
+
+    >>> rows = to_rows(torch.ones(2, 3, 1), torch.tensor([[1, 1, 0], [0, 1, 0]]), what="document")
+    >>> [len(one) for one in rows]
+    [2, 1]
+    """
+    if isinstance(embeddings, (list, tuple)):
+        rows = [to_array(one, what) for one in embeddings]
+    else:
+        whole = to_array(embeddings, what)
+        if whole.ndim not in (2, 3):
+            raise ValueError(f"{what}s must be [N, L, d], one [L, d] or a list of those, not of shape {whole.shape}")
+        rows = list(whole) if whole.ndim == 3 else [whole]
+    if (wrong := next((i for i, one in enumerate(rows) if one.ndim != 2 and one.size), None)) is not None:
+        raise ValueError(f"{what} {wrong} must be [tokens, d], not of shape {rows[wrong].shape}")
+    if mask is not None:
+        rows = [_kept(one, left) for one, left in zip(rows, _to_masks(mask, rows, what), strict=True)]
+    return [_kept(one, nonzero_rows(one)) for one in rows] if zeros_are_padding else rows
+
+
+def nonzero_rows(array: FloatArray) -> NDArray[np.bool_]:
+    """Which rows have a number other than zero. Most are told by their first.
+
+    >>> nonzero_rows(np.array([[0.0, 2.0], [0.0, -0.0], [1.0, 0.0]])).tolist()
+    [True, False, True]
+    """
+    if not array.size:
+        return np.zeros(len(array), np.bool_)
+    found: NDArray[np.bool_] = _magnitude(array[:, 0]) != 0
+    if not found.all():
+        found[~found] = _magnitude(array[~found]).any(axis=1)
+    return found
+
+
+def _magnitude(array: FloatArray) -> FloatArray:
+    return array & NO_SIGN if array.dtype == np.uint16 else array
+
+
+def _kept(array: FloatArray, kept: NDArray[np.bool_]) -> FloatArray:
+    """Some rows, as a part of the array where they are its first."""
+    if kept.all():
+        return array
+    count = int(kept.sum())
+    return array[:count] if kept[:count].all() else array[kept]
+
+
+def _to_masks(mask: Any, rows: list[FloatArray], what: str) -> list[NDArray[np.bool_]]:
+    """What each text keeps of its rows."""
+    longest = max(map(len, rows), default=0)
+    if isinstance(mask, (list, tuple)):
+        masks = [np.asarray(_to_flags(one, what)) for one in mask]
+    else:
+        flags = _to_flags(mask, what)
+        flags = flags[None] if flags.ndim == 1 else flags
+        if flags.ndim != 2 or flags.shape[1] != longest:
+            raise ValueError(f"the mask of the {what}s has shape {flags.shape}; the longest has {longest} tokens")
+        masks = list(np.broadcast_to(flags, (len(rows), longest)) if len(flags) == 1 else flags)
+    if len(masks) != len(rows):
+        raise ValueError(f"there are {len(masks)} masks for {len(rows)} {what}s")
+    short = next((i for i, (one, row) in enumerate(zip(masks, rows, strict=True)) if len(one) < len(row)), None)
+    if short is not None:
+        raise ValueError(f"the mask of {what} {short} has {len(masks[short])} entries for {len(rows[short])} tokens")
+    return [one[: len(row)] for one, row in zip(masks, rows, strict=True)]
+
+
+def _to_flags(mask: Any, what: str) -> NDArray[np.bool_]:
+    given = np.asarray(from_buffer(array) if (array := _plain(mask)).dtype == np.uint16 else array)
+    flags: NDArray[np.bool_] = given != 0
+    if not (given[flags] == 1).all():
+        raise ValueError(f"the mask of the {what}s has entries other than 0 and 1; weights are not supported")
+    return flags
+
+
+def _plain(mask: Any) -> NDArray[Any]:
+    if isinstance(mask, torch.Tensor) and mask.is_floating_point():
+        return to_array(mask, "mask")
+    plain: NDArray[Any] = mask.detach().cpu().numpy() if isinstance(mask, torch.Tensor) else np.asarray(mask)
+    return plain
+
+
+def score(queries: Sequence[FloatArray], documents: Sequence[FloatArray], *, empty: float) -> NDArray[np.float32]:
+    """Canonical scores [queries, documents] of what `to_rows` gives: ``empty`` for a document without tokens.
+
+    A query without tokens scores 0 everywhere: a sum of nothing.
+
+    >>> score([np.ones((1, 2))], [np.ones((2, 2)), np.zeros((0, 2))], empty=-1.0).tolist()
+    [[2.0, -1.0]]
+    """
+    scores = np.zeros((len(queries), len(documents)), np.float32)
+    asked = [i for i, query in enumerate(queries) if len(query)]
+    there = [i for i, document in enumerate(documents) if len(document)]
+    if asked and there:
+        dim = queries[asked[0]].shape[1]
+        for i in there:
+            if documents[i].shape[1] != dim:
+                check_dim(documents[i].shape[1], f"document {i}", dim)
+        arrays = [documents[i] for i in there] if len(there) < len(documents) else list(documents)
+        batch = Batch(arrays, np.fromiter(map(len, arrays), np.int64, len(arrays)))
+        found = score_batches([from_buffer(queries[i]) for i in asked], [batch])
+        if len(asked) == len(queries) and len(there) == len(documents):
+            return found
+        scores[np.ix_(asked, there)] = found
+    scores[:, [i for i in range(len(documents)) if not len(documents[i])]] = empty
+    return scores
+
+
+def device_of(embeddings: Any) -> Any:
+    """Where a tensor or the first of a list of them lies; None for anything else."""
+    first = embeddings[0] if isinstance(embeddings, (list, tuple)) and embeddings else embeddings
+    return first.device if isinstance(first, torch.Tensor) else None
