@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ def test_the_same_as_in_a_collection(tmp_path: Path) -> None:
     assert hits.ids[0] == 1
     assert hits.passages == theirs.passages
     assert (hits.scope, hits.documents, hits.query_tokens) == ("candidates", 5, 2)
+    assert pickle.loads(pickle.dumps(hits)).query_tokens == 2
 
 
 def test_ids_and_metadata() -> None:
