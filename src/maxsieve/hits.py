@@ -132,7 +132,7 @@ class Hits:
     def __repr__(self) -> str:
         return f"Hits({list(self)!r}, guarantee={self.report.guarantee!r})"
 
-    @property
+    @cached_property
     def query_tokens(self) -> int:
         """How many tokens the query has: a score, divided by it, is their mean similarity."""
         return len(self._query)

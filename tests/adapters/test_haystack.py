@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fables import GUIDE, Gate, beside, make, make_minilm
 from haystack import Document, Pipeline
 from haystack.components.builders import PromptBuilder
 from haystack.components.retrievers import MultiQueryTextRetriever
 from haystack.core.errors import DeserializationError
 
 import maxsieve as ms
-from fables import GUIDE, Gate, beside, make, make_minilm
 from maxsieve.adapters.haystack import MaxsieveRanker, MaxsieveRetriever
 from maxsieve.text import rerank
 

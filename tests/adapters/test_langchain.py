@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fables import GUIDE, Gate, Words, beside, make
 from langchain_classic.retrievers import ContextualCompressionRetriever, EnsembleRetriever
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 
 import maxsieve as ms
-from fables import GUIDE, Gate, Words, beside, make
 from maxsieve.adapters.langchain import MaxsieveRerank, MaxsieveRetriever
 from maxsieve.text import rerank
 

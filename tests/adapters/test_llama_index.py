@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fables import GUIDE, Gate, Words, beside, make
 from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
@@ -15,7 +16,6 @@ from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import Document, MetadataMode, NodeWithScore, QueryBundle, TextNode
 
 import maxsieve as ms
-from fables import GUIDE, Gate, Words, beside, make
 from maxsieve.adapters.llama_index import MaxsieveRerank, MaxsieveRetriever
 from maxsieve.text import rerank
 

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 import pyterrier as pt
 import pytest
+from fables import GUIDE, Words, make
 
 import maxsieve as ms
-from fables import GUIDE, Words, make
 from maxsieve.adapters.pyterrier import MaxsieveIndexer, MaxsieveReranker, MaxsieveRetriever
 from maxsieve.text import rerank
 
@@ -87,6 +87,8 @@ def test_stored_vectors_of_named_documents(fables: ms.Collection) -> None:
     ], "the one without a token is no hit"
     assert found["text"].tolist() == ["a fox and sour grapes", "the hare", "number n3", "the crow"]
     assert found["score"][0] == fables.search("sour grapes", k=1).scores[0]
+    twice = retriever(pd.concat([candidates(), candidates().assign(text="again")]))
+    pd.testing.assert_frame_equal(twice, found)
 
 
 def test_numbers_as_ids(tmp_path: Path) -> None:

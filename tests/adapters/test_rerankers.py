@@ -7,11 +7,11 @@ import pickle
 from typing import Any
 
 import pytest
+from fables import Gate, Words, beside
 from rerankers import Document
 from rerankers.models.ranker import BaseRanker
 from rerankers.results import RankedResults
 
-from fables import Gate, Words, beside
 from maxsieve.adapters.rerankers import MaxsieveRanker
 from maxsieve.text import fetch_model, rerank
 

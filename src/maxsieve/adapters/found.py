@@ -74,19 +74,20 @@ def _find(
     collection: Collection, queries: Sequence[str], k: int, part: Part, options: Mapping[str, Any]
 ) -> list[Answer]:
     answers = collection.search_many(queries, k, **options)
-    return [Answer([_found(collection, hits, rank, part) for rank in range(len(hits))], hits) for hits in answers]
+    return [Answer(_documents(collection, hits, part), hits) for hits in answers]
 
 
-def _found(collection: Collection, hits: TextHits, rank: int, part: Part) -> Found:
-    hit = hits.hit(rank)
-    metadata = to_dict(hit.metadata)
-    passage = hit.passage
-    if passage.of > 1:
-        place = {"number": passage.number, "of": passage.of, "start": passage.start, "heading": passage.heading}
-        metadata[KEY] = {"passage": place if passage.page is None else {**place, "page": passage.page}}
-    if part == "document":
-        return Found(str(hit.id), collection.text(hit.id), hit.score, metadata, 0)
-    return Found(str(hit.id), hit.text, hit.score, metadata, passage.start)
+def _documents(collection: Collection, hits: TextHits, part: Part) -> list[Found]:
+    found = []
+    for one, score, given, passage in zip(hits.ids, hits.scores.tolist(), hits.metadata, hits.passages, strict=True):
+        metadata = to_dict(given)
+        if passage.of > 1:
+            place = {"number": passage.number, "of": passage.of, "start": passage.start, "heading": passage.heading}
+            metadata[KEY] = {"passage": place if passage.page is None else {**place, "page": passage.page}}
+        whole = part == "document"
+        text = collection.text(one) if whole else passage.text
+        found.append(Found(str(one), text, score, metadata, 0 if whole else passage.start))
+    return found
 
 
 def to_dict(metadata: Any) -> dict[str, Any]:

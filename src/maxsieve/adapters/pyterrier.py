@@ -7,7 +7,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import tee
 from pathlib import Path
 from typing import Any
@@ -153,32 +152,34 @@ class MaxsieveRetriever(pt.Transformer):
         with pt.validate.any(inp, context=self) as frame:
             frame.query_frame(extra_columns=["query"], mode="retrieve")
             frame.result_frame(extra_columns=["query"], mode="rerank")
-        if frame.mode == "rerank":
-            queries = inp.drop_duplicates("qid")[pt.model.query_columns(inp)]
-            named = {qid: list(map(self._id, docnos)) for qid, docnos in inp.groupby("qid")["docno"]}
-            candidates = [named[qid] for qid in queries["qid"]]
-        else:
-            queries, candidates = inp, None
-        options = self._search_kwargs if candidates is None else {**self._search_kwargs, "candidates": candidates}
-        search = partial(self._search, list(queries["query"]), options)
-        answers, texts = in_one_state(self._collection, search) if self._text == "document" else search()
-        found = {"docno": [str(one) for hits in answers for one in hits.ids], **texts}
-        rows = queries.iloc[np.repeat(np.arange(len(queries)), [len(hits) for hits in answers])]
-        out = _scored(rows.assign(**found), [hits.scores for hits in answers])
-        if candidates is not None:  # what else was known of a document
-            known = [name for name in inp.columns if name not in out.columns]
-            others = inp.drop_duplicates(["qid", "docno"])[["qid", "docno", *known]]
-            out = out.merge(others, on=["qid", "docno"], how="left")
-        out.attrs["maxsieve"] = dict(Counter(hits.report.guarantee for hits in answers))
-        return out
+        return self._rerank(inp) if frame.mode == "rerank" else self._retrieve(inp)
 
-    def _search(self, queries: list[Any], options: dict[str, Any]) -> tuple[list[TextHits], dict[str, list[str]]]:
-        answers = self._collection.search_many(queries, self._num_results, **options) if queries else []
-        if self._text is None:
-            return answers, {}
-        if self._text == "passage":
-            return answers, {"text": [text for hits in answers for text in hits.texts]}
-        return answers, {"text": [self._collection.text(one) for hits in answers for one in hits.ids]}
+    def _retrieve(self, inp: pd.DataFrame) -> pd.DataFrame:
+        answers, texts = self._search(list(inp["query"]), {})
+        rows = np.repeat(np.arange(len(inp)), [len(hits) for hits in answers])
+        return _results(inp, rows, answers, docno=[str(one) for hits in answers for one in hits.ids], **texts)
+
+    def _rerank(self, inp: pd.DataFrame) -> pd.DataFrame:
+        places = list(inp.groupby("qid", sort=False).indices.values())
+        ids = [[self._id(docno) for docno in inp["docno"].iloc[some]] for some in places]
+        answers, texts = self._search([inp["query"].iloc[some[0]] for some in places], {"candidates": ids})
+        named = [dict(zip(reversed(own), reversed(some), strict=True)) for own, some in zip(ids, places, strict=True)]
+        rows = [own[one] for own, hits in zip(named, answers, strict=True) for one in hits.ids]
+        return _results(inp, np.array(rows, np.int64), answers, **texts)
+
+    def _search(self, queries: list[Any], among: dict[str, Any]) -> tuple[list[TextHits], dict[str, list[str]]]:
+        """What is found for each query, and a column of texts if one is wanted."""
+        if not queries:
+            return [], {} if self._text is None else {"text": []}
+        options = {**self._search_kwargs, **among}
+
+        def search() -> tuple[list[TextHits], dict[str, list[str]]]:
+            answers = self._collection.search_many(queries, self._num_results, **options)
+            if self._text == "document":
+                return answers, {"text": [self._collection.text(one) for hits in answers for one in hits.ids]}
+            return answers, {} if self._text is None else {"text": [text for hits in answers for text in hits.texts]}
+
+        return in_one_state(self._collection, search) if self._text == "document" else search()
 
     def _id(self, docno: Any) -> Id:
         """A docno is always text; an id of a collection may be a number."""
@@ -216,13 +217,13 @@ class MaxsieveReranker(pt.Transformer):
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """The rows of the best documents, best first, with other scores and ranks."""
         pt.validate.result_frame(inp, extra_columns=["query", self._text_field], context=self)
-        rows, scores = [np.zeros(0, np.int64)], []
+        rows, answers = [np.zeros(0, np.int64)], []
         for places in inp.groupby("qid", sort=False).indices.values():
             texts = inp[self._text_field].iloc[places]
             hits = rerank(inp["query"].iloc[places[0]], texts, self._num_results, encoder=self._encoder)
             rows.append(places[np.array(hits.ids, np.int64)])
-            scores.append(hits.scores)
-        return _scored(inp.iloc[np.concatenate(rows)], scores)
+            answers.append(hits)
+        return _results(inp, np.concatenate(rows), answers)
 
 
 def _counted(documents: Iterable[Any]) -> Iterator[tuple[int, Any]]:
@@ -247,10 +248,16 @@ def _fuse(transformer: Any, num_results: int | None, k: int) -> pt.Transformer |
     return fused
 
 
-def _scored(out: pd.DataFrame, scores: Sequence[NDArray[np.float32]]) -> pd.DataFrame:
-    """Rows in the order of their queries, with scores and ranks."""
-    ranks = [np.arange(len(some)) for some in scores]
-    return out.reset_index(drop=True).assign(
-        score=np.concatenate([np.zeros(0), *scores]),
-        rank=np.concatenate([np.zeros(0, np.int64), *ranks]) + pt.model.FIRST_RANK,
+def _results(
+    inp: pd.DataFrame, rows: NDArray[np.int64], answers: Sequence[TextHits], **columns: list[str]
+) -> pd.DataFrame:
+    """Rows of a frame, query by query and best first, with scores, ranks and other columns."""
+    ranks = [np.zeros(0, np.int64), *(np.arange(len(hits)) for hits in answers)]
+    out = inp.iloc[rows].reset_index(drop=True)
+    out = out.assign(
+        **{name: values or np.zeros(0, np.object_) for name, values in columns.items()},
+        score=np.concatenate([np.zeros(0), *(hits.scores for hits in answers)]),
+        rank=np.concatenate(ranks) + pt.model.FIRST_RANK,
     )
+    out.attrs["maxsieve"] = dict(Counter(hits.report.guarantee for hits in answers))
+    return out
