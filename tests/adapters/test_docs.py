@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from environments import environment_of
 
 HERE = Path(__file__).parent
