@@ -17,7 +17,7 @@ from llama_index.core.schema import Document, MetadataMode, NodeWithScore, Query
 
 import maxsieve as ms
 from maxsieve.adapters.llama_index import MaxsieveRerank, MaxsieveRetriever
-from maxsieve.text import rerank
+from maxsieve.text import fetch_model, rerank
 
 
 @pytest.fixture
@@ -109,7 +109,17 @@ def test_the_postprocessor_ranks_by_text_as_it_is_embedded() -> None:
     assert [one.score for one in given] == [0.9, None, 0.1, 0.3], "what was given stays as it was"
     assert len(debug.get_event_pairs(CBEventType.RERANKING)) == 1
     assert reranking.postprocess_nodes([], query_str="sour grapes") == []
-    assert reranking.class_name() == reranking.to_dict()["class_name"] == "MaxsieveRerank"
+
+
+def test_a_postprocessor_from_a_dict() -> None:
+    fetch_model("minilm")
+    reranking = MaxsieveRerank(2, keep_retrieval_score=True)
+    described = reranking.to_dict()
+    assert (described["class_name"], described["encoder"]) == ("MaxsieveRerank", "minilm")
+    again = MaxsieveRerank.from_dict(described)
+    assert again.to_dict() == described
+    first, second = (one.postprocess_nodes(nodes(), query_str="fruit") for one in (reranking, again))
+    assert [(one.node_id, one.score) for one in first] == [(one.node_id, one.score) for one in second]
 
 
 def test_the_old_score_can_be_kept() -> None:

@@ -108,10 +108,10 @@ class MaxsieveRerank(BaseNodePostprocessor):
         keeps the score that a node came with in its metadata, as ``retrieval_score``.
     """
 
-    model: str = Field(description="Name of the encoder.")
+    encoder: str = Field(description="Name of the encoder.")
     top_n: int = Field(description="Number of nodes to return, best first.")
     keep_retrieval_score: bool = Field(default=False, description="Whether to keep the old score in the metadata.")
-    _encoder: Any = PrivateAttr()
+    _loaded: Any = PrivateAttr()
 
     def __init__(
         self,
@@ -123,12 +123,12 @@ class MaxsieveRerank(BaseNodePostprocessor):
     ) -> None:
         loaded = to_encoder(encoder)
         super().__init__(
-            model=loaded.name,
+            encoder=loaded.name,
             top_n=as_count(top_n, "top_n", at_least=1),
             keep_retrieval_score=keep_retrieval_score,
             **others,
         )
-        self._encoder = loaded
+        self._loaded = loaded
 
     @classmethod
     def class_name(cls) -> str:
@@ -140,10 +140,10 @@ class MaxsieveRerank(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         if query_bundle is None:
             raise ValueError("MaxsieveRerank needs a query: give query_str or query_bundle")
-        _dispatcher.event(ReRankStartEvent(query=query_bundle, nodes=nodes, top_n=self.top_n, model_name=self.model))
+        _dispatcher.event(ReRankStartEvent(query=query_bundle, nodes=nodes, top_n=self.top_n, model_name=self.encoder))
         payload = {
             EventPayload.NODES: nodes,
-            EventPayload.MODEL_NAME: self.model,
+            EventPayload.MODEL_NAME: self.encoder,
             EventPayload.QUERY_STR: query_bundle.query_str,
             EventPayload.TOP_K: self.top_n,
         }
@@ -155,7 +155,7 @@ class MaxsieveRerank(BaseNodePostprocessor):
 
     def _rank(self, nodes: list[NodeWithScore], query: str) -> list[NodeWithScore]:
         texts = [one.node.get_content(metadata_mode=MetadataMode.EMBED) for one in nodes]
-        hits = rerank(query, texts, self.top_n, encoder=self._encoder)
+        hits = rerank(query, texts, self.top_n, encoder=self._loaded)
         best = []
         for place, score in hits:
             given = nodes[int(place)]
