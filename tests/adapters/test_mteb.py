@@ -42,7 +42,9 @@ def test_a_task_gives_the_same_scores(encoder: MultiVectorEncoder) -> None:
     expected, found = (one.task_results[0].scores["test"][0] for one in results)
     assert found["ndcg_at_10"] > 0
     measures = {name for name, value in expected.items() if isinstance(value, float)}
-    assert {name: found[name] for name in measures} == pytest.approx({name: expected[name] for name in measures})
+    assert {name: found[name] for name in measures} == pytest.approx(
+        {name: expected[name] for name in measures}, nan_ok=True
+    )
     assert model.guarantee == "exact"
 
 
@@ -90,9 +92,9 @@ def test_any_model_with_token_vectors() -> None:
 
 
 def test_what_is_not_exact_says_so(encoder: MultiVectorEncoder) -> None:
-    model = MaxsieveSearch(encoder, policy=ms.Bandit(alpha=0.2))
+    model = MaxsieveSearch(encoder, policy=ms.Bandit(alpha=0.01, margin=0, block=1))
     searched(model)
-    assert model.guarantee == "pac"
+    assert model.guarantee == "none"
 
 
 def test_what_is_no_model() -> None:
