@@ -63,7 +63,7 @@ def main() -> None:
     heads = [f"overlap of {depth}" for depth in depths]
     print("| first stage | taken in, s | its ms | maxsieve's ms |", " | ".join(heads), "|")
     print("|---|---|---|---|" + "---|" * len(depths))
-    for stage in stages(corpus):
+    for stage in stages(corpus, options.stages):
         cells = [stage.what, f"{stage.seconds:.1f}", *measured(stage, corpus, index, truth, depths)]
         print(f"| {' | '.join(cells)} |", flush=True)
     index.calibrate(corpus.practice, k=options.k)
@@ -109,10 +109,12 @@ def measured(stage: Stage, corpus: Corpus, index: ms.Index, truth: list[set[obje
     return [*(f"{seconds / len(corpus.queries) * 1e3:.1f}" for seconds in (asking, searching)), *overlaps]
 
 
-def stages(corpus: Corpus) -> Iterator[Stage]:
-    yield muvera_of_fastembed(corpus)
-    yield muvera_python(corpus)
-    yield bm25(corpus)
+def stages(corpus: Corpus, wanted: list[str]) -> Iterator[Stage]:
+    for name, make in STAGES.items():
+        if name in wanted:
+            yield make(corpus)
+    if FAST_PLAID not in wanted:
+        return
     try:
         peer = fast_plaid.Peer()
     except FileNotFoundError as missing:
@@ -178,6 +180,10 @@ def bm25(corpus: Corpus) -> Stage:
     return Stage("BM25 of bm25s", seconds, best)
 
 
+STAGES = {"fastembed": muvera_of_fastembed, "muvera-python": muvera_python, "bm25s": bm25}
+FAST_PLAID = "fast-plaid"
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", default="scifact", help="a folder in MAXSIEVE_CORPORA (default: scifact)")
@@ -185,6 +191,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--queries", type=positive, default=100, help="the first so many; the others calibrate")
     parser.add_argument("--k", type=positive, default=10)
     parser.add_argument("--depths", type=positive, nargs="+", default=[20, 100, 500], help="how many candidates")
+    every = [*STAGES, FAST_PLAID]
+    parser.add_argument("--stages", nargs="+", choices=every, default=every, help="which of them (default: all)")
     return parser.parse_args()
 
 
