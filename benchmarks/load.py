@@ -36,7 +36,7 @@ FINE, LATER = 200, 429
 VERBS = ("split", "join", "sort", "measure", "copy", "parse", "compare", "round", "count", "compress", "remove", "find")
 NOUNS = ("a path", "a list", "an array", "a file", "dates", "numbers", "a process", "a matrix", "text", "a message")
 QUERIES = [f"how do I {verb} {noun}" for verb, noun in product(VERBS, NOUNS)]
-WARM_UP = 5
+WARM_UP = 15
 PATIENCE = 120
 """Seconds for the service to start."""
 
