@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest
 # Corpora for tests on real data; they are skipped, and say so, where there are none.
 export MAXSIEVE_CORPORA
 
-.PHONY: demo serve-demo test test-full test-arm test-emulated lint format bench bench-plaid rescored retrieval results sanitize clean
+.PHONY: demo serve-demo test test-full test-arm test-emulated test-page screenshot lint format bench bench-plaid rescored retrieval results sanitize clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/maxsieve demo
@@ -69,6 +69,15 @@ results: $(VENV)/dev.stamp
 # build of its own. ARGS="memory" or ARGS="threads" runs one of the two.
 sanitize: $(VENV)/dev.stamp
 	tools/sanitize.sh $(ARGS)
+
+# The service's page in a real browser, Chromium, which is installed from Debian's packages if it may be.
+test-page: $(VENV)/dev.stamp
+	$(BIN)/maxsieve model fetch minilm
+	MAXSIEVE_CHROMIUM="$$(tools/chromium.sh)" $(PYTEST) tests/page $(ARGS)
+
+# The README's picture of it.
+screenshot: $(VENV)/dev.stamp
+	MAXSIEVE_CHROMIUM="$$(tools/chromium.sh)" $(BIN)/python tools/screenshot.py docs/page.png
 
 # The native tests of the AVX-512 and AMX kernels on a machine without them (needs Debian's libsimde-dev).
 test-emulated: $(VENV)/dev.stamp

@@ -17,8 +17,8 @@ nb::object copy_of(const std::vector<T>& values) {
 nb::list rounds(const Trace& trace) {
     nb::list rounds;
     for (const Trace::Round& round : trace.rounds) {
-        rounds.append(
-            nb::make_tuple(round.active, round.revealed, round.threshold, copy_of(round.lower), copy_of(round.upper)));
+        rounds.append(nb::make_tuple(round.active, round.dropped, round.revealed, round.threshold, copy_of(round.lower),
+                                     copy_of(round.upper)));
     }
     return rounds;
 }

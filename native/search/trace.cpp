@@ -27,10 +27,11 @@ int64_t Trace::place(int64_t position) const {
 
 void Trace::begin_round(int64_t active, int64_t revealed, double threshold) {
     const std::vector<double> unknown(shown.size(), std::numeric_limits<double>::quiet_NaN());
-    rounds.push_back({active, revealed, threshold, unknown, unknown});
+    rounds.push_back({active, 0, revealed, threshold, unknown, unknown});
 }
 
 void Trace::interval(int64_t position, double lower, double upper, bool stays) {
+    if (!stays) ++rounds.back().dropped;
     const int64_t at = place(position);
     if (at < 0) return;
     rounds.back().lower[static_cast<size_t>(at)] = lower;

@@ -18,12 +18,12 @@ namespace maxsieve {
 
 struct Trace {
     static constexpr int32_t kByTier0 = -1;
-    static constexpr int64_t kMostShown = 4000;
+    static constexpr int64_t kMostShown = 5000;
     static constexpr int64_t kMostIntervals = int64_t{1} << 22;
 
     // An interval for each document that is shown, NaN for those that were not active.
     struct Round {
-        int64_t active, revealed;
+        int64_t active, dropped, revealed;
         double threshold;  // the K-th largest lower bound
         std::vector<double> lower, upper;
     };

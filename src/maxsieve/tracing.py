@@ -21,8 +21,8 @@ BY_TIER_0 = -1
 class TracedRound(NamedTuple):
     """One round of a sieve.
 
-    active
-        documents that were active in it, shown or not.
+    active, dropped
+        documents that were active in it, shown or not, and how many of those it dropped.
     revealed
         query tokens that were revealed for those after it.
     threshold
@@ -32,6 +32,7 @@ class TracedRound(NamedTuple):
     """
 
     active: int
+    dropped: int
     revealed: int
     threshold: float
     lower: NDArray[np.float64]
@@ -160,6 +161,7 @@ class Trace:
             "rounds": [
                 {
                     "active": one.active,
+                    "dropped": one.dropped,
                     "revealed": one.revealed,
                     "threshold": _finite(one.threshold),
                     "lower": _all_finite(one.lower.tolist()),
@@ -197,7 +199,7 @@ def to_trace(native: _core.Trace, state: Snapshot, hits: Sequence[int]) -> Trace
         rescored=native.rescored,
         scores=native.scores,
         thresholds=native.thresholds,
-        unseen=None if unseen is None else Unseen(*state.ids_at([unseen[0]]), unseen[1]),
+        unseen=None if unseen is None else Unseen(state.ids_at([unseen[0]])[0], unseen[1]),
         bytes_read=native.bytes,
         bytes_of_all=native.bytes_of_all,
     )

@@ -55,8 +55,9 @@ def check_rounds(index: ms.Index, query: np.ndarray, documents: list, k: int, po
         active = candidates[(dropped == 0) | (dropped >= number)]
         assert active.tolist() == spelled.active.tolist()
         assert native == (len(spelled.active), spelled.revealed, spelled.threshold)
-        *traced, lower, upper = trace.rounds[number - 1]
-        assert tuple(traced) == native
+        active_then, gone, *traced, lower, upper = trace.rounds[number - 1]
+        assert (active_then, *traced) == native
+        assert gone == (dropped == number).sum()
         was_active = np.isin(candidates, spelled.active)
         assert np.isnan(lower[~was_active]).all()
         assert np.isnan(upper[~was_active]).all()

@@ -81,7 +81,7 @@ def check_trace(trace: _core.Trace, Q: F32, documents: list[F32], proxies: np.nd
         assert trace.shown[trace.rescored].tolist() == survivors.tolist()
         return
     expected = spec.certified(Q, [documents[i] for i in survivors], 3)
-    ((active, revealed, threshold, lower, upper),) = trace.rounds
+    ((active, _, revealed, threshold, lower, upper),) = trace.rounds
     assert (active, revealed, threshold) == (n, len(Q), np.sort(expected.lower)[-3])
     assert lower[stayed].tobytes() == expected.lower.tobytes()
     assert upper[stayed].tobytes() == expected.upper.tobytes()

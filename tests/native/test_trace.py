@@ -13,7 +13,7 @@ from long_form import scaled
 from maxsieve import _core, spec
 from maxsieve.policies import to_native
 
-SHOWN = 4000
+SHOWN = 5000
 POLICIES = (ms.Certified(), ms.Exhaustive(), ms.Bandit(), ms.Bandit(block=1, margin=0, radius="serfling"))
 
 
@@ -34,12 +34,13 @@ def check_certified(case: Case, threads: int) -> None:
         assert trace.rounds == []
         assert trace.rescored.tolist() == list(range(len(candidates)))
         return
-    ((active, revealed, threshold, lower, upper),) = trace.rounds
+    ((active, dropped, revealed, threshold, lower, upper),) = trace.rounds
     wanted = expected.lower[candidates], expected.upper[candidates]
     assert (lower.tobytes(), upper.tobytes()) == (wanted[0].tobytes(), wanted[1].tobytes())
     assert (active, revealed) == (len(candidates), len(case.query))
     assert threshold == np.sort(lower)[-case.k]
     assert trace.dropped.tolist() == (upper < threshold).astype(int).tolist()
+    assert dropped == trace.dropped.sum()
     check_rescoring(trace, expected.rescoring, np.arange(len(case.documents)))
     if trace.unseen is not None:
         assert trace.unseen[1] == expected.upper[trace.unseen[0]] < trace.thresholds[-1]
@@ -122,6 +123,8 @@ def test_of_very_many_the_hits_and_a_sample_are_shown(policy: ms.Bandit) -> None
     for one in trace.rounds:
         assert len(one.lower) == SHOWN
         assert np.isfinite(one.lower).sum() <= one.active
+    after = [one.active - one.dropped for one in trace.rounds]
+    assert [one.active for one in trace.rounds] == [SHOWN + 1500, *after][: len(after)]
 
 
 def test_a_sample_is_that_of_the_specification_and_spread_evenly() -> None:

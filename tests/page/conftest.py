@@ -1,0 +1,119 @@
+"""A started service, and a real browser that looks at its page.
+
+Tests here run when ``MAXSIEVE_CHROMIUM`` names a browser, as `make test-page` does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+CHROMIUM = os.environ.get("MAXSIEVE_CHROMIUM", "")
+collect_ignore_glob = [] if CHROMIUM else ["test_*.py"]
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page, Route
+
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+HOSTILE = "evil\u202etxt<img src=x onerror=document.title='owned'>"
+HOSTILE_TEXT = (
+    "<script>document.title='owned'</script> a \u202ereversed\u202c text with \x1b[31m colour and \U0001f98a a fox"
+)
+STRICT = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a service with two collections: docstrings, calibrated, and a hostile one that is not."""
+    from maxsieve.cli.demo.docstrings import collect
+    from maxsieve.text import Collection
+
+    folder = tmp_path_factory.mktemp("page")
+    some = collect()[::5][:700]
+    with Collection.create(folder / "docstrings", "minilm") as made:
+        made.add([f"{one.name}\n{one.text}" for one in some], [one.name for one in some])
+        made.calibrate()
+    with Collection.create(folder / "hostile", "minilm") as made:
+        made.add([HOSTILE_TEXT, "The fox and the grapes.", "A hare."], [HOSTILE, "fox", "hare"])
+    command = [sys.executable, "-m", "maxsieve.cli", "serve", "--port", "0", folder / "docstrings", folder / "hostile"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            said = ""
+            for line in process.stderr:
+                said += line
+                if found := re.search(r"http://\S+?/", line):
+                    yield found[0]
+                    break
+            else:
+                pytest.fail(f"the service did not start: {said}")
+        finally:
+            process.terminate()
+            process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, as the system has it."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=Path(CHROMIUM), args=ARGUMENTS)
+        yield launched
+        launched.close()
+
+
+Open = Callable[..., "Page"]
+
+
+@pytest.fixture
+def open_page(service: str, browser: Browser) -> Iterator[Open]:
+    """Opens the page at an address; in the end it has said nothing on its console and asked nobody else."""
+    contexts: list[BrowserContext] = []
+    problems: list[str] = []
+    host = urlsplit(service).netloc
+
+    def strict(route: Route) -> None:
+        """Whatever the service says, the page must do with the strictest policy."""
+        answer = route.fetch()
+        route.fulfill(response=answer, headers={**answer.headers, "content-security-policy": STRICT})
+
+    def opened(address: str = "", *, motion: str = "reduce", expected: str = "", **options: object) -> Page:
+        """``expected`` is a pattern of console messages that are no problem."""
+        context = browser.new_context(reduced_motion=motion, **options)
+        contexts.append(context)
+        context.route(lambda url: urlsplit(url).path == "/", strict)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+
+        def complain(said: str) -> None:
+            if not (expected and re.search(expected, said)):
+                problems.append(said)
+
+        page.on("console", lambda message: complain(f"console: {message.text}"))
+        page.on("pageerror", lambda error: complain(f"error: {error}"))
+        page.on("request", lambda request: urlsplit(request.url).netloc == host or complain(f"asked {request.url}"))
+        page.goto(service + address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert problems == []
