@@ -25,7 +25,7 @@ from service.conftest import make_docs
 from service.support import Served, serving
 
 REQUESTS = 10_000 if FULL else 500
-EXPECTED = {200, 400, 401, 404, 405, 406, 408, 409, 411, 413, 415, 422, 423, 429}
+EXPECTED = {200, 400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 423, 429}
 FEW = 10
 """Requests of a kind that has no body."""
 
