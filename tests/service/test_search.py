@@ -170,3 +170,23 @@ def test_a_calibrated_collection(shared: Served, tmp_path: Path, encoder: OnnxEn
         assert answer.json()["report"]["calibrated_on"] == "queries"
         assert answer.json()["hits"][0]["id"] == expected.ids[0]  # a number stays a number
         assert served.client.get("/v1/collections/many").json()["calibrated"] is True
+
+
+def test_a_trace(shared: Served) -> None:
+    answer = shared.search(query="the river", k=2, policy="bandit", trace=True)
+    assert answer.status_code == 200, answer.text
+    SearchAnswer.model_validate(answer.json())
+    trace = answer.json()["trace"]
+    assert trace["documents"] == 4
+    assert len(trace["ids"]) == 4
+    assert answer.json()["report"]["together"] == 1
+    assert "trace" in detail(shared.search(query="the river", hybrid="rrf", trace=True))
+
+
+def test_filters(shared: Served, library: Collection) -> None:
+    answer = shared.search(query="the river", where={"year": {"gte": 2001}})
+    assert found(answer) == list(library.search("the river", where={"year": {"gte": 2001}}))
+    assert len(found(answer)) == 3
+    wrong = shared.search(query="the river", where={"year": {"above": 2001}})
+    assert wrong.status_code == 400
+    assert "above" in detail(wrong)

@@ -114,6 +114,7 @@ def _plain(body: SearchRequest, ask: SearchAsk, found: Found, seconds: dict[str,
         "hits": plain["hits"],
         "report": {
             **plain["report"],
+            "encode_seconds": seconds["encode"],
             "sentence": guarantee_sentence(hits, body.chosen_policy),
             "rounds": [
                 {**one._asdict(), "threshold": one.threshold if isfinite(one.threshold) else None}

@@ -189,8 +189,9 @@ class ReportOfSearch(BaseModel):
 
     guarantee: Literal["exact", "pac", "calibrated", "none"]
     sentence: str = Field(description="What is guaranteed, and among which documents.")
-    scope: Literal["all", "candidates"]
+    scope: Literal["all", "matching", "candidates"]
     documents: int
+    where: Any = Field(None, description="The filter, if there was one.")
     first_stage: str | None = None
     hybrid: str | float | None = None
     depth: int | None = None
@@ -203,7 +204,7 @@ class ReportOfSearch(BaseModel):
     deleted: int | None = None
     rounds: list[RoundOfSieve]
     isa: str
-    encode_seconds: float
+    encode_seconds: float = Field(description="With the time that the query waited for its turn.")
     search_seconds: float
     together: int = Field(description="Requests that were answered in one group.")
 
