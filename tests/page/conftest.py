@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -40,8 +41,8 @@ STRICT = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancesto
 
 
 @pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a service with two collections: docstrings, calibrated, and a hostile one that is not."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two collections: docstrings, calibrated, and a hostile one that is not."""
     from maxsieve.cli.demo.docstrings import collect
     from maxsieve.text import Collection
 
@@ -52,7 +53,20 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         made.calibrate()
     with Collection.create(folder / "hostile", "minilm") as made:
         made.add([HOSTILE_TEXT, "The fox and the grapes.", "A hare."], [HOSTILE, "fox", "hare"])
-    command = [sys.executable, "-m", "maxsieve.cli", "serve", "--port", "0", folder / "docstrings", folder / "hostile"]
+    return folder
+
+
+@pytest.fixture(scope="session")
+def service(folder: Path) -> Iterator[str]:
+    """The address of a service that has both."""
+    with started(folder / "docstrings", folder / "hostile") as address:
+        yield address
+
+
+@contextmanager
+def started(*arguments: str | Path) -> Iterator[str]:
+    """A service, as the command line starts it."""
+    command = [sys.executable, "-m", "maxsieve.cli", "serve", "--port", "0", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -88,15 +102,17 @@ def open_page(service: str, browser: Browser) -> Iterator[Open]:
     """Opens the page at an address; in the end it has said nothing on its console and asked nobody else."""
     contexts: list[BrowserContext] = []
     problems: list[str] = []
-    host = urlsplit(service).netloc
 
     def strict(route: Route) -> None:
         """Whatever the service says, the page must do with the strictest policy."""
         answer = route.fetch()
         route.fulfill(response=answer, headers={**answer.headers, "content-security-policy": STRICT})
 
-    def opened(address: str = "", *, motion: str = "reduce", expected: str = "", **options: object) -> Page:
+    def opened(
+        address: str = "", *, at: str = service, motion: str = "reduce", expected: str = "", **options: object
+    ) -> Page:
         """``expected`` is a pattern of console messages that are no problem."""
+        host = urlsplit(at).netloc
         context = browser.new_context(reduced_motion=motion, **options)
         contexts.append(context)
         context.route(lambda url: urlsplit(url).path == "/", strict)
@@ -110,7 +126,7 @@ def open_page(service: str, browser: Browser) -> Iterator[Open]:
         page.on("console", lambda message: complain(f"console: {message.text}"))
         page.on("pageerror", lambda error: complain(f"error: {error}"))
         page.on("request", lambda request: urlsplit(request.url).netloc == host or complain(f"asked {request.url}"))
-        page.goto(service + address)
+        page.goto(at + address)
         return page
 
     yield opened

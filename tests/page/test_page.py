@@ -6,6 +6,7 @@ import json
 import struct
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,7 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from .conftest import HOSTILE
+from .conftest import HOSTILE, started
 
 Open = Callable[..., Page]
 QUERY = "merge several sorted lists into one"
@@ -272,6 +273,22 @@ def test_failures_are_sentences(open_page: Open) -> None:
     expect(page.locator("#problem")).to_be_hidden()
     unknown = open_page("?collection=nowhere&q=fox")
     expect(unknown.locator("#problem")).to_have_text("There is no collection “nowhere” here.")
+
+
+def test_a_key_is_asked_for_where_there_is_one(open_page: Open, folder: Path) -> None:
+    with started("--api-key", "sesame", folder / "hostile") as address:
+        page = open_page("?q=fox&k=1", at=address, expected="status of 401")
+        expect(page.locator("#problem")).to_have_text("the API key is missing or wrong.")
+        expect(page.locator("#key")).to_be_focused()
+        page.keyboard.type("wrong")
+        page.keyboard.press("Enter")
+        expect(page.locator("#problem")).to_be_visible()
+        page.locator("#key").fill("sesame")
+        page.keyboard.press("Enter")
+        answered(page)
+        expect(page.locator("#hits h3")).to_have_count(1)
+        expect(page.locator("#key")).to_be_hidden()
+        assert "sesame" not in page.url
 
 
 LOOKS = {
