@@ -143,6 +143,12 @@ def test_large_bodies(encoder: OnnxEncoder) -> None:
             chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
             told = posted("/rerank", chunked, "Transfer-Encoding: chunked", length=False)
             assert parsed(served.raw(told))[0] == status
+        for more in ("/rerank", "/nowhere", "/healthz"):  # what nobody reads is taken off the wire all the same
+            body = json.dumps({**exact, "x": exact["x"] * 2}).encode()
+            assert served.client.post(more, content=body, headers=JSON).status_code == 413
+            assert served.client.post(more, content=body[:9000], headers=JSON).status_code in (400, 404, 405)
+        refused = served.raw(posted("/rerank", b"", "Content-Length: 99999999", "Expect: 100-continue", length=False))
+        assert parsed(refused)[0] == 413
         status, answer = parsed(served.raw(posted("/rerank", b"", "Content-Length: 99999999999999999", length=False)))
         assert (status, answer) == (413, {"detail": "the body has more than 20,000 bytes"})
         assert served.service.under_way() == 0

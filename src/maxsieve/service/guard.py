@@ -69,7 +69,6 @@ class Guard:
                 return  # what went wrong has been said
             if exchange.started:
                 raise
-            await exchange.discard()
             await to_problem(failure)(scope, exchange.receive, exchange.send)
         finally:
             exchange.count()
@@ -113,17 +112,21 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         """A part of the answer."""
         if message["type"] == "http.response.start":
+            if self._scope["method"] in BODIES:
+                await self._discard()
             self.started, self._status = True, message["status"]
             known = {name.lower() for name, _ in message.get("headers", [])}
             added = [*HEADERS, *([] if b"cache-control" in known else [NO_STORE])]
             if not self._complete and self._scope["method"] in BODIES:
                 added.append((b"connection", b"close"))  # the rest of the body is not waited for
             message = {**message, "headers": [*message.get("headers", []), *added]}
-        await asyncio.wait_for(self._send(message), self._service.settings.patience)
+        await self._send(message)
         self.finished = message["type"] == "http.response.body" and not message.get("more_body", False)
 
-    async def discard(self) -> None:
+    async def _discard(self) -> None:
         """Reads on for a moment: most clients look for an answer when they have sent everything, and not before."""
+        if "expect" in Headers(scope=self._scope):
+            return  # this one waits for an answer before it sends anything
         end, left = perf_counter() + DISCARD_SECONDS, self._service.settings.body_bytes
         with suppress(asyncio.TimeoutError):
             while not self._complete and left > 0:

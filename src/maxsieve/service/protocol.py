@@ -11,12 +11,16 @@ from maxsieve.common.printable import printable_json
 
 
 def patient_protocol(patience: float, connections: int) -> type[H11Protocol]:
-    """A protocol that closes connections whose headers take longer than ``patience`` seconds to come."""
+    """A protocol that closes connections after ``patience`` seconds.
+
+    So long a client may take to send the headers of a request, or to read on where the buffers are full.
+    """
 
     class PatientProtocol(H11Protocol):
-        """Counts connections, and the time until the headers of each request are there."""
+        """Counts connections, and the time that their clients take."""
 
         _headers: asyncio.TimerHandle | None = None
+        _unread: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             """A client has come."""
@@ -38,7 +42,18 @@ def patient_protocol(patience: float, connections: int) -> type[H11Protocol]:
         def connection_lost(self, exc: Exception | None) -> None:
             """The client has gone."""
             self._done_waiting()
+            self._read_on()
             super().connection_lost(exc)
+
+        def pause_writing(self) -> None:
+            """The client does not read what it is sent."""
+            super().pause_writing()
+            self._unread = self.loop.call_later(patience, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            """The client has read on."""
+            self._read_on()
+            super().resume_writing()
 
         def send_400_response(self, msg: str) -> None:
             """What is no HTTP gets a sentence as JSON, too."""
@@ -52,15 +67,16 @@ def patient_protocol(patience: float, connections: int) -> type[H11Protocol]:
 
         def _wait(self) -> None:
             self._done_waiting()
-            self._headers = self.loop.call_later(patience, self._give_up)
+            self._headers = self.loop.call_later(patience, self.transport.abort)
 
         def _done_waiting(self) -> None:
             if self._headers is not None:
                 self._headers.cancel()
                 self._headers = None
 
-        def _give_up(self) -> None:
-            if not self.transport.is_closing():
-                self.transport.abort()
+        def _read_on(self) -> None:
+            if self._unread is not None:
+                self._unread.cancel()
+                self._unread = None
 
     return PatientProtocol
