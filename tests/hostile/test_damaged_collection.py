@@ -58,18 +58,18 @@ def test_a_record_that_is_no_document(tmp_path: Path, record: str | None) -> Non
 
 
 @pytest.mark.parametrize("value", ["NaN", "-Infinity", '{"deep":[1,{"price":1e999}]}'])
-def test_metadata_with_a_number_that_json_has_not(quick_docs: CommandLine, value: str) -> None:
+def test_metadata_with_a_number_that_json_has_not(docs: CommandLine, value: str) -> None:
     """No writer writes it, and what comes after could not print it."""
     record = f'{{"text":"a red fox","metadata":{value}}}'
-    give_all(quick_docs.folder / "docs.ms", record)
+    give_all(docs.folder / "docs.ms", record)
     for command in (("search", "fox"), ("search", "fox", "--json"), ("export", "-", "--texts"), ("verify",)):
-        done = quick_docs(command[0], "docs.ms", *command[1:], code=3)
+        done = docs(command[0], "docs.ms", *command[1:], code=3)
         assert ".records can't be read: " in done.stderr
         assert "is no number that JSON can hold" in done.stderr
 
 
-def test_a_collection_without_records(tmp_path: Path, quick_docs: CommandLine) -> None:
-    path = quick_docs.folder / "docs.ms"
+def test_a_collection_without_records(tmp_path: Path, docs: CommandLine) -> None:
+    path = docs.folder / "docs.ms"
 
     def without(content: dict[str, Any]) -> None:
         for part in content["parts"]:
@@ -83,9 +83,9 @@ def test_a_collection_without_records(tmp_path: Path, quick_docs: CommandLine) -
         ("verify",),
         ("bench",),
     ):
-        done = quick_docs(command[0], "docs.ms", *command[1:], code=3)
+        done = docs(command[0], "docs.ms", *command[1:], code=3)
         assert "has no text and metadata" in done.stderr
-    quick_docs("search", "docs.ms", "fox", "--first-stage", "bm25", code=3)
+    docs("search", "docs.ms", "fox", "--first-stage", "bm25", code=3)
 
 
 def saved(array: Any, **options: Any) -> bytes:

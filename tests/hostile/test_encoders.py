@@ -65,14 +65,14 @@ def test_built_in_models_need_no_naming(tmp_path: Path, monkeypatch: pytest.Monk
     assert asked == ["minilm"]
 
 
-def test_the_command_line_takes_the_name(quick_docs: CommandLine) -> None:
-    named = ("--encoder", str(quick_docs.model))
+def test_the_command_line_takes_the_name(docs: CommandLine) -> None:
+    named = ("--encoder", str(docs.model))
     for command in (("search", "docs.ms", "fox"), ("add", "docs.ms"), ("bench", "docs.ms")):
-        done = quick_docs.unaided(*command, stdin="a new text", code=1)
-        assert f"--encoder '{quick_docs.model}'" in done.stderr
-        quick_docs.unaided(*command, *named, stdin="a new text")
+        done = docs.unaided(*command, stdin="a new text", code=1)
+        assert f"--encoder '{docs.model}'" in done.stderr
+        docs.unaided(*command, *named, stdin="a new text")
     for command in (("info", "docs.ms"), ("verify", "docs.ms"), ("export", "docs.ms", "-", "--texts")):
-        quick_docs.unaided(*command)
+        docs.unaided(*command)
 
 
 @pytest.mark.parametrize(

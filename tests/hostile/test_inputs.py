@@ -27,27 +27,27 @@ def make(path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "huge", "nowhere"])
-def test_what_is_no_file_in_a_folder_is_a_bad_document(quick: CommandLine, kind: str) -> None:
-    (quick.folder / "texts").mkdir()
-    (quick.folder / "texts" / "good.txt").write_text("a red fox")
-    make(quick.folder / "texts" / "evil.txt", kind)
-    done = quick("index", "it.ms", "texts", "--dim", "0", code=1)
+def test_what_is_no_file_in_a_folder_is_a_bad_document(line: CommandLine, kind: str) -> None:
+    (line.folder / "texts").mkdir()
+    (line.folder / "texts" / "good.txt").write_text("a red fox")
+    make(line.folder / "texts" / "evil.txt", kind)
+    done = line("index", "it.ms", "texts", "--dim", "0", code=1)
     assert "evil.txt" in done.stderr
-    done = quick("index", "it.ms", "texts", "--dim", "0", "--skip-bad")
+    done = line("index", "it.ms", "texts", "--dim", "0", "--skip-bad")
     assert "1 added" in done.stdout
     assert "skipped 1 that are no documents" in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "huge"])
-def test_a_text_file_that_is_none(quick: CommandLine, kind: str) -> None:
-    make(quick.folder / "evil.md", kind)
-    assert "evil.md" in quick("index", "it.ms", "evil.md", code=1).stderr
+def test_a_text_file_that_is_none(line: CommandLine, kind: str) -> None:
+    make(line.folder / "evil.md", kind)
+    assert "evil.md" in line("index", "it.ms", "evil.md", code=1).stderr
 
 
 @pytest.mark.parametrize("name", ["evil.jsonl", "evil.csv", "evil.tsv"])
-def test_a_line_without_end(quick: CommandLine, name: str) -> None:
-    (quick.folder / name).symlink_to("/dev/zero")
-    done = quick("index", "it.ms", name, code=1)
+def test_a_line_without_end(line: CommandLine, name: str) -> None:
+    (line.folder / name).symlink_to("/dev/zero")
+    done = line("index", "it.ms", name, code=1)
     assert name in done.stderr
     assert "Memory" not in done.stderr
 
@@ -61,19 +61,19 @@ def test_lines_are_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.Monkey
         list(bounded_lines(file, "it", 99))
 
 
-def test_a_pipe_that_the_user_names_is_read_once(quick: CommandLine) -> None:
+def test_a_pipe_that_the_user_names_is_read_once(line: CommandLine) -> None:
     """As the shell's ``<(...)`` gives it: counting its lines beforehand would eat them."""
-    os.mkfifo(quick.folder / "pipe")
-    writer = threading.Thread(target=lambda: (quick.folder / "pipe").write_text("a red fox\ngreen tea\n"), daemon=True)
+    os.mkfifo(line.folder / "pipe")
+    writer = threading.Thread(target=lambda: (line.folder / "pipe").write_text("a red fox\ngreen tea\n"), daemon=True)
     writer.start()
-    done = quick("index", "it.ms", "pipe", "--format", "lines", "--dim", "0", "--progress")
+    done = line("index", "it.ms", "pipe", "--format", "lines", "--dim", "0", "--progress")
     assert "2 added" in done.stdout
     writer.join(10)
 
 
-def test_queries_from_a_file_without_end(quick_docs: CommandLine) -> None:
-    (quick_docs.folder / "queries.txt").symlink_to("/dev/zero")
-    assert "queries.txt" in quick_docs("search", "docs.ms", "--queries", "queries.txt", code=1).stderr
+def test_queries_from_a_file_without_end(docs: CommandLine) -> None:
+    (docs.folder / "queries.txt").symlink_to("/dev/zero")
+    assert "queries.txt" in docs("search", "docs.ms", "--queries", "queries.txt", code=1).stderr
 
 
 def test_a_count_never_opens_what_is_no_file(tmp_path: Path) -> None:
@@ -81,13 +81,13 @@ def test_a_count_never_opens_what_is_no_file(tmp_path: Path) -> None:
     assert reading.Input(str(tmp_path / "pipe.jsonl")).count() is None
 
 
-def test_a_hostile_csv_field(quick: CommandLine) -> None:
-    with open(quick.folder / "it.csv", "wb") as file:
+def test_a_hostile_csv_field(line: CommandLine) -> None:
+    with open(line.folder / "it.csv", "wb") as file:
         file.write(b'id,text\na,"')
         for _ in range(70):
             file.write(b"x" * ((1 << 20) - 1) + b"\n")
     done = subprocess.run(
-        quick.command("index", "it.ms", "it.csv"), capture_output=True, env=quick.env, cwd=quick.folder, timeout=120
+        line.command("index", "it.ms", "it.csv"), capture_output=True, env=line.env, cwd=line.folder, timeout=120
     )
     assert done.returncode == 1
     assert b"it.csv, line" in done.stderr

@@ -48,66 +48,66 @@ def test_json_keeps_its_content() -> None:
         assert ("é" in written) == plain
 
 
-def test_names_of_files_in_messages(quick: CommandLine) -> None:
+def test_names_of_files_in_messages(line: CommandLine) -> None:
     name = f"evil{EVIL}.jsonl".replace("\0", "")
-    (quick.folder / name).write_text("{broken\n")
-    (quick.folder / "texts").mkdir()
-    (quick.folder / "texts" / name.replace("jsonl", "txt")).write_bytes(b"\xff")
+    (line.folder / name).write_text("{broken\n")
+    (line.folder / "texts").mkdir()
+    (line.folder / "texts" / name.replace("jsonl", "txt")).write_bytes(b"\xff")
     for source in (name, "texts", f"no{name}"):
-        done = quick("index", "it.ms", source, code=1)
+        done = line("index", "it.ms", source, code=1)
         check(done.stdout, done.stderr)
-    done = quick("search", f"no{name}", "fox", code=1)
+    done = line("search", f"no{name}", "fox", code=1)
     check(done.stdout, done.stderr)
-    done = quick("index", f"made{name}", "--dim", "0", stdin="a red fox")
+    done = line("index", f"made{name}", "--dim", "0", stdin="a red fox")
     check(done.stdout, done.stderr)
     for command in (("info",), ("verify",), ("compact",), ("search", "fox"), ("delete", f"x{EVIL[1:-2]}")):
-        done = quick(command[0], f"made{name}", *command[1:], code=1 if command[0] == "delete" else 0)
+        done = line(command[0], f"made{name}", *command[1:], code=1 if command[0] == "delete" else 0)
         check(done.stdout, done.stderr)
 
 
-def test_wrong_usage(quick: CommandLine) -> None:
+def test_wrong_usage(line: CommandLine) -> None:
     evil = EVIL.replace("\0", "")
     for command in ((evil,), ("search", "it.ms", f"--{evil}"), ("index", "it.ms", "--format", evil)):
-        check(quick(*command, code=2).stderr)
+        check(line(*command, code=2).stderr)
 
 
-def test_what_a_collection_says_of_itself(quick_docs: CommandLine) -> None:
+def test_what_a_collection_says_of_itself(docs: CommandLine) -> None:
     def change(content: dict) -> None:
         content.update(encoder=f"e{EVIL}", fingerprint={f"k{EVIL}": f"v{EVIL}"})
 
-    rewrite_description(quick_docs.folder / "docs.ms", change)
+    rewrite_description(docs.folder / "docs.ms", change)
     for command in (("info",), ("info", "--json"), ("verify",)):
-        done = quick_docs(command[0], "docs.ms", *command[1:])
+        done = docs(command[0], "docs.ms", *command[1:])
         check(done.stdout, done.stderr)
-    [facts] = quick_docs.json("info", "docs.ms")
+    [facts] = docs.json("info", "docs.ms")
     assert facts["encoder"]["name"] == f"e{EVIL}", "JSON has it as it is"
     for command in (("search", "docs.ms", "fox"), ("add", "docs.ms")):
-        done = quick_docs(*command, stdin="text", code=1)
+        done = docs(*command, stdin="text", code=1)
         check(done.stdout, done.stderr)
 
 
-def test_texts_ids_and_queries(quick: CommandLine) -> None:
+def test_texts_ids_and_queries(line: CommandLine) -> None:
     row = {"id": f"i{EVIL}", "text": f"red fox {EVIL}", "title": f"t{EVIL}", f"field{EVIL}": EVIL}
-    quick("index", "it.ms", "--dim", "0", stdin=json.dumps(row))
+    line("index", "it.ms", "--dim", "0", stdin=json.dumps(row))
     for command in (("search", "red fox"), ("export", "-", "--texts"), ("search", "red fox", "--json", "--explain")):
-        done = quick(command[0], "it.ms", *command[1:])
+        done = line(command[0], "it.ms", *command[1:])
         check(done.stdout, done.stderr)
-    exported = json.loads(quick("export", "it.ms", "-", "--texts").stdout)
+    exported = json.loads(line("export", "it.ms", "-", "--texts").stdout)
     assert exported == {**row, "text": f"t{EVIL}".strip() + "\n" + row["text"]}
-    done = quick("search", "it.ms", stdin=f"red {EVIL}\n")
+    done = line("search", "it.ms", stdin=f"red {EVIL}\n")
     check(done.stdout, done.stderr)
-    done = quick("search", "it.ms", "--json", stdin=f"red {EVIL}\n")
+    done = line("search", "it.ms", "--json", stdin=f"red {EVIL}\n")
     check(done.stdout, done.stderr)
-    done = quick("rerank", "red fox", stdin=f"red {EVIL} fox\n")
+    done = line("rerank", "red fox", stdin=f"red {EVIL} fox\n")
     check(done.stdout, done.stderr)
 
 
-def test_warnings(quick: CommandLine) -> None:
+def test_warnings(line: CommandLine) -> None:
     code = "import warnings, sys; from maxsieve.cli.console import showing_warnings\n"
     code += f"with showing_warnings(): warnings.warn({'w' + EVIL!r})\n"
     import subprocess
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=quick.env, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=line.env, timeout=60, check=True)
     check(done.stderr.decode())
     assert b"maxsieve: w" in done.stderr
 
@@ -121,22 +121,22 @@ def test_progress(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
     assert "[bold]not markup[/bold]" in shown
 
 
-def test_a_traceback_is_printable_too(quick: CommandLine) -> None:
+def test_a_traceback_is_printable_too(line: CommandLine) -> None:
     name = f"no{EVIL}.ms".replace("\0", "")
-    env = {**quick.env, "MAXSIEVE_DEBUG": "1"}
+    env = {**line.env, "MAXSIEVE_DEBUG": "1"}
     import subprocess
 
     command = [sys.executable, "-m", "maxsieve.cli", "info", name]
-    done = subprocess.run(command, capture_output=True, env=env, cwd=quick.folder, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, env=env, cwd=line.folder, timeout=60, check=False)
     assert b"Traceback" in done.stderr
     check(done.stderr.decode())
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="its file names are UTF-8")
-def test_file_names_that_are_no_text(quick: CommandLine) -> None:
+def test_file_names_that_are_no_text(line: CommandLine) -> None:
     name = os.fsdecode(b"\xff\x9b31m.jsonl")
-    Path(quick.folder, name).write_text("{broken\n")
-    check(quick("index", "it.ms", name, code=1).stderr)
+    Path(line.folder, name).write_text("{broken\n")
+    check(line("index", "it.ms", name, code=1).stderr)
 
 
 def test_the_lab_prints_names_of_corpora_and_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
