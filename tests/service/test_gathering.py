@@ -16,6 +16,8 @@ from maxsieve import Collection
 from maxsieve.common.stopping import Stop, StoppedError
 from maxsieve.policies import Certified, Exhaustive
 from maxsieve.service.gathering import Gatherer
+from maxsieve.service.service import SearchAsk, SearchKey
+from maxsieve.text import OnnxEncoder
 from service.support import Served
 
 TOGETHER = 3
@@ -201,3 +203,13 @@ def test_requests_at_the_same_time_get_what_each_gets_alone(shared: Served) -> N
             assert [(hit["id"], hit["score"]) for hit in body["hits"]] == list(expected)
             assert body["query"]["text"] == query
             assert body["report"]["rescored"] == expected.report.rescored
+
+
+def test_a_search_that_nobody_waits_for_ends_in_the_engine(shared: Served, encoder: OnnxEncoder) -> None:
+    key = SearchKey("docs", 3, Certified(), None, None, None, None, 100, None)
+    [rows] = encoder.queries(["river"])
+    stop = Stop()
+    assert len(shared.service._search(key, [SearchAsk("river", rows, None)], stop)[0].hits) == 3
+    stop.request()
+    with pytest.raises(StoppedError):
+        shared.service._search(key, [SearchAsk("river", rows, None)], stop)
