@@ -12,9 +12,9 @@
 namespace maxsieve {
 namespace {
 
-// Rows at a time: 128 KiB of floats stay in L2 while the queries' panels pass over them and they are checked, and the
+// Rows at a time: 32 KiB of floats stay near while the queries' panels pass over them and they are checked, and the
 // interrupt is looked at after each.
-constexpr int64_t kPieceNumbers = 32768;
+constexpr int64_t kPieceNumbers = 8192;
 
 class DirectScorer {
   public:

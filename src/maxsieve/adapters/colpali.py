@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from maxsieve.adapters.tensors import score, to_rows
+from maxsieve.adapters.tensors import score, to_rows, without_padding
 from maxsieve.common.optional import optional
 
 torch: Any = optional("torch", "colpali")
@@ -15,8 +15,8 @@ torch: Any = optional("torch", "colpali")
 class MaxsieveScoring:
     """A mixin for processors: ``class Processor(MaxsieveScoring, ColPaliProcessor): ...``.
 
-    Rows of zeros are padding, in a padded tensor and in a list, and are left out: theirs lets them win over negative
-    similarities. A page without any other row scores ``-inf``. Whatever the tensors' type, sums are of float32.
+    Rows of zeros are padding where a page begins or ends with them, in a padded tensor and in a list, and are left out:
+    theirs lets them win over negative similarities. A page without any other row scores ``-inf``. Whatever the tensors' type, sums are of float32.
     """
 
     @staticmethod
@@ -51,7 +51,7 @@ class MaxsieveScoring:
 def _score(queries: Any, passages: Any) -> Any:
     _require(queries, passages)
     asked, pages = (
-        to_rows(embeddings, what=what, zeros_are_padding=True)
+        without_padding(to_rows(embeddings, what=what))
         for embeddings, what in ((queries, "query"), (passages, "passage"))
     )
     return torch.from_numpy(score(asked, pages, empty=-np.inf))

@@ -83,6 +83,16 @@ def nonzero_rows(array: FloatArray) -> NDArray[np.bool_]:
     return found
 
 
+def without_padding(rows: list[FloatArray]) -> list[FloatArray]:
+    """Texts without their rows of zeros, where they begin or end with one: there is no need to look at the others.
+
+    >>> [one.tolist() for one in without_padding([np.array([[1.0], [0.0]]), np.array([[1.0], [0.0], [2.0]])])]
+    [[[1.0]], [[1.0], [0.0], [2.0]]]
+    """
+    ends = [len(one) > 0 and bool(_magnitude(one[0]).any() and _magnitude(one[-1]).any()) for one in rows]
+    return [one if plain else _kept(one, nonzero_rows(one)) for one, plain in zip(rows, ends, strict=True)]
+
+
 def _magnitude(array: FloatArray) -> FloatArray:
     return array & NO_SIGN if array.dtype == np.uint16 else array
 
