@@ -133,7 +133,7 @@ $(BENCH_VENV)/bench.stamp: pyproject.toml $(NATIVE) $(PEERS) | $(BENCH_VENV)
 	touch $@
 
 $(ADAPTERS_VENV)/adapters.stamp: build/editable.stamp tests/adapters/together.txt
-	tools/adapters_env.sh make $(ADAPTERS_VENV) together bm25,cli
+	tools/adapters_env.sh make $(ADAPTERS_VENV) together bm25,serve
 	touch $@
 
 $(PYLATE_VENV)/adapters.stamp: build/editable.stamp tests/adapters/pylate.txt tests/adapters/pylate.overrides.txt
