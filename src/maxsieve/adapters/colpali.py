@@ -16,8 +16,8 @@ class MaxsieveScoring:
     """A mixin for processors: ``class Processor(MaxsieveScoring, ColPaliProcessor): ...``.
 
     Rows of zeros are padding where a page begins or ends with them, in a padded tensor and in a list, and are left out:
-    theirs lets them win over negative similarities. A page without any other row scores ``-inf``. Whatever the
-    tensors' type, sums are of float32.
+    theirs lets them win over negative similarities. A page without any other row scores ``-inf``. Whatever the type
+    of the tensors, sums are of float32.
     """
 
     @staticmethod
