@@ -10,6 +10,7 @@
 #include "binding/rows.hpp"
 #include "index/ingest.hpp"
 #include "index/normalise.hpp"
+#include "kernels/table.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -41,7 +42,8 @@ int64_t ingest_into(const nb::list& arrays, int64_t d, const Flat<const int64_t>
 
 int64_t find_invalid_row(const Matrix<const float>& rows) {
     const nb::gil_scoped_release released;
-    return first_invalid_row(rows.data(), static_cast<int64_t>(rows.shape(0)), static_cast<int64_t>(rows.shape(1)));
+    return first_invalid_row(current_kernel(), rows.data(), static_cast<int64_t>(rows.shape(0)),
+                             static_cast<int64_t>(rows.shape(1)));
 }
 
 void normalise_rows(const Matrix<float>& rows) {

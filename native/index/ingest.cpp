@@ -52,7 +52,7 @@ class Ingest {
             out_.stored == Stored::float32 ? static_cast<float*>(out_.rows) + first * out_.d : scratch(worker);
         input_.read(first, length, kernel_, rows);
         if (cosine_) {
-            if (first_invalid_row(rows, length, out_.d) >= 0) return false;
+            if (first_invalid_row(kernel_, rows, length, out_.d) >= 0) return false;
             normalise(rows, length, out_.d);
         }
         if (out_.stored == Stored::float16) {

@@ -87,6 +87,7 @@ const Kernel kAvx2{
     .lookup = generic_lookup,
     .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
+    .all_valid = generic_all_valid,
     .widen = widen,
     .scale_codes = generic_scale_codes,
 };
@@ -103,6 +104,7 @@ const Kernel kAvxVnni{
     .lookup = generic_lookup,
     .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
+    .all_valid = generic_all_valid,
     .widen = widen,
     .scale_codes = generic_scale_codes,
 };

@@ -265,6 +265,7 @@ const Kernel kAvx512vnni{
     .lookup = generic_lookup,
     .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
+    .all_valid = generic_all_valid,
     .widen = avx512_widen,
     .scale_codes = generic_scale_codes,
 };

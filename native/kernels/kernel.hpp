@@ -87,6 +87,9 @@ struct Kernel {
     bool (*quantise)(const float* rows, int64_t count, int64_t d, int64_t stride, int8_t* codes,
                      DocumentSquares* squares);
 
+    // Whether all numbers are finite and none is over 2^50 in magnitude.
+    bool (*all_valid)(const float* numbers, int64_t count);
+
     // float16 bits to float32, exact.
     void (*widen)(const uint16_t* halves, int64_t count, float* floats);
 

@@ -45,6 +45,7 @@ const Kernel kNeon{
     .lookup = generic_lookup,
     .weighted_sums = generic_weighted_sums,
     .quantise = generic_quantise,
+    .all_valid = generic_all_valid,
     .widen = widen,
     .scale_codes = generic_scale_codes,
 };

@@ -43,7 +43,7 @@ class DirectScorer {
             }
             // Last, for the rows are near now: a look before would wait for memory, which the cells do beside their
             // work.
-            if (first_invalid_row(rows, count, d) >= 0) return false;
+            if (first_invalid_row(kernel_, rows, count, d) >= 0) return false;
         }
         for (size_t q = 0; q < panels_.size(); ++q) {
             out[q * step] = canonical_sum({best_[q].data(), static_cast<size_t>(panels_[q].tokens())});

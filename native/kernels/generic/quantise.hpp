@@ -29,6 +29,10 @@ inline uint32_t largest_magnitude_bits(const float* x, int64_t count) {
     return static_cast<uint32_t>(largest);
 }
 
+inline bool generic_all_valid(const float* numbers, int64_t count) {
+    return largest_magnitude_bits(numbers, count) <= kLargestBits;
+}
+
 // Of one row: squares of what its codes lost, and of its numbers.
 struct RowSquares {
     WideLanes residual, norm;
