@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest
 # Corpora for tests on real data; they are skipped, and say so, where there are none.
 export MAXSIEVE_CORPORA
 
-.PHONY: demo serve-demo test test-full test-arm test-emulated test-adapters lock-adapters adapters-bench lint format bench bench-plaid rescored retrieval results sanitize test-plaid first-stages test-page screenshot clean
+.PHONY: demo serve-demo test test-full test-arm test-emulated test-adapters lock-adapters adapters-bench lint format bench bench-plaid rescored retrieval results sanitize first-stages test-page screenshot clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/maxsieve demo
@@ -31,13 +31,9 @@ test-full: $(VENV)/dev.stamp
 
 # The adapters and docs/adapters.md, each in the environment that has its package: tests/adapters/environments.py says which.
 # The warnings of other people's packages are not ours to mend.
-test-adapters: $(ADAPTERS_VENV)/adapters.stamp $(PYLATE_VENV)/adapters.stamp
+test-adapters: $(ADAPTERS_VENV)/adapters.stamp $(PYLATE_VENV)/adapters.stamp $(PLAID_VENV)/adapters.stamp
 	MAXSIEVE_ADAPTERS=together $(ADAPTERS_VENV)/bin/python -m pytest -W ignore tests/adapters src/maxsieve/adapters $(ARGS)
 	MAXSIEVE_ADAPTERS=pylate $(PYLATE_VENV)/bin/python -m pytest -W ignore tests/adapters src/maxsieve/adapters $(ARGS)
-
-# The lines of docs/adapters.md about fast-plaid, in the environment that has it (5 GB).
-test-plaid: $(PLAID_VENV)/plaid.stamp
-	$(PLAID_VENV)/bin/pip install --quiet pytest hypothesis --editable . --config-settings=build-dir=build/plaid-{cache_tag}
 	MAXSIEVE_ADAPTERS=plaid $(PLAID_VENV)/bin/python -m pytest -W ignore tests/adapters/test_docs.py $(ARGS)
 
 # What first stages cost in overlap, on real vectors; fast-plaid too, if `make bench-plaid` was run.
@@ -48,6 +44,7 @@ first-stages: $(ADAPTERS_VENV)/adapters.stamp
 lock-adapters:
 	tools/adapters_env.sh lock $(ADAPTERS_VENV) together
 	tools/adapters_env.sh lock $(PYLATE_VENV) pylate
+	tools/adapters_env.sh lock $(PLAID_VENV) plaid
 
 # The native tests for AArch64 under QEMU. Needs Debian; installs an emulator and a cross compiler if it may.
 test-arm:
@@ -67,10 +64,10 @@ format: $(VENV)/dev.stamp
 
 # Side by side with other libraries, which have an environment of their own. ARGS="--quick" takes a minute. One of them,
 # fast-plaid, needs another torch: its environment is made when ARGS name it, and by `make bench-plaid`.
-bench: $(BENCH_VENV)/bench.stamp $(if $(findstring fast-plaid,$(ARGS)),$(PLAID_VENV)/plaid.stamp)
+bench: $(BENCH_VENV)/bench.stamp $(if $(findstring fast-plaid,$(ARGS)),$(PLAID_VENV)/adapters.stamp)
 	$(BENCH_VENV)/bin/python benchmarks/bench.py $(ARGS)
 
-bench-plaid: $(PLAID_VENV)/plaid.stamp
+bench-plaid: $(PLAID_VENV)/adapters.stamp
 
 # The adapters' scorers beside those of the libraries they are for; prints the table of docs/adapters.md.
 adapters-bench: $(VENV)/dev.stamp $(ADAPTERS_VENV)/adapters.stamp $(PYLATE_VENV)/adapters.stamp
@@ -144,11 +141,12 @@ build/editable.stamp: pyproject.toml $(NATIVE) tools/adapters_env.sh
 	tools/adapters_env.sh wheel $(ADAPTERS_VENV)
 	touch $@
 
-$(PLAID_VENV)/plaid.stamp: benchmarks/requirements-plaid.txt | $(PLAID_VENV)
-	$(PLAID_VENV)/bin/pip install --quiet --requirement benchmarks/requirements-plaid.txt
+# 5 GB: its torch comes with libraries for GPUs.
+$(PLAID_VENV)/adapters.stamp: build/editable.stamp tests/adapters/plaid.txt
+	tools/adapters_env.sh make $(PLAID_VENV) plaid text
 	touch $@
 
-$(VENV) $(BENCH_VENV) $(PLAID_VENV):
+$(VENV) $(BENCH_VENV):
 	$(PYTHON) -m venv $@
 
 clean:
