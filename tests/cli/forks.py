@@ -104,12 +104,14 @@ if __name__ == "__main__":
     import onnxruntime  # noqa: F401
     import tokenizers  # noqa: F401
 
-    import maxsieve.text  # noqa: F401
+    import maxsieve.cli
+    import maxsieve.text
     from maxsieve.cli.app import run
 
     run(["cache"])  # which imports what a command needs before it begins
     sys.stdout.flush()
-    sys.argv = ["maxsieve", *_serve(socket.socket(fileno=int(sys.argv[1])))]
+    started_as = str(Path(maxsieve.cli.__file__).with_name("__main__.py"))
+    sys.argv = [started_as, *_serve(socket.socket(fileno=int(sys.argv[1])))]
     code: int | str | None = 1
     try:
         code = run()

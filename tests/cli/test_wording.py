@@ -32,6 +32,10 @@ LIBRARY_ONLY = {
     "{}: how long each document is, is not known: give lengths=, or beside it one of {}",
     "which column holds the vectors? Give column=, one of {}",
     "policy must be Certified(), Calibrated(), Bandit() or Exhaustive(), not {}",
+    "it was read before, and can be gone through once; joined() holds all of it",
+    "{} can be gone through once, which is too few to be written: write its joined()",
+    "{}: there are no ids, which add needs: give ids=, or id_column= of a table",
+    "{}: which multivector? Give vector=, one of {}",
 }
 
 

@@ -13,7 +13,7 @@ from maxsieve.service.dialects import DocumentsReply, TextsResult, VoyageReply
 from maxsieve.service.reranking import relevance
 from maxsieve.text import OnnxEncoder
 from maxsieve.text.passages import Document, sizes_for, splitter_for
-from maxsieve.text.searching import rerank_texts
+from maxsieve.text.reranking import rerank_texts
 from service.support import ANIMALS, Served, detail, serving
 
 TEXTS = [*ANIMALS.values(), ""]
