@@ -30,11 +30,10 @@ def to_array(x: Any, what: str) -> FloatArray:
     array([[16256]], dtype=uint16)
     """
     if isinstance(x, torch.Tensor):
-        tensor = x.detach().cpu()
-        if tensor.dtype is torch.bfloat16:
-            bits: NDArray[np.uint16] = tensor.view(torch.int16).numpy().view(np.uint16)
+        if x.dtype is torch.bfloat16:
+            bits: NDArray[np.uint16] = x.detach().view(torch.int16).numpy(force=True).view(np.uint16)
             return bits
-        array: FloatArray = (tensor if tensor.dtype in READ_IN_PLACE else tensor.float()).numpy()
+        array: FloatArray = (x if x.dtype in READ_IN_PLACE else x.float()).numpy(force=True)
         return array
     if isinstance(x, (list, tuple)) and x and isinstance(x[0], torch.Tensor):
         return to_array(torch.stack(tuple(x)), what)
@@ -89,8 +88,19 @@ def without_padding(rows: list[FloatArray]) -> list[FloatArray]:
     >>> [one.tolist() for one in without_padding([np.array([[1.0], [0.0]]), np.array([[1.0], [0.0], [2.0]])])]
     [[[1.0]], [[1.0], [0.0], [2.0]]]
     """
-    ends = [len(one) > 0 and bool(_magnitude(one[0]).any() and _magnitude(one[-1]).any()) for one in rows]
-    return [one if plain else _kept(one, nonzero_rows(one)) for one, plain in zip(rows, ends, strict=True)]
+    return [one if _begins_and_ends(one) else _kept(one, nonzero_rows(one)) for one in rows]
+
+
+def _begins_and_ends(array: FloatArray) -> bool:
+    """Whether neither the first nor the last row is zero; most tell that by their first number."""
+    if not array.size:
+        return False
+    bits = array.dtype == np.uint16
+    for row in (0, -1):
+        first = array.item(row * array.shape[1])
+        if not (first & NO_SIGN if bits else first) and not _magnitude(array[row]).any():
+            return False
+    return True
 
 
 def _magnitude(array: FloatArray) -> FloatArray:
