@@ -18,6 +18,7 @@ LARGEST = 2.0**50
 
 FloatArray = NDArray[Any]
 FLOAT32 = np.dtype(np.float32)
+UINT16 = np.dtype(np.uint16)
 
 BATCH_DOCUMENTS = 64
 """Documents that are looked at together, where they need not be taken one by one."""
@@ -129,7 +130,7 @@ def to_float32(array: FloatArray, *, copy: bool = False) -> NDArray[np.float32]:
 
 def as_buffer(array: FloatArray) -> FloatArray:
     """The array as the engine's `ingest` reads it: bfloat16 by its bits, other byte orders converted."""
-    if array.dtype is FLOAT32:  # first, because the name of a dtype takes long to make
+    if array.dtype is FLOAT32 or array.dtype is UINT16:  # first, because the name of a dtype takes long to make
         return array
     if array.dtype.name == "bfloat16":
         return array.view(np.uint16)
