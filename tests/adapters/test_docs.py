@@ -21,9 +21,18 @@ SECTIONS = {found["title"]: found for found in SECTION.finditer(PAGE.read_text()
 HERE_TESTED = [title for title in SECTIONS if environment_of(title) == os.environ.get("MAXSIEVE_ADAPTERS")]
 
 
+def stem_of(title: str) -> str:
+    """The file of a section. Those whose titles are the same before a colon share one.
+
+    >>> stem_of("First stages: fast-plaid")
+    'first_stages'
+    """
+    return re.sub(r"[^a-z0-9]+", "_", title.partition(":")[0].lower()).strip("_")
+
+
 def names_for(title: str) -> dict[str, Any]:
-    """What a section takes for granted (a model, texts): `names()` of snippets/TITLE.py, or nothing."""
-    stem = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")
+    """What a section takes for granted (a model, texts): `names()` of its file in snippets, or nothing."""
+    stem = stem_of(title)
     path = HERE / "snippets" / f"{stem}.py"
     if not path.exists():
         return {}
@@ -52,5 +61,4 @@ def test_section(title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_name_for_a_section_is_used() -> None:
-    stems = {re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_") for title in SECTIONS}
-    assert {path.stem for path in (HERE / "snippets").glob("*.py")} <= stems
+    assert {path.stem for path in (HERE / "snippets").glob("*.py")} <= {stem_of(title) for title in SECTIONS}
