@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch_models import documents, queries, unit_rows
 
 import maxsieve as ms
-from maxsieve.adapters.tensors import nonzero_rows, score, to_array, to_rows
+from maxsieve.adapters.tensors import nonzero_rows, score, to_array, to_rows, without_padding
 from maxsieve.arrays import from_buffer
 
 LENGTHS = (3, 1, 4)
@@ -128,3 +128,15 @@ def test_empty_documents_and_queries() -> None:
     assert scores[:, 0].tolist() == [-7.0, -7.0]
     assert scores[1, 1] == 0.0
     assert scores[0, 1] == ms.maxsim(asked[0].numpy(), documents(0, 3)[1].numpy())[0, 0]
+
+
+def test_padding_of_negative_zeros_in_bfloat16() -> None:
+    page = torch.tensor([[-0.0, -0.0], [1.0, 0.0], [-0.0, 0.0]], dtype=torch.bfloat16)
+    [kept] = without_padding(to_rows([page], what="page"))
+    assert kept.tolist() == [[0x3F80, 0]]
+
+
+def test_a_row_that_only_begins_with_zero_is_no_padding() -> None:
+    page = np.array([[0.0, 1.0], [0.0, 0.0], [0.0, 2.0]], np.float32)
+    [kept] = without_padding([page])
+    assert kept is page
