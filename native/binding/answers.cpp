@@ -9,13 +9,13 @@ namespace nb = nanobind;
 namespace maxsieve {
 namespace {
 
-nb::list positions(const Answer& answer) {
+List<int64_t> positions(const Answer& answer) {
     nb::list positions;
     for (const Scored& hit : answer.hits) positions.append(hit.position);
     return positions;
 }
 
-nb::object scores(const Answer& answer) {
+Array<float> scores(const Answer& answer) {
     std::vector<float> scores;
     scores.reserve(answer.hits.size());
     for (const Scored& hit : answer.hits) scores.push_back(hit.score);
@@ -33,7 +33,7 @@ const char* guarantee(const Answer& answer) {
     }
 }
 
-nb::list rounds(const Answer& answer) {
+List<Tuple<int64_t, int64_t, double>> rounds(const Answer& answer) {
     nb::list rounds;
     for (const Round& round : answer.rounds) {
         rounds.append(nb::make_tuple(round.active, round.revealed, round.threshold));
@@ -41,7 +41,7 @@ nb::list rounds(const Answer& answer) {
     return rounds;
 }
 
-nb::dict stages(const Answer& answer) {
+Dict<double> stages(const Answer& answer) {
     nb::dict stages;
     for (const auto& [stage, seconds] : answer.stages) stages[stage] = seconds;
     return stages;
@@ -53,7 +53,8 @@ void bind_answers(nb::module_& m) {
     nb::class_<Answer>(m, "Answer")
         .def_prop_ro("positions", &positions)
         .def_prop_ro("scores", &scores)
-        .def_prop_ro("guarantee", &guarantee)
+        .def_prop_ro("guarantee", &guarantee,
+                     nb::for_getter(nb::sig("def guarantee(self) -> typing.Literal['exact', 'pac', 'none']")))
         .def_ro("coverage", &Answer::coverage)
         .def_ro("survivors", &Answer::survivors)
         .def_ro("rescored", &Answer::rescored)
@@ -62,7 +63,8 @@ void bind_answers(nb::module_& m) {
         .def_ro("seconds", &Answer::seconds)
         .def_prop_ro("stages", &stages)
         .def_prop_ro(
-            "trace", [](const Answer& answer) { return answer.trace.get(); }, nb::rv_policy::reference_internal);
+            "trace", [](const Answer& answer) { return answer.trace.get(); }, nb::rv_policy::reference_internal,
+            nb::for_getter(nb::sig("def trace(self) -> Trace | None")));
 }
 
 }  // namespace maxsieve

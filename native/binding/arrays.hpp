@@ -18,12 +18,23 @@ using Flat = nanobind::ndarray<T, nanobind::ndim<1>, nanobind::c_contig, nanobin
 template <class T>
 using Matrix = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
 
+// A NumPy array that is given out, and lists, tuples and dicts with their contents: what the type stubs know of a
+// function, they know from these.
+template <class T>
+using Array = nanobind::typed<nanobind::object, nanobind::ndarray<nanobind::numpy, T>>;
+template <class T>
+using List = nanobind::typed<nanobind::list, T>;
+template <class... T>
+using Tuple = nanobind::typed<nanobind::tuple, T...>;
+template <class T>
+using Dict = nanobind::typed<nanobind::dict, nanobind::str, T>;
+
 inline void require(bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(what);
 }
 
 template <class T>
-nanobind::object to_numpy(std::vector<T> values, std::initializer_list<size_t> shape) {
+Array<T> to_numpy(std::vector<T> values, std::initializer_list<size_t> shape) {
     auto owned = std::make_unique<std::vector<T>>(std::move(values));
     T* data = owned->data();
     const nanobind::capsule owner(

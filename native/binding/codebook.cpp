@@ -16,7 +16,7 @@ namespace maxsieve {
 namespace {
 
 // The centroid of each token with codes [tokens, padded d].
-nb::object assign(const HeldCodebook& held, const Matrix<const int8_t>& codes, int threads) {
+Array<uint16_t> assign(const HeldCodebook& held, const Matrix<const int8_t>& codes, int threads) {
     const Codebook& book = held.view();
     require(static_cast<int64_t>(codes.shape(1)) == code_stride(book.d), "codes must be [tokens, padded d]");
     require(threads >= 1, "threads must be at least 1");
@@ -30,8 +30,9 @@ nb::object assign(const HeldCodebook& held, const Matrix<const int8_t>& codes, i
 }
 
 // Heads, starts, codes, scale and length of a codebook learned from codes [tokens, padded d], each with its scale.
-nb::tuple train(int64_t d, const Matrix<const int8_t>& codes, const Flat<const float>& scale, int64_t centroids,
-                uint64_t seed, int threads) {
+using TrainedArrays = Tuple<Array<int8_t>, Array<int64_t>, Array<int8_t>, float, Array<float>>;
+TrainedArrays train(int64_t d, const Matrix<const int8_t>& codes, const Flat<const float>& scale, int64_t centroids,
+                    uint64_t seed, int threads) {
     require(d >= 1 && code_stride(d) <= kMaxStride, "a vector has 1 to 4096 dimensions");
     require(static_cast<int64_t>(codes.shape(1)) == code_stride(d), "codes must be [tokens, padded d]");
     require(codes.shape(0) >= 1 && scale.shape(0) == codes.shape(0), "a scale for each token, and at least one token");

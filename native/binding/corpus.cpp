@@ -15,13 +15,15 @@ std::vector<Segment> views(int64_t d, const nb::tuple& segments) {
     for (const nb::handle handle : segments) {
         views.push_back(nb::cast<const HeldSegment&>(handle).view());
         require(views.back().d == d, "every segment must have the corpus's dimension");
+        require((views.back().sequence != nullptr) == (views.front().sequence != nullptr),
+                "all segments have sequence numbers, or none has");
     }
     return views;
 }
 
-const Codebook* view(int64_t d, const std::vector<Segment>& segments, const nb::object& codebook) {
-    if (codebook.is_none()) return nullptr;
-    const Codebook& book = nb::cast<const HeldCodebook&>(codebook).view();
+const Codebook* view(int64_t d, const std::vector<Segment>& segments, const std::optional<CodebookObject>& codebook) {
+    if (!codebook) return nullptr;
+    const Codebook& book = nb::cast<const HeldCodebook&>(*codebook).view();
     require(book.d == d, "the codebook must have the corpus's dimension");
     for (const Segment& segment : segments) {
         require(segment.centroids != nullptr, "with a codebook every segment must have centroids");
@@ -31,17 +33,18 @@ const Codebook* view(int64_t d, const std::vector<Segment>& segments, const nb::
 
 }  // namespace
 
-HeldSegment::HeldSegment(int64_t d, Flat<const int64_t> offsets, std::optional<AnyMatrix> rows,
+HeldSegment::HeldSegment(int64_t d, Flat<const int64_t> offsets, std::optional<ReadRows> rows,
                          std::optional<Matrix<const int8_t>> codes, std::optional<Flat<const float>> scale,
                          std::optional<Flat<const float>> rho, std::optional<Flat<const float>> nu,
-                         std::optional<Flat<const uint16_t>> centroids)
+                         std::optional<Flat<const uint16_t>> centroids, std::optional<Flat<const int64_t>> sequence)
     : offsets_(std::move(offsets)),
       rows_(std::move(rows)),
       codes_(std::move(codes)),
       scale_(std::move(scale)),
       rho_(std::move(rho)),
       nu_(std::move(nu)),
-      centroids_(std::move(centroids)) {
+      centroids_(std::move(centroids)),
+      sequence_(std::move(sequence)) {
     require(d >= 1 && code_stride(d) <= kMaxStride, "a vector has 1 to 4096 dimensions");
     require(offsets_.shape(0) >= 1, "offsets need one entry more than there are documents");
     const auto documents = static_cast<int64_t>(offsets_.shape(0)) - 1;
@@ -55,10 +58,10 @@ HeldSegment::HeldSegment(int64_t d, Flat<const int64_t> offsets, std::optional<A
     view_.documents = documents, view_.d = d, view_.offsets = offset, view_.stored = Stored::int8;
     require(rows_ || codes_, "a segment needs rows or codes");
     if (rows_) {
-        const bool half = rows_->dtype() == nb::dtype<uint16_t>();
-        require(half || rows_->dtype() == nb::dtype<float>(), "rows must be float32, or float16 seen as uint16");
-        require(fits(*rows_, d), "offsets must run from 0 to the number of rows");
-        view_.stored = half ? Stored::float16 : Stored::float32, view_.rows = rows_->data();
+        const bool half = rows_->matrix.dtype() == nb::dtype<uint16_t>();
+        require(half || rows_->matrix.dtype() == nb::dtype<float>(), "rows must be float32, or float16 seen as uint16");
+        require(fits(rows_->matrix, d), "offsets must run from 0 to the number of rows");
+        view_.stored = half ? Stored::float16 : Stored::float32, view_.rows = rows_->matrix.data();
     }
     if (codes_) {
         require(fits(*codes_, code_stride(d)), "codes must be [tokens, padded d]");
@@ -73,22 +76,33 @@ HeldSegment::HeldSegment(int64_t d, Flat<const int64_t> offsets, std::optional<A
         require(static_cast<int64_t>(centroids_->shape(0)) == tokens, "one centroid for each token");
         view_.centroids = centroids_->data();
     }
+    if (sequence_) {
+        require(static_cast<int64_t>(sequence_->shape(0)) == documents, "one sequence number for each document");
+        for (int64_t i = 0; i < documents; ++i) {
+            // an exchange sends them as doubles
+            require(sequence_->data()[i] >= 0 && sequence_->data()[i] <= (int64_t{1} << 53),
+                    "sequence numbers lie between 0 and 2^53");
+        }
+        view_.sequence = sequence_->data();
+    }
 }
 
-HeldCorpus::HeldCorpus(int64_t d, nb::tuple segments, nb::object codebook)
+HeldCorpus::HeldCorpus(int64_t d, SegmentTuple segments, std::optional<CodebookObject> codebook)
     : segments_(std::move(segments)),
       codebook_(std::move(codebook)),
       corpus_(d, views(d, segments_), view(d, views(d, segments_), codebook_)) {}
 
 void bind_corpus(nb::module_& m) {
     nb::class_<HeldSegment>(m, "Segment")
-        .def(nb::init<int64_t, Flat<const int64_t>, std::optional<AnyMatrix>, std::optional<Matrix<const int8_t>>,
+        .def(nb::init<int64_t, Flat<const int64_t>, std::optional<ReadRows>, std::optional<Matrix<const int8_t>>,
                       std::optional<Flat<const float>>, std::optional<Flat<const float>>,
-                      std::optional<Flat<const float>>, std::optional<Flat<const uint16_t>>>(),
+                      std::optional<Flat<const float>>, std::optional<Flat<const uint16_t>>,
+                      std::optional<Flat<const int64_t>>>(),
              "dim"_a, "offsets"_a, "rows"_a = nb::none(), "codes"_a = nb::none(), "scale"_a = nb::none(),
-             "rho"_a = nb::none(), "nu"_a = nb::none(), "centroids"_a = nb::none());
+             "rho"_a = nb::none(), "nu"_a = nb::none(), "centroids"_a = nb::none(), "sequence"_a = nb::none());
     nb::class_<HeldCorpus>(m, "Corpus")
-        .def(nb::init<int64_t, nb::tuple, nb::object>(), "dim"_a, "segments"_a, "codebook"_a = nb::none());
+        .def(nb::init<int64_t, SegmentTuple, std::optional<CodebookObject>>(), "dim"_a, "segments"_a,
+             "codebook"_a = nb::none());
     m.def("code_stride", &code_stride, "dim"_a);
 }
 

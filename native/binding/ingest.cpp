@@ -18,24 +18,22 @@ using namespace nb::literals;
 namespace maxsieve {
 namespace {
 
-using AnyWritableMatrix = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
 // Fills rows (None: the vectors are codes times scale), codes, scale, rho and nu from arrays laid end to end; returns
 // the first document with a bad value, or -1.
-int64_t ingest_into(const nb::list& arrays, int64_t d, const Flat<const int64_t>& offsets,
-                    const std::optional<AnyWritableMatrix>& rows, const Matrix<int8_t>& codes, const Flat<float>& scale,
+int64_t ingest_into(const ArrayList& arrays, int64_t d, const Flat<const int64_t>& offsets,
+                    const std::optional<WrittenRows>& rows, const Matrix<int8_t>& codes, const Flat<float>& scale,
                     const Flat<float>& rho, const Flat<float>& nu, bool cosine, int threads) {
     // A segment of the same arrays makes all their checks.
-    const HeldSegment checked(d, offsets, rows ? std::optional(AnyMatrix(*rows)) : std::nullopt,
+    const HeldSegment checked(d, offsets, rows ? std::optional(ReadRows{ReadMatrix(rows->matrix)}) : std::nullopt,
                               Matrix<const int8_t>(codes), Flat<const float>(scale), Flat<const float>(rho),
-                              Flat<const float>(nu), std::nullopt);
+                              Flat<const float>(nu), std::nullopt, std::nullopt);
     const Segment& view = checked.view();
     const PythonRows given(arrays, d);
     const InputRows input = given.input(d);
     require(input.rows() == static_cast<int64_t>(codes.shape(0)), "the arrays must have the segment's rows");
     require(threads >= 1, "threads must be at least 1");
     const NewSegment out{
-        view.documents, d,          view.offsets, view.stored, rows ? rows->data() : nullptr, codes.data(),
+        view.documents, d,          view.offsets, view.stored, rows ? rows->matrix.data() : nullptr, codes.data(),
         scale.data(),   rho.data(), nu.data()};
     return interruptible([&](Interrupt& interrupt) { return ingest(input, cosine, out, threads, interrupt); });
 }
@@ -72,7 +70,7 @@ void bind_ingest(nb::module_& m) {
     nb::class_<FloatingPointGuard>(m, "DefaultFloatingPoint")
         .def(nb::init<>())
         .def("__enter__", &FloatingPointGuard::enter)
-        .def("__exit__", &FloatingPointGuard::leave);
+        .def("__exit__", &FloatingPointGuard::leave, nb::sig("def __exit__(self, *problem: object) -> None"));
 }
 
 }  // namespace maxsieve

@@ -30,14 +30,14 @@ std::vector<std::string> isa_names() {
 const char* unsupported() {
     // Work is done without the GIL, and a thread takes it back through the main interpreter: in another one it would
     // wait for itself. nanobind's types belong to one interpreter, too.
-    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {  // the main one is made first
         return "maxsieve can't be used in a subinterpreter: import it in the main interpreter, or in a process of its "
                "own";
     }
     // A free-threaded Python says so in its ABI flags. What Python objects the engine touches, it touches under the
     // GIL.
     PyObject* flags = PySys_GetObject("abiflags");
-    const char* text = flags == nullptr ? nullptr : PyUnicode_AsUTF8(flags);
+    const char* text = flags == nullptr ? nullptr : PyUnicode_AsUTF8AndSize(flags, nullptr);
     if (text == nullptr) PyErr_Clear();
     if (text != nullptr && std::strchr(text, 't') != nullptr) {
         return "maxsieve does not support free-threaded Python (3.13t, 3.14t): use the usual build, with the GIL";

@@ -31,11 +31,11 @@ void bind_policies(nb::module_& m) {
     nb::class_<Calibrated, Policy>(m, "Calibrated")
         .def(
             "__init__",
-            [](Calibrated* self, int64_t depth) {
-                require(depth >= 1, "depth must be at least 1");
-                new (self) Calibrated(depth);
+            [](Calibrated* self, int64_t depth, double mean_length) {
+                require(depth >= 1 && mean_length > 0.0, "depth must be at least 1, and documents must have a length");
+                new (self) Calibrated(depth, mean_length);
             },
-            "depth"_a);
+            "depth"_a, "mean_length"_a);
     nb::class_<Bandit, Policy>(m, "Bandit")
         .def(
             "__init__",

@@ -1,5 +1,6 @@
 #include "binding/search.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -42,9 +43,35 @@ std::span<const int64_t> to_positions(const Flat<const int64_t>& array, const Co
     return positions;
 }
 
-nb::list search_all(const HeldCorpus& held, const std::vector<Matrix<const float>>& rows,
-                    const std::vector<Flat<const int64_t>>& candidates, int64_t k, const Policy& policy, int threads,
-                    bool trace) {
+// A Python function that takes offers, as tuples of kind, k, values and orders, and gives the numbers of the reply.
+using Share = nb::typed<nb::callable, std::vector<double>(...)>;
+
+// An exchange that such a function makes.
+class PythonExchange : public Exchange {
+  public:
+    explicit PythonExchange(Share share) : share_(std::move(share)) {}
+
+    std::vector<double> share(std::vector<Offer> offers) override {
+        const nb::gil_scoped_acquire held;
+        nb::list given;
+        for (Offer& offer : offers) {
+            const char* kind = offer.kind == Offer::Kind::kth ? "kth" : offer.kind == Offer::Kind::sum ? "sum" : "max";
+            const size_t count = offer.values.size();
+            nb::object orders = nb::none();
+            if (!offer.orders.empty()) orders = to_numpy(std::move(offer.orders), {count});
+            given.append(nb::make_tuple(kind, offer.k, to_numpy(std::move(offer.values), {count}), orders));
+        }
+        const auto replies = nb::cast<std::vector<double>>(share_(given));
+        return replies;
+    }
+
+  private:
+    Share share_;
+};
+
+List<Answer> search_all(const HeldCorpus& held, const std::vector<Matrix<const float>>& rows,
+                        const std::vector<Flat<const int64_t>>& candidates, int64_t k, const Policy& policy,
+                        int threads, bool trace, std::optional<Share> exchange) {
     const Corpus& corpus = held.get();
     require(corpus.coded() || !policy.needs_codes(), "this policy needs codes");
     require(corpus.has_codebook() || !policy.needs_codebook(), "this policy needs a codebook");
@@ -55,7 +82,15 @@ nb::list search_all(const HeldCorpus& held, const std::vector<Matrix<const float
         queries.push_back(to_query(rows[i], to_positions(candidates[i], corpus), corpus));
     }
     require(!trace || queries.size() == 1, "one query at a time can be traced");
+    require(!exchange || (queries.size() == 1 && !trace), "one query at a time can be shared, without a trace");
     nb::list result;
+    if (exchange) {
+        PythonExchange shared(std::move(*exchange));
+        result.append(nb::cast(interruptible([&](Interrupt& interrupt) {
+            return search_shared(corpus, queries.front(), k, policy, threads, shared, interrupt);
+        })));
+        return result;
+    }
     if (trace) {
         result.append(nb::cast(interruptible([&](Interrupt& interrupt) {
             return search_traced(corpus, queries.front(), k, policy, threads, interrupt);
@@ -84,7 +119,8 @@ auto with_all_documents(const Corpus& corpus, const std::vector<Matrix<const flo
 }
 
 // P - eps and P + eps of every document, which must not be empty.
-nb::tuple bounds_of_all(const HeldCorpus& held, const Matrix<const float>& query, int threads) {
+Tuple<Array<double>, Array<double>> bounds_of_all(const HeldCorpus& held, const Matrix<const float>& query,
+                                                  int threads) {
     require(held.get().coded(), "bounds need codes");
     CertifiedBounds bounds =
         with_all_documents(held.get(), {query}, threads, [](const Engine& engine, const auto& queries, const auto&) {
@@ -95,7 +131,7 @@ nb::tuple bounds_of_all(const HeldCorpus& held, const Matrix<const float>& query
 }
 
 // Canonical scores [queries, documents] of everything against everything.
-nb::object score_all(const HeldCorpus& held, const std::vector<Matrix<const float>>& rows, int threads) {
+Array<float> score_all(const HeldCorpus& held, const std::vector<Matrix<const float>>& rows, int threads) {
     const auto documents = static_cast<size_t>(held.get().documents());
     return to_numpy(with_all_documents(held.get(), rows, threads,
                                        [](const Engine& engine, const auto& queries, const auto& positions) {
@@ -105,8 +141,8 @@ nb::object score_all(const HeldCorpus& held, const std::vector<Matrix<const floa
 }
 
 // Canonical scores [queries, documents] of documents in a caller's arrays, and the first that is refused, or -1.
-nb::tuple score_arrays(const nb::list& arrays, int64_t d, const Flat<const int64_t>& offsets,
-                       const std::vector<Matrix<const float>>& rows, int threads) {
+Tuple<Array<float>, int64_t> score_arrays(const ArrayList& arrays, int64_t d, const Flat<const int64_t>& offsets,
+                                          const std::vector<Matrix<const float>>& rows, int threads) {
     require(d >= 1 && threads >= 1, "dim and threads must be at least 1");
     const std::span<const int64_t> ends(offsets.data(), offsets.shape(0));
     require(!ends.empty() && ends.front() == 0 && std::ranges::is_sorted(ends), "offsets must ascend from 0");
@@ -125,7 +161,7 @@ nb::tuple score_arrays(const nb::list& arrays, int64_t d, const Flat<const int64
 }
 
 // Canonical cells [documents, tokens] of one query.
-nb::object cells_of_all(const HeldCorpus& held, const Matrix<const float>& query, int threads) {
+Array<float> cells_of_all(const HeldCorpus& held, const Matrix<const float>& query, int threads) {
     const auto documents = static_cast<size_t>(held.get().documents());
     return to_numpy(with_all_documents(held.get(), {query}, threads,
                                        [](const Engine& engine, const auto& queries, const auto& positions) {
@@ -134,24 +170,51 @@ nb::object cells_of_all(const HeldCorpus& held, const Matrix<const float>& query
                     {documents, query.shape(0)});
 }
 
+// How many of a query's candidates stand before some places in the list by tier 0.
+Array<int64_t> count_before_places(const HeldCorpus& held, const Matrix<const float>& rows,
+                                   const Flat<const int64_t>& candidates, const Flat<const int32_t>& proxies,
+                                   const Flat<const int64_t>& orders, int threads) {
+    const Corpus& corpus = held.get();
+    require(corpus.has_codebook() && threads >= 1, "tier 0 needs a codebook and a thread");
+    require(proxies.shape(0) == orders.shape(0), "a place is a proxy and an order");
+    const Query query = to_query(rows, to_positions(candidates, corpus), corpus);
+    std::vector<Place> places;
+    for (size_t i = 0; i < proxies.shape(0); ++i) places.push_back({proxies.data()[i], orders.data()[i]});
+    std::vector<int64_t> counts = interruptible([&](Interrupt& interrupt) {
+        Crew crew(threads, interrupt);
+        return count_before(tier0({corpus, current_kernel(), crew}, query), corpus, query.candidates, places);
+    });
+    const size_t count = counts.size();
+    return to_numpy(std::move(counts), {count});
+}
+
 // The places by tier 0, from 1, of some of a query's candidates.
-nb::object ranks_of(const HeldCorpus& held, const Matrix<const float>& rows, const Flat<const int64_t>& candidates,
-                    const Flat<const int64_t>& wanted, int threads) {
+Array<int64_t> ranks_of(const HeldCorpus& held, const Matrix<const float>& rows, const Flat<const int64_t>& candidates,
+                        const Flat<const int64_t>& wanted, int threads) {
     const Corpus& corpus = held.get();
     require(corpus.has_codebook() && threads >= 1, "ranks need a codebook and a thread");
     const Query query = to_query(rows, to_positions(candidates, corpus), corpus);
+    const std::span<const int64_t> positions = to_positions(wanted, corpus);
+    require(std::ranges::includes(query.candidates, positions), "what is wanted must be among the candidates");
     std::vector<int64_t> places = interruptible([&](Interrupt& interrupt) {
         Crew crew(threads, interrupt);
-        return ranks(tier0({corpus, current_kernel(), crew}, query), query.candidates, to_positions(wanted, corpus));
+        const Tier0 tier = tier0({corpus, current_kernel(), crew}, query);
+        std::vector<Place> places_of_wanted;
+        size_t hint = 0;
+        for (const int64_t position : positions) {
+            const auto found = std::ranges::lower_bound(query.candidates, position) - query.candidates.begin();
+            places_of_wanted.push_back({tier.proxies[static_cast<size_t>(found)], corpus.order(position, hint)});
+        }
+        return count_before(tier, corpus, query.candidates, places_of_wanted);
     });
-    require(places.size() == wanted.shape(0), "what is wanted must be among the candidates");
+    for (int64_t& place : places) ++place;
     const size_t count = places.size();
     return to_numpy(std::move(places), {count});
 }
 
 // The proxies of tier 0 of a query's candidates.
-nb::object tier0_of(const HeldCorpus& held, const Matrix<const float>& rows, const Flat<const int64_t>& candidates,
-                    int threads) {
+Array<int32_t> tier0_of(const HeldCorpus& held, const Matrix<const float>& rows, const Flat<const int64_t>& candidates,
+                        int threads) {
     const Corpus& corpus = held.get();
     require(corpus.has_codebook() && threads >= 1, "tier 0 needs a codebook and a thread");
     const Query query = to_query(rows, to_positions(candidates, corpus), corpus);
@@ -163,7 +226,7 @@ nb::object tier0_of(const HeldCorpus& held, const Matrix<const float>& rows, con
     return to_numpy(std::move(tier.proxies), {count});
 }
 
-nb::tuple explain(const HeldCorpus& held, const Matrix<const float>& rows, int64_t position) {
+Tuple<Array<int64_t>, Array<float>> explain(const HeldCorpus& held, const Matrix<const float>& rows, int64_t position) {
     const Corpus& corpus = held.get();
     const Query query = to_query(rows, {}, corpus);
     require_position(position, corpus);
@@ -182,13 +245,16 @@ nb::tuple explain(const HeldCorpus& held, const Matrix<const float>& rows, int64
 }  // namespace
 
 void bind_search(nb::module_& m) {
-    m.def("search", &search_all, "corpus"_a, "queries"_a, "candidates"_a, "k"_a, "policy"_a, "threads"_a, "trace"_a);
+    m.def("search", &search_all, "corpus"_a, "queries"_a, "candidates"_a, "k"_a, "policy"_a, "threads"_a, "trace"_a,
+          "exchange"_a = nb::none());
     m.def("bounds", &bounds_of_all, "corpus"_a, "query"_a, "threads"_a);
     m.def("score", &score_all, "corpus"_a, "queries"_a, "threads"_a);
     m.def("score_arrays", &score_arrays, "arrays"_a, "dim"_a, "offsets"_a, "queries"_a, "threads"_a);
     m.def("cells", &cells_of_all, "corpus"_a, "query"_a, "threads"_a);
     m.def("tier0", &tier0_of, "corpus"_a, "query"_a, "candidates"_a, "threads"_a);
     m.def("ranks", &ranks_of, "corpus"_a, "query"_a, "candidates"_a, "wanted"_a, "threads"_a);
+    m.def("count_before", &count_before_places, "corpus"_a, "query"_a, "candidates"_a, "proxies"_a, "orders"_a,
+          "threads"_a);
     m.def("explain", &explain, "corpus"_a, "query"_a, "position"_a);
 }
 

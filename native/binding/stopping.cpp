@@ -21,7 +21,9 @@ void bind_stopping(nb::module_& m) {
                 return self;
             },
             nb::rv_policy::reference)
-        .def("__exit__", [](Stop& self, const nb::args&) { self.leave(); });
+        .def(
+            "__exit__", [](Stop& self, const nb::args&) { self.leave(); },
+            nb::sig("def __exit__(self, *problem: object) -> None"));
 }
 
 }  // namespace maxsieve

@@ -1,5 +1,9 @@
 // What Python sees of a trace: arrays of what is shown, made when they are asked for.
 
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+
 #include "binding/arrays.hpp"
 #include "binding/search.hpp"
 #include "search/trace.hpp"
@@ -10,11 +14,11 @@ namespace maxsieve {
 namespace {
 
 template <class T>
-nb::object copy_of(const std::vector<T>& values) {
+Array<T> copy_of(const std::vector<T>& values) {
     return to_numpy(values, {values.size()});
 }
 
-nb::list rounds(const Trace& trace) {
+List<Tuple<int64_t, int64_t, int64_t, double, Array<double>, Array<double>>> traced_rounds(const Trace& trace) {
     nb::list rounds;
     for (const Trace::Round& round : trace.rounds) {
         rounds.append(nb::make_tuple(round.active, round.dropped, round.revealed, round.threshold, copy_of(round.lower),
@@ -25,31 +29,31 @@ nb::list rounds(const Trace& trace) {
 
 // A member of each score, or what is made of it.
 template <class T, class Use>
-nb::object of_scores(const Trace& trace, const Use& use) {
+Array<T> of_scores(const Trace& trace, const Use& use) {
     std::vector<T> values;
     values.reserve(trace.scores.size());
     for (const Trace::Score& one : trace.scores) values.push_back(use(one));
     return copy_of(values);
 }
 
-nb::object rescored(const Trace& trace) {
+Array<int64_t> rescored(const Trace& trace) {
     return of_scores<int64_t>(trace, [&](const Trace::Score& one) { return trace.place(one.position); });
 }
 
-nb::object scores(const Trace& trace) {
+Array<float> traced_scores(const Trace& trace) {
     return of_scores<float>(trace, [](const Trace::Score& one) { return one.score; });
 }
 
-nb::object thresholds(const Trace& trace) {
+Array<double> thresholds(const Trace& trace) {
     return of_scores<double>(trace, [](const Trace::Score& one) { return one.threshold; });
 }
 
-nb::object unseen(const Trace& trace) {
-    if (trace.unseen < 0) return nb::none();
+std::optional<Tuple<int64_t, double>> unseen(const Trace& trace) {
+    if (trace.unseen < 0) return std::nullopt;
     return nb::make_tuple(trace.unseen, trace.unseen_upper);
 }
 
-nb::dict bytes(const Trace& trace) {
+Dict<int64_t> bytes(const Trace& trace) {
     nb::dict bytes;
     for (const auto& [stage, count] : trace.bytes) bytes[stage] = count;
     return bytes;
@@ -65,10 +69,10 @@ void bind_traces(nb::module_& m) {
         .def_prop_ro("shown", [](const Trace& trace) { return copy_of(trace.shown); })
         .def_prop_ro("tokens", [](const Trace& trace) { return copy_of(trace.tokens); })
         .def_prop_ro("tier0", [](const Trace& trace) { return copy_of(trace.tier0); })
-        .def_prop_ro("rounds", &rounds)
+        .def_prop_ro("rounds", &traced_rounds)
         .def_prop_ro("dropped", [](const Trace& trace) { return copy_of(trace.dropped); })
         .def_prop_ro("rescored", &rescored)
-        .def_prop_ro("scores", &scores)
+        .def_prop_ro("scores", &traced_scores)
         .def_prop_ro("thresholds", &thresholds)
         .def_prop_ro("unseen", &unseen)
         .def_prop_ro("bytes", &bytes)

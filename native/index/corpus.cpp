@@ -6,7 +6,11 @@
 namespace maxsieve {
 
 Corpus::Corpus(int64_t d, std::vector<Segment> segments, const Codebook* codebook)
-    : d_(d), codebook_(codebook), segments_(std::move(segments)), starts_{0} {
+    : d_(d),
+      sequenced_(!segments.empty() && segments.front().sequence != nullptr),
+      codebook_(codebook),
+      segments_(std::move(segments)),
+      starts_{0} {
     for (const Segment& segment : segments_) {
         starts_.push_back(starts_.back() + segment.documents);
         tokens_ += segment.offsets[segment.documents] - segment.offsets[0];

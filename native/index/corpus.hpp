@@ -24,6 +24,7 @@ struct Segment {
     const int8_t* codes;  // [tokens][code_stride(d)], or null where only canonical scores are wanted
     const float *scale, *rho, *nu;
     const uint16_t* centroids;  // [tokens], or null where there is no codebook
+    const int64_t* sequence;    // [documents], their insertion order over all shards, or null where positions tell it
 };
 
 // One document of a segment, which must live longer. What the segment lacks must not be asked for.
@@ -44,6 +45,7 @@ class Document {
     float rho() const { return segment_->rho[index_]; }
     float nu() const { return segment_->nu[index_]; }
     const uint16_t* centroids() const { return segment_->centroids + first_; }
+    int64_t sequence() const { return segment_->sequence[index_]; }
 
   private:
     const Segment* segment_;
@@ -65,12 +67,20 @@ class Corpus {
     bool has_codebook() const { return codebook_ != nullptr; }
     const Codebook& codebook() const { return *codebook_; }
 
+    // Whether insertion order is that of the documents' sequence numbers; else it is that of their positions.
+    bool sequenced() const { return sequenced_; }
+
+    // What breaks ties, the lower number first: the insertion order of the document at a position.
+    int64_t order(int64_t position, size_t& hint) const {
+        return sequenced_ ? at(position, hint).sequence() : position;
+    }
+
     // The document at a position; `hint` remembers the segment, so that ascending positions find theirs at once.
     Document at(int64_t position, size_t& hint) const;
 
   private:
     int64_t d_, tokens_ = 0;
-    bool coded_ = true;
+    bool coded_ = true, sequenced_;
     const Codebook* codebook_;
     std::vector<Segment> segments_;
     std::vector<int64_t> starts_;  // position of each segment's first document, and the end

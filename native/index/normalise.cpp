@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "compiler.hpp"
 #include "numeric/vectors.hpp"
 
 namespace maxsieve {
@@ -20,7 +21,7 @@ void normalise(float* rows, int64_t count, int64_t d) {
         float* row = rows + j * d;
         F64x8 lanes = {};
         for (int64_t k = 0; k < d; k += kLanes) {
-            const F64x8 wide = __builtin_convertvector(load_lanes<F32x8>(row + k, d - k), F64x8);
+            const F64x8 wide = MAXSIEVE_CONVERT(load_lanes<F32x8>(row + k, d - k), F64x8);
             lanes += wide * wide;
         }
         const double norm = std::sqrt(fold(lanes));

@@ -23,6 +23,7 @@
 //
 // Overflow: |<y, c>| <= 127^2 * 4096 < 2^27.
 
+#include "compiler.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/prefetch.hpp"
 #include "kernels/generic/quantise.hpp"
@@ -138,7 +139,7 @@ inline CodeSpan repeated(const CodeSpan& span, int64_t stride, int8_t* copy) {
         const int64_t from = r < span.rows ? r : span.rows - 1;
         std::memcpy(copy + r * stride, span.codes + from * stride, static_cast<size_t>(stride));
     }
-    asm volatile("" ::: "memory");  // the intrinsics don't tell the compiler that tiles are loaded from memory
+    MAXSIEVE_MEMORY_BARRIER();  // the intrinsics don't tell the compiler that tiles are loaded from memory
     return {copy, kTile};
 }
 
@@ -211,7 +212,7 @@ void dots(const int8_t* packed, int64_t tokens, int64_t stride, const int8_t* ro
             const int64_t columns = tokens - t < kPair ? 1 : 2;
             const int8_t* query = packed + t / kTile * tokens_bytes;
             (columns == 2 ? store_dots<2> : store_dots<1>)(from, stride, query, nothing, sums);
-            asm volatile("" ::: "memory");  // the intrinsics don't tell the compiler that tiles are stored to memory
+            MAXSIEVE_MEMORY_BARRIER();  // the intrinsics don't tell the compiler that tiles are stored to memory
             for (int64_t c = 0; c < columns; ++c) {
                 for (int64_t r = 0; r < real; ++r) {
                     std::memcpy(out + r * tokens + t + c * kTile, sums + c * kNextTokens + r * kTile,

@@ -14,6 +14,7 @@
 
 #include <immintrin.h>
 
+#include "compiler.hpp"
 #include "kernels/avx2/dots.hpp"
 
 namespace maxsieve {
@@ -30,7 +31,8 @@ struct Quadruples {
     static __m256i token(__m256i codes) { return _mm256_xor_si256(codes, _mm256_set1_epi8(-128)); }
     static __m256i add(__m256i sums, Query query, __m256i token) {
         sums = _mm256_dpbusd_avx_epi32(sums, token, query);
-        asm("" : "+x"(sums));  // or GCC keeps a second copy of every sum, some of them in memory, for after the loop
+        // Or GCC keeps a second copy of every sum, some of them in memory, for after the loop.
+        MAXSIEVE_IN_REGISTER(sums);
         return sums;
     }
 };

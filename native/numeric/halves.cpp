@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compiler.hpp"
+
 namespace maxsieve {
 namespace {
 
 // Four lanes: this file is compiled for the oldest CPU, whose vectors have 16 bytes.
-typedef float F32x4 __attribute__((vector_size(16)));
-typedef int32_t I32x4 __attribute__((vector_size(16)));
+typedef float F32x4 MAXSIEVE_VECTOR(16);
+typedef int32_t I32x4 MAXSIEVE_VECTOR(16);
 
 // A half is sign, 5 bits of exponent (bias 15), 10 of fraction. Where it is normal, a float's bits with another bias,
 // rounded at the 13th, are its bits. Below 2^-14 it counts steps of 2^-24, which are the steps of a float in [0.5, 1):

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler.hpp"
 #include "numeric/vectors.hpp"
 
 namespace maxsieve {
@@ -23,7 +24,7 @@ double scaled_square(const int8_t* codes, int64_t stride, float scale) {
     for (int64_t k = 0; k < stride; k += kLanes) {
         I8x8 code;
         std::memcpy(&code, codes + k, sizeof code);
-        const F64x8 coded = __builtin_convertvector(code, F64x8) * static_cast<double>(scale);
+        const F64x8 coded = MAXSIEVE_CONVERT(code, F64x8) * static_cast<double>(scale);
         lanes += coded * coded;
     }
     return fold(lanes);

@@ -8,7 +8,7 @@ namespace maxsieve {
 // Sum in lane order.
 double lane_sum(const double* x, int64_t count);
 
-// An upper bound of the norm, given the lane sum of d squares: the factor pays for (d/8 + 4) roundings and its own.
+// An upper bound of the norm, given the lane sum of d squares: the factor covers (d/8 + 4) roundings and its own.
 double norm_up(double squares, int64_t d);
 
 // The lane sum of squares of codes times their scale; `stride` is a multiple of eight.

@@ -6,15 +6,17 @@
 #include <cstdint>
 #include <cstring>
 
+#include "compiler.hpp"
+
 namespace maxsieve {
 namespace {
 
 constexpr int kLanes = 8;
 
-typedef float F32x8 __attribute__((vector_size(32)));
-typedef double F64x8 __attribute__((vector_size(64)));
-typedef int32_t I32x8 __attribute__((vector_size(32)));
-typedef int8_t I8x8 __attribute__((vector_size(8)));
+typedef float F32x8 MAXSIEVE_VECTOR(32);
+typedef double F64x8 MAXSIEVE_VECTOR(64);
+typedef int32_t I32x8 MAXSIEVE_VECTOR(32);
+typedef int8_t I8x8 MAXSIEVE_VECTOR(8);
 
 // Up to eight numbers, zeros behind them.
 template <class Vector, class Number>
@@ -41,7 +43,7 @@ constexpr int kPartLanes = 8;
 constexpr int kPartLanes = 4;
 #endif
 constexpr int kParts = kLanes / kPartLanes;
-typedef double LanePart __attribute__((vector_size(sizeof(double) * kPartLanes)));
+typedef double LanePart MAXSIEVE_VECTOR(sizeof(double) * kPartLanes);
 
 struct WideLanes {
     LanePart part[kParts];
@@ -50,7 +52,7 @@ struct WideLanes {
 // Float32 or int32 lanes in float64. Widening all eight at once keeps compilers from doing it one by one.
 template <class Vector>
 inline WideLanes widen_lanes(const Vector& x) {
-    const F64x8 wide = __builtin_convertvector(x, F64x8);
+    const F64x8 wide = MAXSIEVE_CONVERT(x, F64x8);
     WideLanes lanes;
     std::memcpy(&lanes, &wide, sizeof lanes);
     return lanes;

@@ -22,7 +22,7 @@ struct Answer {
     std::vector<Scored> hits;
     Guarantee guarantee = Guarantee::exact;
     double coverage = 1.0;
-    int64_t survivors = 0;  // candidates that passed tier 0; all of them, where there is none
+    int64_t survivors = -1;  // candidates that passed tier 0; -1 where there is none: then all of them are meant
     int64_t rescored = 0;
     std::vector<Round> rounds;
     std::vector<std::pair<const char*, double>> stages;  // seconds of each

@@ -48,10 +48,12 @@ double largest_nu(const Corpus& corpus, std::span<const int64_t> candidates) {
 // go to `reveal`, and `end_round`.
 class Sieve {
   public:
-    Sieve(const BanditKnobs& knobs, const Task& task, const Query& query, double nu)
+    // `total` candidates of all members, the largest norm bound of which is `nu`.
+    Sieve(const BanditKnobs& knobs, const Task& task, const Query& query, int64_t total, double nu)
         : knobs_(knobs),
           task_(task),
           query_(query),
+          total_(total),
           codes_(task.engine.kernel, query.rows, query.tokens, task.engine.corpus.d()),
           terms_(codes_),
           order_(permutation(codes_.tokens, knobs.seed)),
@@ -60,7 +62,7 @@ class Sieve {
         active_.reserve(query.candidates.size());
         for (int64_t i = 0; i < candidates; ++i) active_.push_back({.candidate = i});
         if (task.trace != nullptr) task.trace->tokens = order_;
-        // b_t = |q_t| max_i nu_i bounds a cell; 1 + 2^-38 pays for adding it up.
+        // b_t = |q_t| max_i nu_i bounds a cell; the factor 1 + 2^-38 covers the rounding of the sum.
         for (int64_t n = codes_.tokens - 1; n >= 0; --n) {
             const double b = codes_.norm[static_cast<size_t>(order_[static_cast<size_t>(n)])] * nu * (1.0 + 0x1p-38);
             unrevealed_[static_cast<size_t>(n)] = unrevealed_[static_cast<size_t>(n + 1)] + b;
@@ -70,9 +72,7 @@ class Sieve {
         largest_eta_ = *std::max_element(codes_.eta.begin(), codes_.eta.end());
     }
 
-    bool wants_round() const {
-        return static_cast<int64_t>(active_.size()) > task_.k + knobs_.margin && revealed_ < codes_.tokens;
-    }
+    bool wants_round() const { return wants_round(static_cast<int64_t>(active_.size())); }
 
     void begin_round() {
         block_ = std::min(knobs_.block, codes_.tokens - revealed_);
@@ -84,7 +84,7 @@ class Sieve {
         const int64_t rounds = (tokens + knobs_.block - 1) / knobs_.block;
         factors_ = {kInfinity, kInfinity, 1};
         if (after > 1) {
-            factors_ = radius_factors(knobs_, after, tokens, static_cast<int64_t>(query_.candidates.size()), rounds);
+            factors_ = radius_factors(knobs_, after, tokens, total_, rounds);
         }
     }
 
@@ -132,24 +132,64 @@ class Sieve {
         if (block_ > 0) end_round();
         sieve_seconds += watch.lap();
         while (wants_round()) {
-            begin_round();
-            const PackedCodes packed(engine.kernel, block_rows(), engine.corpus.stride());
-            scan(engine, active_positions(), packed,
-                 [this](const Scanned& scanned) { reveal(scanned, block_, scanned.maxima); });
+            reveal_block(engine);
             scan_seconds += watch.lap();
             end_round();
             sieve_seconds += watch.lap();
         }
-        const auto cells = static_cast<double>(query_.candidates.size()) * static_cast<double>(codes_.tokens);
-        answer_.coverage = cells > 0 ? static_cast<double>(revealed_cells_) / cells : 0.0;
-        const bool pac = knobs_.radius == Radius::serfling && knobs_.alpha == 1.0;
-        answer_.guarantee = certain_ ? Guarantee::exact : pac ? Guarantee::pac : Guarantee::none;
+        conclude(certain_);
         rescore(engine);
         answer_.stages = {{"scan", scan_seconds}, {"sieve", sieve_seconds}, {"rescore", watch.lap()}};
         return std::move(answer_);
     }
 
+    // All of it, over the shards of all members. Each exchange tells how many documents the round before has left, and
+    // the thresholds of the next one, whose block is revealed before it is known to be needed: one exchange a round
+    // instead of two, for a block of the last few documents in vain.
+    Answer finish_shared(Exchange& exchange) {
+        const Engine& engine = task_.engine;
+        Stopwatch watch;
+        double scan_seconds = 0.0, sieve_seconds = 0.0;
+        int64_t active = total_, uncertain = 0;
+        while (wants_round(active)) {
+            reveal_block(engine);
+            scan_seconds += watch.lap();
+            const std::vector<double> reply = exchange.share(
+                {offer_sum(static_cast<int64_t>(active_.size())), offer_sum(uncertain_drops_),
+                 offer_kth(bounds(&Row::lower), task_.k), offer_kth(bounds(&Row::certain_lower), task_.k)});
+            active = static_cast<int64_t>(reply[0]);
+            uncertain = static_cast<int64_t>(reply[1]);
+            if (!wants_round(active)) break;
+            revealed_ += block_;
+            revealed_cells_ += block_ * active;
+            answer_.rounds.push_back({active, revealed_, reply[2]});
+            drop(reply[2], reply[3]);
+            sieve_seconds += watch.lap();
+        }
+        rescore_shared(engine, exchange, active, uncertain);
+        conclude(uncertain == 0);
+        answer_.stages = {{"scan", scan_seconds}, {"sieve", sieve_seconds}, {"rescore", watch.lap()}};
+        return std::move(answer_);
+    }
+
   private:
+    bool wants_round(int64_t active) const { return active > task_.k + knobs_.margin && revealed_ < codes_.tokens; }
+
+    void reveal_block(const Engine& engine) {
+        begin_round();
+        const PackedCodes packed(engine.kernel, block_rows(), engine.corpus.stride());
+        scan(engine, active_positions(), packed,
+             [this](const Scanned& scanned) { reveal(scanned, block_, scanned.maxima); });
+    }
+
+    // What the rounds amount to; `certain` if every drop was sure.
+    void conclude(bool certain) {
+        const auto cells = static_cast<double>(total_) * static_cast<double>(codes_.tokens);
+        answer_.coverage = cells > 0 ? static_cast<double>(revealed_cells_) / cells : 0.0;
+        const bool pac = knobs_.radius == Radius::serfling && knobs_.alpha == 1.0;
+        answer_.guarantee = certain ? Guarantee::exact : pac ? Guarantee::pac : Guarantee::none;
+    }
+
     void bound(Row& row, const Document& document, int64_t n) const {
         const auto size = static_cast<double>(n), scale = static_cast<double>(document.scale());
         const double revealed = scale * row.total, open = unrevealed_[static_cast<size_t>(n)];
@@ -179,55 +219,74 @@ class Sieve {
         require_finite(row.certain_lower);
     }
 
+    // LCB can exceed UCB, by rounding or by a proxy just above b_t: the K best by LCB stay all the same.
+    static bool stays(const Row& row, double tau) { return row.upper >= tau || row.lower >= tau; }
+
     void eliminate() {
-        const double tau = kth_of(&Row::lower);
-        // LCB can exceed UCB, by rounding or by a proxy just above b_t: the K best by LCB stay all the same.
-        const auto stays = [tau](const Row& row) { return row.upper >= tau || row.lower >= tau; };
+        const double tau = kth_largest(bounds(&Row::lower), task_.k);
         answer_.rounds.push_back({static_cast<int64_t>(active_.size()), revealed_, tau});
-        if (task_.trace != nullptr) trace_round(tau, stays);
-        if (std::all_of(active_.begin(), active_.end(), stays)) return;
-        if (certain_) {
-            const double certain_tau = kth_of(&Row::certain_lower);
-            certain_ = std::all_of(active_.begin(), active_.end(),
-                                   [&](const Row& row) { return stays(row) || row.certain_upper < certain_tau; });
-        }
-        std::erase_if(active_, [&](const Row& row) { return !stays(row); });
+        if (task_.trace != nullptr) trace_round(tau);
+        if (std::all_of(active_.begin(), active_.end(), [&](const Row& row) { return stays(row, tau); })) return;
+        drop(tau, certain_ ? kth_largest(bounds(&Row::certain_lower), task_.k) : -kInfinity);
+        certain_ = uncertain_drops_ == 0;
     }
 
-    template <typename Stays>
-    void trace_round(double tau, const Stays& stays) const {
+    // Drops what falls below tau, and counts the drops that the certain bounds would not have made.
+    void drop(double tau, double certain_tau) {
+        for (const Row& row : active_) uncertain_drops_ += !stays(row, tau) && !(row.certain_upper < certain_tau);
+        std::erase_if(active_, [&](const Row& row) { return !stays(row, tau); });
+    }
+
+    void trace_round(double tau) const {
         Trace& trace = *task_.trace;
         trace.begin_round(static_cast<int64_t>(active_.size()), revealed_, tau);
-        for (const Row& row : active_) trace.interval(position_of(row), row.lower, row.upper, stays(row));
+        for (const Row& row : active_) trace.interval(position_of(row), row.lower, row.upper, stays(row, tau));
         trace.add_bytes("scan", bytes_of_codes(task_.engine.corpus, active_positions()));
     }
 
     int64_t position_of(const Row& row) const { return query_.candidates[static_cast<size_t>(row.candidate)]; }
 
-    double kth_of(double Row::* bound) const {
+    std::vector<double> bounds(double Row::* bound) const {
         std::vector<double> bounds;
         bounds.reserve(active_.size());
         for (const Row& row : active_) bounds.push_back(row.*bound);
-        return kth_largest(bounds, task_.k);
+        return bounds;
     }
 
     // Every survivor, or, when all is revealed and bounds are as tight as Certified's, best-first as there.
     void rescore(const Engine& engine) {
         const std::vector<int64_t> positions = active_positions();
-        CertifiedBounds bounds;
+        CertifiedBounds known;
         std::vector<int64_t> order;
         if (revealed_ == codes_.tokens && static_cast<int64_t>(active_.size()) > task_.k) {
-            for (const Row& row : active_) {
-                bounds.lower.push_back(row.certain_lower);
-                bounds.upper.push_back(row.certain_upper);
-            }
-            order = best_first(bounds, task_.k);
+            known = {bounds(&Row::certain_lower), bounds(&Row::certain_upper)};
+            order = best_first(known, task_.k);
         } else {
-            bounds.upper.assign(positions.size(), kInfinity);
+            known.upper.assign(positions.size(), kInfinity);
             order.resize(positions.size());
             std::iota(order.begin(), order.end(), 0);
         }
-        Rescored rescored = rescore_best_first(engine, query_, task_.k, positions, bounds, order, task_.trace);
+        Rescored rescored = rescore_best_first(engine, query_, task_.k, positions, known, order, task_.trace);
+        answer_.hits = std::move(rescored.hits);
+        answer_.rescored = rescored.count;
+    }
+
+    // The same of the documents that all members have left. Where everything was revealed, how many there are, and how
+    // many drops were uncertain, is not known before the exchange.
+    void rescore_shared(const Engine& engine, Exchange& exchange, int64_t& active, int64_t& uncertain) {
+        const std::vector<int64_t> positions = active_positions();
+        CertifiedBounds known{{}, std::vector<double>(positions.size(), kInfinity)};
+        double kth_upper = -kInfinity;
+        if (revealed_ == codes_.tokens) {
+            known.upper = bounds(&Row::certain_upper);
+            const std::vector<double> reply =
+                exchange.share({offer_sum(static_cast<int64_t>(positions.size())), offer_sum(uncertain_drops_),
+                                offer_kth(known.upper, task_.k)});
+            active = static_cast<int64_t>(reply[0]);
+            uncertain = static_cast<int64_t>(reply[1]);
+            kth_upper = reply[2];
+        }
+        Rescored rescored = maxsieve::rescore_shared(engine, query_, task_.k, positions, known, kth_upper, exchange);
         answer_.hits = std::move(rescored.hits);
         answer_.rescored = rescored.count;
     }
@@ -235,6 +294,7 @@ class Sieve {
     const BanditKnobs& knobs_;
     const Task& task_;
     const Query& query_;
+    int64_t total_;
     QueryCodes codes_;
     ErrorTerms terms_;
     std::vector<int64_t> order_;
@@ -242,7 +302,7 @@ class Sieve {
     double largest_b_ = 0.0, largest_code_norm_ = 0.0, largest_eta_ = 0.0;
     std::vector<Row> active_;
     bool certain_ = true;
-    int64_t revealed_ = 0, revealed_cells_ = 0;
+    int64_t revealed_ = 0, revealed_cells_ = 0, uncertain_drops_ = 0;
     // Of the round under way: its tokens, their scales, and what makes up a radius.
     int64_t block_ = 0;
     std::vector<double> scale_;
@@ -259,10 +319,21 @@ size_t Bandit::bytes_kept() const {
 // The first round, in which every document is active for every query, is one scan for all of them.
 std::vector<Answer> Bandit::search(const Task& task) const {
     Stopwatch watch;
-    const double nu = largest_nu(task.engine.corpus, task.candidates());
+    double nu = largest_nu(task.engine.corpus, task.candidates());
+    auto total = static_cast<int64_t>(task.candidates().size());
+    if (task.exchange != nullptr) {
+        const std::vector<double> reply = task.exchange->share({offer_sum(total), offer_max(nu)});
+        total = static_cast<int64_t>(reply[0]);
+        nu = reply[1];
+    }
     std::vector<Sieve> sieves;
     sieves.reserve(task.queries.size());
-    for (const Query& query : task.queries) sieves.emplace_back(knobs_, task, query, nu);
+    for (const Query& query : task.queries) sieves.emplace_back(knobs_, task, query, total, nu);
+    if (task.exchange != nullptr) {
+        std::vector<Answer> answers;
+        answers.push_back(sieves.front().finish_shared(*task.exchange));
+        return answers;
+    }
     if (std::all_of(sieves.begin(), sieves.end(), [](const Sieve& sieve) { return sieve.wants_round(); })) {
         std::vector<const int8_t*> rows;
         for (Sieve& sieve : sieves) {

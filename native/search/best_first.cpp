@@ -1,6 +1,7 @@
 #include "search/best_first.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "search/rescore.hpp"
 
@@ -53,6 +54,7 @@ Rescored rescore_best_first(const Engine& engine, const Query& query, int64_t k,
     Rescorer rescorer(engine, {&query, 1});
     KLargest best(k);
     std::vector<Scored> scored;
+    size_t hint = 0;
     const int64_t threads = engine.crew.size();
     const auto total = static_cast<int64_t>(order.size());
     for (int64_t first = 0;
@@ -68,7 +70,8 @@ Rescored rescore_best_first(const Engine& engine, const Query& query, int64_t k,
             if (bounds.upper[static_cast<size_t>(order[static_cast<size_t>(i)])] < best.kth()) break;
             const float score = scores[static_cast<size_t>(i - first)];
             best.push(static_cast<double>(score));
-            scored.push_back({batch[static_cast<size_t>(i - first)], score});
+            const int64_t position = batch[static_cast<size_t>(i - first)];
+            scored.push_back({position, engine.corpus.order(position, hint), score});
             if (trace != nullptr) trace->score(scored.back().position, score, best.kth());
         }
         first = last;
@@ -76,6 +79,32 @@ Rescored rescore_best_first(const Engine& engine, const Query& query, int64_t k,
     const auto count = static_cast<int64_t>(scored.size());
     if (trace != nullptr) trace_end(*trace, engine, scored, positions, bounds, order);
     return {top_k(std::move(scored), k), count, best.kth()};
+}
+
+// Every document whose upper bound reaches `kth_score` is scored. Any other has a score below it, while k documents
+// have at least that: it is no hit, not even as a tie. Where there are fewer than k, both limits are -infinity.
+Rescored rescore_shared(const Engine& engine, const Query& query, int64_t k, std::span<const int64_t> positions,
+                        const CertifiedBounds& bounds, double kth_upper, Exchange& exchange) {
+    Rescorer rescorer(engine, {&query, 1});
+    std::vector<Scored> scored;
+    std::vector<double> scores;
+    size_t hint = 0;
+    const auto score = [&](const auto& chosen) {
+        std::vector<int64_t> batch;
+        for (size_t i = 0; i < positions.size(); ++i) {
+            if (chosen(bounds.upper[i])) batch.push_back(positions[i]);
+        }
+        const std::vector<float> found = rescorer.scores(batch);
+        for (size_t i = 0; i < batch.size(); ++i) {
+            scored.push_back({batch[i], engine.corpus.order(batch[i], hint), found[i]});
+            scores.push_back(static_cast<double>(found[i]));
+        }
+    };
+    score([&](double upper) { return upper >= kth_upper; });
+    const double kth_score = exchange.share({offer_kth(scores, k)}).front();
+    score([&](double upper) { return upper < kth_upper && upper >= kth_score; });
+    const auto count = static_cast<int64_t>(scored.size());
+    return {top_k(std::move(scored), k), count, std::numeric_limits<double>::quiet_NaN()};
 }
 
 }  // namespace maxsieve

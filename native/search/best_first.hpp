@@ -7,6 +7,7 @@
 
 #include "search/bounds.hpp"
 #include "search/engine.hpp"
+#include "search/exchange.hpp"
 #include "search/query.hpp"
 #include "search/top_k.hpp"
 #include "search/trace.hpp"
@@ -26,5 +27,11 @@ struct Rescored {
 // Scores the documents at `positions` in the order given, for the k best; `trace` may be null.
 Rescored rescore_best_first(const Engine& engine, const Query& query, int64_t k, std::span<const int64_t> positions,
                             const CertifiedBounds& bounds, std::span<const int64_t> order, Trace* trace);
+
+// The same over the shards of all members, of which each scores its own documents: first the k that have the largest
+// upper bounds of all, then those whose bounds reach the k-th best of these scores. `count` is this member's, and so
+// are the hits. The k-th best score of all is not known here: `kth` is NaN.
+Rescored rescore_shared(const Engine& engine, const Query& query, int64_t k, std::span<const int64_t> positions,
+                        const CertifiedBounds& bounds, double kth_upper, Exchange& exchange);
 
 }  // namespace maxsieve

@@ -11,11 +11,8 @@ namespace {
 
 // Certified scoring of all candidates costs no more than tier 0 and certified scoring of its survivors, if making the
 // table, which is as much work as scanning as many tokens as there are centroids, outweighs the documents it saves.
-bool few(const Task& task, int64_t depth) {
-    const Corpus& corpus = task.engine.corpus;
-    const auto candidates = static_cast<int64_t>(task.candidates().size());
-    const double length = static_cast<double>(corpus.tokens()) / static_cast<double>(corpus.documents());
-    return static_cast<double>(candidates - depth) * length <= static_cast<double>(corpus.codebook().centroids);
+bool few(int64_t candidates, int64_t depth, double mean_length, const Codebook& codebook) {
+    return static_cast<double>(candidates - depth) * mean_length <= static_cast<double>(codebook.centroids);
 }
 
 }  // namespace
@@ -25,14 +22,19 @@ size_t Calibrated::bytes_kept() const {
 }
 
 std::vector<Answer> Calibrated::search(const Task& task) const {
-    const auto candidates = static_cast<int64_t>(task.candidates().size());
-    if (candidates <= depth_ || few(task, depth_)) return Certified().search(task);
+    auto candidates = static_cast<int64_t>(task.candidates().size());
+    if (task.exchange != nullptr) {
+        candidates = static_cast<int64_t>(task.exchange->share({offer_sum(candidates)}).front());
+    }
+    if (candidates <= depth_ || few(candidates, depth_, mean_length_, task.engine.corpus.codebook())) {
+        return Certified().search(task);
+    }
     std::vector<Answer> answers(task.queries.size());
     task.for_each_query([&](size_t q, const Engine& engine) {
         const Query& query = task.queries[q];
         const Tier0 tier = tier0(engine, query);
         Stopwatch watch;
-        const std::vector<int64_t> chosen = survivors(tier, query.candidates, depth_);
+        const std::vector<int64_t> chosen = survivors(tier, engine.corpus, query.candidates, depth_, task.exchange);
         const double choosing = watch.lap();
         if (task.trace != nullptr) {
             task.trace->add_tier0(query.candidates, tier.proxies, chosen);
@@ -42,9 +44,9 @@ std::vector<Answer> Calibrated::search(const Task& task) const {
         }
         const Query among{query.rows, query.tokens, chosen};
         Answer& answer = answers[q];
-        answer = std::move(Certified().search({engine, {&among, 1}, task.k, task.trace}).front());
+        answer = std::move(Certified().search({engine, {&among, 1}, task.k, task.trace, task.exchange}).front());
         answer.guarantee = Guarantee::none;
-        answer.coverage = static_cast<double>(chosen.size()) / static_cast<double>(candidates);
+        answer.coverage = static_cast<double>(depth_) / static_cast<double>(candidates);
         answer.survivors = static_cast<int64_t>(chosen.size());
         answer.stages.insert(answer.stages.begin(),
                              {{"table", tier.table_seconds}, {"tier 0", tier.scan_seconds + choosing}});

@@ -8,7 +8,8 @@ namespace maxsieve {
 
 class Calibrated final : public Policy {
   public:
-    explicit Calibrated(int64_t depth) : depth_(depth) {}
+    // `mean_length`: tokens of a document that can be a hit, on average over all of them, all shards included.
+    Calibrated(int64_t depth, double mean_length) : depth_(depth), mean_length_(mean_length) {}
 
     const char* name() const override { return "Calibrated"; }
     std::vector<Answer> search(const Task& task) const override;
@@ -17,6 +18,7 @@ class Calibrated final : public Policy {
 
   private:
     int64_t depth_;  // n
+    double mean_length_;
 };
 
 }  // namespace maxsieve

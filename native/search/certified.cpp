@@ -26,7 +26,7 @@ std::vector<Answer> rescore_all(const Task& task) {
     return answers;
 }
 
-// One round, which reveals everything. Best-first rescoring never comes to what it drops.
+// One round, which reveals everything. Best-first rescoring never reaches the documents that it drops.
 void trace_bounds(const Task& task, const CertifiedBounds& bounds) {
     const auto candidates = task.candidates();
     const double floor = kth_largest(bounds.lower, task.k);
@@ -37,9 +37,34 @@ void trace_bounds(const Task& task, const CertifiedBounds& bounds) {
     task.trace->add_bytes("scan", bytes_of_codes(task.engine.corpus, candidates));
 }
 
+// One query over the shards of all members.
+Answer search_shared(const Task& task) {
+    Stopwatch watch;
+    const Query& query = task.queries.front();
+    const CertifiedBounds bounds = std::move(certified_bounds(task.engine, task.queries).front());
+    const double scan = watch.lap();
+    const auto own = static_cast<int64_t>(query.candidates.size());
+    const std::vector<double> reply = task.exchange->share({offer_sum(own), offer_kth(bounds.upper, task.k)});
+    const double sieve = watch.lap();
+    Rescored rescored = rescore_shared(task.engine, query, task.k, query.candidates, bounds, reply[1], *task.exchange);
+    Answer answer;
+    answer.rounds = {{static_cast<int64_t>(reply[0]), query.tokens, rescored.kth}};
+    answer.rescored = rescored.count;
+    answer.hits = std::move(rescored.hits);
+    answer.stages = {{"scan", scan}, {"sieve", sieve}, {"rescore", watch.lap()}};
+    return answer;
+}
+
+std::vector<Answer> only(Answer answer) {
+    std::vector<Answer> answers;
+    answers.push_back(std::move(answer));
+    return answers;
+}
+
 }  // namespace
 
 std::vector<Answer> Certified::search(const Task& task) const {
+    if (task.exchange != nullptr) return only(search_shared(task));
     if (static_cast<int64_t>(task.candidates().size()) <= task.k) return rescore_all(task);
     Stopwatch watch;
     const std::vector<CertifiedBounds> bounds = certified_bounds(task.engine, task.queries);

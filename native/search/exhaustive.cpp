@@ -26,7 +26,11 @@ std::vector<Answer> Exhaustive::search(const Task& task) const {
     task.for_each_query([&](size_t q, const Engine&) {
         Stopwatch own;
         std::vector<Scored> all(candidates.size());
-        for (size_t i = 0; i < all.size(); ++i) all[i] = {candidates[i], scores[q * candidates.size() + i]};
+        size_t hint = 0;
+        for (size_t i = 0; i < all.size(); ++i) {
+            const int64_t order = task.engine.corpus.order(candidates[i], hint);
+            all[i] = {candidates[i], order, scores[q * candidates.size() + i]};
+        }
         if (task.trace != nullptr) trace_all(task, all);
         answers[q].hits = top_k(std::move(all), task.k);
         answers[q].rescored = static_cast<int64_t>(candidates.size());

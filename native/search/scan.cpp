@@ -10,10 +10,10 @@ namespace maxsieve {
 namespace {
 
 // So many documents of a task that what it keeps of each stays in cache.
-constexpr int64_t kMostDocuments = 64;
+constexpr int64_t kMostDocumentsOfScan = 64;
 
 // What a thread keeps from task to task.
-struct Scratch {
+struct ScanScratch {
     std::vector<Document> documents;
     std::vector<CodeSpan> spans;
     std::vector<int32_t> best;
@@ -32,11 +32,11 @@ void scan(const Engine& engine, std::span<const int64_t> positions, const Packed
     const Corpus& corpus = engine.corpus;
     const Kernel& kernel = engine.kernel;
     Interrupt& interrupt = engine.interrupt();
-    const std::vector<Range> tasks = ranges(corpus, positions, engine.crew.size(), kMostDocuments);
+    const std::vector<Range> tasks = ranges(corpus, positions, engine.crew.size(), kMostDocumentsOfScan);
     const int64_t tokens = query.tokens(), stride = corpus.stride(), piece = piece_rows(tokens, stride);
-    std::vector<Scratch> scratches(static_cast<size_t>(engine.crew.size()));
+    std::vector<ScanScratch> scratches(static_cast<size_t>(engine.crew.size()));
     engine.crew.run(static_cast<int64_t>(tasks.size()), [&](int64_t task, int worker) {
-        Scratch& scratch = scratches[static_cast<size_t>(worker)];
+        ScanScratch& scratch = scratches[static_cast<size_t>(worker)];
         const auto [first, last] = tasks[static_cast<size_t>(task)];
         scratch.documents.clear();
         scratch.spans.clear();

@@ -16,7 +16,7 @@ constexpr size_t kMostBytes = size_t{128} << 20;
 std::vector<Answer> search_group(const Policy& policy, const Task& task) {
     std::vector<Answer> answers = policy.search(task);
     for (Answer& answer : answers) {
-        if (answer.survivors == 0) answer.survivors = static_cast<int64_t>(task.candidates().size());
+        if (answer.survivors < 0) answer.survivors = static_cast<int64_t>(task.candidates().size());
         answer.isa = task.engine.kernel.name;
         for (const auto& [stage, seconds] : answer.stages) answer.seconds += seconds;
     }
@@ -93,6 +93,13 @@ std::vector<Answer> search(const Corpus& corpus, const std::vector<Query>& queri
         }
     }
     return answers;
+}
+
+Answer search_shared(const Corpus& corpus, const Query& query, int64_t k, const Policy& policy, int threads,
+                     Exchange& exchange, Interrupt& interrupt) {
+    Crew crew(useful_threads(corpus, {query}, threads), interrupt);
+    return std::move(
+        search_group(policy, {{corpus, current_kernel(), crew}, {&query, 1}, k, nullptr, &exchange}).front());
 }
 
 Answer search_traced(const Corpus& corpus, const Query& query, int64_t k, const Policy& policy, int threads,

@@ -22,4 +22,9 @@ std::vector<Answer> search(const Corpus& corpus, const std::vector<Query>& queri
 Answer search_traced(const Corpus& corpus, const Query& query, int64_t k, const Policy& policy, int threads,
                      Interrupt& interrupt);
 
+// The same for a single query that other members search for at the same time, each in its own shards. Rounds, coverage
+// and guarantee are about all of them; hits, counts and seconds are this member's own.
+Answer search_shared(const Corpus& corpus, const Query& query, int64_t k, const Policy& policy, int threads,
+                     Exchange& exchange, Interrupt& interrupt);
+
 }  // namespace maxsieve

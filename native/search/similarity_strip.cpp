@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kPiece = 64;
 
 // What a thread keeps from task to task.
-struct Scratch {
+struct StripScratch {
     std::vector<int32_t> dots;
     AlignedBytes kernel;
 };
@@ -41,9 +41,9 @@ int64_t SimilarityStrip::fill(int64_t first) {
         if (largest_ > 0.0) factor[static_cast<size_t>(t)] = static_cast<float>(scale * 255.0 / largest_);
     }
     const PackedCodes packed(kernel_, rows, query_.stride);
-    std::vector<Scratch> scratches(static_cast<size_t>(crew_.size()));
+    std::vector<StripScratch> scratches(static_cast<size_t>(crew_.size()));
     crew_.run((book_.centroids + kPiece - 1) / kPiece, [&](int64_t task, int worker) {
-        Scratch& mine = scratches[static_cast<size_t>(worker)];
+        StripScratch& mine = scratches[static_cast<size_t>(worker)];
         mine.dots.resize(static_cast<size_t>(kPiece * width_));
         mine.kernel.resize(scratch_bytes(query_.stride));
         const int64_t c = task * kPiece, count = std::min(kPiece, book_.centroids - c);

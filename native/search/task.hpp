@@ -6,6 +6,7 @@
 #include <span>
 
 #include "search/engine.hpp"
+#include "search/exchange.hpp"
 #include "search/query.hpp"
 #include "search/trace.hpp"
 
@@ -15,7 +16,8 @@ struct Task {
     const Engine& engine;
     std::span<const Query> queries;  // one or more
     int64_t k;
-    Trace* trace;  // where to write down what is done, if there is a single query; null for nowhere
+    Trace* trace;                  // where to write down what is done, if there is a single query; null for nowhere
+    Exchange* exchange = nullptr;  // with the other members of a search over shards, for a single query; null if alone
 
     std::span<const int64_t> candidates() const { return queries.front().candidates; }
 

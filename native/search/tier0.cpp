@@ -1,6 +1,7 @@
 #include "search/tier0.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "search/ranges.hpp"
 #include "search/similarity_strip.hpp"
@@ -9,19 +10,39 @@
 namespace maxsieve {
 namespace {
 
-constexpr int64_t kMostDocuments = 1024;  // of a task
+constexpr int64_t kMostDocumentsOfTier0 = 1024;  // of a task
 
-// For each proxy that there can be, how many candidates have a larger one.
-std::vector<int64_t> count_larger(const Tier0& tier) {
-    std::vector<int64_t> larger(static_cast<size_t>(tier.largest) + 1, 0);
-    for (const int32_t proxy : tier.proxies) ++larger[static_cast<size_t>(proxy)];
-    int64_t above = 0;
-    for (size_t value = larger.size(); value-- > 0;) {
-        const int64_t here = larger[value];
-        larger[value] = above;
-        above += here;
+// The n-th place of the list; there must be so many.
+Place last_of(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates, int64_t n) {
+    std::vector<int64_t> counts(static_cast<size_t>(tier.largest) + 1, 0);
+    for (const int32_t proxy : tier.proxies) ++counts[static_cast<size_t>(proxy)];
+    auto lowest = static_cast<int32_t>(tier.largest);
+    int64_t equals = n;  // that may go along, of those with the lowest proxy
+    while (equals > counts[static_cast<size_t>(lowest)]) equals -= counts[static_cast<size_t>(lowest--)];
+    std::vector<int64_t> orders;
+    size_t hint = 0;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+        if (tier.proxies[i] == lowest) orders.push_back(corpus.order(candidates[i], hint));
     }
-    return larger;
+    const auto last = orders.begin() + (equals - 1);
+    std::nth_element(orders.begin(), last, orders.end());
+    return {lowest, *last};
+}
+
+// The same of the list of all members, each of which offers its own first n.
+Place last_of_all(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates, int64_t n,
+                  Exchange& exchange) {
+    std::vector<int64_t> first(candidates.begin(), candidates.end());
+    if (static_cast<int64_t>(candidates.size()) > n) first = survivors(tier, corpus, candidates, n, nullptr);
+    Offer offer{Offer::Kind::kth, n, {}, {}};
+    size_t hint = 0, i = 0;
+    for (const int64_t position : first) {
+        while (candidates[i] != position) ++i;
+        offer.values.push_back(static_cast<double>(tier.proxies[i]));
+        offer.orders.push_back(static_cast<double>(corpus.order(position, hint)));
+    }
+    const std::vector<double> last = exchange.share({std::move(offer)});
+    return {static_cast<int32_t>(last[0]), static_cast<int64_t>(last[1])};
 }
 
 }  // namespace
@@ -30,7 +51,7 @@ Tier0 tier0(const Engine& engine, const Query& query) {
     const Corpus& corpus = engine.corpus;
     Stopwatch watch;
     Tier0 tier{std::vector<int32_t>(query.candidates.size()), 255 * query.tokens, 0.0, 0.0, 0};
-    const std::vector<Range> tasks = ranges(corpus, query.candidates, engine.crew.size(), kMostDocuments);
+    const std::vector<Range> tasks = ranges(corpus, query.candidates, engine.crew.size(), kMostDocumentsOfTier0);
     std::vector<std::vector<CentroidSpan>> scratch(static_cast<size_t>(engine.crew.size()));
     const QueryCodes codes(engine.kernel, query.rows, query.tokens, corpus.d());
     SimilarityStrip strip(engine.kernel, corpus.codebook(), codes, engine.crew);
@@ -53,30 +74,41 @@ Tier0 tier0(const Engine& engine, const Query& query) {
     return tier;
 }
 
-std::vector<int64_t> survivors(const Tier0& tier, std::span<const int64_t> candidates, int64_t n) {
-    const std::vector<int64_t> larger = count_larger(tier);
-    // The lowest proxy that survives: fewer than n candidates have a larger one. Of its equals the first go along.
-    const auto lowest = static_cast<int32_t>(
-        std::partition_point(larger.begin(), larger.end(), [&](int64_t above) { return above >= n; }) - larger.begin());
-    int64_t equals = n - larger[static_cast<size_t>(lowest)];
+std::vector<int64_t> survivors(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates, int64_t n,
+                               Exchange* exchange) {
+    const Place last = exchange == nullptr ? last_of(tier, corpus, candidates, n)
+                                           : last_of_all(tier, corpus, candidates, n, *exchange);
     std::vector<int64_t> chosen;
-    chosen.reserve(static_cast<size_t>(n));
+    chosen.reserve(std::min(candidates.size(), static_cast<size_t>(n)));
+    size_t hint = 0;
     for (size_t i = 0; i < candidates.size(); ++i) {
-        if (tier.proxies[i] > lowest || (tier.proxies[i] == lowest && equals-- > 0)) chosen.push_back(candidates[i]);
+        const int32_t proxy = tier.proxies[i];
+        if (proxy > last.proxy || (proxy == last.proxy && corpus.order(candidates[i], hint) <= last.order)) {
+            chosen.push_back(candidates[i]);
+        }
     }
     return chosen;
 }
 
-std::vector<int64_t> ranks(const Tier0& tier, std::span<const int64_t> candidates, std::span<const int64_t> wanted) {
-    std::vector<int64_t> before = count_larger(tier), places;
-    auto next = wanted.begin();
-    for (size_t i = 0; i < candidates.size() && next != wanted.end(); ++i) {
-        const int64_t place = ++before[static_cast<size_t>(tier.proxies[i])];
-        if (candidates[i] != *next) continue;
-        places.push_back(place);
-        ++next;
+std::vector<int64_t> count_before(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates,
+                                  std::span<const Place> places) {
+    std::vector<size_t> sorted(places.size());
+    std::iota(sorted.begin(), sorted.end(), size_t{0});
+    std::ranges::sort(sorted, [&](size_t a, size_t b) { return places[a].before(places[b]); });
+    // after[i]: candidates that stand before the i-th of the sorted places, and not before the one before it
+    std::vector<int64_t> after(places.size(), 0);
+    const int32_t lowest = places.empty() ? 0 : places[sorted.back()].proxy;
+    size_t hint = 0;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+        if (places.empty() || tier.proxies[i] < lowest) continue;  // as most do
+        const Place here{tier.proxies[i], corpus.order(candidates[i], hint)};
+        const auto next = std::ranges::partition_point(sorted, [&](size_t p) { return !here.before(places[p]); });
+        if (next != sorted.end()) ++after[static_cast<size_t>(next - sorted.begin())];
     }
-    return places;
+    std::vector<int64_t> counts(places.size());
+    int64_t count = 0;
+    for (size_t i = 0; i < sorted.size(); ++i) counts[sorted[i]] = count += after[i];
+    return counts;
 }
 
 }  // namespace maxsieve

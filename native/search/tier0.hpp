@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "search/engine.hpp"
+#include "search/exchange.hpp"
 #include "search/query.hpp"
 
 namespace maxsieve {
@@ -20,10 +21,21 @@ struct Tier0 {
 // The corpus must have a codebook.
 Tier0 tier0(const Engine& engine, const Query& query);
 
-// The candidates that are the first n by proxy (of equals, the first), ascending.
-std::vector<int64_t> survivors(const Tier0& tier, std::span<const int64_t> candidates, int64_t n);
+// A place in the list by proxy, the largest first; of equals, the document that was added first.
+struct Place {
+    int32_t proxy;
+    int64_t order;  // Corpus::order
 
-// The places, from 1, of some of the candidates in the list by proxy. `wanted` ascends.
-std::vector<int64_t> ranks(const Tier0& tier, std::span<const int64_t> candidates, std::span<const int64_t> wanted);
+    bool before(const Place& other) const { return proxy != other.proxy ? proxy > other.proxy : order < other.order; }
+};
+
+// The candidates that are the first n in that list, in ascending order of position. With an exchange, n counts those of
+// all members; there must be more than n in all.
+std::vector<int64_t> survivors(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates, int64_t n,
+                               Exchange* exchange);
+
+// How many candidates stand before each of some places.
+std::vector<int64_t> count_before(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates,
+                                  std::span<const Place> places);
 
 }  // namespace maxsieve

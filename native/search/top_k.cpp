@@ -10,6 +10,7 @@ std::vector<Scored> top_k(std::vector<Scored> all, int64_t k) {
     const auto count = std::min(all.size(), static_cast<size_t>(k));
     std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(), better);
     all.resize(count);
+    all.shrink_to_fit();  // an answer is kept longer than the memory for all documents may be
     return all;
 }
 

@@ -9,12 +9,13 @@ namespace maxsieve {
 
 struct Scored {
     int64_t position;
+    int64_t order;  // Corpus::order
     float score;
 };
 
-// Better: a higher score, or the same and a lower position.
+// Better: a higher score, or the same and added earlier.
 inline bool better(const Scored& a, const Scored& b) {
-    return a.score != b.score ? a.score > b.score : a.position < b.position;
+    return a.score != b.score ? a.score > b.score : a.order < b.order;
 }
 
 // The k best, best first.

@@ -1,7 +1,7 @@
-// What a search did, step by step, for whoever wants to see it. It is made on request: others pay for the comparison of
-// a pointer with null, once a round and once for each document that is rescored.
+// The steps of a search, recorded on request. A search without a trace compares a pointer with null, once per round and
+// once for each document that is rescored.
 //
-// Of very many candidates only some are shown. Which, is decided before the search that is traced.
+// If there are very many candidates, only some are recorded. They are chosen before the traced search begins.
 #pragma once
 
 #include <cstddef>

@@ -10,9 +10,10 @@ import pytest
 
 SANITIZED = "san.so" in os.environ.get("LD_PRELOAD", "")
 not_sanitized = pytest.mark.skipif(SANITIZED, reason="sanitizers need more memory, and more of the stack")
+takes_ctrl_c = pytest.mark.skipif(sys.platform == "win32", reason="Windows sends Ctrl-C to a console, not to a process")
 
 PROLOGUE = """
-import resource, signal, sys, threading
+import signal, sys, threading
 import numpy as np
 import maxsieve as ms
 rng = np.random.default_rng(0)

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import child
+from long_form import scaled
 
 # Each of these has threads within threads: several groups of queries, or several queries of one group, side by side.
 POLICIES = ["ms.Certified()", "ms.Bandit()", "ms.Bandit(alpha=1, radius='serfling')", "ms.Exhaustive()"]
@@ -38,13 +39,14 @@ FRESH_MEMORY = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536", "MAL
 @pytest.mark.parametrize("policy", POLICIES)
 def test_damage(policy: str) -> None:
     block = "rows" if "Exhaustive" in policy else "scale"
-    tries = 1 if child.SANITIZED else 6
+    tries = 1 if child.SANITIZED else scaled(6)
     code = DAMAGED.replace("BLOCK", block).replace("POLICY", policy).replace("TRIES", str(tries))
     child.run(code, **FRESH_MEMORY)
 
 
 # Four groups of two long queries. The limit has room for a second thread, not for what each thread's group keeps.
 NO_MEMORY = """
+import resource
 count = 200_000
 index = ms.Index.build(rng.standard_normal((count, 2), np.float32), lengths=np.ones(count, np.int64))
 queries = [rng.standard_normal((512, 2), np.float32) for _ in range(8)]
@@ -86,6 +88,7 @@ print("ended")
 """
 
 
+@child.takes_ctrl_c
 @pytest.mark.parametrize("policy", POLICIES)
 def test_ctrl_c_again_and_again(policy: str) -> None:
     """Each is a KeyboardInterrupt, wherever it comes, and the next search goes on."""

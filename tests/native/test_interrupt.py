@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from child import takes_ctrl_c
+
 SETUP = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may have been started with it ignored
@@ -54,6 +56,7 @@ ms.Index.build(documents(), threads=THREADS)
 }
 
 
+@takes_ctrl_c
 @pytest.mark.parametrize("isa", ["scalar", ""])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("call", CALLS)

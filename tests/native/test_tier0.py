@@ -111,7 +111,8 @@ def test_proxies_places_and_answers_are_those_of_the_specification(seed: int, T:
                 places = _core.ranks(corpus, Q, candidates, wanted, threads)
                 assert places.tolist() == spec.ranks_by_proxy(proxies, wanted.tolist()).tolist()
             for n in (1, 2, len(candidates) // 2 + 1):
-                (answer,) = _core.search(corpus, [Q], [candidates], 3, _core.Calibrated(n), 1, True)
+                policy = _core.Calibrated(n, sum(map(len, documents)) / len(documents))
+                (answer,) = _core.search(corpus, [Q], [candidates], 3, policy, 1, True)
                 expected = spec.first_by_proxy(Q, documents, book, 3, n)
                 if answer.survivors == n < len(candidates):
                     assert answer.positions == expected.positions

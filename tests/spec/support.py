@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from long_form import FULL, scaled
+from long_form import LONG, scaled
 
 DIMENSIONS = (1, 3, 31, 130)
 LARGEST = np.float32(2.0**50)
@@ -23,8 +23,8 @@ KINDS = (*SCALES, "one-hot", "small integers", "negative")
 
 
 def examples(count: int) -> settings:
-    """`count` cases a run, the same ones each time; ten times as many, and new ones, in the long form."""
-    return settings(deadline=None, max_examples=scaled(count), derandomize=not FULL, database=None)
+    """`count` cases in the full form, the same ones each time; ten times as many, and new ones, in the long form."""
+    return settings(deadline=None, max_examples=scaled(count, at_least=10), derandomize=not LONG, database=None)
 
 
 def rounded_to_float32(x: Fraction) -> float:

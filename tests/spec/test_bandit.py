@@ -298,7 +298,7 @@ def test_the_range_includes_the_cell_error() -> None:
 def test_bandit_rescores_its_survivors_canonically(reveal: str) -> None:
     rng = np.random.default_rng(5)
     lost = 0
-    for seed in range(scaled(10)):
+    for seed in range(scaled(10, at_least=10)):
         Q = vectors(rng, 16, 31, "unit")
         documents = [vectors(rng, int(rng.integers(0, 5)), 31, "unit") for _ in range(25)]
         answer = bandit(Q, documents, 3, margin=1, seed=seed, reveal=reveal)

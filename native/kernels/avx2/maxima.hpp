@@ -10,6 +10,7 @@
 
 #include <immintrin.h>
 
+#include "compiler.hpp"
 #include "kernels/avx2/packing.hpp"
 #include "kernels/generic/prefetch.hpp"
 
@@ -88,7 +89,7 @@ template <class Product, int Width, bool Fetch, int Vectors, int Rows>
         typename Product::Query query[Vectors];
         for (int v = 0; v < Vectors; ++v) query[v] = Product::query(vector + v * apart);
         if constexpr (Fetch) {
-            for (int64_t i = 0; i < Rows * kPiece; i += kLineBytes) __builtin_prefetch(ahead + Rows * k + i);
+            for (int64_t i = 0; i < Rows * kPiece; i += kLineBytes) MAXSIEVE_PREFETCH(ahead + Rows * k + i);
         }
         for (int r = 0; r < Rows; ++r) {
             const __m256i token = Product::token(repeat<Width>(rows + r * stride + k));

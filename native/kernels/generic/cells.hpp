@@ -9,6 +9,7 @@
 // time; anything else would spill.
 #pragma once
 
+#include "compiler.hpp"
 #include "kernels/generic/row_blocks.hpp"
 #include "kernels/kernel.hpp"
 
@@ -22,43 +23,43 @@ constexpr int64_t kLine = 16;  // floats in a cache line
 template <class Vector, int Vectors, int Rows>
 void cells_block(const float* const (&panel)[Vectors], int64_t d, const float* rows, float* const (&best)[Vectors]) {
     typename Vector::Register chain[Rows][Vectors];
-#pragma GCC unroll 16
+    MAXSIEVE_UNROLL
     for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 16
+        MAXSIEVE_UNROLL
         for (int v = 0; v < Vectors; ++v) chain[r][v] = Vector::zero();
     }
     for (int64_t k = 0; k < d; ++k) {
         // The next block's rows: each is short, too short for the hardware to see the stream.
         if (k % kLine == 0) {
-#pragma GCC unroll 16
-            for (int r = 0; r < Rows; ++r) __builtin_prefetch(rows + (Rows + r) * d + k);
+            MAXSIEVE_UNROLL
+            for (int r = 0; r < Rows; ++r) MAXSIEVE_PREFETCH(rows + (Rows + r) * d + k);
         }
         if constexpr (Rows < Vectors) {
             typename Vector::Register token[Rows];
-#pragma GCC unroll 16
+            MAXSIEVE_UNROLL
             for (int r = 0; r < Rows; ++r) token[r] = Vector::broadcast(rows + r * d + k);
-#pragma GCC unroll 16
+            MAXSIEVE_UNROLL
             for (int v = 0; v < Vectors; ++v) {
                 const auto query = Vector::load(panel[v] + k * kPanel);
-#pragma GCC unroll 16
+                MAXSIEVE_UNROLL
                 for (int r = 0; r < Rows; ++r) chain[r][v] = Vector::fma(token[r], query, chain[r][v]);
             }
         } else {
             typename Vector::Register query[Vectors];
-#pragma GCC unroll 16
+            MAXSIEVE_UNROLL
             for (int v = 0; v < Vectors; ++v) query[v] = Vector::load(panel[v] + k * kPanel);
-#pragma GCC unroll 16
+            MAXSIEVE_UNROLL
             for (int r = 0; r < Rows; ++r) {
                 const auto token = Vector::broadcast(rows + r * d + k);
-#pragma GCC unroll 16
+                MAXSIEVE_UNROLL
                 for (int v = 0; v < Vectors; ++v) chain[r][v] = Vector::fma(token, query[v], chain[r][v]);
             }
         }
     }
-#pragma GCC unroll 16
+    MAXSIEVE_UNROLL
     for (int v = 0; v < Vectors; ++v) {
         auto largest = Vector::load(best[v]);
-#pragma GCC unroll 16
+        MAXSIEVE_UNROLL
         for (int r = 0; r < Rows; ++r) largest = Vector::max(largest, chain[r][v]);
         Vector::store(best[v], largest);
     }

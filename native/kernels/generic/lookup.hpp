@@ -11,21 +11,22 @@
 
 #include <cstring>
 
+#include "compiler.hpp"
 #include "kernels/kernel.hpp"
 
 namespace maxsieve {
 namespace {
 
 // 32 bytes: one register where the ISA has such, two of 16 elsewhere.
-typedef uint8_t Bytes __attribute__((vector_size(32)));
-typedef uint16_t Words __attribute__((vector_size(64)));
+typedef uint8_t Bytes MAXSIEVE_VECTOR(32);
+typedef uint16_t Words MAXSIEVE_VECTOR(64);
 
 inline Bytes larger(Bytes a, Bytes b) {
     return a > b ? a : b;
 }
 
 inline int32_t sum_of_bytes(Bytes x) {
-    const Words wide = __builtin_convertvector(x, Words);
+    const Words wide = MAXSIEVE_CONVERT(x, Words);
     int32_t sum = 0;
     for (int i = 0; i < 32; ++i) sum += wide[i];
     return sum;

@@ -1,12 +1,13 @@
-// Prefetching through a list of spans. Documents of a candidate list lie anywhere, and the hardware follows a stream no
-// further than its page: the cursor here stays `lead` bytes before the work, and goes on in the next span when it has
-// reached the end of one. Behind the last it runs straight on, where the next documents of a whole corpus are; a
-// prefetch can't fault.
+// Prefetching through a list of spans. The documents of a candidate list can be anywhere in memory, and the hardware
+// prefetcher stops at the end of a page. The cursor here stays `lead` bytes ahead of the work, and continues with the
+// next span at the end of one. After the last span it continues straight ahead, where the next documents of a whole
+// corpus are; a prefetch can't fault.
 //
-// Rows that several groups of query tokens pass over are prefetched for once: a kernel says with `begin` how many bytes
-// it comes to, and what it asks for beyond them is not fetched.
+// A kernel reads the same rows once for each group of query tokens. They are prefetched only the first time: `begin`
+// says how many bytes there are, and requests beyond them are ignored.
 #pragma once
 
+#include "compiler.hpp"
 #include "kernels/kernel.hpp"
 
 namespace maxsieve {
@@ -36,7 +37,7 @@ class Prefetcher {
         while (bytes > 0) {
             enter_next_spans();
             const int64_t piece = left_ > 0 && left_ < bytes ? left_ : bytes;
-            for (int64_t line = 0; line < piece; line += kLineBytes) __builtin_prefetch(next_ + line);
+            for (int64_t line = 0; line < piece; line += kLineBytes) MAXSIEVE_PREFETCH(next_ + line);
             next_ += piece;
             left_ -= piece;
             bytes -= piece;

@@ -1,6 +1,7 @@
 // What tier 0 makes of dot products, once for all ISAs; spec/codebook.py is the definition.
 #pragma once
 
+#include "compiler.hpp"
 #include "kernels/kernel.hpp"
 #include "numeric/vectors.hpp"
 
@@ -41,12 +42,11 @@ inline void generic_to_bytes(const int32_t* dots, int64_t apart, const float* le
         for (int64_t first = 0; first < width; first += kTogether, table += kTogether) {
             uint32_t whole[kTogether];
             for (int64_t t = 0; t < kTogether; t += kLanes) {
-                const F32x8 numbers =
-                    __builtin_convertvector(load_lanes<I32x8>(dots + first + t, kLanes), F32x8) * length[c];
+                const F32x8 numbers = MAXSIEVE_CONVERT(load_lanes<I32x8>(dots + first + t, kLanes), F32x8) * length[c];
                 F32x8 steps = numbers * load_lanes<F32x8>(factor + first + t, kLanes) + 0.5F;
                 steps = steps > 0.0F ? steps : F32x8{};
                 steps = steps < 255.0F ? steps : F32x8{} + 255.0F;
-                const I32x8 truncated = __builtin_convertvector(steps, I32x8);
+                const I32x8 truncated = MAXSIEVE_CONVERT(steps, I32x8);
                 std::memcpy(whole + t, &truncated, sizeof truncated);
             }
             for (int64_t t = 0; t < kTogether; ++t) table[t] = static_cast<uint8_t>(whole[t]);

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "compiler.hpp"
+
 namespace maxsieve {
 namespace {
 
@@ -35,7 +37,7 @@ inline __m512i broadcast_piece(const uint8_t* from) {
 }
 
 // Sixteen int32. As __m512i, which is eight int64 to the compiler, sums would be copied at every step of a loop.
-typedef int32_t Sums __attribute__((vector_size(64)));
+typedef int32_t Sums MAXSIEVE_VECTOR(64);
 
 inline Sums multiply_add(Sums sums, __m512i token, __m512i query) {
     return Sums(_mm512_dpbusd_epi32(__m512i(sums), token, query));

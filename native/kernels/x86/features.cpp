@@ -1,3 +1,5 @@
+// Asked of CPUID itself: what compilers offer for it differs by compiler and system, and on Windows needs a library of
+// Clang's that is not linked.
 #include "kernels/x86/features.hpp"
 
 #include <cpuid.h>
@@ -11,15 +13,39 @@
 namespace maxsieve {
 namespace {
 
-// Whether CPUID leaf 7 has AMX-TILE and AMX-INT8, and the operating system saves both parts of the tile state.
-bool cpu_has_amx() {
-    constexpr unsigned kTile = 1U << 24, kInt8 = 1U << 25, kOsSaves = 1U << 27, kTileState = 3U << 17;
-    unsigned a, b, c, d;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kTile) == 0 || (d & kInt8) == 0) return false;
-    if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & kOsSaves) == 0) return false;
-    uint32_t low, high;
-    asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return (low & kTileState) == kTileState;
+// The registers that the operating system saves at a thread switch, as bits of XCR0.
+constexpr uint32_t kAvxState = 0x6, kAvx512State = 0xE6, kTileState = 3U << 17;
+
+struct Features {
+    uint32_t leaf1_ecx = 0, leaf7_ebx = 0, leaf7_ecx = 0, leaf7_edx = 0, leaf7_1_eax = 0, saved = 0;
+
+    Features() {
+        constexpr uint32_t kOsSaves = 1U << 27;
+        uint32_t a, b, c, d;
+        if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & kOsSaves) == 0) return;
+        leaf1_ecx = c;
+        uint32_t low, high;
+        asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+        saved = low;
+#if defined(__APPLE__)
+        // macOS begins to save the registers of AVX-512 when a thread first uses one, and says so only then.
+        if ((saved & kAvxState) == kAvxState) saved |= kAvx512State;
+#endif
+        if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return;
+        leaf7_ebx = b, leaf7_ecx = c, leaf7_edx = d;
+        if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) leaf7_1_eax = a;
+    }
+
+    bool saves(uint32_t state) const { return (saved & state) == state; }
+};
+
+const Features& features() {
+    static const Features found;
+    return found;
+}
+
+bool has_bits(uint32_t word, uint32_t bits) {
+    return (word & bits) == bits;
 }
 
 bool tiles_permitted() {
@@ -33,24 +59,27 @@ bool tiles_permitted() {
 
 }  // namespace
 
-// __builtin_cpu_supports knows of the operating system, too: it calls nothing of AVX or AVX-512 supported whose
-// registers aren't saved.
 bool has_avx2() {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    constexpr uint32_t kFma = 1U << 12, kAvx = 1U << 28, kF16c = 1U << 29, kAvx2Bit = 1U << 5;
+    return features().saves(kAvxState) && has_bits(features().leaf1_ecx, kFma | kAvx | kF16c) &&
+           has_bits(features().leaf7_ebx, kAvx2Bit);
 }
 
 bool has_avxvnni() {
-    return __builtin_cpu_supports("avxvnni");
+    constexpr uint32_t kVnni = 1U << 4;
+    return features().saves(kAvxState) && has_bits(features().leaf7_1_eax, kVnni);
 }
 
 bool has_avx512vnni() {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vnni") && has_avx2();
+    constexpr uint32_t kF = 1U << 16, kDq = 1U << 17, kBw = 1U << 30, kVl = 1U << 31, kVnni = 1U << 11;
+    return has_avx2() && features().saves(kAvx512State) && has_bits(features().leaf7_ebx, kF | kDq | kBw | kVl) &&
+           has_bits(features().leaf7_ecx, kVnni);
 }
 
 bool has_amx() {
-    static const bool permitted = cpu_has_amx() && tiles_permitted();
+    constexpr uint32_t kTile = 1U << 24, kInt8 = 1U << 25;
+    static const bool permitted =
+        features().saves(kTileState) && has_bits(features().leaf7_edx, kTile | kInt8) && tiles_permitted();
     return permitted;
 }
 

@@ -1,9 +1,9 @@
 """The executable specification: the paper and the certified policy in plain NumPy, slow and obvious.
 
-It is the oracle of the tests and imports nothing of the engine. Read it beside the paper, in this order:
-`arithmetic` (how numbers round), `maxsim` (cells and scores), `quantiser` (codes and what they lose), `certified` (the
-default policy), `codebook` and `calibrated` (two bytes a token), `bounds` and `bandit` (the paper's sections 3 and 4,
-appendices A, C and D.1).
+It is the oracle of the tests, and imports nothing from the engine. Read it beside the paper, in this order:
+`arithmetic` (how numbers round), `maxsim` (cells and scores), `quantiser` (codes and their errors), `certified` (the
+default policy; `shards`: over several machines), `codebook` and `calibrated` (two bytes per token), `bounds` and
+`bandit` (the paper's sections 3 and 4, appendices A, C and D.1).
 """
 
 from maxsieve.spec.arithmetic import fma32, lane_sum, log, norm_up, normalise, permutation, sample, up32

@@ -66,7 +66,7 @@ def norm_up(x: F64) -> F64:
     """An upper bound of the Euclidean norm over the last axis (length d).
 
     The lane sum of d squares is off by a factor within ``1 +- (d/8 + 4) 2^-53``; the factor ``1 + (d + 16) 2^-52``
-    under the square root more than pays for that, for its own product and for the root's rounding.
+    under the square root more than covers that, its own product and the rounding of the root.
 
     >>> bool(norm_up(np.array([3.0, 4.0])) >= 5.0)
     True
@@ -88,7 +88,7 @@ def up32(x: ArrayLike) -> F32:
 
 
 def normalise(rows: F32) -> F32:
-    """Rows over their Euclidean norm, computed in float64 and rounded to float32; a zero row stays as it is.
+    """Rows divided by their Euclidean norm, computed in float64 and rounded to float32; a zero row stays as it is.
 
     >>> normalise(np.array([[3, 4], [0, 0]], np.float32)).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
@@ -119,10 +119,10 @@ def log(x: float) -> float:
 
 
 class Draws:
-    """Uniform numbers from a seed, written out here so that they can't change with a NumPy release.
+    """Uniform random numbers from a seed, implemented here so that they do not change with NumPy's version.
 
-    SplitMix64 gives 64-bit words; those under ``2^64 mod n`` are thrown away, so that all numbers below ``n`` are
-    equally likely as far as the generator goes.
+    SplitMix64 gives 64-bit words. Words below ``2^64 mod n`` are rejected, so that all numbers below ``n`` are equally
+    likely (given the generator).
     """
 
     def __init__(self, seed: int) -> None:
@@ -147,8 +147,8 @@ _MASK = (1 << 64) - 1
 def permutation(T: int, seed: int) -> NDArray[np.int64]:
     """The reveal order ``pi`` of Algorithm 1: a uniform permutation of ``0..T-1`` drawn from ``seed``.
 
-    Fisher and Yates' shuffle walks from the last place down and draws its partner: all ``T!`` orders are equally
-    likely.
+    The Fisher-Yates shuffle goes from the last place to the first and swaps with a random place: all ``T!`` orders are
+    equally likely.
 
     >>> permutation(8, 0).tolist()
     [2, 5, 0, 3, 4, 6, 1, 7]
@@ -161,7 +161,7 @@ def permutation(T: int, seed: int) -> NDArray[np.int64]:
 
 
 def sample(count: int, wanted: int, seed: int) -> NDArray[np.int64]:
-    """``wanted`` of the numbers below ``count``, ascending: which documents a trace shows where it can't show all.
+    """``wanted`` of the numbers below ``count``, ascending: the documents that a trace shows if it can't show all.
 
     Each number in turn is taken with probability "still wanted over still to come": all choices are equally likely.
 

@@ -13,10 +13,10 @@ from maxsieve.spec.maxsim import scores, top_k
 def clusters(Q: F32, tau: float) -> list[list[int]]:
     """Step 1: the tokens of each cluster ``C_k``, ascending; ``tau`` in (0, 1].
 
-    The first token left is the pivot and takes every other one left whose cosine with it is at least ``tau``. It
-    belongs to its own cluster by definition, not by its cosine with itself, which can round to less than 1 and is 0 for
-    a zero vector. At ``tau = 1`` only tokens of one direction can share a cluster; whether rounding joins them or not,
-    the scores are the same up to rounding, for ``max <2q, e> = 2 max <q, e>``.
+    The first remaining token is the pivot; it takes every other remaining token whose cosine with it is at least
+    ``tau``. It belongs to its own cluster by definition, not by its cosine with itself, which can round to less than 1
+    and is 0 for a zero vector. At ``tau = 1`` only tokens of one direction can share a cluster; whether rounding joins
+    them or not, the scores are the same up to rounding, for ``max <2q, e> = 2 max <q, e>``.
 
     >>> clusters(np.array([[2, 0], [0, 1], [3, 1]], np.float32), 0.9)
     [[0, 2], [1]]
@@ -37,9 +37,9 @@ def clusters(Q: F32, tau: float) -> list[list[int]]:
 
 
 def centroids(Q: F32, tau: float) -> F32:
-    """``c_k = sum_{i in C_k} q_i``, [k, d]: sums, not means, so that a cluster weighs as much as its tokens did.
+    """``c_k = sum_{i in C_k} q_i``, [k, d]: sums, not means, so that a cluster has the weight of its tokens.
 
-    Added up in float64 in the order of the tokens, rounded to float32: a token alone is its own centroid to the bit.
+    Summed in float64 in the order of tokens, rounded to float32: a single token is its own centroid, bit by bit.
 
     >>> centroids(np.array([[2, 0], [0, 1], [3, 1]], np.float32), 0.9).tolist()
     [[5.0, 1.0], [0.0, 1.0]]

@@ -18,7 +18,7 @@ Guarantee = Literal["exact", "pac", "none"]
 
 
 class RevealModel(NamedTuple):
-    """What the sieve sees: an N x T matrix of revealed values and how far they can be from the truth.
+    """The input of the sieve: an N x T matrix of revealed values and bounds on their errors.
 
     A revealed value is ``scale[i] * x[i, t]``; ``|h_it| <= b[t]`` for the true cells; the revealed row sum is within
     ``eps[i]`` of the canonical score, and a revealed cell within ``cell_error[i]`` of the true one.
@@ -84,9 +84,9 @@ def sieve(
     that it holds for the canonical score. A document is dropped only if UCB < tau and LCB < tau: rounding, or a proxy
     just above ``b_t``, can put LCB above UCB, and the K best by LCB must stay.
 
-    When all tokens are revealed, the radius is 0 and the hard bounds have no width: the proxies' own error alone would
-    then decide who is among the K best. So the last drop is made by the hard bounds widened by ``eps_i``, whatever the
-    radius.
+    When all tokens are revealed, the radius is 0 and the hard bounds have no width: then the errors of the proxies
+    alone would decide which documents are among the K best. So the last drop uses the hard bounds widened by ``eps_i``,
+    whatever the radius.
 
     The answer is exact when every drop would also have been made by the hard bounds widened by ``eps_i``.
     """
@@ -144,8 +144,8 @@ def sieve(
 def reveal_proxies(Q: F32, documents: Sequence[F32]) -> RevealModel:
     """The model the engine runs: int8 proxies ``s_i (s_t max_j <y_t, c_j>)``.
 
-    ``b_t = |q_t| max_i nu_i`` over the candidates, with the factor ``1 + 2^-38`` that pays for adding it up and to
-    ``R``.
+    ``b_t = |q_t| max_i nu_i`` over the candidates, with the factor ``1 + 2^-38`` that covers the rounding of its sum
+    and of the sum with ``R``.
     """
     y = quantise_query(Q)
     docs = [quantise_document(E) for E in documents]
@@ -155,7 +155,7 @@ def reveal_proxies(Q: F32, documents: Sequence[F32]) -> RevealModel:
 
 
 def proxy_model(y: QueryCodes, maxima: F64, scale: F64, rho: F64, nu: F64) -> RevealModel:
-    """`reveal_proxies`, of maxima ``max_j <y_t, c_j>`` [N, T] and what is kept of each document [N] that are known."""
+    """`reveal_proxies` from known maxima ``max_j <y_t, c_j>`` [N, T] and the stored numbers of each document [N]."""
     terms = error_terms(y)
     return RevealModel(
         x=y.scale.astype(np.float64) * maxima,
@@ -169,14 +169,15 @@ def proxy_model(y: QueryCodes, maxima: F64, scale: F64, rho: F64, nu: F64) -> Re
 def reveal_exact(Q: F32, documents: Sequence[F32]) -> RevealModel:
     """The model of the theorem and of the paper's simulations: the canonical cells themselves.
 
-    What is left of ``eps_i`` is the canonical score's own rounding; a cell can pass ``|q_t| nu`` by its chain's.
+    Here ``eps_i`` is only the rounding of the canonical score; a cell can exceed ``|q_t| nu`` by the rounding of its
+    chain.
     """
     H = np.array([cells(Q, E) for E in documents], np.float32).reshape(len(documents), len(Q))
     return exact_model(Q, H, np.array([float(quantise_document(E).nu) for E in documents]))
 
 
 def exact_model(Q: F32, H: F32, nu: F64) -> RevealModel:
-    """`reveal_exact`, of cells ``H`` [N, T] and norm bounds ``nu`` [N] that are known."""
+    """`reveal_exact` from known cells ``H`` [N, T] and norm bounds ``nu`` [N]."""
     y = quantise_query(Q)
     terms = error_terms(y._replace(code_norm=np.zeros(len(Q)), eta=np.zeros(len(Q))))
     eps = (nu * terms.on_nu + terms.constant) * (1.0 + 2.0**-38)
@@ -197,12 +198,12 @@ def bandit(
     radius: Literal["paper", "serfling"] = "paper",
     reveal: Literal["proxies", "exact"] = "proxies",
 ) -> BanditAnswer:
-    """Algorithm 1 whole: sieve, canonical rescore of the survivors, top K of those.
+    """The whole Algorithm 1: sieve, canonical rescore of the survivors, top K of those.
 
-    If all tokens were revealed, the survivors' bounds are as tight as those of `certified`, and like there they are
-    rescored best-first until no bound reaches the K-th best score; else all of them are.
+    If all tokens were revealed, the survivors' bounds are as tight as those of `certified`. Then they are rescored
+    best-first until no bound reaches the K-th best score, as there; otherwise all of them are rescored.
 
-    Empty documents are no candidates: ``N`` counts the others, and positions refer to the list as given.
+    Empty documents are not candidates: ``N`` counts the others, and positions refer to the list as given.
 
     >>> docs = [np.eye(2, dtype=np.float32) * s for s in (1, 3, 2)]
     >>> bandit(np.eye(2, dtype=np.float32), docs, 1).positions

@@ -1,4 +1,4 @@
-"""Decision bounds of the paper's section 4 and appendix A, and the honest radius of Bardenet and Maillard.
+"""Decision bounds of the paper's section 4 and appendix A, and the proven radius of Bardenet and Maillard.
 
 Sample sizes are called ``n``, the population (query tokens) ``T``, candidates ``N``, as in the paper.
 """
@@ -27,7 +27,7 @@ def rho_n(n: int, T: int) -> float:
 
 
 def paper_factor(n: int, T: int, N: int, alpha: float, delta: float) -> float:
-    """What multiplies the unbiased ``sigma_i`` in ``r_eff`` (eq. effective_radius, c = 1): infinite for n <= 1.
+    """The factor of the unbiased ``sigma_i`` in ``r_eff`` (eq. effective_radius, c = 1): infinite for n <= 1.
 
     ``r_eff = alpha T sigma_i sqrt(2 log(N T / delta) rho_n / n)``. It drops the theorem's O(1/n) term, so that at
     alpha = 1 it is not a proven bound: a row whose first cells happen to be equal gets radius 0.
@@ -38,12 +38,12 @@ def paper_factor(n: int, T: int, N: int, alpha: float, delta: float) -> float:
 
 
 def serfling_factors(n: int, T: int, N: int, rounds: int, alpha: float, delta: float) -> tuple[float, float]:
-    """What multiplies ``sigma_i`` (the theorem's own, with 1/n) and the range ``b - a`` in the honest radius.
+    """The factors of ``sigma_i`` (as in the theorem, with 1/n) and of the range ``b - a`` in the proven radius.
 
     The theorem is one-sided: with probability at least ``1 - d'`` the mean of a sample of n exceeds the population's
     by no more than ``sigma sqrt(2 rho_n log(5/d') / n) + kappa (b - a) log(5/d') / n``. Both sides of N intervals in
     each of ``rounds`` rounds make ``d' = delta / (2 N rounds)``, hence ``log(10 N rounds / delta)``. The factor ``1 +
-    2^-20`` pays for evaluating sigma, whose relative error stays below ``n (n + 5) 2^-52``.
+    2^-20`` covers the evaluation of sigma, whose relative error stays below ``n (n + 5) 2^-52``.
     """
     if n <= 1:
         return math.inf, math.inf

@@ -29,7 +29,7 @@ class CalibratedAnswer(NamedTuple):
 
 
 def tier0_proxies(Q: F32, documents: Sequence[F32], book: Codebook) -> NDArray[np.int64]:
-    """Every document's proxy in tier 0, -1 for an empty one."""
+    """Every document's proxy in tier 0; -1 for an empty document."""
     table = similarity_table(book, quantise_query(Q))
     return lookup_proxies(table, [assign(book, quantise_document(E).codes) for E in documents])
 
@@ -42,7 +42,7 @@ def first_by_proxy(Q: F32, documents: Sequence[F32], book: Codebook, K: int, n: 
 
 
 def ranks_by_proxy(proxies: NDArray[np.int64], wanted: Sequence[int]) -> NDArray[np.int64]:
-    """The place, from 1, of each wanted document in the list by proxy.
+    """The rank, from 1, of each wanted document in the list by proxy.
 
     >>> ranks_by_proxy(np.array([3, 5, -1, 5]), [0, 3]).tolist()
     [3, 2]
@@ -52,9 +52,9 @@ def ranks_by_proxy(proxies: NDArray[np.int64], wanted: Sequence[int]) -> NDArray
 
 
 def queries_needed(overlap: Fraction) -> int:
-    """The fewest calibration queries with which an expected overlap can be promised.
+    """The fewest calibration queries with which an expected overlap can be guaranteed.
 
-    With m queries the bound below is at least ``1/(m + 1)``, whatever they say.
+    With m queries the bound below is at least ``1/(m + 1)``, whatever their ranks are.
 
     >>> queries_needed(Fraction("0.99")), queries_needed(Fraction("0.9"))
     (99, 9)
@@ -65,10 +65,10 @@ def queries_needed(overlap: Fraction) -> int:
 def depth(ranks: NDArray[np.int64], K: int, overlap: Fraction) -> int:
     """The smallest n that conformal risk control allows for a top K, from ``ranks`` [m, k] of calibration queries.
 
-    Row i has the places by proxy of query i's true best k documents, best first. The loss of query i at n is the share
-    of its first K that are not among the first n; it never grows with n. n is the smallest with
-    ``m/(m+1) * mean loss(n) + 1/(m+1) <= 1 - overlap``. Counting the places up to n, of all m K, that is: at least
-    ``K (m + 1) overlap`` of them, which is an order statistic. All in whole numbers and fractions.
+    Row i has the ranks by proxy of query i's true best k documents, best first. The loss of query i at n is the share
+    of its first K documents that are not among the first n; it never increases with n. n is the smallest with ``m/(m+1)
+    * mean loss(n) + 1/(m+1) <= 1 - overlap``. Of all m K ranks, this means that at least ``K (m + 1) overlap`` are at
+    most n: n is an order statistic. Everything is computed in integers and fractions.
 
     >>> ranks = np.arange(1, 10).reshape(9, 1)
     >>> depth(ranks, 1, Fraction("0.9")), depth(ranks, 1, Fraction("0.5"))

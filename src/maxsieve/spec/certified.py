@@ -1,4 +1,4 @@
-"""The certified policy: a proxy with a proven error, and a best-first rescore that stops when nothing can change."""
+"""The certified policy: a proxy with a proven error, and a best-first rescore that stops when the top K is certain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ErrorTerms(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A document that was rescored, its canonical score, and ``tau`` once that was known."""
+    """A document that was rescored, its canonical score, and ``tau`` after it."""
 
     position: int
     score: float
@@ -31,8 +31,8 @@ class Step(NamedTuple):
 class Rescoring(NamedTuple):
     """Best-first rescoring, step by step.
 
-    Canonical scores (``-inf`` where none was needed), the steps to them, ``tau`` in the end, and the first document in
-    the order that need not be looked at (None if all were).
+    Canonical scores (``-inf`` if none was needed), the steps, the last ``tau``, and the first document in the order
+    that was not rescored (None if all were).
     """
 
     scores: F32
@@ -58,14 +58,14 @@ class CertifiedAnswer(NamedTuple):
 
 
 def error_terms(y: QueryCodes) -> ErrorTerms:
-    """The query's share of ``eps_i`` (docs/theory.md derives each term).
+    """The query's part of ``eps_i`` (docs/theory.md derives each term).
 
-    - ``rho_i sum |s_t y_t| + nu_i sum eta_t``: what quantising loses, by Cauchy and Schwarz;
+    - ``rho_i sum |s_t y_t| + nu_i sum eta_t``: the quantisation error, by the Cauchy-Schwarz inequality;
     - ``(d + 6) 2^-24 nu_i sum |q_t|``: canonical against real score (d roundings in each chain, the sum, the last
     rounding);
     - ``(T + 8) 2^-52 (rho_i + nu_i) sum |s_t y_t|``: evaluating ``P_i`` and ``P_i +- eps_i`` in float64;
     - ``T (d + 1) 2^-149``: underflow in the chains.
-    The factor ``1 + 2^-38`` pays for adding up at most 4,096 terms and for the operations of ``eps_i`` itself.
+    The factor ``1 + 2^-38`` covers the sum of at most 4,096 terms and the operations of ``eps_i`` itself.
     """
     T, d = y.codes.shape
     code_norms, norms, etas = float(lane_sum(y.code_norm)), float(lane_sum(y.norm)), float(lane_sum(y.eta))
@@ -103,8 +103,8 @@ def certified(Q: F32, documents: Sequence[F32], K: int) -> CertifiedAnswer:
     """The exhaustive top-K, from canonical scores of few documents.
 
     Documents are rescored best-first by ``P_i + eps_i`` (ties: lower position first). ``tau`` is the K-th best
-    canonical score so far. When the next ``P_i + eps_i < tau``, strictly, no document left can reach the K-th place,
-    not even as a tie.
+    canonical score so far. When the next ``P_i + eps_i < tau``, strictly, no remaining document can reach the K-th
+    place, not even as a tie.
 
     >>> certified(np.eye(2, dtype=np.float32), [np.eye(2, dtype=np.float32) * s for s in (1, 3, 2)], 1).positions
     [1]

@@ -1,8 +1,8 @@
-"""Tier 0: every token named by a centroid, and scores looked up instead of computed (design: "two bytes a token").
+"""Tier 0: every token is replaced by a centroid, and scores are looked up instead of computed (two bytes per token).
 
-A codebook has C centroids in groups. A document token is named by the nearest centroid that a search of a few groups
-finds; a query's similarities to all centroids become one table of bytes; a document's proxy is a sum of maxima of
-bytes. Everything from codes to proxies is integers, or float32 in one written order: the same bits everywhere.
+A codebook has C centroids in groups. A document token is assigned to the nearest centroid in a few groups. A query's
+similarities to all centroids become one table of bytes. A document's proxy is a sum of maxima of bytes. From codes to
+proxies everything is integers, or float32 in one defined order: the same bits everywhere.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from maxsieve.spec.arithmetic import F32
 from maxsieve.spec.quantiser import QueryCodes
 
 PROBES = 8
-"""Groups that are searched for a token's centroid."""
+"""How many groups are searched for a token's centroid."""
 
 
 class Codebook(NamedTuple):
-    """C centroids of about unit length as int8 codes with one scale, and the mean length of the tokens of each.
+    """C centroids of about unit length, as int8 codes with one scale, and the mean length of each centroid's tokens.
 
     Group ``g`` has the centroids ``starts[g]`` to ``starts[g + 1] - 1``; ``heads[g]`` are codes of its direction.
     """
@@ -36,9 +36,9 @@ class Codebook(NamedTuple):
 def assign(book: Codebook, codes: NDArray[np.int8]) -> NDArray[np.uint16]:
     """The centroid of each token, from its int8 codes [tokens, d].
 
-    The `PROBES` groups whose heads have the largest dot products with the token (of equals, the first) are searched
-    for the centroid with the largest one (of equals, the first). A document's scale is positive and the same for all
-    its tokens, so that codes decide as vectors would.
+    The `PROBES` groups whose heads have the largest dot products with the token are searched for the centroid with the
+    largest dot product. Ties go to the first. A document's scale is positive and the same for all its tokens, so codes
+    give the same result as vectors.
 
     >>> book = Codebook(np.array([[9, 0], [0, 9]], np.int8), np.array([0, 1, 3]), np.array([[9, 0], [0, 9], [5, 7]],
     ...     np.int8), np.float32(0.1), np.ones(3, np.float32))
@@ -55,12 +55,12 @@ def assign(book: Codebook, codes: NDArray[np.int8]) -> NDArray[np.uint16]:
 
 
 def similarity_table(book: Codebook, y: QueryCodes) -> NDArray[np.uint8]:
-    """Bytes [C, T]: similarities of query tokens to centroids in steps of 1/255 of the largest there can be.
+    """Bytes [C, T]: similarities of query tokens to centroids, in steps of 1/255 of their upper bound.
 
-    The similarity is ``s_t <y_t, g_c> scale length_c``. What is below zero becomes 0: the best token of a document is
-    hardly ever there. The largest there can be is ``b = max_t |q_t| max_c length_c``, one for the whole query, so
-    that bytes of different query tokens can be added. In float32, each operation rounded:
-    ``(<y_t, g_c> * length_c) * factor_t + 0.5``, cut to [0, 255] and then to an integer.
+    The similarity is ``s_t <y_t, g_c> scale length_c``. Negative ones become 0: the best token of a document rarely has
+    one. The upper bound is ``b = max_t |q_t| max_c length_c``, one for the whole query, so that bytes of different
+    query tokens can be added. In float32, each operation rounded: ``(<y_t, g_c> * length_c) * factor_t + 0.5``, cut to
+    [0, 255] and then to an integer.
     """
     largest = float(y.norm.max()) * float(book.length.max(initial=0))
     dots = y.codes.astype(np.int64) @ book.codes.astype(np.int64).T
@@ -72,17 +72,17 @@ def similarity_table(book: Codebook, y: QueryCodes) -> NDArray[np.uint8]:
 
 
 def lookup_proxy(table: NDArray[np.uint8], ids: NDArray[np.uint16]) -> int:
-    """A document's proxy in tier 0: for each query token the largest byte of its tokens' centroids, added up."""
+    """A document's proxy in tier 0: for each query token the largest byte of its tokens' centroids, summed."""
     return int(table[ids].max(axis=0).astype(np.int64).sum())
 
 
 def lookup_proxies(table: NDArray[np.uint8], documents: Sequence[NDArray[np.uint16]]) -> NDArray[np.int64]:
-    """Proxies of documents, given as the centroids of their tokens; -1 for an empty one."""
+    """Proxies of documents, given as the centroids of their tokens; -1 for an empty document."""
     return np.array([lookup_proxy(table, ids) if len(ids) else -1 for ids in documents], np.int64)
 
 
 def by_proxy(proxies: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Positions of the documents that are not empty: by falling proxy, equals by position.
+    """Positions of the documents that are not empty, by descending proxy; ties by position.
 
     >>> by_proxy(np.array([3, 5, -1, 5])).tolist()
     [1, 3, 0]

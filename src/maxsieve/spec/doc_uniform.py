@@ -15,7 +15,7 @@ from maxsieve.spec.maxsim import cells, score_of_cells, top_k
 def cells_per_row(gamma: float, T: int) -> int:
     """``B = ceil(gamma T)`` for ``gamma`` in (0, 1].
 
-    The float product can lie a rounding above a whole number (0.55 * 20 is more than 11), which must not cost a cell.
+    The float product can be slightly above a whole number (0.55 * 20 is more than 11), which must not cost a cell.
 
     >>> cells_per_row(0.55, 20), cells_per_row(0.01, 20), cells_per_row(1.0, 20)
     (11, 1, 20)

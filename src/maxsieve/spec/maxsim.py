@@ -58,7 +58,7 @@ def scores(Q: F32, documents: Sequence[F32]) -> F32:
 
 
 def scores_float64(Q: F32, documents: Sequence[F32]) -> F64:
-    """The same scores in float64, by NumPy's own product: no oracle of bits, but independent of the chain above."""
+    """The same scores in float64, by NumPy's own product: not equal in bits, but independent of the chain above."""
     Q64 = Q.astype(np.float64)
     return np.array([(Q64 @ E.astype(np.float64).T).max(axis=1, initial=-np.inf).sum() for E in documents])
 

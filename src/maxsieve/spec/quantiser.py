@@ -1,4 +1,4 @@
-"""Int8 codes with one scale, and the norms that bound what the codes lost (design: "the certified policy")."""
+"""Int8 codes with one scale, and the norms that bound their error (for the certified policy)."""
 
 from __future__ import annotations
 

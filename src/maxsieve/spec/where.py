@@ -6,17 +6,17 @@ A filter is an object. Each of its entries must be true of the metadata:
     {"or": [filter, ...]}     at least one is                  {"field": {operator: ...}}  every operator is true
     {"not": filter}           it is false                      of the field's value
 
-Any of these names may begin with ``$``. A field is a path of keys into nested objects, with dots between them; a
-backslash takes the next character as it is, so that ``v1\.5`` is the key ``v1.5`` and ``\and`` the key ``and``.
+Any of these names may begin with ``$``. A field is a path of keys into nested objects, with dots between them. A
+backslash escapes the next character: ``v1\.5`` is the key ``v1.5``, and ``\and`` is the key ``and``.
 
-Values are null, booleans, numbers or strings, and only values of one kind are equal to, before or after each other:
-``1`` is ``1.0``, ``true`` is not ``1``, ``"1"`` is not ``1``. Numbers are compared exactly, whatever their size.
-Strings are compared by code points, without any normalisation. Null is a value like others: a field that is null
-exists, and is not the same as one that is missing. A field that is missing, whose value is an array or an object, or
-that leads through something that is no object, is equal to nothing, and neither before nor after anything.
+Values are null, booleans, numbers or strings. Only values of the same kind can be equal, less or greater: ``1`` equals
+``1.0``, but ``true`` does not equal ``1``, and ``"1"`` does not equal ``1``. Numbers are compared exactly, whatever
+their size. Strings are compared by code points, without normalisation. Null is a value: a field that is null exists,
+and differs from a missing field. Some fields are equal to nothing, and neither less nor greater than anything: missing
+fields, fields whose value is an array or an object, and paths that lead through a value that is not an object.
 
-``ne``, ``nin`` and ``not_contains`` are true exactly where ``eq``, ``in`` and ``contains`` are not; so a field that is
-missing is not equal to anything. (Chroma has it so since 0.5.12, and Qdrant's ``must_not``.)
+``ne``, ``nin`` and ``not_contains`` are the exact negations of ``eq``, ``in`` and ``contains``. So ``ne`` is true for a
+missing field. (So it is in Chroma since 0.5.12, and in Qdrant's ``must_not``.)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OPPOSITES = {"ne": "eq", "nin": "in", "not_contains": "contains"}
 
 
 def matches(where: dict[str, Any], metadata: Any) -> bool:
-    """Whether a filter, which is a valid one, selects a document with such metadata (None if it has none).
+    """Whether a valid filter selects a document with this metadata (None if it has none).
 
     >>> matches({"year": {"gte": 2020}, "lang": "en"}, {"year": 2021, "lang": "en"})
     True
@@ -83,7 +83,7 @@ def _test(operator: str, operand: Any, found: Any) -> bool:
             if isinstance(found, list):
                 return any(_test("eq", operand, one) for one in found)
             return isinstance(found, str) and isinstance(operand, str) and operand in found
-    raise ValueError(f"{operator} is no operator")
+    raise ValueError(f"{operator} is not an operator")
 
 
 def _comparable(one: Any, other: Any) -> bool:

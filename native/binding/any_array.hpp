@@ -1,0 +1,46 @@
+// Arrays of more than one type of number. nanobind takes them, but can't say in the type stubs which types are meant:
+// here that is said.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+namespace maxsieve {
+
+// Rows as a segment keeps them: float32, or float16 seen as uint16.
+template <class Matrix>
+struct StoredRows {
+    Matrix matrix;
+};
+using ReadMatrix = nanobind::ndarray<nanobind::ro, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
+using WrittenMatrix = nanobind::ndarray<nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
+using ReadRows = StoredRows<ReadMatrix>;
+using WrittenRows = StoredRows<WrittenMatrix>;
+
+// A caller's arrays of any kind of floats, which `PythonRows` reads.
+struct AnyFloats {};
+using ArrayList = nanobind::typed<nanobind::list, AnyFloats>;
+
+}  // namespace maxsieve
+
+namespace nanobind::detail {
+
+template <class Matrix>
+struct type_caster<maxsieve::StoredRows<Matrix>> {
+    NB_TYPE_CASTER(maxsieve::StoredRows<Matrix>,
+                   const_name("numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.uint16]"))
+
+    bool from_python(handle source, uint32_t flags, cleanup_list* cleanup) noexcept {
+        make_caster<Matrix> caster;
+        if (!caster.from_python(source, flags, cleanup)) return false;
+        value.matrix = std::move(caster.value);
+        return true;
+    }
+};
+
+template <>
+struct type_caster<maxsieve::AnyFloats> {
+    static constexpr auto Name = const_name("numpy.typing.NDArray[typing.Any]");
+};
+
+}  // namespace nanobind::detail
