@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import builtins
 import errno
-import fcntl
+import importlib
 import io
 import mmap
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from maxsieve.common import files
+from maxsieve.common.locking import LOCK_STAYS
 
 WRITES = frozenset({"write", "fsync", "replace", "sqlite"})
 CALLS = WRITES | {"open", "os.open", "unlink", "mmap", "mkdir", "flock"}
@@ -36,7 +37,10 @@ class FailingDisk:
             self._wrap(patch, os, name, name)
         self._wrap(patch, os, "open", "os.open")
         self._wrap(patch, mmap, "mmap", "mmap")
-        self._wrap(patch, fcntl, "flock", "flock")
+        if LOCK_STAYS:
+            self._wrap(patch, importlib.import_module("msvcrt"), "locking", "flock", unless=lambda call: not call[1])
+        else:
+            self._wrap(patch, importlib.import_module("fcntl"), "flock", "flock")
         connect = sqlite3.connect
 
         def failing_connect(database: Any, **options: Any) -> Any:
@@ -69,11 +73,19 @@ class FailingDisk:
             named = () if name in UNNAMED else (os.fspath(path),)
             raise OSError(self._code, os.strerror(self._code), *named)
 
-    def _wrap(self, patch: pytest.MonkeyPatch, module: Any, attribute: str, name: str) -> None:
+    def _wrap(
+        self,
+        patch: pytest.MonkeyPatch,
+        module: Any,
+        attribute: str,
+        name: str,
+        unless: Callable[[tuple[Any, ...]], bool] = lambda _: False,
+    ) -> None:
         original = getattr(module, attribute)
 
         def wrapped(*arguments: Any, **options: Any) -> Any:
-            self.call(name, arguments[0])
+            if not unless(arguments):  # to let go of a lock is no call that fails
+                self.call(name, arguments[0])
             return original(*arguments, **options)
 
         patch.setattr(module, attribute, wrapped)

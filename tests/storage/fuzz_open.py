@@ -112,20 +112,22 @@ def _seal(content: bytearray, name: str) -> None:
         struct.pack_into("<I", content, HEADER_BYTES - 4, zlib.crc32(content[: HEADER_BYTES - 4]))
 
 
-def unguided(target: Target, seconds: float) -> int:
-    """Random changes; returns how many."""
-    rng, end, count = random.Random(0), time.monotonic() + seconds, 0
-    while time.monotonic() < end:
+def unguided(target: Target, count: int, seed: int = 0) -> None:
+    """So many random changes."""
+    rng = random.Random(seed)
+    for _ in range(count):
         target(rng.randbytes(2 + 6 * rng.randint(1, 5)))
-        count += 1
-    return count
 
 
 def main(seconds: int) -> None:
     with tempfile.TemporaryDirectory() as work:
         target = Target(Path(work))
         if atheris is None:
-            print(f"{unguided(target, seconds)} runs, unguided")
+            end, rounds = time.monotonic() + seconds, 0
+            while time.monotonic() < end:
+                unguided(target, 100, seed=rounds)
+                rounds += 1
+            print(f"{100 * rounds} runs, unguided")
             return
         limits = [
             "-max_len=62",

@@ -7,6 +7,7 @@ import gc
 import os
 import shutil
 import subprocess
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,12 +16,17 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
+from long_form import FULL
+from maxsieve.common.locking import LOCK_STAYS
 from maxsieve.storage import codebook, disk, segments
 from maxsieve.storage.manifest import read_manifest
 
 from .faults import CALLS, WRITES, FailingDisk
 
 DIM = 4
+STEP = 1 if FULL else 5
+"""Of the calls that could fail, every so many do."""
+
 State = list[tuple[Any, ...]]
 
 
@@ -146,8 +152,8 @@ def _fail(
             assert _read(index) == _state(folder) == after
             assert not _strays(folder)
         shutil.rmtree(folder)
-    assert failures > 8
-    assert _handles() == handles
+    assert failures > 8 // STEP
+    assert _handles() <= handles  # none is leaked; what others had left may be closed meanwhile
 
 
 @pytest.mark.parametrize("there", [False, True], ids=["new", "empty"])
@@ -191,7 +197,7 @@ def test_failed_beginning(
             begin(folder)
             assert _state(folder) == whole
     assert (left > 0) == (change == "build")
-    assert _handles() == handles
+    assert _handles() <= handles  # none is leaked; what others had left may be closed meanwhile
 
 
 @pytest.fixture
@@ -199,7 +205,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     mounted = tmp_path / "disk"
     mounted.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=256k", "maxsieve-test", os.fspath(mounted)]
-    if os.geteuid() or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    if not is_root or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
         pytest.skip("a small file system can be mounted by root only")
     yield mounted
     gc.collect()
@@ -264,8 +271,8 @@ def _leave(ballast: Path, room: int) -> None:
 
 
 def _until_it_works(broken: FailingDisk) -> Iterator[int]:
-    """1, 2, ... until so many calls are not made."""
-    for nth in range(1, 1000):
+    """1, 2, ... until so many calls are not made; every fifth of them in the usual form."""
+    for nth in range(1, 1000, STEP):
         yield nth
         if not broken.failed:
             return
@@ -280,6 +287,12 @@ def _attempt(broken: FailingDisk, nth: int, change: Callable[[], None]) -> BaseE
             change()
     except (KeyboardInterrupt, OSError) as problem:
         error = problem
+        one: BaseException | None = problem
+        while one is not None:  # what was called would hold on to files
+            traceback.clear_frames(one.__traceback__)
+            one = one.__context__
+        if LOCK_STAYS:  # as on Windows, where a file that is held can't be removed; elsewhere it would take minutes
+            gc.collect()
     if isinstance(error, OSError):
         assert error.errno in (errno.ENOSPC, errno.EIO)
         assert error.filename is not None, error

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import maxsieve as ms
 from index.support import POLICIES, Rows, answer
-from long_form import FULL
+from long_form import LONG, scaled
 from maxsieve.storage import disk, positions, segment_file, segments
 
 NOT_FOUND, MIXED = r"no document has the id", r"this index has \w+ ids|all str or all int"
@@ -228,5 +228,5 @@ class StoredIndex(RuleBasedStateMachine):
 
 TestStoredIndex = StoredIndex.TestCase
 TestStoredIndex.settings = settings(
-    max_examples=2000 if FULL else 200, stateful_step_count=12, deadline=None, derandomize=not FULL
+    max_examples=scaled(200), stateful_step_count=12, deadline=None, derandomize=not LONG
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -201,7 +200,7 @@ def test_a_killed_build_leaves_a_prefix_that_can_be_gone_on_with(
     process = script(KILLED, path, after)
     assert process.stdout is not None
     assert process.stdout.readline() == "there\n"
-    process.send_signal(signal.SIGKILL)
+    process.kill()
     process.communicate()
     index = ms.Index.open(path)
     index.verify()

@@ -7,6 +7,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -152,11 +153,10 @@ def asked(where: Any, given: list[Any]) -> list[Any]:
     read = to_where(where)
     assert read is not None
     question = to_question(read, ROWS)
-    connection = sqlite3.connect(":memory:")
-    connection.execute(matching.SCHEMA)
-    connection.executemany("INSERT INTO records VALUES (?, ?)", enumerate(to_texts(given, len(given)) or []))
-    said = dict(connection.execute(question.text, question.between(0, len(given))).fetchall())
-    connection.close()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(matching.SCHEMA)
+        connection.executemany("INSERT INTO records VALUES (?, ?)", enumerate(to_texts(given, len(given)) or []))
+        said = dict(connection.execute(question.text, question.between(0, len(given))).fetchall())
     return [said.get(i, int(read.matches(None))) for i in range(len(given))]
 
 
@@ -273,7 +273,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     "no object": ([1], "where must be an object such as"),
     "text": ("year > 2020", "where must be an object such as"),
     "name": ({1: 2}, "where has the name 1"),
-    "operator": ({"year": {"above": 3}}, "where.year.above is no operator, which are eq, lt"),
+    "operator": ({"year": {"above": 3}}, "where.year.above is not an operator (eq, lt"),
     "nested": ({"author": {"name": "x"}}, "'author.name'"),
     "no operator": ({"year": {}}, "where.year is empty"),
     "null order": ({"year": {"gte": None}}, "where.year.gte must be a number or a string, not None"),
@@ -286,23 +286,23 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     "bytes": ({"year": b"x"}, "where.year must be a string, a number"),
     "nan": ({"year": {"lt": math.nan}}, "where.year.lt is nan"),
     "infinity": ({"year": {"in": [1, -math.inf]}}, "where.year.in[1] is -inf"),
-    "and": ({"and": {"year": 1}}, "where.and must be a list of one filter or more"),
-    "empty or": ({"$or": []}, "where.$or must be a list of one filter or more, not []"),
+    "and": ({"and": {"year": 1}}, "where.and must be a list of at least one filter"),
+    "empty or": ({"$or": []}, "where.$or must be a list of at least one filter, not []"),
     "and's part": ({"and": [{"a": 1}, 3]}, "where.and[1] must be an object"),
     "not": ({"not": [{"a": 1}]}, "where.not must be an object"),
-    "dollar": ({"$year": 3}, "where.$year is none of $and, $or, $not; a field of that name is written"),
-    "empty key": ({"a..b": 3}, "where.a..b: there is no key before, after or between dots"),
-    "no key": ({"": 3}, "where.'': there is no key"),
+    "dollar": ({"$year": 3}, "where.$year is none of $and, $or, $not; write a field of that name as"),
+    "empty key": ({"a..b": 3}, "where.a..b: a key before, after or between dots is empty"),
+    "no key": ({"": 3}, "where.'': a key before, after or between dots is empty"),
     "backslash": ({"a\\": 3}, "ends in a backslash"),
     "deep": (deep(DEPTH + 1), f"where is nested more than {DEPTH} deep"),
     "for ever": (cycle(), "nested more than"),
     "conditions": ({f"f{i}": 1 for i in range(CONDITIONS + 1)}, f"where has more than {CONDITIONS} conditions"),
     "parts": ({"or": [{}] * 10_000}, "where.or has 10,000 filters"),
     "values": ({"a": {"in": list(range(VALUES + 1))}}, "where has more than 10,000 values"),
-    "long value": ({"a": "x" * (LENGTH + 1)}, "where.a has 4,097 characters; at most 4,096 are taken"),
+    "long value": ({"a": "x" * (LENGTH + 1)}, "where.a has 4,097 characters; at most 4,096 are allowed"),
     "long name": ({"x" * (LENGTH + 1): 1}, "the field's name has 4,097 characters"),
     "bits": ({"a": 1 << 5000}, "where.a is a whole number of 5,001 bits"),
-    "steering": ({"\x1b[31m": {"x": 1}}, "where.'\\x1b[31m'.x is no operator"),
+    "steering": ({"\x1b[31m": {"x": 1}}, "where.'\\x1b[31m'.x is not an operator"),
 }
 
 

@@ -1,1 +1,1 @@
-"""What every other room may use: checks of arguments, files that last, optional packages. It imports none of them."""
+"""Helpers for all other packages: argument checks, durable files, optional imports. It imports none of them."""

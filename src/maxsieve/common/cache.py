@@ -1,22 +1,23 @@
-"""The user's cache folder, and folders in it that appear whole or not at all."""
+"""The user's cache folder, and folders in it that are created atomically."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from maxsieve.common.files import regular_handle
+from maxsieve.common.handles import replace_folder
+from maxsieve.common.locking import lock_patiently, unlock
 from maxsieve.common.optional import optional
 
 LOCK, PART = ".lock", ".part"
-"""What `once` puts beside a folder: its lock, which stays, and the folder that is being made."""
+"""Suffixes of what `once` puts beside a folder: its lock, which stays, and the temporary folder."""
 
 
 def cache_folder() -> Path:
-    """Where models and vectors are kept: `MAXSIEVE_CACHE`, else where the system keeps a user's caches.
+    """The cache folder for models and vectors: `MAXSIEVE_CACHE`, or else the system's place for user caches.
 
     On Linux that is `maxsieve` in `XDG_CACHE_HOME` or ``~/.cache``.
 
@@ -31,15 +32,16 @@ def cache_folder() -> Path:
 
 
 def once(folder: Path, make: Callable[[Path], None], *, is_whole: Callable[[Path], bool] = Path.is_dir) -> None:
-    """Has `folder` made by ``make(an empty folder)``, unless it is whole, by one process at a time.
+    """Creates `folder` by ``make(an empty folder)``, unless it is complete. One process at a time does this.
 
-    A process that dies leaves the empty folder and what it put there, under another name; the next one removes it.
+    A process that dies leaves its unfinished folder under a temporary name; the next one removes it.
     """
     if is_whole(folder):
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with open(regular_handle(folder.with_name(folder.name + LOCK), os.O_RDWR | os.O_CREAT), "rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    lock = regular_handle(folder.with_name(folder.name + LOCK), os.O_RDWR | os.O_CREAT)
+    try:
+        lock_patiently(lock)
         if is_whole(folder):
             return
         scratch = folder.with_name(folder.name + PART)
@@ -49,6 +51,8 @@ def once(folder: Path, make: Callable[[Path], None], *, is_whole: Callable[[Path
             make(scratch)
             if folder.exists():
                 shutil.rmtree(folder)
-            os.rename(scratch, folder)
+            replace_folder(scratch, folder)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+    finally:
+        unlock(lock)

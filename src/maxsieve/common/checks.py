@@ -1,4 +1,4 @@
-"""Small arguments: one way to check a whole number, and one to check a choice."""
+"""Checks of simple arguments: whole numbers, and choices from a list."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def as_count(value: object, name: str, *, at_least: int, at_most: int | None = N
 
 
 def check_choice(value: object, name: str, choices: tuple[str, ...]) -> None:
-    """Refuses what is none of the choices.
+    """Refuses a value that is not one of the choices.
 
     >>> check_choice("int4", "store", ("float32", "int8"))
     Traceback (most recent call last):

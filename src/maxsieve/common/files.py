@@ -17,9 +17,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from maxsieve.common.handles import (
+    NOT_THROUGH_LINKS,
+    OPENING,
+    patiently,
+    replace_file,
+    replace_folder,
+    sync_file,
+    sync_folder_handle,
+)
 from maxsieve.errors import DamagedIndexError
 
 PathLike: TypeAlias = str | os.PathLike[str]
+OPENINGS = 5
+"""Times that a file is opened, if each time a writer has replaced it before it was compared with what has its name."""
+JUNCTION = 0xA0000003
+"""What Windows marks them with: `stat.IO_REPARSE_TAG_MOUNT_POINT`, which other systems lack."""
 
 
 @contextmanager
@@ -47,11 +60,28 @@ def open_regular(path: PathLike, *, follow_links: bool = False) -> BinaryIO:
 
 def regular_handle(path: PathLike, flags: int, *, follow_links: bool = False) -> int:
     """The same as a file descriptor, with the flags of `os.open`; with ``O_CREAT`` the file need not exist."""
+    for _ in range(OPENINGS):
+        handle = _regular_handle(path, flags, follow_links=follow_links)
+        if follow_links or NOT_THROUGH_LINKS:
+            return handle
+        try:  # the system has opened whatever a link led to
+            _check_regular(named := os.stat(path, follow_symlinks=False), path)
+            if os.path.samestat(named, os.fstat(handle)):
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+    raise ValueError(f"{os.fspath(path)} became another file each time it was opened")
+
+
+def _regular_handle(path: PathLike, flags: int, *, follow_links: bool) -> int:
+    """A regular file, opened; where the system can't refuse to follow a link, the caller looks for one."""
     with suppress(FileNotFoundError):  # which opening it raises too, unless it may make the file
         _check_regular(os.stat(path, follow_symlinks=follow_links), path)
-    flags |= os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
+    flags |= OPENING | (0 if follow_links else NOT_THROUGH_LINKS)
     try:
-        handle = os.open(path, flags, 0o666)
+        handle = patiently(lambda: os.open(path, flags, 0o666))
     except OSError as problem:
         if problem.errno in (errno.ELOOP, errno.EMLINK) and os.path.islink(path):
             raise ValueError(f"{os.fspath(path)} is a link; a regular file is expected") from None
@@ -75,6 +105,23 @@ def read_small(path: PathLike, *, at_most: int, follow_links: bool = False) -> b
     return bytes(content)
 
 
+@contextmanager
+def opening_own_file(path: Path) -> Iterator[None]:
+    """Around opening a file in a folder of ours: whatever else has its name, a folder included, is damage.
+
+    >>> with opening_own_file(Path("/")):
+    ...     open_regular("/")
+    Traceback (most recent call last):
+    maxsieve.errors.DamagedIndexError: / is a folder; a regular file is expected
+    """
+    try:
+        yield
+    except IsADirectoryError:
+        raise DamagedIndexError(f"{path} is a folder; a regular file is expected") from None
+    except ValueError as problem:
+        raise DamagedIndexError(str(problem)) from None
+
+
 def check_own_folder(path: Path) -> Path:
     """A folder in an index or a collection, which may be missing; a link to one, or anything else, is damage.
 
@@ -83,28 +130,35 @@ def check_own_folder(path: Path) -> Path:
     maxsieve.errors.DamagedIndexError: /dev/null is a device; a folder is expected
     """
     with suppress(FileNotFoundError):
-        if not stat.S_ISDIR(mode := os.stat(path, follow_symlinks=False).st_mode):
-            raise DamagedIndexError(f"{path} is {_kind(mode)}; a folder is expected")
+        status = os.stat(path, follow_symlinks=False)
+        if not stat.S_ISDIR(status.st_mode) or _is_junction(status):
+            raise DamagedIndexError(f"{path} is {_kind(status)}; a folder is expected")
     return path
 
 
 def check_own_file(path: Path) -> None:
     """The same for a file."""
     with suppress(FileNotFoundError):
-        if not stat.S_ISREG(mode := os.stat(path, follow_symlinks=False).st_mode):
-            raise DamagedIndexError(f"{path} is {_kind(mode)}; a regular file is expected")
+        if not stat.S_ISREG((status := os.stat(path, follow_symlinks=False)).st_mode):
+            raise DamagedIndexError(f"{path} is {_kind(status)}; a regular file is expected")
 
 
 def _check_regular(status: os.stat_result, path: PathLike) -> None:
-    mode = status.st_mode
-    if stat.S_ISREG(mode):
+    if stat.S_ISREG(status.st_mode):
         return
-    if stat.S_ISDIR(mode):
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
-    raise ValueError(f"{os.fspath(path)} is {_kind(mode)}; a regular file is expected")
+    raise ValueError(f"{os.fspath(path)} is {_kind(status)}; a regular file is expected")
 
 
-def _kind(mode: int) -> str:
+def _is_junction(status: os.stat_result) -> bool:
+    """Whether it is a folder of Windows that leads to another, which Python takes for a folder, not for a link."""
+    return getattr(status, "st_reparse_tag", 0) == JUNCTION
+
+
+def _kind(status: os.stat_result) -> str:
+    if _is_junction(status):
+        return "a link"
     kinds = {
         stat.S_IFREG: "a file",
         stat.S_IFDIR: "a folder",
@@ -112,17 +166,13 @@ def _kind(mode: int) -> str:
         stat.S_IFIFO: "a pipe",
         stat.S_IFSOCK: "a socket",
     }
-    return kinds.get(stat.S_IFMT(mode), "a device")
+    return kinds.get(stat.S_IFMT(status.st_mode), "a device")
 
 
 def sync_folder(folder: Path) -> None:
     """Makes renames and new names in a folder durable."""
     with naming_os_errors(folder):
-        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_folder_handle(folder)
 
 
 @contextmanager
@@ -156,8 +206,8 @@ def replacing_as(temporary: Path, target: Path) -> Iterator[BinaryIO]:
             with open(temporary, "xb") as file:
                 yield file
                 file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
+                sync_file(file.fileno())
+            replace_file(temporary, target)
     except BaseException:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -175,7 +225,7 @@ def replacing_folder(path: PathLike) -> Iterator[Path]:
     try:
         yield temporary
         sync_folder(temporary)
-        os.replace(temporary, target)
+        replace_folder(temporary, target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def optional(module: str, extra: str) -> Any:
-    """A module that is not always installed.
+    """Imports a module that may be missing; the error says which extra to install.
 
     >>> optional("no_such_module", "arrow")
     Traceback (most recent call last):

@@ -1,8 +1,8 @@
-"""Text that is safe to show on a terminal: the one place that decides what is.
+"""Makes text safe to print on a terminal. All output goes through here.
 
-What is printed may come from anybody: texts, ids, names of files, a collection's description of itself, errors with any
-of these in them. A terminal obeys control characters (ESC, and the C1 controls from U+0080 on), and bidirectional
-controls show text in another order than it has.
+Printed text may come from an untrusted source: texts, ids, names of files, a collection's description, errors that
+contain any of these. A terminal executes control characters (ESC, and the C1 controls from U+0080 on), and
+bidirectional controls change the order in which text is shown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NOT_ASCII = re.compile("[^ -~]")
 
 
 def printable(text: str) -> str:
-    r"""The text without what could steer a terminal; the same number of characters.
+    r"""The text with control characters replaced by spaces; it has the same number of characters.
 
     >>> printable("a\x1b[31mb\nc")
     'a [31mb c'
@@ -24,7 +24,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    r"""The same for text of several lines, which stay lines.
+    r"""The same for text of several lines; line breaks stay.
 
     >>> printable_lines("a\x9b31m\nb")
     'a 31m\nb'
@@ -33,7 +33,7 @@ def printable_lines(text: str) -> str:
 
 
 def printable_json(value: Any, *, ascii_only: bool = False) -> str:
-    r"""One line of JSON in which everything that could steer a terminal is escaped; what it means stays the same.
+    r"""One line of JSON in which control characters are escaped; its meaning stays the same.
 
     >>> printable_json({"a": "\u202eé\x9b"})
     '{"a": "\\u202eé\\u009b"}'
@@ -50,7 +50,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def for_shell(text: str) -> str:
-    """A string that can be pasted into a command line, where it means itself and nothing else.
+    """A string quoted for a command line, so that the shell takes it literally.
 
     >>> print(for_shell("it's $(rm -r ~)"))
     'it'"'"'s $(rm -r ~)'

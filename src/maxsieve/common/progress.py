@@ -1,4 +1,4 @@
-"""How far long work is, on standard error: a bar on a terminal (by `rich`, which is an extra), else a line a minute."""
+"""Progress on standard error: a bar on a terminal (by `rich`, which is an extra), otherwise one line per minute."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _quiet_for: ContextVar[float] = ContextVar("quiet_for", default=0.0)
 
 
 class Advance(Protocol):
-    """Says that so many more are done, with so many tokens, if tokens are what takes the time."""
+    """Reports progress: how many more items are done and, if tokens determine the time, how many tokens they had."""
 
     def __call__(self, count: int, tokens: int = 0, /) -> None:
         """Moves the bar."""
@@ -27,11 +27,11 @@ class Advance(Protocol):
 
 @contextmanager
 def progress_bar(description: str, total: int | None, *, shown: bool, unit: str = "") -> Iterator[Advance]:
-    """Yields a function that says what is done; does nothing when not shown.
+    """Yields a function that reports progress; it does nothing if ``shown`` is false.
 
-    On a terminal and in a notebook a bar shows how many there are a second (tokens, where they are counted), the time
-    that has passed and, with a ``total``, the time left. Elsewhere a line says it every minute, and one at the end.
-    ``unit`` is what is counted, for the lines.
+    On a terminal and in a notebook, a bar shows the rate (items or tokens per second), the elapsed time and, with a
+    ``total``, the remaining time. Elsewhere a line is printed every minute, and one at the end. ``unit`` names the
+    items in the lines.
 
     >>> with progress_bar("indexing", 10, shown=False) as advance:
     ...     advance(10)
@@ -48,12 +48,12 @@ def progress_bar(description: str, total: int | None, *, shown: bool, unit: str 
 
 
 def only_if_long() -> None:
-    """From here on, work that is done within a minute says nothing where no bar is drawn."""
+    """From now on, without a bar, work that takes less than a minute prints no lines."""
     _quiet_for.set(INTERVAL)
 
 
 class Lines:
-    """Progress as lines. They come when something is done, so that there is no clockwork to stop."""
+    """Progress as lines. They are printed when an item is done, so no timer is needed."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Lines:
         self._started = self._said = clock()
 
     def advance(self, count: int, tokens: int = 0, /) -> None:
-        """So many more are done; says it if a minute has passed."""
+        """Counts finished items; prints a line if a minute has passed."""
         self._count += count
         self._tokens += tokens
         now = self._clock()
@@ -80,7 +80,7 @@ class Lines:
             self._said, self._count_said = now, self._count
 
     def finish(self) -> None:
-        """Says what was done, unless it was done too soon to talk of it."""
+        """Prints the total, unless the work was shorter than ``quiet_for``."""
         now = self._clock()
         if now - self._started >= self._quiet_for:
             self._say(f"{self._done()} in {duration(now - self._started)}, {self._rate(now)}")
@@ -94,7 +94,7 @@ class Lines:
         return f"{rate_text((self._tokens or self._count) / seconds)}{what} a second"
 
     def _left(self, now: float) -> str:
-        """At the pace since the last line: what was skipped at first, being there, says nothing of the rest."""
+        """The remaining time, at the rate since the last line: items skipped at the start would distort it."""
         if self._total is None or self._count == self._count_said:
             return ""
         pace = (self._count - self._count_said) / (now - self._said)
@@ -105,7 +105,7 @@ class Lines:
 
 
 def rate_text(rate: float) -> str:
-    """How many there are a second.
+    """A rate per second, for people.
 
     >>> rate_text(5812.4), rate_text(0.25)
     ('5,812', '0.2')

@@ -1,7 +1,7 @@
-"""Work that another thread may tell to end.
+"""Cancels work from another thread.
 
-The engine's calls end soon after `Stop.request`, if the thread that makes them is inside ``with stop:``. They raise
-`StoppedError` and leave everything as it was. Other work looks at the flag by ``stop.check()``.
+Calls of the engine end soon after `Stop.request`, if their thread is inside ``with stop:``. They raise `StoppedError`
+and change nothing. Other code checks the flag by ``stop.check()``.
 
 >>> import maxsieve as ms
 >>> index, stop = ms.Index.build([[[1.0]]]), Stop()

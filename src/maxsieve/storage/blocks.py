@@ -20,7 +20,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.common.files import naming_os_errors, open_regular, replacing_as
+from maxsieve.common.files import naming_os_errors, open_regular, opening_own_file, replacing_as
+from maxsieve.common.handles import advise
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 
 MAGIC = b"MAXSIEVE"
@@ -106,10 +107,8 @@ class BlockFile:
 
     def __init__(self, path: Path, crc: int | None = None, *, at_most: int | None = None) -> None:
         self.path = path
-        try:
+        with opening_own_file(path):
             file = open_regular(path)
-        except ValueError as problem:
-            raise DamagedIndexError(str(problem)) from None
         with file, naming_os_errors(path):
             status = os.fstat(file.fileno())
             self.nbytes, self._place = status.st_size, (status.st_dev, status.st_ino)
@@ -125,10 +124,10 @@ class BlockFile:
         self._scattered = False
         self.blocks = self._read_header()
         if crc is not None and header_crc(bytes(self._bytes[:HEADER_BYTES])) != crc:
-            raise self._damaged("is not the file that the manifest means")
+            raise self._damaged("is not the file that the manifest names")
 
     def in_place(self) -> bool:
-        """Whether its name still stands for this file, and not for another: somebody may have restored a backup."""
+        """Whether its name still refers to this file, and not to another: somebody may have restored a backup."""
         try:
             status = os.stat(self.path, follow_symlinks=False)
         except OSError:
@@ -145,12 +144,12 @@ class BlockFile:
 
         Reading ahead is what makes the latter fast, and what fills the memory with neighbours in the former.
         """
-        if scattered == self._scattered or not hasattr(self._map, "madvise"):
+        if scattered == self._scattered:
             return
         for block in (self.blocks[name] for name in names):
             start = block.offset // mmap.PAGESIZE * mmap.PAGESIZE
             if size := block.offset + block.nbytes - start:
-                self._map.madvise(mmap.MADV_RANDOM if scattered else mmap.MADV_NORMAL, start, size)
+                advise(self._map, start, size, scattered=scattered)
         self._scattered = scattered
 
     def array(self, name: str, dtype: str, columns: int | None = None) -> NDArray[Any]:
@@ -173,19 +172,19 @@ class BlockFile:
                 crc = zlib.crc32(piece.data, crc)
                 advance(len(piece))
             if crc != block.crc:
-                raise self._damaged(f"block {name!r} does not have its checksum")
+                raise self._damaged(f"block {name!r} has a wrong checksum")
 
     def _read_header(self) -> dict[str, Block]:
         header = bytes(self._bytes[:HEADER_BYTES])
         magic, version, header_bytes, file_bytes, count, _ = FIXED.unpack_from(header)
         if magic != MAGIC:
-            raise self._damaged("is no file of maxsieve")
+            raise self._damaged("is not a file of maxsieve")
         if version > VERSION:
             raise MaxsieveError(f"{self.path} has format version {version}; this maxsieve reads up to {VERSION}")
         if zlib.crc32(header[:-4]) != header_crc(header):
-            raise self._damaged("header does not have its checksum")
+            raise self._damaged("header has a wrong checksum")
         if header_bytes != HEADER_BYTES or count > MAX_BLOCKS:
-            raise self._damaged("header makes no sense")
+            raise self._damaged("header is invalid")
         if file_bytes != self.nbytes:
             raise self._damaged(f"has {self.nbytes} bytes where its header says {file_bytes}")
         blocks: dict[str, Block] = {}
@@ -195,7 +194,7 @@ class BlockFile:
             )
             name, dtype = (raw.rstrip(b"\0").decode("ascii", "replace") for raw in (raw_name, raw_dtype))
             if dtype not in DTYPES or name in blocks or columns < 1:
-                raise self._damaged(f"block {name!r} makes no sense")
+                raise self._damaged(f"block {name!r} is invalid")
             if offset % ALIGN or offset < HEADER_BYTES or offset + nbytes > self.nbytes:
                 raise self._damaged(f"block {name!r} lies outside the file")
             if nbytes % (columns * np.dtype(dtype).itemsize):

@@ -48,12 +48,12 @@ class SegmentBuilder:
             self._emit_next()
 
     def finish(self) -> None:
-        """Hands over what is left."""
+        """Emits the documents that were not emitted yet."""
         if self._lengths:
             self._emit_next()
 
     def _emit_next(self) -> None:
-        offsets, blocks = self._ingest(*self._next())  # which lets go of the arrays before anything is written
+        offsets, blocks = self._ingest(*self._next())  # which releases the arrays before anything is written
         self._emit(offsets, blocks)
         self._emitted += len(offsets) - 1
 

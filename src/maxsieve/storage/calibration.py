@@ -1,4 +1,4 @@
-"""What a calibration found out: how far down the list by tier 0 the true best documents of its queries stand.
+"""The result of a calibration: the ranks of its queries' true best documents in the list by tier 0.
 
 spec/calibrated.py says what is promised with it, docs/theory.md why.
 """
@@ -26,7 +26,7 @@ MOST_CHANGED = Fraction(1, 10)
 
 
 LATEST = 253_402_300_799
-"""The last second of the year 9999, after which no calendar goes on."""
+"""The last second of the year 9999, the last that Python's dates can represent."""
 
 
 class Changes(NamedTuple):

@@ -46,7 +46,15 @@ class Codebook:
     @classmethod
     def train(cls, dim: int, segments: Sequence[Segment], threads: int) -> Codebook:
         """Learns from a sample of the tokens, drawn with a fixed seed. There must be a token."""
-        codes, scale, tokens = _sample(segments)
+        lengths = living_lengths(segments)
+        sample = gather_tokens(segments, *choose_tokens(lengths))
+        return cls.learn(dim, *sample, int(lengths.sum()), threads)
+
+    @classmethod
+    def learn(
+        cls, dim: int, codes: NDArray[np.int8], scale: NDArray[np.float32], tokens: int, threads: int
+    ) -> Codebook:
+        """Learns from a sample of so many tokens."""
         made = _core.train(dim, codes, scale, centroids_for(tokens), SEED, threads)
         return cls(dim, *made, tokens)
 
@@ -127,20 +135,39 @@ def centroids_for(tokens: int) -> int:
     return int(min(MOST, max(FEWEST, 2 ** round(log2(8) + log2(max(1, tokens)) / 2))))
 
 
-def _sample(segments: Sequence[Segment]) -> tuple[NDArray[np.int8], NDArray[np.float32], int]:
-    """Codes and scales of tokens of living documents, and how many tokens those have."""
-    ends = [np.cumsum(np.where(segment.alive, segment.lengths, 0)) for segment in segments]
-    total = sum(int(end[-1]) for end in ends if len(end))
+def choose_tokens(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The tokens to learn from, of documents with such lengths: of each the document, and how far before its end.
+
+    >>> documents, before_end = choose_tokens(np.array([2, 0, 1]))
+    >>> documents.tolist(), before_end.tolist()
+    ([0, 0, 2], [2, 1, 1])
+    """
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
     chosen = spread_sample(total, min(total, SAMPLE * centroids_for(total)))
-    codes, scale, start = [], [], 0
-    for segment, end in zip(segments, ends, strict=True):
-        tokens = int(end[-1]) if len(end) else 0
-        mine = chosen[(chosen >= start) & (chosen < start + tokens)] - start
-        documents = np.searchsorted(end, mine, side="right")
-        codes.append(segment.codes[segment.offsets[documents + 1] - (end[documents] - mine)])
-        scale.append(segment.scale[documents])
-        start += tokens
-    return np.concatenate(codes), np.concatenate(scale), total
+    documents = np.searchsorted(ends, chosen, side="right")
+    return documents, ends[documents] - chosen
+
+
+def gather_tokens(
+    segments: Sequence[Segment], documents: NDArray[np.int64], before_end: NDArray[np.int64]
+) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Codes and scales of such tokens; documents are counted through the segments."""
+    codes = np.empty((len(documents), segments[0].codes.shape[1]), np.int8)
+    scale, start = np.empty(len(documents), np.float32), 0
+    for segment in segments:
+        segment.check()
+        mine = np.flatnonzero((documents >= start) & (documents < start + segment.documents))
+        place = documents[mine] - start
+        codes[mine] = segment.codes[segment.offsets[place + 1] - before_end[mine]]
+        scale[mine] = segment.scale[place]
+        start += segment.documents
+    return codes, scale
+
+
+def living_lengths(segments: Sequence[Segment]) -> NDArray[np.int64]:
+    """Tokens of each document, of deleted ones none."""
+    return np.concatenate([np.zeros(0, np.int64), *(np.where(one.alive, one.lengths, 0) for one in segments)])
 
 
 def spread_sample(total: int, wanted: int) -> NDArray[np.int64]:

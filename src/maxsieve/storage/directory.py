@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import secrets
 import stat
+import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -18,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.files import sync_folder
+from maxsieve.common.locking import LOCK_STAYS
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.storage.blocks import BlockFile
 from maxsieve.storage.calibration import Calibration, Changes
 from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.lock import NAME as LOCK_NAME
-from maxsieve.storage.lock import writer_lock
+from maxsieve.storage.lock import discard_lock, writer_lock
 from maxsieve.storage.manifest import NAME as MANIFEST_NAME
 from maxsieve.storage.manifest import Extra, Manifest, SegmentEntry, kind_of, read_manifest, write_manifest
 from maxsieve.storage.positions import Positions
@@ -45,27 +48,32 @@ class Version(NamedTuple):
     extras: dict[str, BlockFile]
 
     def in_place(self) -> bool:
-        """Whether the names of its files still stand for them."""
+        """Whether the names of its files still refer to the same files."""
         return all(segment.in_place(segment.entry) for segment in self.segments) and all(
             file.in_place() for file in self.extras.values()
         )
 
 
 class Directory:
-    """The folder of one index. `version` stays what it is until a method here goes to another."""
+    """The folder of one index. `version` stays what it is until a method here goes to another.
+
+    ``next_file`` numbers the next file.
+    """
 
     def __init__(self, path: Path, version: Version, *, made: bool = False) -> None:
         self.path, self.version, self._made = path, version, made
-        self._next_file = 1
+        self.committed: Extra | None = None
+        """The manifest that was committed last here: its name, and the CRC-32 of its bytes."""
+        self.next_file = 1
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest of the version at hand."""
+        """The manifest of the current version."""
         return self.version.manifest
 
     @property
     def segments(self) -> tuple[StoredSegment, ...]:
-        """The segments of the version at hand."""
+        """The segments of the current version."""
         return self.version.segments
 
     @classmethod
@@ -105,7 +113,7 @@ class Directory:
         return cls(path, _read_version(path, None))
 
     def refresh(self) -> bool:
-        """Goes to the newest version; False if that is the one at hand. A failure changes nothing."""
+        """Goes to the newest version; False if it is the current one. A failure changes nothing."""
         newest = _read_version(self.path, self.version)
         changed = newest is not self.version
         self.version = newest
@@ -113,7 +121,7 @@ class Directory:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Holds the writer's lock, with the newest version at hand; files that no version refers to are removed."""
+        """Holds the writer's lock, at the newest version; files that no version refers to are removed."""
         with writer_lock(self.path):
             self.refresh()
             self.remove_strays()
@@ -123,11 +131,12 @@ class Directory:
                 # Whether or not an error came before the commit, the manifest on disk says which files count.
                 with suppress(OSError, MaxsieveError):
                     self.refresh()
+                    forget_failure()
                     self.remove_strays()
 
     def write(self, merge: Merge) -> SegmentEntry:
         """Writes a segment, durably; it counts once a manifest with it is committed."""
-        return write_segment(self._new_file(".segment"), merge)
+        return write_segment(self.new_file(".segment"), merge)
 
     def load(self, entry: SegmentEntry) -> StoredSegment:
         """A segment that was written, mapped."""
@@ -136,32 +145,33 @@ class Directory:
 
     def without(self, entry: SegmentEntry, alive: NDArray[np.bool_]) -> SegmentEntry:
         """The segment with tombstones for all documents that are not alive, written durably."""
-        path = self._new_file(".deleted")
+        path = self.new_file(".deleted")
         write_deleted(path, alive)
         return replace(entry, deleted=path.name)
 
     def write_centroids(self, entry: SegmentEntry, segment: Segment) -> SegmentEntry:
         """The segment with the centroids that one of its states has, written durably."""
-        return write_centroids(self._new_file(".centroids"), entry, [segment.centroids])
+        return write_centroids(self.new_file(".centroids"), entry, [segment.centroids])
 
     def write_extra(self, kind: str, extra: Codebook | Calibration) -> Extra:
         """Writes a file of the index as a whole, durably."""
-        path = self._new_file("." + kind)
+        path = self.new_file("." + kind)
         crc = extra.write(path)
         if (size := path.stat().st_size) > MOST_BYTES:
             raise ValueError(f"the {kind} takes {size:,} bytes, and at most {MOST_BYTES:,} are read: use fewer queries")
         return Extra(path.name, crc)
 
     def commit(self, entries: Sequence[SegmentEntry], id_type: Any, **others: Any) -> None:
-        """Makes a new version of these segments, durable and visible to whoever opens or refreshes from now on.
+        """Makes a new version of these segments, durable and visible to all that open or refresh from now on.
 
         ``others`` are further fields of the manifest that change.
         """
-        fields = {"segments": tuple(entries), "id_type": id_type, "next_file": self._next_file} | others
+        name = self.name_manifest()
+        fields = {"segments": tuple(entries), "id_type": id_type, "next_file": self.next_file} | others
         manifest = self.manifest.successor(**fields)
-        version = _map(self.path, manifest, self.version)
+        version = map_version(self.path, manifest, self.version)
         sync_folder(self.path)
-        write_manifest(self.path, manifest)
+        self.committed = Extra(name, write_manifest(self.path, manifest, name))
         self.version = version
         try:
             sync_folder(self.path)
@@ -169,21 +179,24 @@ class Directory:
             doubt = f"the change was made, but may not survive a crash of the machine: {problem.strerror}"
             raise OSError(problem.errno, doubt, str(self.path)) from problem
 
+    def name_manifest(self) -> str:
+        """Under which name the next manifest is committed: that of the one before, which it replaces."""
+        return MANIFEST_NAME
+
     def verify(self, advance: Callable[[int], None]) -> None:
-        """Reads everything of the version at hand."""
+        """Reads everything of the current version."""
         book = self.version.codebook
         for segment in self.segments:
             segment.verify(advance)
             if book is not None and segment.tokens and segment.centroids.max() >= book.centroids:
-                raise DamagedIndexError(
-                    f"{self.path / str(segment.entry.centroids)} names centroids that are not there"
-                )
+                raise DamagedIndexError(f"{self.path / str(segment.entry.centroids)} names centroids that do not exist")
         for file in self.version.extras.values():
             file.verify(advance)
         Positions(self.segments).read()
 
     def discard_if_empty(self) -> None:
         """Removes an index that nothing was ever committed to, by whomever."""
+        forget_failure()
         with suppress(OSError, MaxsieveError):
             with writer_lock(self.path):
                 if read_manifest(self.path).generation:
@@ -192,18 +205,19 @@ class Directory:
             self.remove_folder()
 
     def release(self) -> None:
-        """Lets go of all files."""
+        """Closes all files."""
         self.version = Version(self.manifest, (), None, None, {})
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all files of the version at hand."""
+        """Bytes of all files of the current version."""
         extras = sum(file.nbytes for file in self.version.extras.values())
         return extras + sum(segment.file_bytes for segment in self.segments)
 
-    def _new_file(self, suffix: str) -> Path:
-        name = f"{self._next_file:08d}{suffix}"
-        self._next_file += 1
+    def new_file(self, suffix: str) -> Path:
+        """Where the next file goes."""
+        name = f"{self.next_file:08d}{suffix}"
+        self.next_file += 1
         return self.path / name
 
     def remove_strays(self) -> None:
@@ -211,22 +225,30 @@ class Directory:
 
         They are ours by their names, and regular files: a link or a folder is none that an index has written.
         """
-        self._next_file = self.manifest.next_file
+        self.next_file = self.manifest.next_file
         wanted = self.manifest.files
         for path in self.path.iterdir():
             ours = kind_of(path.name.removesuffix(".tmp")) is not None or path.name == MANIFEST_NAME + ".tmp"
             if ours and path.name not in wanted:
-                with suppress(OSError):
-                    if stat.S_ISREG(path.lstat().st_mode):
-                        path.unlink()
+                self._remove_stray(path)
+
+    def _remove_stray(self, path: Path) -> None:
+        try:
+            if stat.S_ISREG(path.lstat().st_mode):
+                path.unlink()
+        except PermissionError:  # Windows removes no file that is mapped, nor could another take its name
+            number = path.name.partition(".")[0]
+            self.next_file = max(self.next_file, int(number) + 1 if number.isdecimal() else 0)
+        except OSError:
+            pass
 
     def _remove_all(self) -> None:
         """Removes everything of an index without parts. Under the lock, which goes last."""
         with suppress(OSError):
             self.remove_strays()
-        for name in (MANIFEST_NAME, LOCK_NAME):
-            with suppress(OSError):
-                (self.path / name).unlink()
+        with suppress(OSError):
+            (self.path / MANIFEST_NAME).unlink()
+        discard_lock(self.path)
 
     def remove_folder(self) -> None:
         """Removes the folder if `create` made it and nothing is in it."""
@@ -247,17 +269,20 @@ def _read_version(path: Path, known: Version | None) -> Version:
         if known is not None and manifest == known.manifest and known.in_place():
             return known
         try:
-            return _map(path, manifest, known)
+            return map_version(path, manifest, known)
         except FileNotFoundError as missing:
             if attempt + 1 == ATTEMPTS or read_manifest(path) == manifest:
                 raise DamagedIndexError(f"{missing.filename or missing} is missing") from None
     raise AssertionError("the last attempt returns or raises")
 
 
-def _map(path: Path, manifest: Manifest, known: Version | None) -> Version:
+def map_version(path: Path, manifest: Manifest, known: Version | None) -> Version:
     """The files of a manifest, mapped; those of a known version are not mapped again."""
     old = {} if known is None else {segment.entry.segment: segment for segment in known.segments}
-    segments = tuple(map_segment(path, entry, manifest, old.get(entry.segment)) for entry in manifest.segments)
+    mapped: list[StoredSegment] = []
+    for entry in manifest.segments:  # the frame of a generator has ``old`` in a closure, which `clear_frames` leaves
+        mapped.append(map_segment(path, entry, manifest, old.get(entry.segment)))  # noqa: PERF401
+    segments = tuple(mapped)
     for segment in segments:
         if segment.alive.any() and segment.ids.kind.__name__ != manifest.id_type:
             raise DamagedIndexError(
@@ -288,7 +313,15 @@ def _map(path: Path, manifest: Manifest, known: Version | None) -> Version:
     return Version(manifest, segments, codebook, calibration, extras)
 
 
+def forget_failure() -> None:
+    """Where no mapped file can be removed: releases what failed calls still hold through their errors."""
+    failure = sys.exc_info()[1]
+    while LOCK_STAYS and failure is not None:
+        traceback.clear_frames(failure.__traceback__)
+        failure = failure.__context__
+
+
 def _check_empty(path: Path) -> None:
     """Refuses a folder in which there is more than a build leaves behind that was killed before it began."""
     if any(one.name not in (LOCK_NAME, MANIFEST_NAME + ".tmp") for one in path.iterdir()):
-        raise FileExistsError(f"{path} is not empty; Index.open opens an index that is there")
+        raise FileExistsError(f"{path} is not empty; Index.open opens an existing index")

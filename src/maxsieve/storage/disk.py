@@ -63,7 +63,7 @@ class DiskStorage:
         return _reopened, (self._directory.path, self._directory.manifest.uid)
 
     def positions(self, lookups: int = 1) -> Mapping[Id, int]:
-        """Where each id of the current state stands: a dict where so many are asked for that it pays."""
+        """The position of each id in the current state: a dict if so many are asked for that it is faster."""
         return self._current.positions.table(lookups)
 
     @contextmanager
@@ -94,7 +94,7 @@ class DiskStorage:
                     self._commit(entries_now, type(segment.ids[0]), added=segment.documents)
 
             manifest = self._directory.manifest
-            kinds = block_kinds(manifest.dim, manifest.store)
+            kinds = block_kinds(manifest.dim, manifest.store, manifest.sequenced)
             addition = Addition(ids, texts, manifest.dim, kinds, write, admit)
             yield addition
             if not stepwise:
@@ -113,10 +113,10 @@ class DiskStorage:
             progress_bar("compacting", len(self._directory.segments), shown=progress, unit="segments") as advance,
         ):
             entries = list(self._directory.manifest.segments)
-            for group in _groups(self._directory.segments):
-                if len(group) > 1 or not (group[0].alive.all() and group[0].documents):
-                    merged = [self._merge(group)] if any(segment.alive.any() for segment in group) else []
-                    place = entries.index(group[0].entry)
+            # by name: a segment that is held here stays mapped, and its files could not be removed on Windows
+            for group in [[segment.entry for segment in group] for group in _groups(self._directory.segments)]:
+                if (merged := self._merge_group(group)) is not None:
+                    place = entries.index(group[0])
                     entries[place : place + len(group)] = merged
                     self._commit(entries)
                     self._directory.remove_strays()
@@ -136,7 +136,9 @@ class DiskStorage:
                 extras.pop("calibration", None)
             elif new.calibration is not old.calibration:
                 extras["calibration"] = self._directory.write_extra("calibration", new.calibration)
-            self._commit(entries, tiers=(extras, new.changes))
+            changes = new.changes
+            del old, new  # what is held here stays mapped, and could not be removed on Windows
+            self._commit(entries, tiers=(extras, changes))
             self._directory.remove_strays()
 
     def refresh(self) -> None:
@@ -147,7 +149,7 @@ class DiskStorage:
                 self._follow()
 
     def verify(self, progress: bool) -> None:
-        """Reads everything of the version at hand."""
+        """Reads everything of the current version."""
         with self._turn:
             self.snapshot  # noqa: B018
             with progress_bar("verifying", self._directory.nbytes, shown=progress, unit="bytes") as advance:
@@ -158,7 +160,7 @@ class DiskStorage:
         self._directory.discard_if_empty()
 
     def close(self) -> None:
-        """Lets go of everything."""
+        """Releases everything."""
         with self._turn, self.guard:
             self._closed = True
             self._directory.release()
@@ -224,6 +226,13 @@ class DiskStorage:
             self._directory.without(old.entry, segment.alive_without(places)) if len(places) else old.entry
             for old, (segment, places) in zip(self._directory.segments, shares, strict=True)
         ]
+
+    def _merge_group(self, entries: Sequence[SegmentEntry]) -> list[SegmentEntry] | None:
+        """What takes the place of neighbours, if anything: one segment, or none if all their documents are deleted."""
+        segments = [self._directory.load(entry) for entry in entries]
+        if len(segments) == 1 and segments[0].alive.all() and segments[0].documents:
+            return None
+        return [self._merge(segments)] if any(segment.alive.any() for segment in segments) else []
 
     def _merge(self, segments: Sequence[StoredSegment]) -> SegmentEntry:
         """One segment of the living documents of several, written but not committed. Damage is not carried over."""

@@ -41,7 +41,7 @@ class IdColumn(Sequence[Id]):
         return len(self._order)
 
     def find(self, one: Id) -> int | None:
-        """Where an id stands. Before the first that is missing is said to be, `verify` looks whether that is true."""
+        """The position of an id. Before the first id is reported as missing, `verify` checks the column."""
         if type(one) is not self.kind:
             return None
         self._file.check()
@@ -54,7 +54,7 @@ class IdColumn(Sequence[Id]):
         """Raises if the ids are not unique or the order is not theirs: then some would not be found."""
         self._file.check()
         if not self._ascending():
-            raise DamagedIndexError(f"{self._file.path} has ids that are not in their order, or one of them twice")
+            raise DamagedIndexError(f"{self._file.path} has ids that are not sorted, or the same id twice")
         self._verified = True
 
     def _search(self, one: Any) -> int | None:
@@ -139,7 +139,7 @@ class StrColumn(IdColumn):
         try:
             return encoded.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as problem:
-            raise DamagedIndexError(f"{self._file.path} has an id that is no text: {problem}") from None
+            raise DamagedIndexError(f"{self._file.path} has an id that is not valid text: {problem}") from None
 
     def _bytes(self, i: int) -> bytes:
         return self._text[self._ends[i - 1] if i else 0 : self._ends[i]].tobytes()
@@ -170,5 +170,5 @@ def read_ids(file: BlockFile, documents: int) -> IdColumn:
     if {len(order), len(each)} != {documents}:
         raise DamagedIndexError(f"{file.path} does not have one id for each of its {documents} documents")
     if documents and not (order.min() >= 0 and order.max() < documents):
-        raise DamagedIndexError(f"{file.path} sorts ids that it does not have")
+        raise DamagedIndexError(f"{file.path} refers to ids that do not exist")
     return column

@@ -1,18 +1,19 @@
-"""One writer at a time: a lock that the operating system lets go of when its process dies."""
+"""One writer at a time: a lock that the operating system releases when its process ends."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from maxsieve.common.files import naming_os_errors, regular_handle
-from maxsieve.errors import DamagedIndexError, IndexLockedError
+from maxsieve.common.files import naming_os_errors, opening_own_file, regular_handle
+from maxsieve.common.handles import read_at, write_at
+from maxsieve.common.locking import LOCK_STAYS, lock_now, unlock
+from maxsieve.errors import IndexLockedError
 
 NAME = "lock"
-_held: set[int] = set()
+_discarded: set[Path] = set()
 
 
 @contextmanager
@@ -20,20 +21,32 @@ def writer_lock(folder: Path) -> Iterator[None]:
     """Holds the folder's lock, or raises `IndexLockedError` at once if somebody else does."""
     handle = _open(folder)
     try:
-        _held.add(handle)
         _take(folder, handle)
         yield
     finally:
-        if handle in _held:
-            _held.remove(handle)
-            os.close(handle)
+        unlock(handle)
+        if folder in _discarded:
+            with suppress(OSError):
+                (folder / NAME).unlink(missing_ok=True)
+                _discarded.discard(folder)
+
+
+def discard_lock(folder: Path) -> None:
+    """Removes the lock's file, by its holder: at once, or after the lock where no open file can be removed.
+
+    There, who takes the lock in between has its file open, which then stays.
+    """
+    if LOCK_STAYS:
+        _discarded.add(folder)
+    else:
+        with suppress(OSError):
+            (folder / NAME).unlink()
 
 
 def _open(folder: Path) -> int:
     try:
-        return regular_handle(folder / NAME, os.O_RDWR | os.O_CREAT)
-    except ValueError as problem:
-        raise DamagedIndexError(str(problem)) from None
+        with opening_own_file(folder / NAME):
+            return regular_handle(folder / NAME, os.O_RDWR | os.O_CREAT)
     except OSError as problem:
         raise OSError(problem.errno, f"can't be written to: {problem.strerror}", os.fspath(folder)) from None
 
@@ -41,9 +54,9 @@ def _open(folder: Path) -> int:
 def _take(folder: Path, handle: int) -> None:
     try:
         with naming_os_errors(folder / NAME):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_now(handle)
     except BlockingIOError:
-        holder = os.pread(handle, 64, 0).decode("ascii", "replace").strip() or "unknown"
+        holder = read_at(handle, 64, 0).decode("ascii", "replace").strip() or "unknown"
         this = ", which is this one" if holder == str(os.getpid()) else ""
         raise IndexLockedError(f"{folder} is being written to by process {holder}{this}") from None
     names = os.fstat(handle).st_nlink
@@ -53,14 +66,4 @@ def _take(folder: Path, handle: int) -> None:
         return
     with suppress(OSError):  # the number is only for the sentence above: a full disk must not matter here
         os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-
-
-def _let_go() -> None:
-    """In the child of a fork: it must not keep its parent's locks alive."""
-    while _held:
-        with suppress(OSError):
-            os.close(_held.pop())
-
-
-os.register_at_fork(after_in_child=_let_go)
+        write_at(handle, f"{os.getpid()}\n".encode(), 0)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
-import zlib
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from maxsieve.arrays import MAX_DIM
-from maxsieve.common.files import read_small, replacing_as
-from maxsieve.errors import DamagedIndexError, MaxsieveError
+from maxsieve.errors import DamagedIndexError
+from maxsieve.storage.sealed_json import read_sealed, reading_fields, write_sealed
 from maxsieve.storage.segments import Similarity, Store
 
 NAME = "manifest.json"
+SHARDS_NAME = "cluster.json"
+"""What a corpus in shards has in place of it: `maxsieve.cluster`."""
 FORMAT = "maxsieve index"
+SHARD_FORMAT = "maxsieve shard"
+"""Of a shard, whose documents have sequence numbers: no shard is taken for an index, and no index for a shard."""
 VERSION = 2
 """What is written is 1 for an index that needs nothing of 2: int8 vectors, a codebook, a calibration."""
 NEWER = {"extras", "added", "deleted"}
@@ -23,13 +26,12 @@ NEWER = {"extras", "added", "deleted"}
 KINDS = ("segment", "deleted", "records", "centroids")
 """The files of a segment, by suffix."""
 EXTRA_KINDS = ("codebook", "calibration")
-"""The files of the index as a whole, by suffix: whoever adds one adds it here."""
+"""The files of the index as a whole, by suffix. A new kind is added here."""
 FILE_NAME = re.compile(r"([0-9]{8,20})\.([a-z]{1,16})", re.ASCII)
 UID = re.compile(r"[0-9a-f]{16}", re.ASCII)
-MOST_BYTES = 16 << 20
-"""Of a manifest: enough for some 70,000 segments."""
 LARGEST = 2**62
 """Any number in a manifest is below this; the name of a file has room for it."""
+C = TypeVar("C", bound="Common")
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,8 @@ class Extra(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """One version of the index. ``next_file`` numbers files and never goes back, so that no name is used twice.
-
-    ``uid`` tells the index from another that was made at the same place later. ``extras`` are files of blocks that
-    belong to the index as a whole, by kind, which is their suffix; without any, the manifest says nothing of them.
-    ``added`` and ``deleted`` count documents since the calibration.
-    """
+class Common:
+    """What manifests of all kinds say."""
 
     dim: int
     store: Store
@@ -77,15 +74,28 @@ class Manifest:
     uid: str
     id_type: Literal["str", "int"] | None = None
     generation: int = 0
+
+    def successor(self: C, **changes: Any) -> C:
+        """The next version."""
+        return replace(self, generation=self.generation + 1, **changes)
+
+
+@dataclass(frozen=True)
+class Manifest(Common):
+    """One version of the index. ``next_file`` numbers files and never goes back, so that no name is used twice.
+
+    ``uid`` tells the index from another that was made at the same place later. ``extras`` are files of blocks that
+    belong to the index as a whole, by kind, which is their suffix; without any, the manifest says nothing of them.
+    ``added`` and ``deleted`` count documents since the calibration. The documents of a shard are ``sequenced``: its
+    segments say of each when it came to the corpus.
+    """
+
     next_file: int = 1
     segments: tuple[SegmentEntry, ...] = field(default=())
     extras: dict[str, Extra] = field(default_factory=dict)
     added: int = 0
     deleted: int = 0
-
-    def successor(self, **changes: Any) -> Manifest:
-        """The next version."""
-        return replace(self, generation=self.generation + 1, **changes)
+    sequenced: bool = False
 
     @property
     def files(self) -> set[str]:
@@ -106,55 +116,47 @@ def kind_of(name: str) -> str | None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The current version, checked."""
-    path = folder / NAME
+    """The current version of an index, checked."""
     try:
-        text = read_small(path, at_most=MOST_BYTES)
-    except ValueError as problem:
-        raise DamagedIndexError(str(problem)) from None
+        return read_version(folder / NAME, FORMAT)
     except FileNotFoundError:
-        what = "does not exist" if not folder.exists() else f"is no index: it has no {NAME}"
+        what = "does not exist" if not folder.exists() else f"is not an index: it has no {NAME}"
+        if (folder / SHARDS_NAME).exists():
+            what = "is a corpus in shards; maxsieve.cluster.ShardedIndex.open opens it"
         raise FileNotFoundError(f"{folder} {what}") from None
     except NotADirectoryError:
-        raise NotADirectoryError(f"{folder} is no folder; an index is one") from None
-    try:
-        content = json.loads(text)
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise DamagedIndexError(f"{path} is no manifest of maxsieve")
-        version = content["version"]
-        if type(version) is int and version > VERSION:
-            raise MaxsieveError(f"{path} has format version {version}; this maxsieve reads up to {VERSION}")
-        if content.pop("checksum") != _checksum(content):
-            raise DamagedIndexError(f"{path} does not have its checksum")
-        if type(version) is not int or version < 1 or (version == 1 and NEWER & content.keys()):
+        raise NotADirectoryError(f"{folder} is not a folder; an index is a folder") from None
+
+
+def read_version(path: Path, form: str, crc: int | None = None) -> Manifest:
+    """The manifest in a file, checked; with ``crc``, it must be the one whose bytes have that CRC-32."""
+    content, found = read_sealed(path, {form: VERSION})
+    if crc is not None and found != crc:
+        raise DamagedIndexError(f"{path} is not the expected manifest")
+    with reading_fields(path):
+        version = content.pop("version")
+        if version == 1 and NEWER & content.keys():
             raise ValueError(f"version {version!r} has no such manifest")
-        del content["format"], content["version"]
+        sequenced = content.pop("format") == SHARD_FORMAT
         segments = tuple(SegmentEntry(**entry) for entry in content.pop("parts"))
         extras = {kind: Extra(*extra) for kind, extra in content.pop("extras", {}).items()}
-        manifest = Manifest(segments=segments, extras=extras, **content)
+        manifest = Manifest(segments=segments, extras=extras, **content, sequenced=sequenced)
         _check(manifest)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        raise DamagedIndexError(f"{path} can't be read: {problem!r}") from None
     return manifest
 
 
 def _check(manifest: Manifest) -> None:
     """Raises `ValueError` for what no writer writes, however well it is checksummed."""
-    numbers = [manifest.dim, manifest.generation, manifest.next_file, manifest.added, manifest.deleted]
+    numbers = [manifest.next_file, manifest.added, manifest.deleted]
     for entry in manifest.segments:
         numbers += [entry.documents, entry.tokens, entry.records_crc, entry.centroids_crc]
     numbers += [extra.crc for extra in manifest.extras.values()]
-    if not all(type(number) is int and 0 <= number < LARGEST for number in numbers) or not 1 <= manifest.dim <= MAX_DIM:
-        raise ValueError("a number is out of range")
-    if manifest.store not in get_args(Store) or manifest.similarity not in get_args(Similarity):
-        raise ValueError(f"store is {manifest.store!r} and similarity {manifest.similarity!r}")
-    if manifest.id_type not in ("str", "int", None) or not UID.fullmatch(manifest.uid):
-        raise ValueError(f"ids are of type {manifest.id_type!r}, the index is {manifest.uid!r}")
+    check_common(manifest, numbers)
     pairs = [pair for entry in manifest.segments for pair in entry.files.items()]
     names: set[str] = set()
     for kind, name in (*pairs, *((kind, extra.name) for kind, extra in manifest.extras.items())):
         if kind_of(name) != kind or int(name.partition(".")[0]) >= manifest.next_file or name in names:
-            raise ValueError(f"{name!r} is no file of {kind}")
+            raise ValueError(f"{name!r} is not a file of {kind}")
         names.add(name)
     if not set(manifest.extras) <= set(EXTRA_KINDS) or ("codebook" not in manifest.extras and manifest.extras):
         raise ValueError(f"the files of the index as a whole are {sorted(manifest.extras)}")
@@ -162,24 +164,36 @@ def _check(manifest: Manifest) -> None:
         raise ValueError("either all segments have centroids and there is a codebook, or neither")
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replaces the manifest atomically: after a crash there is the old one or, once the folder is synced, this one."""
+def check_common(manifest: Common, numbers: Iterable[int]) -> None:
+    """Raises `ValueError` for what no manifest says, and for numbers that none of them has."""
+    whole = all(
+        type(number) is int and 0 <= number < LARGEST for number in (manifest.dim, manifest.generation, *numbers)
+    )
+    if not whole or not 1 <= manifest.dim <= MAX_DIM:
+        raise ValueError("a number is out of range")
+    if manifest.store not in get_args(Store) or manifest.similarity not in get_args(Similarity):
+        raise ValueError(f"store is {manifest.store!r} and similarity {manifest.similarity!r}")
+    if manifest.id_type not in ("str", "int", None) or not UID.fullmatch(manifest.uid):
+        raise ValueError(f"ids are of type {manifest.id_type!r}, the index is {manifest.uid!r}")
+
+
+def write_manifest(folder: Path, manifest: Manifest, name: str = NAME) -> int:
+    """Replaces a manifest atomically: after a crash there is the old one or, once the folder is synced, this one.
+
+    Gives the CRC-32 of its bytes.
+    """
     try:
         _check(manifest)
-    except ValueError as problem:  # a forger has left no room for what comes next; better the old one than none
-        raise DamagedIndexError(f"{folder / NAME} can't be followed by another: {problem}") from None
-    newer = bool(manifest.extras) or manifest.store == "int8"
-    content: dict[str, Any] = {"format": FORMAT, "version": VERSION if newer else 1, **asdict(manifest)}
+    except ValueError as problem:  # a forged manifest may have no valid successor: keep it
+        raise DamagedIndexError(f"{folder / name} can't be followed by another: {problem}") from None
+    newer = bool(manifest.extras) or manifest.store == "int8" or manifest.sequenced
+    form = SHARD_FORMAT if manifest.sequenced else FORMAT
+    content: dict[str, Any] = {"format": form, "version": VERSION if newer else 1, **asdict(manifest)}
+    del content["sequenced"]
     content["parts"] = list(content.pop("segments"))
     if not newer:
-        for name in NEWER:
-            del content[name]
+        for field_name in NEWER:
+            del content[field_name]
         for part in content["parts"]:
             del part["centroids"], part["centroids_crc"]
-    content["checksum"] = _checksum(content)
-    with replacing_as(folder / (NAME + ".tmp"), folder / NAME) as file:
-        file.write(json.dumps(content, indent=1).encode())
-
-
-def _checksum(content: dict[str, Any]) -> int:
-    return zlib.crc32(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+    return write_sealed(folder / name, content)

@@ -53,10 +53,10 @@ class MemoryStorage:
         self._positions, self._described = {}, None
 
     def positions(self, lookups: int = 1) -> dict[Id, int]:
-        """Where each id of the current state stands.
+        """The position of each id in the current state.
 
-        The dict is carried from state to state, and made anew where it describes another: after `compact`, or when a
-        Ctrl-C fell into the midst of a change.
+        The dict is carried from state to state, and made again if it describes another one: after `compact`, or when
+        Ctrl-C interrupted a change.
         """
         state = self.snapshot
         if self._described is not state:
@@ -130,7 +130,7 @@ class MemoryStorage:
         """Nothing to remove."""
 
     def close(self) -> None:
-        """Lets go of everything."""
+        """Releases everything."""
         with self._writing, self.guard:
             self._snapshot = self._described = None
             self._positions = {}

@@ -16,10 +16,11 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Protocol
 
-from maxsieve.common.files import open_regular, regular_handle, replacing_as
+from maxsieve.common.files import open_regular, opening_own_file, regular_handle, replacing_as
+from maxsieve.common.handles import read_at
 from maxsieve.errors import DamagedIndexError
 from maxsieve.storage.matching import ROWS, SCHEMA, Mask, Masks, find_matches, match_texts
 from maxsieve.storage.questions import Question
@@ -126,14 +127,14 @@ def from_json(text: str) -> Any:
 
     >>> from_json('[1e999]')
     Traceback (most recent call last):
-    ValueError: 1e999 is no number that JSON can hold
+    ValueError: 1e999 is not a number that JSON can represent
     """
     return _DECODER.decode(text)
 
 
 def _finite(digits: str) -> float:
     if not math.isfinite(number := float(digits)):
-        raise ValueError(f"{digits} is no number that JSON can hold")
+        raise ValueError(f"{digits} is not a number that JSON can represent")
     return number
 
 
@@ -158,16 +159,14 @@ class MetadataFile:
     def __init__(self, path: Path, crc: int, documents: int) -> None:
         self.path, self._crc, self._documents = path, crc, documents
         self._guard, self._masks = threading.Lock(), Masks()
-        try:
+        with opening_own_file(path):
             self._handle = regular_handle(path, os.O_RDONLY)
-        except ValueError as problem:
-            raise DamagedIndexError(str(problem)) from None
         weakref.finalize(self, os.close, self._handle)
         status = os.fstat(self._handle)
         self.nbytes = status.st_size
         if not self.nbytes:
             raise DamagedIndexError(f"{path} is empty")
-        uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        uri = f"{_uri_of(path.absolute())}?mode=ro&immutable=1"
         try:
             self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
         except sqlite3.DatabaseError as problem:
@@ -176,7 +175,7 @@ class MetadataFile:
         _harden(self._connection)
         # Anything but the one table, a view that never ends for example, is not ours and is never asked.
         if self._ask("SELECT type, name, sql FROM sqlite_master") != [("table", "records", SCHEMA)]:
-            raise DamagedIndexError(f"{path} is no file of records")
+            raise DamagedIndexError(f"{path} is not a file of records")
         self._connection.set_progress_handler(None, 0)
         # SQLite opens by name, and would follow a link that has taken the file's place since we looked.
         if not os.path.samestat(os.stat(path, follow_symlinks=False), status):
@@ -187,7 +186,7 @@ class MetadataFile:
         found: dict[int, Any] = {}
         try:
             for position in positions:
-                for (text,) in self._ask("SELECT record FROM records WHERE position = ?", position):
+                for (text,) in self._ask("SELECT record FROM records WHERE position = ?", (position,)):
                     found[position] = from_json(text)
         except (ValueError, TypeError, RecursionError) as problem:
             raise self._unreadable(problem) from None
@@ -197,10 +196,10 @@ class MetadataFile:
         """All positions and JSON texts, by position. Nothing is locked between two of them."""
         last = -1
         question = f"SELECT position, record FROM records WHERE position > ? ORDER BY position LIMIT {BATCH}"
-        while rows := self._ask(question, last):
+        while rows := self._ask(question, (last,)):
             for position, text in rows:
                 if not (isinstance(position, int) and isinstance(text, str) and last < position < self._documents):
-                    raise self._unreadable("a record of no document")
+                    raise self._unreadable("a record that belongs to no document")
                 yield position, text
                 last = position
 
@@ -211,7 +210,7 @@ class MetadataFile:
     def verify(self, advance: Callable[[int], None]) -> None:
         """Compares the file's checksum, and looks whether every text is JSON."""
         if _crc(self._handle) != self._crc:
-            raise DamagedIndexError(f"{self.path} does not have its checksum")
+            raise DamagedIndexError(f"{self.path} has a wrong checksum")
         try:
             for _, text in self.texts():
                 from_json(text)
@@ -221,15 +220,15 @@ class MetadataFile:
 
     def _rows(self, question: Question, first: int) -> Iterator[tuple[int, int | None]]:
         last = min(first + ROWS, self._documents)
-        for position, verdict in self._ask(question.text, *question.between(first, last)):
+        for position, verdict in self._ask(question.text, question.between(first, last)):
             if not first <= position < last:  # rows of a forged file need not be in order
-                raise self._unreadable("a record of no document")
+                raise self._unreadable("a record that belongs to no document")
             yield position, verdict
 
     def _record(self, position: int) -> Any:
         return self.read([position]).get(position)
 
-    def _ask(self, question: str, *values: Any) -> list[Any]:
+    def _ask(self, question: str, values: tuple[int, ...] | dict[str, Any] = ()) -> list[Any]:
         try:
             with self._guard:
                 return self._connection.execute(question, values).fetchall()
@@ -246,6 +245,17 @@ class MetadataFile:
         return DamagedIndexError(f"{self.path} can't be read: {problem}")
 
 
+def _uri_of(path: PurePath) -> str:
+    """A path as SQLite reads it: a server in it, as Windows names those of other machines, belongs to the path.
+
+    >>> from pathlib import PureWindowsPath
+    >>> _uri_of(PureWindowsPath("C:/100% mine/it")), _uri_of(PureWindowsPath("//server/share/it"))
+    ('file:///C:/100%25%20mine/it', 'file:////server/share/it')
+    """
+    uri = path.as_uri()
+    return uri if uri.startswith("file:///") else uri.replace("file://", "file:////", 1)
+
+
 def _harden(connection: sqlite3.Connection) -> None:
     """Nothing in a file makes SQLite do more than read, and not for ever."""
     connection.execute("PRAGMA trusted_schema = OFF")
@@ -257,6 +267,6 @@ def _harden(connection: sqlite3.Connection) -> None:
 def _crc(handle: int) -> int:
     """CRC-32 of a whole file; nothing is mapped, so a file that is truncated meanwhile only has another one."""
     crc = at = 0
-    while piece := os.pread(handle, 1 << 20, at):
+    while piece := read_at(handle, 1 << 20, at):
         crc, at = zlib.crc32(piece, crc), at + len(piece)
     return crc

@@ -1,4 +1,4 @@
-"""Where the ids of an index on disk stand, across its segments."""
+"""The positions of ids in an index on disk, across its segments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOKUPS, LOOKUPS_SHARE = 256, 64
 
 
 class Positions(Mapping[Id, int]):
-    """Where ids stand, found in the files one by one, until so many were asked for that reading them all is cheaper."""
+    """Positions of ids: looked up in the files one by one, until so many were asked for that reading all is faster."""
 
     def __init__(self, segments: Sequence[StoredSegment]) -> None:
         self._segments = segments

@@ -39,11 +39,11 @@ class Question(NamedTuple):
     """
 
     text: str
-    values: tuple[Any, ...]
+    values: dict[str, Any]
 
-    def between(self, first: int, last: int) -> tuple[Any, ...]:
-        """The values to bind."""
-        return (first, last, *self.values)
+    def between(self, first: int, last: int) -> dict[str, Any]:
+        """The values to bind, by name: Python 3.14 has no numbered ones."""
+        return {"first": first, "last": last, **self.values}
 
 
 def to_question(where: Where, rows: int) -> Question:
@@ -54,9 +54,9 @@ def to_question(where: Where, rows: int) -> Question:
     text = (
         f"SELECT position, verdict FROM (SELECT position, CASE WHEN typeof(record) = 'text' "
         f"AND record NOT GLOB '*\\u*' AND json_valid(record) THEN {condition} END AS verdict "
-        f"FROM records WHERE position >= ?1 AND position < ?2 LIMIT {rows:d}) WHERE verdict IS NOT {usual:d}"
+        f"FROM records WHERE position >= :first AND position < :last LIMIT {rows:d}) WHERE verdict IS NOT {usual:d}"
     )
-    return Question(text, tuple(writer.values))
+    return Question(text, writer.values)
 
 
 class _Subject(NamedTuple):
@@ -70,7 +70,7 @@ class _Writer:
     """Writes expressions, and keeps what they bind."""
 
     def __init__(self) -> None:
-        self.values: list[Any] = []
+        self.values: dict[str, Any] = {}
 
     def condition(self, condition: Condition) -> str:
         match condition:
@@ -82,7 +82,7 @@ class _Writer:
                 return f"(NOT {self.condition(part)})"
             case Field():
                 return self._field(condition)
-        raise TypeError(f"{condition!r} is no condition")
+        raise TypeError(f"{condition!r} is not a condition")
 
     def _field(self, field: Field) -> str:
         if any(letter in '"\\/' or letter < " " or "\ud800" <= letter <= "\udfff" for letter in chain(*field.path)):
@@ -101,7 +101,7 @@ class _Writer:
                 return self._number(subject, order, value)
             case Containing(value):
                 return self._containing(subject, path, value)
-        raise TypeError(f"{field.test!r} is no test")
+        raise TypeError(f"{field.test!r} is not a test")
 
     def _among(self, subject: _Subject, values: tuple[Value, ...]) -> str:
         parts = []
@@ -148,8 +148,9 @@ class _Writer:
         return f"(CASE {subject.type} WHEN 'array' THEN {members} {inside}ELSE 0 END)"
 
     def _bind(self, value: Any) -> str:
-        self.values.append(value)
-        return f"?{len(self.values) + 2}"
+        name = f"v{len(self.values)}"
+        self.values[name] = value
+        return f":{name}"
 
     def _bind_all(self, values: list[Any]) -> str:
         return ", ".join(map(self._bind, values))

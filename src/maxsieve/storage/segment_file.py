@@ -36,7 +36,7 @@ class StoredSegment(Segment):
     """The file of its centroids."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("files of an index can't be pickled: pickle the index, which is opened again where it arrives")
+        raise TypeError("files of an index can't be pickled: pickle the index, which the receiver opens again")
 
     @property
     def file_bytes(self) -> int:
@@ -78,7 +78,7 @@ class StoredSegment(Segment):
         for kind in self.kinds:
             for piece in self.pieces(kind, None, PIECE_BYTES):
                 if not ((piece >= kind.least) & (piece <= kind.most)).all():
-                    raise DamagedIndexError(f"{self.file.path} has numbers in block {kind.name!r} that can't be there")
+                    raise DamagedIndexError(f"{self.file.path} has numbers out of range in block {kind.name!r}")
 
     def _files(self) -> list[BlockFile | MetadataFile]:
         metadata = [self.metadata] if isinstance(self.metadata, MetadataFile) else []
@@ -141,7 +141,7 @@ def _read_deleted(file: BlockFile, documents: int) -> NDArray[np.int64]:
     file.verify(lambda _: None)  # it is read here anyway, and by nobody later
     gone = file.array("deleted", "<i8")
     if len(gone) and not (gone[0] >= 0 and gone[-1] < documents and (gone[1:] > gone[:-1]).all()):
-        raise DamagedIndexError(f"{file.path} deletes documents that are not there, or one twice")
+        raise DamagedIndexError(f"{file.path} deletes documents that do not exist, or one twice")
     return gone
 
 
@@ -157,7 +157,7 @@ def _map(folder: Path, entry: SegmentEntry, manifest: Manifest) -> StoredSegment
     path = folder / entry.segment
     file = BlockFile(path)
     offsets = file.array("offsets", "<i8")
-    kinds = block_kinds(manifest.dim, manifest.store)
+    kinds = block_kinds(manifest.dim, manifest.store, manifest.sequenced)
     blocks = {kind.name: file.array(kind.name, kind.dtype, kind.columns) for kind in kinds}
     if {len(offsets) - 1, *(len(blocks[kind.name]) for kind in kinds if not kind.per_token)} != {entry.documents}:
         raise DamagedIndexError(f"{path} does not have the {entry.documents} documents of the manifest")

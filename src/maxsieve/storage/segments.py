@@ -28,7 +28,7 @@ BLOCK_BYTES = 64 << 20
 class BlockKind(NamedTuple):
     """What a block holds: ``columns`` numbers of one type for each document or token; a flat array if that is None.
 
-    ``least`` and ``most`` are the limits of the numbers that an index writes. A block that stands ``beside`` the others
+    ``least`` and ``most`` are the limits of the numbers that an index writes. A block ``beside`` the others
     has a file of its own on disk: it can be made later, and made again.
     """
 
@@ -44,19 +44,24 @@ class BlockKind(NamedTuple):
 CENTROIDS = BlockKind("centroids", "<u2", 0, 65535, True, beside=True)
 """Tier 0: the centroid of each token. Segments have it when the index has a codebook."""
 
+SEQUENCE = BlockKind("sequence", "<i8", 0, 2**53)
+"""When each document came to the corpus that it is a part of. Segments of shards have it."""
+
 
 @lru_cache
-def block_kinds(dim: int, store: Store) -> tuple[BlockKind, ...]:
+def block_kinds(dim: int, store: Store, sequenced: bool = False) -> tuple[BlockKind, ...]:
     """The blocks of a segment, in the order in which its file has them: a new tier of codes is a new line here.
 
     ``scale``, ``rho`` and ``nu`` are those of the codes; docs/format.md says what they mean. With ``store="int8"`` the
-    vectors are the codes times their scale, and there are no rows. `CENTROIDS` come on top where there is a codebook.
+    vectors are the codes times their scale, and there are no rows. `CENTROIDS` come on top where there is a codebook,
+    and `SEQUENCE` numbers in a shard.
     """
     finite = float(np.finfo(np.float32).max)
     kinds = (
         BlockKind("scale", "<f4", 0, finite),
         BlockKind("rho", "<f4", 0, finite),
         BlockKind("nu", "<f4", 0, finite),
+        *((SEQUENCE,) if sequenced else ()),
         BlockKind("codes", "|i1", -127, 127, True, _core.code_stride(dim)),
     )
     if store == "int8":
@@ -159,7 +164,7 @@ class Segment:
         return alive
 
     def changed(self: S, **fields: Any) -> S:
-        """A copy with other fields, but for the blocks: the engine's view of those is not made anew."""
+        """A copy with other fields, but for the blocks: the engine's view of those is kept."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, **fields)
         return other

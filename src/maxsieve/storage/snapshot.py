@@ -16,7 +16,7 @@ from maxsieve import _core
 from maxsieve.ids import Id
 from maxsieve.storage.calibration import NO_CHANGES, Calibration, Changes
 from maxsieve.storage.codebook import Codebook
-from maxsieve.storage.segments import Segment, living
+from maxsieve.storage.segments import SEQUENCE, Segment, living
 from maxsieve.where import Where
 
 
@@ -75,6 +75,13 @@ class Snapshot:
         return np.concatenate([np.zeros(0, np.int64), *(segment.lengths for segment in self.segments)])
 
     @cached_property
+    def sequence(self) -> NDArray[np.int64]:
+        """When each document came to the corpus, by position. Only the documents of shards know."""
+        for segment in self.segments:
+            segment.check()
+        return np.concatenate([np.zeros(0, np.int64), *(segment.sequence for segment in self.segments)])
+
+    @cached_property
     def live(self) -> NDArray[np.int64]:
         """Positions of documents that were not deleted."""
         return np.flatnonzero(self.alive)
@@ -83,6 +90,20 @@ class Snapshot:
     def searchable(self) -> NDArray[np.int64]:
         """Positions of documents that can be a hit: live and not empty."""
         return np.flatnonzero(self.alive & (self.lengths > 0))
+
+    @cached_property
+    def mean_length(self) -> float:
+        """Tokens of a document that can be a hit, on average; 1 where there is none."""
+        lengths = self.lengths[self.searchable]
+        return float(lengths.mean()) if len(lengths) else 1.0
+
+    @property
+    def came(self) -> NDArray[np.int64]:
+        """Positions of documents that can be a hit, in the order in which they came: in shards that is another."""
+        positions = self.searchable
+        if not self.segments or SEQUENCE not in self.segments[0].kinds:
+            return positions
+        return positions[np.argsort(self.sequence[positions], kind="stable")]
 
     @property
     def ids(self) -> IdsByPosition:

@@ -10,10 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.arrays import Documents
 from maxsieve.errors import ClosedIndexError
 from maxsieve.ids import Id, find_duplicate, positions_of
+from maxsieve.storage.building import SegmentBuilder
 from maxsieve.storage.metadata import Texts
-from maxsieve.storage.segments import BlockKind, Segment
+from maxsieve.storage.segments import SEQUENCE, BlockKind, Segment
 from maxsieve.storage.snapshot import Snapshot
 
 
@@ -21,7 +23,8 @@ class Addition:
     """Documents on their way in. ``emit`` is handed each segment as soon as it is full, in order.
 
     ``ids`` is None where documents bring their ids along, or else are numbered; ``texts`` are their metadata as JSON,
-    or None for none. ``admit`` refuses ids that the index can't take.
+    or None for none. ``admit`` refuses ids that the index can't take. Documents of a shard bring their sequence numbers
+    along, too.
     """
 
     def __init__(
@@ -36,10 +39,13 @@ class Addition:
         self._dim, self._kinds, self._emit, self._admit = dim, kinds, emit, admit
         self._ids, self._texts = ids, None if texts is None else list(texts)
         self._came: set[Id] = set()
+        self._sequence: list[int] = []
         self.documents = 0
 
-    def arrive(self, ids: list[Id] | None, texts: list[str | None] | None) -> None:
-        """Ids and metadata that documents bring along, before these are added."""
+    def arrive(
+        self, ids: list[Id] | None, texts: list[str | None] | None, sequence: NDArray[np.int64] | None = None
+    ) -> None:
+        """Ids, metadata and sequence numbers that documents bring along, before these are added."""
         if ids is not None:
             self._admit(ids)
             if (twice := next((one for one in ids if one in self._came), None)) is not None:
@@ -52,6 +58,8 @@ class Addition:
         if texts is not None:
             self._texts = [] if self._texts is None else self._texts
             self._texts += texts
+        if sequence is not None:
+            self._sequence += sequence.tolist()
 
     def name(self, document: int) -> str:
         """Which document is meant, for errors; they are counted from 0 on."""
@@ -64,8 +72,22 @@ class Addition:
         given = [] if self._texts is None else self._texts[first:last]
         texts = Texts({i: text for i, text in enumerate(given) if text is not None})
         ids = list(range(first, last)) if self._ids is None else self._ids[first:last]
+        if SEQUENCE in self._kinds:
+            blocks = {**blocks, SEQUENCE.name: np.array(self._sequence[first:last], np.int64)}
         self._emit(Segment(self._dim, self._kinds, offsets, blocks, ids, texts, np.ones(count, np.bool_)))
         self.documents = last
+
+    def take(self, documents: Documents, builder: SegmentBuilder, advance: Callable[[int], None]) -> None:
+        """Has a builder, which hands its segments to `add`, take all of some documents."""
+        count = 0
+        for batch in documents.batches:
+            self.arrive(batch.ids, batch.texts)
+            count += len(batch.lengths)
+            self.check(count, complete=False)
+            builder.add(batch)
+            advance(len(batch.lengths))
+        self.check(count, complete=True)
+        builder.finish()
 
     def check(self, count: int, *, complete: bool) -> None:
         """Compares the number of documents that have come with the ids and metadata that are there for them."""
@@ -98,7 +120,7 @@ class Storage(Protocol):
         """Another one at the same state, of which nothing is copied, for it never changes. From then on they differ."""
 
     def positions(self, lookups: int = 1) -> Mapping[Id, int]:
-        """Where each id of the current state stands, for so many lookups. Call it under the guard."""
+        """The position of each id in the current state, for so many lookups. Call it under the guard."""
 
     def adding(
         self,
@@ -136,7 +158,7 @@ class Storage(Protocol):
         """Removes from disk an index that a failed build has left without a document."""
 
     def close(self) -> None:
-        """Lets go of everything."""
+        """Releases everything."""
 
 
 def check_new(

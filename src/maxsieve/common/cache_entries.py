@@ -1,13 +1,12 @@
-"""What is kept in the user's cache folder, and how it is cleared.
+"""The entries of the user's cache folder, and how to remove them.
 
-The folder may be any that `MAXSIEVE_CACHE` names, a home folder by mistake. So nothing is taken for ours by the name of
-its parent alone: what `once` makes has its lock beside it, a collection has its `collection.json`. Everything else is
-left alone, and so are links, whatever they point to.
+`MAXSIEVE_CACHE` may name any folder, even a home folder by mistake. So the name of a folder is not enough to treat it
+as ours: a folder made by `once` has its lock beside it, a collection has its `collection.json`. Everything else is left
+alone, and so are links.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import stat
@@ -18,33 +17,34 @@ from pathlib import Path
 
 from maxsieve.common.cache import LOCK, PART, cache_folder
 from maxsieve.common.files import regular_handle
+from maxsieve.common.locking import LOCK_STAYS, lock_now, unlock
 
 KINDS = {
-    "models": "built-in models; maxsieve model fetch brings them again",
+    "models": "built-in models; maxsieve model fetch downloads them again",
     "collections": "corpora of the lab with their vectors; encoding them again takes minutes each",
     "demo": "the collection of maxsieve demo",
     "vectors": "token vectors of benchmarks and tests",
     "truth": "exact answers of benchmarks",
     "million": "the benchmark of a million documents",
-    "history": "lines of earlier conversations with maxsieve search",
+    "history": "lines of earlier interactive sessions of maxsieve search",
 }
-"""Each kind by the name of its folder, or its file."""
+"""A description of each kind, by the name of its folder or file."""
 
 HISTORY = "history"
 MARKS = ("collection.json", "made" + LOCK)
-"""A folder with such a file is ours: a collection, or one that has what `once` made inside."""
+"""A folder with such a file is ours: a collection, or a folder in which `once` made something."""
 
 WRITER_LOCKS = ("lock", "index/lock", "made" + LOCK)
-"""Who makes it or writes to it holds these."""
+"""Locks that a process holds while it creates or changes an entry."""
 
 
 class InUseError(Exception):
-    """A running process holds what was to be removed."""
+    """An entry can't be removed because a running process uses it."""
 
 
 @dataclass(frozen=True)
-class Kept:
-    """One thing in the cache: its kind, its name there, its size, and when something in it last changed."""
+class CacheEntry:
+    """An entry of the cache: its kind, name, size, and the time of its last change."""
 
     kind: str
     name: str
@@ -55,14 +55,14 @@ class Kept:
 
     @property
     def key(self) -> str:
-        """What it is called on the command line."""
+        """Its name on the command line."""
         return self.kind if self.kind == HISTORY else f"{self.kind}/{self.name}"
 
 
-def kept(folder: Path | None = None) -> list[Kept]:
-    """Everything of ours in the cache folder, kind by kind, by name; nothing if there is no such folder."""
+def cache_entries(folder: Path | None = None) -> list[CacheEntry]:
+    """All our entries in the cache folder, by kind and name; empty if there is no such folder."""
     root = cache_folder() if folder is None else folder
-    found: list[Kept] = []
+    found: list[CacheEntry] = []
     for kind in KINDS:
         if kind == HISTORY:
             found += [_measured(kind, root / kind)] if _is_file(root / kind) else []
@@ -73,17 +73,35 @@ def kept(folder: Path | None = None) -> list[Kept]:
     return found
 
 
-def remove(one: Kept) -> None:
-    """Removes it; `InUseError` if a running process holds a lock of it, `OSError` if it can't be removed."""
+def remove(one: CacheEntry) -> None:
+    """Removes an entry; `InUseError` if a running process holds a lock of it, `OSError` if it can't be removed."""
     with _locked(one):
         if one.kind == HISTORY:
             one.path.unlink(missing_ok=True)
-        elif _is_folder(one.path):
+        elif _is_folder(one.path) and not LOCK_STAYS:
             shutil.rmtree(one.path)
+    if _is_folder(one.path) and LOCK_STAYS:
+        _remove_unlocked(one.path)
+
+
+def _remove_unlocked(path: Path) -> None:
+    """Removes a folder where its lock can't be removed by who holds it: on Windows.
+
+    There a folder can't be renamed while any file in it is open: what a writer has locked or a reader has mapped stays
+    whole.
+    """
+    doomed = path if path.name.endswith(PART) else path.with_name(path.name + PART)
+    if doomed != path:
+        shutil.rmtree(doomed, ignore_errors=True)
+        try:
+            os.rename(path, doomed)
+        except PermissionError:
+            raise InUseError(f"{path} is in use by another process") from None
+    shutil.rmtree(doomed)
 
 
 def _is_ours(path: Path) -> bool:
-    """A folder that `once` has made or is making, or that holds a collection."""
+    """Whether it is a folder that `once` has made or is making, or a collection."""
     if not _is_folder(path):
         return False
     made = path.name.removesuffix(PART)
@@ -91,7 +109,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _is_folder(path: Path) -> bool:
-    """A real one, no link to one."""
+    """Whether it is a folder, and not a link to one."""
     return path.is_dir() and not path.is_symlink()
 
 
@@ -99,15 +117,15 @@ def _is_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def _measured(kind: str, path: Path) -> Kept:
-    """Its size on disk and its last change; links inside count for themselves."""
+def _measured(kind: str, path: Path) -> CacheEntry:
+    """Its size on disk and its last change; links inside it are not followed."""
     size, changed = 0, 0.0
     for each in (path, *_inside(path)):
         with suppress(OSError):
             status = each.lstat()
             size += 0 if stat.S_ISDIR(status.st_mode) else status.st_size
             changed = max(changed, status.st_mtime)
-    return Kept(kind, path.name, path, size, changed)
+    return CacheEntry(kind, path.name, path, size, changed)
 
 
 def _inside(path: Path) -> Iterator[Path]:
@@ -117,10 +135,10 @@ def _inside(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _locked(one: Kept) -> Iterator[None]:
-    """Holds every lock that makers and writers of it take, so that none of them is at work meanwhile.
+def _locked(one: CacheEntry) -> Iterator[None]:
+    """Holds all locks that creators and writers of the entry take, so that none of them is running meanwhile.
 
-    The lock beside it stays: another process may be waiting for it.
+    The lock file beside the entry is not removed: another process may be waiting for it.
     """
     beside = one.path.with_name(one.path.name.removesuffix(PART) + LOCK)
     with ExitStack() as held:
@@ -131,9 +149,9 @@ def _locked(one: Kept) -> Iterator[None]:
                 handle = regular_handle(path, os.O_RDONLY)
             except FileNotFoundError:
                 continue
-            held.callback(os.close, handle)
+            held.callback(unlock, handle)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_now(handle)
             except BlockingIOError:
                 raise InUseError(f"{one.path} is in use by another process") from None
         yield
