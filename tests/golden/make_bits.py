@@ -130,7 +130,8 @@ def tier0_bits(case: Case, segment: Segment, query: NDArray[np.float32]) -> dict
     blocks = {name: bits_of(array) for name, array in segment.blocks.items()}
     named = _core.Segment(dim=case.d, offsets=segment.offsets, **blocks, centroids=centroids)
     corpus, documents = _core.Corpus(case.d, (named,), book), np.arange(segment.documents)
-    (answer,) = _core.search(corpus, [query], [documents], 3, _core.Calibrated(4), 1, False)
+    policy = _core.Calibrated(4, segment.tokens / segment.documents)
+    (answer,) = _core.search(corpus, [query], [documents], 3, policy, 1, False)
     return {
         "codebook": digest(*made[:3], float(made[3]), made[4]),
         "centroids": digest(centroids),

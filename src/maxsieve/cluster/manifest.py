@@ -1,0 +1,127 @@
+"""``cluster.json``: the manifest of a corpus, which names the manifests of its shards. To replace it is to commit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from maxsieve.cluster.sharding import MOST_SHARDS
+from maxsieve.errors import DamagedIndexError
+from maxsieve.storage.manifest import SHARDS_NAME, Common, Extra, check_common, kind_of
+from maxsieve.storage.sealed_json import read_sealed, reading_fields, write_sealed
+from maxsieve.storage.segments import SEQUENCE
+
+NAME = SHARDS_NAME
+FORMAT = "maxsieve cluster"
+VERSION = 1
+SHARD_MANIFEST = re.compile(r"[0-9]{8,20}\.manifest", re.ASCII)
+
+
+@dataclass(frozen=True)
+class ShardVersion:
+    """One version of a shard: its folder in ``shards/``, its manifest's file and the CRC-32 of that file's bytes.
+
+    ``documents`` and ``tokens`` do not count deleted documents. ``searchable`` is the number of documents that are not
+    empty: only these can be hits.
+    """
+
+    folder: str
+    manifest: str
+    crc: int
+    documents: int = 0
+    tokens: int = 0
+    searchable: int = 0
+
+
+@dataclass(frozen=True)
+class ClusterManifest(Common):
+    """One version of a corpus. The next document gets the sequence number ``next_sequence``.
+
+    ``codebook`` is the checksum of the codebook's file; every shard has a copy of it. ``calibration`` is a file of the
+    whole corpus. ``added`` and ``deleted`` count documents since the calibration.
+    """
+
+    next_sequence: int = 0
+    shards: tuple[ShardVersion, ...] = ()
+    codebook: int | None = None
+    calibration: Extra | None = None
+    added: int = 0
+    deleted: int = 0
+
+    @property
+    def documents(self) -> int:
+        """The number of documents."""
+        return sum(shard.documents for shard in self.shards)
+
+    @property
+    def tokens(self) -> int:
+        """The number of token vectors of all documents."""
+        return sum(shard.tokens for shard in self.shards)
+
+    @property
+    def searchable(self) -> int:
+        """The number of documents that can be hits."""
+        return sum(shard.searchable for shard in self.shards)
+
+
+def folder_name(shard: int) -> str:
+    """The folder name of a shard.
+
+    >>> folder_name(7)
+    '0007'
+    """
+    return f"{shard:04d}"
+
+
+def read_cluster(folder: Path) -> ClusterManifest:
+    """The current version of a corpus, checked."""
+    path = folder / NAME
+    try:
+        content, _ = read_sealed(path, {FORMAT: VERSION})
+    except FileNotFoundError:
+        what = "does not exist" if not folder.exists() else f"is not a corpus in shards: it has no {NAME}"
+        raise FileNotFoundError(f"{folder} {what}") from None
+    except NotADirectoryError:
+        raise NotADirectoryError(f"{folder} is not a folder; a corpus in shards is a folder") from None
+    with reading_fields(path):
+        del content["format"], content["version"]
+        shards = tuple(ShardVersion(**shard) for shard in content.pop("shards"))
+        calibration = content.pop("calibration")
+        named = None if calibration is None else Extra(*calibration)
+        manifest = ClusterManifest(shards=shards, calibration=named, **content)
+        _check(manifest)
+    return manifest
+
+
+def write_cluster(folder: Path, manifest: ClusterManifest) -> None:
+    """Replaces the manifest atomically. After a crash there is the old one or, if the folder was synced, this one."""
+    try:
+        _check(manifest)
+    except ValueError as problem:
+        raise DamagedIndexError(f"{folder / NAME} can't be replaced by a new version: {problem}") from None
+    content: dict[str, Any] = {"format": FORMAT, "version": VERSION, **asdict(manifest)}
+    write_sealed(folder / NAME, content)
+
+
+def _check(manifest: ClusterManifest) -> None:
+    """Raises `ValueError` for values that no writer writes, even if the checksum is right."""
+    numbers = [manifest.next_sequence, manifest.added, manifest.deleted]
+    numbers += [] if manifest.codebook is None else [manifest.codebook]
+    for shard in manifest.shards:
+        numbers += [shard.crc, shard.documents, shard.tokens, shard.searchable]
+    if manifest.calibration is not None:
+        numbers.append(manifest.calibration.crc)
+        if kind_of(manifest.calibration.name) != "calibration" or manifest.codebook is None:
+            raise ValueError(f"{manifest.calibration.name!r} is not a calibration of a corpus with a codebook")
+    check_common(manifest, numbers)
+    if not 1 <= len(manifest.shards) <= MOST_SHARDS:
+        raise ValueError(f"there are {len(manifest.shards)} shards; 1 to {MOST_SHARDS} are allowed")
+    for place, shard in enumerate(manifest.shards):
+        if shard.folder != folder_name(place) or not SHARD_MANIFEST.fullmatch(shard.manifest):
+            raise ValueError(f"shard {place} has the invalid manifest {shard.manifest!r} in {shard.folder!r}")
+        if not shard.searchable <= shard.documents or not shard.searchable <= shard.tokens:
+            raise ValueError(f"shard {place} counts more searchable documents than it has")
+    if manifest.documents > manifest.next_sequence or manifest.next_sequence > SEQUENCE.most:
+        raise ValueError(f"{manifest.documents} documents can't have different numbers below {manifest.next_sequence}")

@@ -1,0 +1,115 @@
+"""Merges the parts of an answer and their reports.
+
+The hits are the best documents of all parts, by descending score. For equal scores, the document that was added to the
+corpus first comes first.
+
+A report is merged by this rule:
+
+- ``guarantee``, ``coverage`` and ``rounds`` are about the whole corpus. Every member computes them from the exchanged
+  numbers, so that all members have the same values; it is an error if they differ. A threshold that is the K-th best
+  score is filled in here, where all scores are known. If shards are ``missing``, the guarantee is ``"none"``, and the
+  other two are about the shards that answered.
+- ``survivors`` and ``rescored`` are sums over all members: documents that passed tier 0, and documents that were scored
+  canonically.
+- ``seconds`` is the time that the caller waited, including calls and merging.
+- ``stages`` has the longest time of any member for each stage, including the time in which it waited for replies, and
+  ``"exchange"``: the rest of ``seconds``.
+- ``isa`` is the kernel that was used. If machines used different ones, all are given, with a plus sign between them.
+  The score bits are the same with all kernels.
+
+The sums include members that were not asked in the last steps because none of their documents could be a hit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.cluster.coordinator import Found
+from maxsieve.cluster.member import Part
+from maxsieve.hits import Guarantee, Promise, Report, Round
+from maxsieve.ids import Id
+
+
+@dataclass(frozen=True)
+class ShardedReport(Report):
+    """`maxsieve.Report` of a search over shards.
+
+    members
+        the number of members that took part.
+    exchanges
+        the number of exchanges between them.
+    retried, hedged
+        the number of parts of the search that another member was asked for, because the first failed or was late.
+    """
+
+    members: int = 1
+    exchanges: int = 0
+    retried: int = 0
+    hedged: int = 0
+
+
+class Best(NamedTuple):
+    """The best documents of all parts, best first, and the number of documents that were searched."""
+
+    ids: list[Id]
+    scores: NDArray[np.float32]
+    sequence: NDArray[np.int64]
+    documents: int
+
+
+def merge_parts(parts: Sequence[Part], k: int) -> Best:
+    """The k best documents of all parts."""
+    ids = [one for part in parts for one in part.ids]
+    scores = np.concatenate([np.zeros(0, np.float32), *(part.scores for part in parts)])
+    sequence = np.concatenate([np.zeros(0, np.int64), *(part.sequence for part in parts)])
+    order = np.lexsort((sequence, -scores))[:k]
+    return Best([ids[i] for i in order], scores[order], sequence[order], sum(part.documents for part in parts))
+
+
+def merge_reports(found: Found, best: Best, k: int, promise: Promise | None, seconds: float) -> ShardedReport:
+    """One report for all parts of a search for k documents. ``seconds`` is the time that the caller waited."""
+    parts: list[Part] = found.parts
+    if any(_about_all(part) != _about_all(parts[0]) for part in parts):
+        raise RuntimeError("members disagree about one search: they run different versions of maxsieve")
+    guarantee: Guarantee = parts[0].guarantee if parts else "none"
+    if promise is not None and guarantee != "exact":
+        guarantee = promise.guarantee
+    stages: dict[str, float] = {}
+    for part in parts:
+        stages |= {name: max(took, stages.get(name, 0.0)) for name, took in part.stages.items()}
+    stages["exchange"] = max(0.0, seconds - sum(stages.values()))
+    origin, (added, deleted) = (None, (0, 0)) if promise is None else (promise.calibrated_on, promise.changes)
+    return ShardedReport(
+        guarantee="none" if found.missing else guarantee,
+        coverage=parts[0].coverage if parts else 0.0,
+        survivors=sum(part.survivors for part in parts),
+        rescored=sum(part.rescored for part in parts),
+        rounds=_rounds(parts, best, k),
+        isa="+".join(sorted({part.isa for part in parts})),
+        seconds=seconds,
+        stages=stages,
+        calibrated_on=origin,
+        added=added,
+        deleted=deleted,
+        missing=found.missing,
+        members=len(parts),
+        exchanges=found.exchanges,
+        retried=found.retried,
+        hedged=found.hedged,
+    )
+
+
+def _rounds(parts: Sequence[Part], best: Best, k: int) -> list[Round]:
+    kth = float(best.scores[k - 1]) if len(best.scores) >= k else -inf
+    rounds = parts[0].rounds if parts else []
+    return [Round(active, revealed, kth if tau is None else tau) for active, revealed, tau in rounds]
+
+
+def _about_all(part: Part) -> tuple[object, ...]:
+    return part.guarantee, part.coverage, part.rounds

@@ -1,0 +1,68 @@
+"""The places of documents in the ranking of the whole corpus by tier 0, which a calibration needs.
+
+This takes one exchange. Each member offers the proxies of the wanted documents that it has. With the reply, all members
+know the proxies of all wanted documents, and each counts its own documents that rank before them. The place of a
+document is the sum of these counts, plus 1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve import _core
+from maxsieve.cluster.exchange import Offers, Replies
+from maxsieve.storage.snapshot import Snapshot
+
+Counts: TypeAlias = NDArray[np.int64]
+"""For each wanted document, the number of a member's documents that rank before it."""
+
+
+class PlacesRequest(NamedTuple):
+    """Asks for the places of the documents with the ``wanted`` sequence numbers."""
+
+    generation: int
+    shards: tuple[int, ...]
+    alone: bool
+    query: NDArray[np.float32]
+    wanted: NDArray[np.int64]
+    threads: int | None = None
+
+    @property
+    def kind(self) -> str:
+        """One kind: all such requests take about the same time."""
+        return "places"
+
+    @property
+    def is_kept(self) -> bool:
+        """False: there is no session, and the request is sent with each step."""
+        return False
+
+    def is_done(self, first: Offers, replies: Replies) -> bool:
+        """False: every member has documents to count."""
+        return False
+
+    def empty_part(self, first: Offers, part: Counts) -> Counts:
+        """Counts of 0."""
+        return np.zeros_like(part)
+
+
+def places_step(state: Snapshot, request: PlacesRequest, replies: Replies, threads: int) -> Offers | Counts:
+    """The next step of a member: offers of proxies, or the counts of its documents that rank before each wanted one."""
+    wanted = request.wanted
+    if not request.alone and not replies:
+        own = _own_proxies(state, request, threads)
+        return [("max", 0, own[i : i + 1], None) for i in range(len(wanted))]
+    known = _own_proxies(state, request, threads) if request.alone else np.array(replies[0], np.float64)
+    proxies = known.astype(np.int32)
+    return _core.count_before(state.corpus, request.query, state.searchable, proxies, wanted, threads)
+
+
+def _own_proxies(state: Snapshot, request: PlacesRequest, threads: int) -> NDArray[np.float64]:
+    """The proxies of the wanted documents that this member has, and -infinity for the others."""
+    positions = state.searchable[np.isin(state.sequence[state.searchable], request.wanted)]
+    proxies = _core.tier0(state.corpus, request.query, positions, threads)
+    found = dict(zip(state.sequence[positions].tolist(), proxies.tolist(), strict=True))
+    return np.array([found.get(one, -np.inf) for one in request.wanted.tolist()], np.float64)

@@ -1,0 +1,113 @@
+"""What an actor gives back, without Ray."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxsieve as ms
+from maxsieve.cluster import actors
+from maxsieve.cluster.actors import NODE_CHECK_INTERVAL, ActorPool, ShardActor
+from maxsieve.cluster.exchange import UnknownSessionError
+from maxsieve.cluster.folder import ShardedFolder
+from maxsieve.cluster.member import Part, SearchRequest
+from maxsieve.cluster.placement import Seat
+from maxsieve.errors import MaxsieveError, StaleVersionError
+
+from .holding import put
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ShardedFolder:
+    made = ShardedFolder.create(tmp_path / "c", 4, shards=2)
+    put(made, [np.ones((1, 4), np.float32)] * 10, list(range(10)))
+    return made
+
+
+def ask(actor: ShardActor, *arguments: Any, forgotten: tuple[str, ...] = ()) -> Any:
+    return pickle.loads(actor.advance(pickle.dumps((forgotten, arguments))))
+
+
+def request(folder: ShardedFolder, *, alone: bool = False, generation: int = 0) -> SearchRequest:
+    query = np.ones((1, 4), np.float32)
+    return SearchRequest(folder.manifest.generation + generation, (0, 1), alone, query, 3, ms.Certified())
+
+
+def test_a_part(folder: ShardedFolder) -> None:
+    part = ask(ShardActor(folder.path, 1), "s", request(folder, alone=True), ())
+    assert isinstance(part, Part)
+    assert part.ids == [0, 1, 2]
+
+
+def test_an_error_is_a_result(folder: ShardedFolder) -> None:
+    """Raised, it would be printed by Ray when nobody waits for it any more."""
+    actor = ShardActor(folder.path, 1)
+    assert isinstance(ask(actor, "s", None, ()), UnknownSessionError)
+    assert isinstance(ask(actor, "s", request(folder, generation=7), ()), StaleVersionError)
+
+
+class OddError(Exception):
+    """One that can't be made again from what it says."""
+
+    def __init__(self, one: int, other: int) -> None:
+        super().__init__(f"{one} and {other}")
+
+
+def test_an_error_that_pickle_cannot_make_again(folder: ShardedFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise OddError(1, 2)
+
+    actor = ShardActor(folder.path, 1)
+    monkeypatch.setattr(actor._member, "advance", fail)
+    found = ask(actor, "s", None, ())
+    assert type(found) is MaxsieveError
+    assert str(found) == "OddError: 1 and 2"
+
+
+def test_sessions_are_forgotten_with_the_next_call(folder: ShardedFolder) -> None:
+    actor = ShardActor(folder.path, 1)
+    offers = ask(actor, "s", request(folder), ())
+    assert isinstance(offers, list)
+    ask(actor, "t", request(folder), (), forgotten=("s", "unknown"))
+    assert list(actor._member._sessions) == ["t"]
+    actor.drop("t")
+    assert not actor._member._sessions
+
+
+class FakeRay:
+    """Ray with some nodes, on which nobody answers."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"NodeID": name, "Alive": True, "Resources": {"CPU": 2}} for name in self.names]
+
+    def get_runtime_context(self) -> Any:
+        return SimpleNamespace(get_worker_id=lambda: "this process")
+
+    def remote(self, _: Any) -> Any:
+        actor = SimpleNamespace(pid=SimpleNamespace(remote=object))
+        return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=lambda *_: actor))
+
+    def wait(self, calls: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
+        return [], calls
+
+
+def test_a_search_that_waits_hears_of_new_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All nodes are gone, and another has come: whoever tries again is sent there."""
+    strategy = SimpleNamespace(NodeAffinitySchedulingStrategy=lambda *_, **__: None)
+    monkeypatch.setattr(actors, "optional", lambda *_: strategy)
+    ray = FakeRay(["a", "b"])
+    pool = ActorPool(ray, Path("corpus"), replicas=2, actors_per_node=1)
+    pool.serve([5, 5])
+    assert {seat.node for seat in pool.cover()} == {"a", "b"}
+    ray.names = ["c"]
+    later = pool.now() + NODE_CHECK_INTERVAL + 1
+    monkeypatch.setattr(pool, "now", lambda: later)
+    assert pool.another((0, 1), ()) == Seat("c", 0)

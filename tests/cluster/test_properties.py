@@ -1,0 +1,111 @@
+"""Any corpus, any layout, any policy: the answer is that of one index. Members are threads here, which is quick."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import maxsieve as ms
+from cluster.local import LocalIndex
+from cluster.support import compare
+from index.support import eighths, query_of
+from long_form import scaled
+
+BANDITS = st.builds(
+    ms.Bandit,
+    alpha=st.sampled_from([0.05, 0.2, 1.0]),
+    delta=st.sampled_from([0.01, 0.3]),
+    margin=st.integers(0, 20),
+    block=st.integers(1, 5),
+    seed=st.integers(0, 3),
+    radius=st.sampled_from(["paper", "serfling"]),
+)
+POLICIES = st.one_of(st.just(ms.Certified()), st.just(ms.Exhaustive()), BANDITS)
+LAYOUTS = st.tuples(st.integers(1, 7), st.integers(1, 7))
+
+
+@contextmanager
+def in_shards(documents: list[Any], layout: tuple[int, int], **options: Any) -> Iterator[LocalIndex]:
+    shards, members = layout
+    folder = Path(tempfile.mkdtemp())
+    try:
+        with LocalIndex.build(folder / "corpus", documents, shards=shards, actors_per_node=members, **options) as index:
+            yield index
+    finally:
+        shutil.rmtree(folder)
+
+
+@settings(max_examples=scaled(100))
+@given(
+    seed=st.integers(0, 1000),
+    count=st.integers(1, 60),
+    layout=LAYOUTS,
+    tokens=st.integers(1, 12),
+    k=st.integers(1, 70),
+    policy=POLICIES,
+    data=st.data(),
+)
+def test_any_search(
+    seed: int, count: int, layout: tuple[int, int], tokens: int, k: int, policy: Any, data: st.DataObject
+) -> None:
+    documents = eighths(seed, count)
+    some = st.one_of(st.none(), st.lists(st.integers(0, count - 1), unique=True))
+    records = [{"group": i % 3} for i in range(count)]
+    where = data.draw(st.sampled_from([None, {"group": 1}, {"group": {"gte": 1}}]))
+    one = ms.Index.build(documents, metadata=records)
+    with in_shards(documents, layout, metadata=records) as several:
+        options = {"candidates": data.draw(some), "exclude": data.draw(some), "where": where}
+        compare(one, several, [query_of(seed, tokens)], k, [policy], **options)
+
+
+@settings(max_examples=scaled(40))
+@given(
+    seed=st.integers(0, 1000),
+    layout=LAYOUTS,
+    changes=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=4),
+    policy=POLICIES,
+)
+def test_any_changes(seed: int, layout: tuple[int, int], changes: list[tuple[int, int]], policy: Any) -> None:
+    """Documents are added, replaced and deleted in the same steps in both; order and ties stay the same."""
+    documents = eighths(seed, 40)
+    one, next_id = ms.Index.build(documents), 40
+    with in_shards(documents, layout) as several:
+        for new, old in changes:
+            known = one.ids
+            replaced, gone = known[:old], known[old : 2 * old]
+            ids = [*replaced, *range(next_id, next_id + new)]
+            next_id += new
+            for index in (one, several):
+                index.add(eighths(next_id, len(ids)), ids, replace=True, delete=gone)
+        assert several.ids == one.ids
+        compare(one, several, [query_of(seed, 5)], 8, [policy])
+        several.compact()
+        several.rebalance(layout[1])
+        several.verify()
+        assert several.ids == one.ids
+        compare(one, several, [query_of(seed, 5)], 8, [policy])
+
+
+@settings(max_examples=scaled(20))
+@given(seed=st.integers(0, 1000), layout=LAYOUTS, overlap=st.sampled_from([0.5, 0.9]), k=st.integers(1, 12))
+def test_any_calibration(seed: int, layout: tuple[int, int], overlap: float, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    documents = [rng.standard_normal((length, 6)).astype(np.float32) for length in rng.integers(0, 9, 400)]
+    queries = [rng.standard_normal((tokens, 6)).astype(np.float32) for tokens in rng.integers(1, 6, 24)]
+    one = ms.Index.build(documents)
+    one.calibrate(queries[:20], k=12)
+    with in_shards(documents, layout) as several:
+        several.calibrate(queries[:20], k=12)
+        want, got = one.snapshot.calibration, several.calibration
+        assert want is not None
+        assert got is not None
+        assert np.array_equal(got.ranks, want.ranks)
+        compare(one, several, queries[20:], k, [ms.Calibrated(overlap)])

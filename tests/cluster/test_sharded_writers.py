@@ -1,0 +1,207 @@
+"""Who writes and who reads at the same time: one writer, readers without a lock, versions that go, late attempts."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import maxsieve as ms
+from maxsieve.arrays import read_documents
+from maxsieve.cluster import writing
+from maxsieve.cluster.collection import ShardedCollection
+from maxsieve.cluster.folder import ShardedFolder
+from maxsieve.cluster.manifest import read_cluster, write_cluster
+from maxsieve.cluster.shard import add_to_shard, compact_shard, delete_from_shard, open_shard
+from maxsieve.cluster.sharding import shard_of
+from maxsieve.errors import IndexLockedError, MaxsieveError, StaleVersionError
+from maxsieve.text.collection import Collection
+from text.support import WordEncoder
+
+from .holding import DIM, content, files, fill, named, put, some
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ShardedFolder:
+    return fill(tmp_path / "corpus")
+
+
+def test_another_process_is_locked_out(folder: ShardedFolder) -> None:
+    before = content(folder)
+    program = (
+        f"from maxsieve.cluster.folder import ShardedFolder; ShardedFolder.open({str(folder.path)!r}).delete(['a1'])"
+    )
+    with folder.writing():
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+        assert "IndexLockedError" in done.stderr
+        assert f"process {os.getpid()}" in done.stderr
+        with pytest.raises(IndexLockedError):
+            ShardedFolder.open(folder.path).compact()
+    assert content(ShardedFolder.open(folder.path)) == before
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    assert folder.refresh()
+    assert "a1" not in folder.ids
+
+
+def test_threads_take_turns(folder: ShardedFolder) -> None:
+    ids = [[f"t{thread}-{i}" for i in range(3)] for thread in range(6)]
+    threads = [threading.Thread(target=put, args=(folder, some(thread, 3), ids[thread])) for thread in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    everything = list(chain.from_iterable(ids))
+    assert folder.known(everything) == set(everything)
+    folder.verify()
+
+
+def test_the_lock_can_be_held_around_several_changes(folder: ShardedFolder) -> None:
+    with folder.writing():
+        put(folder, some(1, 2), ["x", "y"])
+        folder.delete(["x"])
+    assert folder.known(["x", "y"]) == {"y"}
+    with pytest.raises(RuntimeError, match="commit needs the lock"):
+        folder.commit({})
+
+
+def test_a_writer_without_the_lock_is_noticed(folder: ShardedFolder) -> None:
+    with folder.writing():
+        write_cluster(folder.path, folder.manifest.successor())
+        with pytest.raises(MaxsieveError, match="was changed by a writer without the lock; nothing was committed"):
+            put(folder, some(1, 2), ["x", "y"])
+    assert folder.refresh()
+    assert "x" not in folder.ids
+    folder.verify()
+
+
+def test_a_version_stays_readable_until_the_one_after_the_next(folder: ShardedFolder) -> None:
+    late, later = ShardedFolder.open(folder.path), ShardedFolder.open(folder.path)
+    held, before = folder.snapshot(), content(folder)
+    folder.compact()
+    assert content(late) == before  # opened only now
+    folder.delete(["a1"])
+    assert content(late) == before
+    with pytest.raises(StaleVersionError, match="has a newer version than 4"):
+        later.snapshot()
+    assert later.refresh()
+    assert content(later) == content(folder)
+    assert held.vectors(0).shape[1] == DIM  # what is mapped stays mapped
+
+
+def test_what_a_change_writes_on_the_way_does_not_stay(folder: ShardedFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small segments are folded, documents come in chunks: what came in between is in no version."""
+    monkeypatch.setattr(writing, "CHUNK_BYTES", 100)
+    before = named(folder)
+    for number in range(3):
+        put(folder, some(number, 20), [f"{number}-{i}" for i in range(20)])
+        assert files(folder) == before | named(folder)
+        before = named(folder)
+    folder.compact()
+    assert files(folder) == before | named(folder)
+
+
+def test_a_late_attempt_is_in_nobodys_way(folder: ShardedFolder) -> None:
+    """An attempt at a change that nobody waits for any more: from an old version, while others commit."""
+    shard = shard_of("late", 3)
+    base = folder.manifest.shards[shard]
+    arguments = read_documents(some(1, 1), None, None, DIM, str), ["late"], None, np.array([99])
+    first = add_to_shard(folder.path, base, *arguments)
+    second = add_to_shard(folder.path, base, read_documents(some(1, 1), None, None, DIM, str), *arguments[1:])
+    assert first != second
+    assert open_shard(folder.path, first).manifest.segments != open_shard(folder.path, second).manifest.segments
+    put(folder, some(2, 1), ["early"])
+    folder.compact()
+    folder.verify()
+    assert folder.known(["late", "early"]) == {"early"}
+    made = list(folder.path.rglob(first.manifest.split(".")[0] + ".*"))
+    assert made  # it is young: somebody may be at it
+    for path in folder.path.rglob("*.*"):
+        os.utime(path, (1, 1))
+    folder.delete(["early"])
+    assert not any(path.exists() for path in made)
+    folder.verify()
+
+
+def test_a_changed_shard_is_one_that_can_be_made_again(folder: ShardedFolder) -> None:
+    before = content(folder)
+    shard = shard_of("a1", 3)
+    base = folder.manifest.shards[shard]
+    made = [delete_from_shard(folder.path, base, ["a1"]) for _ in range(2)]
+    assert content(folder) == before
+    with folder.writing():
+        folder.commit({shard: made[1]})
+        folder.discard([made[0]])
+    folder.verify()
+    assert [one for one in before if one[0] != "a1"] == content(folder)
+    compacted = compact_shard(folder.path, folder.manifest.shards[shard])
+    assert compact_shard(folder.path, compacted) == compacted  # there is nothing to gain
+
+
+def test_a_commit_must_leave_numbers_for_documents(folder: ShardedFolder) -> None:
+    documents = read_documents(some(1, 1), None, None, DIM, str)
+    shard = shard_of("x", 3)
+    there = files(folder)
+    with folder.writing():
+        made = add_to_shard(folder.path, folder.manifest.shards[shard], documents, ["x"], None, np.array([20]))
+        with pytest.raises(ValueError, match="leaves no number for some of the documents"):
+            folder.commit({shard: made})
+        with pytest.raises(ValueError, match="sequence is 3, but documents have numbers up to 14 already"):
+            folder.commit({}, sequence=3)
+    assert files(folder) == there
+
+
+def test_it_is_pickled_by_name(folder: ShardedFolder) -> None:
+    put(ShardedFolder.open(folder.path), some(1, 1), ["x"])
+    again = pickle.loads(pickle.dumps(folder))
+    assert again.manifest == read_cluster(folder.path) != folder.manifest
+    version = pickle.loads(pickle.dumps(folder.manifest.shards[0]))
+    assert version == folder.manifest.shards[0]
+
+
+def test_one_is_not_taken_for_the_other(folder: ShardedFolder, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"is a corpus in shards; .*ShardedIndex\.open opens it"):
+        ms.Index.open(folder.path)
+    ms.Index.create(4, path=tmp_path / "one").close()
+    with pytest.raises(FileNotFoundError, match=r"one is not a corpus in shards: it has no cluster\.json"):
+        ShardedFolder.open(tmp_path / "one")
+    made = ShardedCollection.create(tmp_path / "many", WordEncoder(), shards=2)
+    with pytest.raises(FileNotFoundError, match=r"many is a collection in shards; .*ShardedCollection\.open opens it"):
+        Collection.open(made.path, WordEncoder())
+
+
+def test_what_is_refused(folder: ShardedFolder, tmp_path: Path) -> None:
+    before, there = content(folder), files(folder)
+    with pytest.raises(ValueError, match="'a1' is in the index already"):
+        put(folder, some(0, 2), ["new", "a1"])
+    with pytest.raises(ValueError, match="'n' occurs twice"):
+        put(folder, some(0, 2), ["n", "n"])
+    with pytest.raises(KeyError, match="no document has the id 'nobody'"):
+        folder.delete(["a1", "nobody"])
+    with pytest.raises(KeyError, match="no document has the id 'nobody'"):
+        put(folder, some(0, 1), ["new"], delete=["nobody"])
+    with pytest.raises(ValueError, match="is to be added and deleted at once"):
+        put(folder, some(0, 1), ["a1"], replace=True, delete=["a1"])
+    with pytest.raises(ValueError, match="there are more documents than the 1 ids"):
+        put(folder, some(0, 2), ["new"])
+    with pytest.raises(ValueError, match="there are 1 documents but 2 ids"):
+        put(folder, some(0, 1), ["new", "newer"])
+    with pytest.raises(ValueError, match="document 'new', row 0, dimension 0: nan"):
+        put(folder, [np.ones((1, DIM)), np.full((1, DIM), np.nan)], ["fine", "new"])
+    with pytest.raises(KeyError, match="no document has the id 'nobody'"):
+        folder.locate("nobody")
+    with pytest.raises(ValueError, match="shards must be at most 10000"):
+        ShardedFolder.create(tmp_path / "other", DIM, shards=10_001)
+    with pytest.raises(FileExistsError, match="is not empty"):
+        ShardedFolder.create(folder.path, DIM, shards=2)
+    with pytest.raises(FileNotFoundError, match=r"is not a corpus in shards: it has no cluster\.json"):
+        ShardedFolder.open(tmp_path)
+    assert content(ShardedFolder.open(folder.path)) == content(folder) == before
+    assert files(folder) == there
+    assert not (tmp_path / "other").exists()

@@ -1,0 +1,80 @@
+"""Makes the frozen corpus in shards: ``python tests/golden/make_shards.py``, from an installed maxsieve.
+
+As with indexes, once a release has written these files, they stay as they are for ever (``make_shards.py FOLDER``
+writes elsewhere).
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import sys
+import time
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from cluster.holding import content, put
+from golden.freezing import GOLDEN
+from golden.make_v2 import DIM, documents, queries
+from maxsieve.calibrating import to_calibration
+from maxsieve.cluster import folder as folder_module
+from maxsieve.cluster import shard as shard_module
+from maxsieve.cluster.folder import ShardedFolder
+from maxsieve.cluster.training import train_codebook
+from maxsieve.storage import codebook, disk
+
+
+def shown(folder: ShardedFolder) -> dict[str, Any]:
+    """What a corpus holds, in order. Vectors are hexadecimal."""
+    calibration = folder.calibration()
+    return {
+        "documents": [[one, vectors.hex(), record, number] for one, vectors, record, number in content(folder)],
+        "ranks": None if calibration is None else calibration.ranks.tolist(),
+        "changes": list(folder.changes),
+    }
+
+
+def make(path: Path) -> ShardedFolder:
+    """Three shards with tombstones and centroids, a replaced document, a calibration and changes since."""
+    folder = ShardedFolder.create(path, DIM, shards=3, similarity="cosine")
+    put(folder, documents(1, 20), [f"d{i}" for i in range(20)], [{"n": i} if i % 2 else None for i in range(20)])
+    folder.delete(["d3", "d7"])
+    train_codebook(folder)
+    with folder.writing():
+        ranks = np.arange(1, 13).reshape(4, 3)
+        folder.commit(
+            {},
+            calibration=to_calibration(ranks, queries(1, 4), folder.manifest.searchable, "queries", 3, grouped=False),
+        )
+    put(folder, documents(2, 3), ["d5", "ü", "more"], ["new", None, None], replace=True, delete=["d9"])
+    return folder
+
+
+def main() -> None:
+    where = Path(sys.argv[1]) if len(sys.argv) > 1 else GOLDEN / "shards"
+    numbers = count(1)
+    for module in (folder_module, shard_module):  # the same files every time
+        module.number_from_clock = lambda: next(numbers)  # type: ignore[attr-defined]
+    secrets.token_hex = lambda nbytes=None: "0123456789abcdef"
+    time.time = lambda: 1_700_000_000.0
+    disk.SMALL_BYTES, codebook.FEWEST = 0, 16
+    shutil.rmtree(where / "corpus", ignore_errors=True)
+    where.mkdir(parents=True, exist_ok=True)
+    folder = make(where / "corpus")
+    folder.verify()
+    (where / "corpus.json").write_text(json.dumps(shown(folder), indent=1) + "\n")
+    named = {folder.path / "cluster.json", folder.path / folder.manifest.calibration.name}  # type: ignore[union-attr]
+    named |= {path for version in folder.manifest.shards for path in shard_module.files_of(folder.path, version)}
+    for path in folder.path.rglob("*"):
+        if path.is_file() and path not in named:
+            path.unlink()
+
+
+if __name__ == "__main__":
+    main()
