@@ -1,0 +1,51 @@
+"""The packages that extras ask for, by what is written in maxsieve's own metadata. None of them is imported."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, requires
+
+from maxsieve.common.machine import installed
+
+FOR_DEVELOPERS = {"core-test", "coverage", "dev", "docs", "fuzz", "lint", "page", "real", "test"}
+REQUIREMENT = re.compile(r"^(?P<name>[\w.-]+)\s*(\[(?P<extras>[^]]*)])?.*;.*\bextra *== *[\"'](?P<extra>[\w.-]+)[\"']")
+
+
+def packages() -> dict[str, str | None]:
+    """NumPy and every package that some extra asks for, with its version; None where it is missing."""
+    names = {name for some in _extras().values() for name in some}
+    return {name: installed(name) for name in ["numpy", *sorted(names, key=str.lower)]}
+
+
+def missing_by_extra() -> dict[str, list[str]]:
+    """What each extra still needs; an empty list if it is complete."""
+    return {extra: sorted(name for name in names if installed(name) is None) for extra, names in _extras().items()}
+
+
+@lru_cache(maxsize=1)
+def _extras() -> dict[str, set[str]]:
+    """The packages of each extra for users, those of the extras that it includes too."""
+    own: dict[str, set[str]] = {}
+    included: dict[str, set[str]] = {}
+    for line in _requirements():
+        if found := REQUIREMENT.match(line):
+            extra = found["extra"]
+            own.setdefault(extra, set())
+            included.setdefault(extra, set())
+            if found["name"] == "maxsieve":
+                included[extra].update(re.split(r"\s*,\s*", found["extras"] or ""))
+            else:
+                own[extra].add(found["name"])
+
+    def whole(extra: str) -> set[str]:
+        return own.get(extra, set()).union(*(whole(other) for other in included.get(extra, ())))
+
+    return {extra: whole(extra) for extra in sorted(own.keys() - FOR_DEVELOPERS)}
+
+
+def _requirements() -> list[str]:
+    try:
+        return requires("maxsieve") or []
+    except PackageNotFoundError:  # run from a folder that was never installed
+        return []

@@ -1,0 +1,31 @@
+"""How this thread computes, found out by computing. The engine sets its own state; NumPy and others have this one."""
+
+from __future__ import annotations
+
+import sys
+
+
+def rounding() -> str:
+    """Where sums are rounded to; anything but ``to nearest`` was set by some other library.
+
+    >>> rounding()
+    'to nearest'
+    """
+    one, less_than_half_a_step = 1.0, 2.0**-55
+    if one + less_than_half_a_step > one:
+        return "up"
+    if one - less_than_half_a_step == one:
+        return "to nearest"
+    return "down" if -one + less_than_half_a_step == -one else "to zero"
+
+
+def denormals() -> str:
+    """What becomes of numbers too small for a full mantissa; anything but ``kept`` was set by some other library.
+
+    >>> denormals()
+    'kept'
+    """
+    smallest_normal, half, denormal, scale = sys.float_info.min, 0.5, 2.0**-1074, 2.0**1000
+    flushed = smallest_normal * half == 0.0
+    ignored = denormal * scale == 0.0
+    return "flushed to zero" if flushed else "read as zero" if ignored else "kept"
