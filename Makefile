@@ -9,12 +9,15 @@ PLAID_VENV := .venv-plaid
 ADAPTERS_VENV := .venv-adapters
 PYLATE_VENV := .venv-pylate
 NATIVE := CMakeLists.txt $(shell find native -name '*.cpp' -o -name '*.hpp')
+STRICT := --config-settings=cmake.define.MAXSIEVE_WERROR=ON
 PEERS := benchmarks/requirements.txt benchmarks/requirements-optional.txt
 PYTEST := $(BIN)/python -m pytest
 # Corpora for tests on real data; they are skipped, and say so, where there are none.
 export MAXSIEVE_CORPORA
+# Tests start many processes, which need not compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve-demo test test-full test-arm test-emulated test-adapters lock-adapters adapters-bench lint format bench bench-plaid rescored retrieval results sanitize first-stages test-page screenshot clean
+.PHONY: demo serve-demo test test-full test-rest test-arm test-emulated test-adapters coverage lock-adapters adapters-bench lint format bench bench-plaid rescored retrieval results sanitize first-stages test-page screenshot docs figures wheel check-windows test-cluster cluster-faults clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/maxsieve demo
@@ -23,14 +26,32 @@ demo: $(VENV)/demo.stamp
 serve-demo: $(VENV)/serve.stamp
 	$(BIN)/maxsieve demo --serve $(ARGS)
 
-test: $(VENV)/dev.stamp
-	$(PYTEST) -n 2 --dist worksteal
+# What needs neither torch nor Ray, nor a browser, nor a real corpus, nor much time: at most 6 minutes on 2 cores, from a fresh
+# clone. tests/long_form.py says what the other forms run.
+test: $(VENV)/test.stamp
+	$(PYTEST) -n 2 --dist worksteal $(ARGS)
 
+# Every test with all its cases; then those that need a browser, packages that don't agree with others, a Ray cluster, other
+# compilers, or an emulator, which takes long. `.ci/run` has all of this in two parts, with a part of what is emulated.
 test-full: $(VENV)/dev.stamp
-	MAXSIEVE_FULL=1 $(PYTEST) -n 2 --dist worksteal
+	MAXSIEVE_TESTS=full $(PYTEST) -n 2 --dist worksteal $(ARGS)
+	$(MAKE) test-page test-adapters test-cluster check-windows
+	MAXSIEVE_TESTS=full $(MAKE) test-emulated test-arm
+
+# The tests in $(VENV) that `make test` leaves out.
+test-rest: $(VENV)/dev.stamp
+	MAXSIEVE_TESTS=rest $(PYTEST) -n 2 --dist worksteal $(ARGS)
+
+# Corpora in shards on a Ray cluster of three nodes, all of them on this machine. One process, for there is one cluster.
+test-cluster: $(VENV)/dev.stamp
+	MAXSIEVE_TESTS=cluster $(PYTEST) tests/cluster $(ARGS)
+
+# 20 actors and 5 nodes are killed, 5 actors stopped while a corpus is searched; prints figures of docs/cluster.md.
+cluster-faults: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/cluster_faults.py $(ARGS)
 
 # The adapters and docs/adapters.md, each in the environment that has its package: tests/adapters/environments.py says which.
-# The warnings of other people's packages are not ours to mend.
+# Warnings of other packages are ignored: they can't be fixed here.
 test-adapters: $(ADAPTERS_VENV)/adapters.stamp $(PYLATE_VENV)/adapters.stamp $(PLAID_VENV)/adapters.stamp
 	MAXSIEVE_ADAPTERS=together $(ADAPTERS_VENV)/bin/python -m pytest -W ignore tests/adapters src/maxsieve/adapters $(ARGS)
 	MAXSIEVE_ADAPTERS=pylate $(PYLATE_VENV)/bin/python -m pytest -W ignore tests/adapters src/maxsieve/adapters $(ARGS)
@@ -40,30 +61,49 @@ test-adapters: $(ADAPTERS_VENV)/adapters.stamp $(PYLATE_VENV)/adapters.stamp $(P
 first-stages: $(ADAPTERS_VENV)/adapters.stamp
 	$(ADAPTERS_VENV)/bin/python benchmarks/first_stages.py $(ARGS)
 
-# All versions of tests/adapters/*.txt anew, from the few of *.in.
+# Resolves all versions of tests/adapters/*.txt again, from the few of *.in.
 lock-adapters:
 	tools/adapters_env.sh lock $(ADAPTERS_VENV) together
 	tools/adapters_env.sh lock $(PYLATE_VENV) pylate
 	tools/adapters_env.sh lock $(PLAID_VENV) plaid
 
-# The native tests for AArch64 under QEMU. Needs Debian; installs an emulator and a cross compiler if it may.
+# The frozen bits of the kernels for AArch64, under QEMU (all native tests with MAXSIEVE_TESTS=full). Needs Debian, and installs an
+# emulator and a cross compiler if it may.
 test-arm:
 	tools/test_arm.sh $(ARGS)
 
-lint: $(VENV)/dev.stamp
+# Which lines and branches the tests run, of Python and of C++; fails below a minimum.
+coverage: build/coverage.stamp
+	tools/coverage.sh run $(ARGS)
+
+lint: $(VENV)/test.stamp $(VENV)/lint.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	for system in linux win32 darwin; do $(BIN)/mypy --platform $$system || exit 1; done
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/clang-format --dry-run --Werror $(filter-out CMakeLists.txt,$(NATIVE))
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/zizmor --quiet --offline --persona pedantic .github/workflows
 
-format: $(VENV)/dev.stamp
+format: $(VENV)/test.stamp $(VENV)/lint.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(filter-out CMakeLists.txt,$(NATIVE))
 
-# Side by side with other libraries, which have an environment of their own. ARGS="--quick" takes a minute. One of them,
-# fast-plaid, needs another torch: its environment is made when ARGS name it, and by `make bench-plaid`.
+# The documentation as a site that needs no network: build/site/index.html. It fails on any warning, on a page that loads
+# something from another site, and on a broken link.
+docs: $(VENV)/docs.stamp
+	$(BIN)/python -m doctest tools/site/docstrings.py
+	$(BIN)/python tools/site/prepare.py
+	$(BIN)/zensical build --strict --clean --config-file mkdocs.yml
+	$(BIN)/python tools/site/check.py build/site
+
+# The tables and charts of the README and of docs/, from benchmarks/results, which `make bench ARGS="--results FILE ..."` writes.
+figures: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/figures.py
+
+# Times maxsieve and other libraries side by side, in a separate environment. ARGS="--quick" takes a minute. fast-plaid needs
+# another version of torch: its environment is made when ARGS name it, and by `make bench-plaid`.
 bench: $(BENCH_VENV)/bench.stamp $(if $(findstring fast-plaid,$(ARGS)),$(PLAID_VENV)/adapters.stamp)
 	$(BENCH_VENV)/bin/python benchmarks/bench.py $(ARGS)
 
@@ -105,9 +145,19 @@ test-page: $(VENV)/dev.stamp
 screenshot: $(VENV)/dev.stamp
 	MAXSIEVE_CHROMIUM="$$(tools/chromium.sh)" $(BIN)/python tools/screenshot.py docs/page.png
 
-# The native tests of the AVX-512 and AMX kernels on a machine without them (needs Debian's libsimde-dev).
-test-emulated: $(VENV)/dev.stamp
+# A tenth of the cases of the native tests, with AVX-512 and AMX emulated (MAXSIEVE_TESTS=full: all, under sanitizers).
+# Needs Debian's libsimde-dev, and installs it if it may.
+test-emulated:
 	tools/emulate.sh
+
+# The sdist and a wheel in dist/, tried in a fresh environment without a compiler: the README's examples, then the tests of
+# index, engine and storage. ARGS="--python python3.11 --python python3.13" builds one for each, the latter for the stable ABI.
+wheel:
+	$(PYTHON) tools/wheel.py $(ARGS)
+
+# Whether the engine compiles for Windows and for macOS's library, as far as Debian's compilers can tell.
+check-windows: $(VENV)/dev.stamp
+	$(BIN)/python tools/check_windows.py
 
 # Only what the demo needs: no test tools.
 $(VENV)/demo.stamp: pyproject.toml $(NATIVE) | $(VENV)
@@ -118,11 +168,25 @@ $(VENV)/serve.stamp: pyproject.toml $(NATIVE) | $(VENV)
 	$(BIN)/pip install --quiet --editable '.[serve]'
 	touch $@ $(VENV)/demo.stamp
 
-$(VENV)/dev.stamp: pyproject.toml $(NATIVE) | $(VENV)
-	$(BIN)/pip install --quiet --editable '.[dev]' --config-settings=cmake.define.MAXSIEVE_WERROR=ON
+# What tests import is fetched while the core is built; `dev` is everything, torch and Ray too.
+$(VENV)/test.stamp $(VENV)/lint.stamp $(VENV)/coverage.stamp $(VENV)/docs.stamp $(VENV)/dev.stamp: $(VENV)/%.stamp: pyproject.toml $(NATIVE) tools/requirements.py | $(VENV)
+	$(MAKE) --no-print-directory -j 2 $(VENV)/core.stamp $(VENV)/$*.packages
 	touch $@ $(VENV)/demo.stamp $(VENV)/serve.stamp
 
-# A build folder of its own, too, for the two environments may be made at the same time. An optional peer may fail to install.
+$(VENV)/core.stamp: pyproject.toml $(NATIVE) | $(VENV)
+	$(BIN)/pip install --quiet --no-deps --editable . $(STRICT)
+	touch $@
+
+# Most modules of these packages are never imported: those that are get compiled when they are.
+$(VENV)/%.packages: pyproject.toml tools/requirements.py | $(VENV)
+	$(BIN)/python tools/requirements.py $* | $(BIN)/pip install --quiet --no-compile --requirement /dev/stdin
+	touch $@
+
+build/coverage.stamp: $(VENV)/coverage.stamp $(NATIVE)
+	tools/coverage.sh build
+	touch $@
+
+# A build folder of its own, too, because the two environments may be made at the same time. An optional peer may fail to install.
 $(BENCH_VENV)/bench.stamp: pyproject.toml $(NATIVE) $(PEERS) | $(BENCH_VENV)
 	$(BENCH_VENV)/bin/pip install --quiet --editable '.[lab]' --config-settings=build-dir=build/bench-{cache_tag} --requirement benchmarks/requirements.txt
 	grep -v '^#' benchmarks/requirements-optional.txt | while read peer; do \
@@ -150,4 +214,4 @@ $(VENV) $(BENCH_VENV):
 	$(PYTHON) -m venv $@
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(PLAID_VENV) $(ADAPTERS_VENV) $(PYLATE_VENV) build
+	rm -rf $(VENV) $(BENCH_VENV) $(PLAID_VENV) $(ADAPTERS_VENV) $(PYLATE_VENV) build dist

@@ -2,9 +2,10 @@
 # Cross-compiles the core for AArch64 and runs the native tests, golden bits included, with an arm64 Python under qemu-user: on a
 # CPU with dot products (`max`) and on one without (`cortex-a53`), for each has its own kernel. Debian's arm64 packages and
 # Python wheels are unpacked under build/arm; of the system itself, only an emulator and a cross compiler are asked.
-# Arguments go to pytest.
+# By default: the frozen bits of every kernel. With MAXSIEVE_TESTS=full: all native tests. Arguments go to pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source tools/debian.sh
 arm="$PWD/build/arm" root="$PWD/build/arm/root" python="$PWD/build/arm/root/usr/bin/python-under-qemu"
 mkdir -p "$arm"
 
@@ -16,17 +17,7 @@ require_packages() {
   local missing=()
   emulator >/dev/null || missing+=(qemu-user)
   command -v aarch64-linux-gnu-g++ >/dev/null || missing+=(g++-aarch64-linux-gnu)
-  [[ ${#missing[@]} -eq 0 ]] && return
-  if ! command -v apt-get >/dev/null; then
-    say "this needs a Debian system with the packages ${missing[*]}"
-    exit 1
-  elif [[ $EUID -ne 0 ]]; then
-    say "please install first: apt-get install ${missing[*]}"
-    exit 1
-  fi
-  say "installing the Debian packages ${missing[*]}"
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends "${missing[@]}" >/dev/null
+  [[ ${#missing[@]} -eq 0 ]] || require_debian_or_skip test-arm "${missing[@]}"
 }
 
 # Python, its headers and all they depend on, as the system's own package sources have them for arm64. apt resolves that with a
@@ -64,11 +55,14 @@ EOF
 install_wheels() {
   [[ -d "$arm/venv" ]] || "${PYTHON:-python3}" -m venv "$arm/venv"
   "$arm/venv/bin/pip" install --quiet cmake ninja nanobind
-  [[ -d "$arm/wheels" ]] && return
+  local wanted=(numpy 'pytest>=8' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'ml_dtypes>=0.4')
+  [[ "$(cat "$arm/wheels/wanted" 2>/dev/null)" == "${wanted[*]}" ]] && return
   say "unpacking arm64 wheels of what the tests import"
+  rm -rf "$arm/wheels" "$arm/wheels.partial"
   "$arm/venv/bin/pip" install --quiet --target "$arm/wheels.partial" --python-version "$version" --only-binary=:all: \
     --platform manylinux_2_28_aarch64 --platform manylinux_2_27_aarch64 --platform manylinux2014_aarch64 \
-    numpy 'pytest>=8' 'pytest-xdist>=3.6' 'hypothesis>=6.100'
+    "${wanted[@]}"
+  echo "${wanted[*]}" >"$arm/wheels.partial/wanted"
   mv "$arm/wheels.partial" "$arm/wheels"
 }
 
@@ -88,15 +82,22 @@ build_core() {
   "$arm/venv/bin/cmake" --install "$arm/core" --prefix "$arm/package" >/dev/null
 }
 
+if [[ "$(uname -m)" == aarch64 ]]; then
+  say "this machine is one: no emulator"
+  exec make --no-print-directory test ARGS="tests/native $*"
+fi
 require_packages
 unpack_root
 version="$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
 install_wheels
 build_core
-export PYTHONPATH="$arm/package:$arm/wheels" PYTHONDONTWRITEBYTECODE=1 MAXSIEVE_SHORT=1
-# Ctrl-C is left out: nothing of it depends on the ISA, and each of its children is a Python that takes long to start.
+export PYTHONPATH="$arm/package:$arm/wheels" PYTHONDONTWRITEBYTECODE=1 MAXSIEVE_TESTS="${MAXSIEVE_TESTS:-short}"
+tests=(tests/native)
+[[ "$MAXSIEVE_TESTS" == short ]] && tests=(tests/native/test_golden_bits.py)
+# Ctrl-C, leaks and memory are left out: nothing of them depends on the ISA, the memory would be the emulator's own, and each
+# of their children is a Python that takes long to start.
 for cpu in max cortex-a53; do
   say "the native tests on QEMU's $cpu"
-  QEMU_CPU=$cpu "$python" -m pytest -q -n 2 --dist worksteal -p no:cacheprovider tests/native \
-    --ignore=tests/native/test_interrupt.py "$@"
+  QEMU_CPU=$cpu "$python" -m pytest -q -n 2 --dist worksteal -p no:cacheprovider "${tests[@]}" \
+    --ignore=tests/native/test_interrupt.py --ignore=tests/native/test_leaks.py --ignore=tests/native/test_memory.py "$@"
 done

@@ -1,0 +1,50 @@
+"""The workflows do what .ci/run does, may do no more than they need, and pin the actions of others."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    content = yaml.safe_load(path.read_text())
+    assert isinstance(content, dict)
+    return content
+
+
+def _jobs(name: str) -> dict[str, Any]:
+    jobs = _read(ROOT / ".github" / "workflows" / name)["jobs"]
+    assert isinstance(jobs, dict)
+    return jobs
+
+
+def test_ci_runs_what_the_script_runs() -> None:
+    steps = re.search(r"^steps=\(([^)]*)\)", (ROOT / ".ci" / "run").read_text(), flags=re.MULTILINE)
+    assert steps
+    assert _jobs("ci.yml")["make"]["strategy"]["matrix"]["target"] == steps[1].split()
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_pinned_and_nothing_is_permitted_by_default(path: Path) -> None:
+    text = path.read_text()
+    for action in re.findall(r"uses: (.*)", text):
+        assert re.fullmatch(r"[\w/.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
+    assert _read(path)["permissions"] == {}
+
+
+def test_only_tested_wheels_reach_pypi() -> None:
+    jobs = _jobs("wheels.yml")
+    assert jobs["pypi"]["needs"] == ["try"]
+    assert jobs["try"]["needs"] == ["testpypi"]
+    assert jobs["testpypi"]["needs"] == ["wheels", "sdist"]
+    assert "refs/tags/v" in jobs["testpypi"]["if"]
+    writers = {name for name, job in jobs.items() if "id-token" in job["permissions"]}
+    assert writers == {"testpypi", "pypi"}
+    assert all(jobs[name]["permissions"] == {"id-token": "write"} for name in writers)

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# How much of the code the tests run, lines and branches: of Python by coverage.py, children and forks included, of C++ by gcov.
+# `build` makes build/coverage-venv, with a core that counts; `run` runs the tests there, those of `make test` unless MAXSIEVE_TESTS
+# says otherwise, and fails where less is run than the floors say. Further arguments go to pytest; with some, no floor counts.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+lines=97 branches=90 # floors of C++, percent; that of Python is in pyproject.toml
+venv=build/coverage-venv
+
+# It has the packages of .venv, but a maxsieve of its own: a folder that a .pth file names is searched, its .pth files are not read
+# (so what coverage.py's says is said again: children are measured by it). Without isolation, for gcov wants to see the headers later.
+build() {
+  .venv/bin/python -m venv --clear --without-pip "$venv"
+  .venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))
+print("import coverage; coverage.process_startup()")' \
+    >"$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/packages.pth"
+  .venv/bin/pip --python "$venv/bin/python" install --quiet --no-deps --no-build-isolation --editable . \
+    --config-settings=build-dir=build/coverage --config-settings=cmake.define.MAXSIEVE_COVERAGE=ON \
+    --config-settings=cmake.define.CMAKE_UNITY_BUILD=OFF # gcov counts file by file
+}
+
+run() {
+  local passed=0 skipped=() floors=(--fail-under-line "$lines" --fail-under-branch "$branches") least=()
+  [[ $# -gt 0 ]] && floors=() least=(--fail-under=0)
+  find build/coverage -name '*.gcda' -delete
+  rm -f build/.coverage*
+  "$venv/bin/python" -m coverage run -m pytest -n 2 --dist worksteal "$@" || passed=$?
+  "$venv/bin/python" -m coverage combine --quiet
+  # Kernels that this machine can't run don't count; `make test-emulated` and `make test-arm` run them.
+  for kernel in $("$venv/bin/python" -c 'import maxsieve; print(*{"amx", "avx512vnni"} - set(maxsieve.isas()), "avxvnni")'); do
+    skipped+=(--exclude "native/kernels/$kernel\\.cpp" --exclude "native/kernels/x86/${kernel%vnni}[_.].*")
+    find build/coverage -name "$kernel.cpp.gc*" -delete # its copies of the headers that it shares with other kernels
+  done
+  echo "== Python"
+  "$venv/bin/python" -m coverage report "${least[@]}" || passed=1
+  echo "== C++"
+  "$venv/bin/python" -m gcovr --root . --filter native/ "${skipped[@]}" --exclude-throw-branches \
+    --exclude-unreachable-branches --gcov-suspicious-hits-threshold 0 --print-summary "${floors[@]}" build/coverage || passed=1
+  return "$passed"
+}
+
+"$@"

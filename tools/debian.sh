@@ -1,0 +1,36 @@
+# Sourced: Debian packages that a tool can't do without. Only root may install them; everybody else is told what to type.
+# Where MAXSIEVE_SKIPPED names a file (.ci/run sets it), a check whose packages can't be had writes why there, and ends well.
+
+# require_debian WHAT PACKAGE...: has the packages installed; WHAT is the tool that asks, for its messages.
+require_debian() {
+  local what="$1"
+  shift
+  if ! command -v apt-get >/dev/null; then
+    echo "$what: this needs a Debian system with the packages $*" >&2
+    exit 1
+  elif [[ $EUID -ne 0 ]]; then
+    echo "$what: please install first: apt-get install $*" >&2
+    exit 1
+  fi
+  echo "$what: installing the Debian packages $*" >&2
+  apt-get update -qq >&2
+  DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -qq --yes --no-install-recommends "$@" >/dev/null
+}
+
+# require_debian_or_skip CHECK PACKAGE...: the same for a whole check, which .ci/run may do without.
+require_debian_or_skip() {
+  local what="$1"
+  shift
+  if [[ -n "${MAXSIEVE_SKIPPED:-}" ]] && ! can_install "$@"; then
+    echo "$what: SKIPPED, for these Debian packages can't be installed here: $*" | tee -a "$MAXSIEVE_SKIPPED" >&2
+    exit 0
+  fi
+  require_debian "$what" "$@"
+}
+
+# can_install PACKAGE...: whether apt-get knows them all, and may install them.
+can_install() {
+  command -v apt-get >/dev/null && [[ $EUID -eq 0 ]] || return
+  apt-get update -qq >&2 || true # what it knew before may do
+  apt-cache show "$@" >/dev/null 2>&1
+}
