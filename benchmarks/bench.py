@@ -14,12 +14,14 @@ import one_thread  # noqa: F401
 
 # isort: split
 import argparse
+import shlex
 import signal
 import sys
 from pathlib import Path
 
 import maxsieve as ms
 import million
+import published
 import shapes
 from arguments import positive
 from chart import draw
@@ -50,6 +52,7 @@ INTERRUPTED = 128 + signal.SIGINT
 
 def main() -> int:
     options = parse()
+    kept, note, machine = (options.__dict__.pop(name) for name in published.KEEPING)
     results = Results(describe(), vars(options) | {"out": str(options.out)})
     wanted = tuple(entry for entry in ENTRIES if set(entry.methods) & set(options.method))
     apart = {entry.methods[0]: APART for entry in wanted if entry.own_process and options.clock == "cpu"}
@@ -70,6 +73,9 @@ def main() -> int:
         return status or 1
     keep(results, options.out)
     print(f"saved in {options.out}: bench.json, bench.md, bench.png")
+    if kept and not status:
+        published.write(results, kept, shlex.join(published.measuring(sys.argv[1:])), note, machine)
+        print(f"kept in {kept}; `make figures` draws the charts and tables that are made of it")
     return status
 
 
@@ -98,6 +104,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--documents", type=positive, default=million.DOCUMENTS, help="of the shape million")
     parser.add_argument("--memory", type=float, default=12, help="gigabytes that a peer may need")
     parser.add_argument("--out", type=Path, default=Path("build/bench"), help="folder for the results")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="of benchmarks/results, for `make figures`")
+    parser.add_argument("--machine", default="", help="what to call this machine in that file; by default its CPU")
+    parser.add_argument("--note", default="", help="what else to say in that file, such as what ran beside it")
     first, _ = parser.parse_known_args()
     if first.quick:
         parser.set_defaults(**QUICK)

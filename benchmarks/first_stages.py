@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 import maxsieve as ms
 from arguments import positive
+from maxsieve.common.machine import cpu
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.facts import cpu
 from peers import fast_plaid
 from shapes import Shape
 

@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import maxsieve as ms
+from maxsieve.common.machine import cpu, system, total_bytes
 from maxsieve.common.threads import thread_count
-from maxsieve.lab.facts import cpu, system, total_bytes, versions
+from maxsieve.lab.facts import versions
 
 PACKAGES = ("numpy", "colbandit", "maxsim-cpu", "numkong", "torch", "sentence-transformers", "pylate", "qdrant-client")
 

@@ -1,4 +1,4 @@
-"""Interleaved timing: methods take turns on the same queries, so that whatever else the machine does hits all alike."""
+"""Interleaved timing: methods take turns on the same queries, so that other work on the machine affects all alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What measuring one shape comes to, whatever is measured: timing, filing rows, saying how far it is."""
+"""What all measurements of a shape share: timing, collecting rows, reporting progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures the library is held to, and whether this run shows them.
+"""The goals for the figures, and whether this run reaches them.
 
 Ratios are within the run, at the first K; those of `Calibrated` are at K = 10.
 """

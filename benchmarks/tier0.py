@@ -45,7 +45,7 @@ def measure(
     for figure, tokens, times in ((SCAN_IN_CACHE, in_cache, 50), (SCAN_FROM_MEMORY, from_memory, 1)):
         native = _core.Corpus(DIM, (_segment(tokens, centroids),), book)
         everyone = [np.arange(tokens // LENGTH)]
-        depth = _core.Calibrated(DEPTH)
+        depth = _core.Calibrated(DEPTH, LENGTH)
         stages = [_core.search(native, [query], everyone, K, depth, 1, False)[0].stages for _ in range(times * runs)]
         figures[figure] = 1e9 * statistics.median(stage["tier 0"] for stage in stages) / tokens
         figures[TABLE] = 1e6 * statistics.median(stage["table"] for stage in stages)

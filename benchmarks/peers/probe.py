@@ -1,4 +1,4 @@
-"""Tries each peer on a few documents in another process, for one that crashes must not take the benchmark along."""
+"""Tries each peer on a few documents in another process, so that a crash does not end the benchmark."""
 
 from __future__ import annotations
 

@@ -77,6 +77,7 @@ def test_calibrated_methods_have_rows_and_a_holding(tiny: Any, monkeypatch: pyte
     assert results.absent == []
 
 
+@pytest.mark.full
 def test_without_queries_enough_a_method_is_left_out(
     tiny: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -141,6 +142,7 @@ def test_the_million_and_the_parts_of_tier_0() -> None:
     assert verdicts[f"{tier0.ASSIGN} (C = 16,384)"] == "missed"
 
 
+@pytest.mark.full
 def test_tier_0_is_measured_by_its_stages() -> None:
     import tier0
 

@@ -1,0 +1,138 @@
+"""Every figure of the README, and every chart, is of the results in benchmarks/results."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import figure_names  # noqa: E402
+import figures  # noqa: E402
+import overlap_chart  # noqa: E402
+import published  # noqa: E402
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MEASURED = re.compile(r"\d[\d.,]* ?(?:ms|ns|milliseconds|microseconds|seconds|times)\b")
+
+
+@pytest.mark.parametrize("path", figures.DOCUMENTS, ids=lambda path: path.stem)
+def test_parts_are_as_the_results_say(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert figures.rewritten(text) == text, "`make figures` brings it up to date"
+
+
+def test_every_part_is_used() -> None:
+    texts = "".join(path.read_text(encoding="utf-8") for path in figures.DOCUMENTS)
+    assert {found["name"] for found in figures.PART.finditer(texts)} == set(figures.PARTS)
+    assert texts.count("<!-- figures: ") == len(list(figures.PART.finditer(texts)))
+
+
+def test_the_readme_has_no_other_measured_figures() -> None:
+    assert MEASURED.findall(figures.PART.sub("", README)) == []
+    assert MEASURED.findall(README)
+
+
+def test_another_figure_would_be_noticed() -> None:
+    run = published.read("zen3-avx2")
+    certified = figure_names.alone(run, "scifact")["certified"]
+    written = f"| {figure_names.number(certified.time)} (**1**) |"
+    assert written in README
+    wrong = README.replace(written, "| 0.001 (**1**) |")
+    assert figures.rewritten(wrong) == README
+
+
+def test_charts_are_of_these_results() -> None:
+    shown = figures.shown()
+    assert {path.stem for path in figures.CHARTS.glob("*.svg")} == set(shown)
+    for name, data in shown.items():
+        drawn = (figures.CHARTS / f"{name}.svg").read_text(encoding="utf-8")
+        assert f"<!-- {figures.digest(data)} -->" in drawn, f"{name}: `make figures` draws it again"
+
+
+@pytest.mark.parametrize("chart", figures.time_and_overlap())
+def test_every_point_of_the_chart_has_its_name(chart: str) -> None:
+    labels = [label for panel in figures.time_and_overlap()[chart] for label, _ in panel.rows]
+    drawn = (figures.CHARTS / f"{chart}.svg").read_text(encoding="utf-8")
+    for label in labels:
+        assert drawn.count(f">{label}</text>") == labels.count(label), label
+
+
+def test_the_readme_shows_calibrated() -> None:
+    labels = {label for panel in figures.time_and_overlap()["time-overlap"] for label, _ in panel.rows}
+    assert {"Calibrated(0.99)", "Certified", "colbandit alpha 0.2", "torch"} <= labels
+
+
+NEW = "zen4-avx512vnni"
+
+
+@pytest.fixture
+def two_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The results, and those of a further machine, as `bench.py` writes them: several kernels, K, threads, batches."""
+    shutil.copytree(published.FOLDER, tmp_path / "results")
+    run = json.loads((tmp_path / "results" / "zen3-avx2.json").read_text())
+    rows = []
+    for row in run["rows"] + [
+        {"shape": shape, "method": "calibrated-0.99", "isa": "avx2", "milliseconds": 2.0, "overlap": 0.99}
+        for shape in ("scifact", "hotpotqa")
+    ]:
+        for k, threads, batch in ((5, 1, 1), (100, 1, 1), (5, 2, 1), (5, 1, 32)):
+            same = row | {"k": k, "threads": threads, "batch": batch}
+            rows.append(same)
+            if row.get("isa"):
+                quicker = 1 / 4 if threads == batch == 1 else 1 / 8
+                rows.append(same | {"isa": "avx512vnni", "milliseconds": row["milliseconds"] * quicker})
+    run |= {"machine": "2 virtual cores of an AMD EPYC (Zen 4), AVX-512 VNNI", "note": "", "rows": rows}
+    (tmp_path / "results" / f"{NEW}.json").write_text(json.dumps(run))
+    monkeypatch.setattr(published, "FOLDER", tmp_path / "results")
+    return tmp_path
+
+
+def test_a_further_machine_needs_only_its_file(two_machines: Path) -> None:
+    assert list(figure_names.side_by_side()) == [NEW, "zen3-avx2"]
+    text = figures.rewritten(README)
+    assert "SciFact, AVX-512 VNNI (Zen 4) | hotpotqa_1k, AVX-512 VNNI (Zen 4) | SciFact, AVX2 (Zen 3)" in text
+    assert "| 14 (**1**) | 12.5 (**1**) | 55.9 (**1**) | 50.1 (**1**) |" in text
+    assert f"[{NEW}.json](benchmarks/results/{NEW}.json)" in text
+    said = " ".join(text.split())
+    assert (
+        "**AVX-512 VNNI (Zen 4).** `Certified` is 16 to 95 times as fast as the other exact scorers. It is also" in said
+    )
+    assert "On AMX (Xeon), AVX-512 VNNI (Xeon) and AVX-512 VNNI (Zen 4), `Certified` is also faster" in said
+    assert "On AVX2 (Zen 3), colbandit alpha 0.2 is faster than `Certified`, but not exact." in said
+    for name, panels in figures.time_and_overlap().items():
+        assert [panel.title.rpartition(", ")[2] for panel in panels] == ["AVX-512 VNNI (Zen 4)", "AVX2 (Zen 3)"]
+        drawn = two_machines / f"{name}.svg"
+        overlap_chart.draw(panels, figure_names.OURS, overlap_chart.LIGHT, drawn)
+        assert ">Calibrated(0.99)</text>" in drawn.read_text()
+
+
+def test_a_run_without_some_libraries_or_shapes_is_shown(two_machines: Path) -> None:
+    path = two_machines / "results" / f"{NEW}.json"
+    run = json.loads(path.read_text())
+    run["rows"] = [row for row in run["rows"] if row.get("isa") and row["shape"] == "scifact"]
+    run["shapes"] = {"scifact": run["shapes"]["scifact"]}
+    path.write_text(json.dumps(run))
+    text = figures.rewritten(README)
+    assert "SciFact, AVX-512 VNNI (Zen 4) | SciFact, AVX2 (Zen 3) | hotpotqa_1k, AVX2 (Zen 3)" in text
+    assert (
+        "On AMX (Xeon) and AVX-512 VNNI (Xeon), `Certified` is also faster" in text
+    )  # nothing to compare on the new one
+    assert "| torch 2.13 |  | 266 (**1**) | 224 (**1**) |" in text
+    assert [len(panels) for panels in figures.time_and_overlap().values()] == [2, 2]
+
+
+def test_every_results_file_says_where_it_comes_from() -> None:
+    assert {path.stem for path in published.FOLDER.glob("*.json")} <= set(figure_names.RUNS)
+    for run in figure_names.runs().values():
+        assert run.machine
+        assert run.rows
+        assert "bench" in run.command
+        assert run.date or run.note
+        assert {row.shape for row in run.rows} <= set(run.shapes)
