@@ -1,4 +1,4 @@
-"""What all tests share: the long form, every ISA of the machine, deterministic hypothesis."""
+"""What all tests share: how many cases, every ISA of the machine, deterministic hypothesis."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import maxsieve as ms
-from long_form import FULL
+from long_form import LONG, scaled
 from maxsieve import _core
 
 settings.register_profile(
     "maxsieve",
-    max_examples=1000 if FULL else 100,
+    max_examples=scaled(100),
     deadline=None,
-    derandomize=not FULL,
+    derandomize=not LONG,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("maxsieve")

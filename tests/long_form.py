@@ -1,6 +1,11 @@
-"""The long form of the tests, ``make test-full``: the same tests with ten times the cases.
+"""How much of the tests runs: the environment variable ``MAXSIEVE_TESTS``.
 
-The short form, a tenth of them, is for machines that are emulated: ``make test-arm``.
+- not set, ``make test``: what needs neither torch nor Ray, nor a real corpus, nor much time; a quarter of the cases.
+- ``rest``, ``make test-rest``: what that leaves: tests marked ``full``, and those that have more cases in full.
+- ``full``, ``make test-full``: every test with all its cases.
+- ``long``: every test with ten times the cases, other ones each time. This takes hours.
+- ``short``: a tenth of the cases, for machines that are emulated (``make test-arm``).
+- ``cluster``, ``make test-cluster``: what needs a Ray cluster, which all other forms leave out.
 """
 
 from __future__ import annotations
@@ -9,16 +14,52 @@ import os
 from collections.abc import Iterable
 from typing import TypeVar
 
+import pytest
+
 T = TypeVar("T")
-FULL = os.environ.get("MAXSIEVE_FULL") == "1"
-SHORT = os.environ.get("MAXSIEVE_SHORT") == "1"
+ASKING = {"FULL", "sampled", "scaled"}
+"""What test files import from here to know how many cases to run."""
+FULL_EXAMPLES = ("src/maxsieve/exchange/pt.py",)
+"""Files with examples that can't be marked: they need torch."""
+SHARES = {"short": 0.1, "": 0.25, "rest": 1, "full": 1, "long": 10, "cluster": 1}
+FORM = os.environ.get("MAXSIEVE_TESTS", "")
+if FORM not in SHARES:
+    raise pytest.UsageError(f"MAXSIEVE_TESTS={FORM!r} is none of {', '.join(filter(None, SHARES))}")
+FULL, LONG = FORM in ("rest", "full", "long"), FORM == "long"
 
 
-def scaled(cases: int) -> int:
-    """How many cases to run."""
-    return cases * 10 if FULL else max(1, cases // 10) if SHORT else cases
+def scaled(cases: int, *, at_least: int = 1) -> int:
+    """How many cases to run of those that the full form has."""
+    return max(min(at_least, cases), round(cases * SHARES[FORM]))
 
 
 def sampled(cases: Iterable[T]) -> list[T]:
-    """All of a product of knobs, or in the short form every seventh, which comes to every value of each."""
-    return list(cases)[:: 7 if SHORT else 1]
+    """All of a product of knobs in the full form, else every seventh, which comes to every value of each."""
+    return list(cases)[:: 1 if FULL else 7]
+
+
+def is_selected(test: pytest.Item) -> bool:
+    """Whether this form has the test."""
+    if FORM == "cluster" or needs_cluster(test):
+        return FORM == "cluster" and needs_cluster(test)
+    if FORM == "rest":
+        return is_marked_full(test) or has_more_cases_in_full(test)
+    return FULL or not is_marked_full(test)
+
+
+def needs_cluster(test: pytest.Item) -> bool:
+    """Whether it uses the Ray cluster of tests/cluster/conftest.py."""
+    return "cluster" in getattr(test, "fixturenames", ())
+
+
+def is_marked_full(test: pytest.Item) -> bool:
+    return test.get_closest_marker("full") is not None or test.nodeid.startswith(FULL_EXAMPLES)
+
+
+def has_more_cases_in_full(test: pytest.Item) -> bool:
+    """A property, or a test in a file that asks here how many cases to run."""
+    if not isinstance(test, pytest.Function):
+        return False
+    import hypothesis  # not everywhere: the adapters' environments have only what they need
+
+    return hypothesis.is_hypothesis_test(test.obj) or not ASKING.isdisjoint(vars(test.module))

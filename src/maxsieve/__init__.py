@@ -9,8 +9,16 @@
 from typing import TYPE_CHECKING, Any
 
 from maxsieve import errors
-from maxsieve._core import isa as _isa
-from maxsieve._core import isas as _isas
+
+try:
+    from maxsieve._core import isa as _isa
+    from maxsieve._core import isas as _isas
+except ImportError as problem:
+    if problem.name is None:  # the core was loaded, and says itself why it can't be used
+        raise
+    from maxsieve.common.core import why_not_loaded
+
+    raise ImportError(why_not_loaded(problem), name=problem.name, path=problem.path) from None
 from maxsieve.hits import Hits, Match, Report, Round
 from maxsieve.index import Index
 from maxsieve.oneshot import maxsim, rerank
@@ -45,7 +53,7 @@ __all__ = [
 
 
 def isa() -> str:
-    """The kernel in use: the best this machine can run, or the one the environment variable ``MAXSIEVE_ISA`` names.
+    """The kernel in use: the best for this machine, or the one that the environment variable ``MAXSIEVE_ISA`` names.
 
     >>> isa() in isas()
     True
@@ -63,7 +71,7 @@ def isas() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """`Collection`, which few programs need, when it is asked for."""
+    """Imports `Collection` on first use, because few programs need it."""
     if name != "Collection":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from maxsieve.text.collection import Collection

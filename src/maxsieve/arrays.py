@@ -1,4 +1,4 @@
-"""Whatever holds token vectors becomes float32 rows: NumPy, torch, what has ``__array__`` or DLPack, nested lists."""
+"""Converts token vectors to float32 rows: from NumPy, torch, ``__array__``, DLPack, nested lists."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ FLOAT32 = np.dtype(np.float32)
 UINT16 = np.dtype(np.uint16)
 
 BATCH_DOCUMENTS = 64
-"""Documents that are looked at together, where they need not be taken one by one."""
+"""How many documents are processed together, if they need not be read one by one."""
 
 
 class Batch(NamedTuple):
-    """Some consecutive documents: arrays [tokens, d] of any float type, end to end, and the length of each document.
+    """Consecutive documents: arrays [tokens, d] of any float type, concatenated, and the length of each document.
 
-    A document lies within one array, of which it may be a part. Nobody changes the arrays before the build is over.
-    Documents whose ids and metadata (as JSON) are not known beforehand bring them along.
+    A document is inside one array, or is all of it. The arrays must not change before the build ends. If ids and
+    metadata (as JSON) are not known in advance, the batch contains them.
     """
 
     arrays: list[FloatArray]
@@ -38,9 +38,10 @@ class Batch(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """Documents to be read once, how many there are and of which dimension, where that is known.
+    """Documents that can be read once, their number and their dimension, if known.
 
-    A build that fails keeps the first of them if they are ``resumable``: if somebody knows which the others are.
+    If they are ``resumable``, a build that fails keeps the documents before the failure, because the caller knows which
+    ones are missing.
     """
 
     batches: Iterator[Batch]
@@ -50,16 +51,16 @@ class Documents(NamedTuple):
 
 
 def is_array(x: Any) -> bool:
-    """True for one array (of whatever kind), False for a list, a generator or a NumPy array of objects."""
+    """True for one array (of any library), False for a list, a generator or a NumPy array of objects."""
     return (hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and getattr(x, "dtype", None) != np.dtype(object)
 
 
 def plain(x: Any, what: str) -> NDArray[Any]:
-    """Anything array-like as NumPy sees it, of whatever type; torch tensors from any device."""
+    """Anything array-like as a NumPy array of any type; torch tensors from any device."""
     try:
         return np.asarray(x.detach().cpu().numpy() if hasattr(x, "detach") else x)
     except (TypeError, ValueError) as problem:
-        raise ValueError(f"{what} is no rectangular array: {problem}") from None
+        raise ValueError(f"{what} is not a rectangular array: {problem}") from None
 
 
 def to_numpy(x: Any, what: str) -> FloatArray:
@@ -69,7 +70,7 @@ def to_numpy(x: Any, what: str) -> FloatArray:
     dtype('float64')
     """
     if isinstance(x, np.ma.MaskedArray):
-        raise TypeError(f"{what} is a masked array: pass what its mask leaves, or the array and mask=")
+        raise TypeError(f"{what} is a masked array: pass the rows that are not masked, or the array and mask=")
     if isinstance(x, np.ndarray):
         array = x
     elif hasattr(x, "detach") and hasattr(x, "cpu"):
@@ -83,7 +84,7 @@ def to_numpy(x: Any, what: str) -> FloatArray:
         try:
             array = np.array(x)
         except (TypeError, ValueError) as problem:
-            raise ValueError(f"{what} is no rectangular array of numbers: {problem}") from None
+            raise ValueError(f"{what} is not a rectangular array of numbers: {problem}") from None
         if array.dtype.kind in "iu":
             array = array.astype(np.float64)
     else:
@@ -94,7 +95,7 @@ def to_numpy(x: Any, what: str) -> FloatArray:
 
 
 def to_matrix(x: Any, what: str, dim: int | None = None) -> FloatArray:
-    """A NumPy array [tokens, d], with ``d`` as asked for; an empty list is a document without tokens.
+    """A NumPy array [tokens, d], with the given ``d``; an empty list is a document without tokens.
 
     >>> to_matrix([[1.0, 2.0]], "query", 2).shape
     (1, 2)
@@ -109,7 +110,7 @@ def to_matrix(x: Any, what: str, dim: int | None = None) -> FloatArray:
 
 
 def check_dim(d: int, what: str, dim: int | None) -> None:
-    """Refuses vectors of another dimension, or of one beyond the supported range."""
+    """Refuses vectors of another dimension, or of a dimension that is not supported."""
     if dim is not None and d != dim:
         raise ValueError(f"{what} has vectors of {d} dimensions; {dim} are expected")
     if not 1 <= d <= MAX_DIM:
@@ -117,8 +118,8 @@ def check_dim(d: int, what: str, dim: int | None) -> None:
 
 
 def to_float32(array: FloatArray, *, copy: bool = False) -> NDArray[np.float32]:
-    """C-contiguous float32; what is too large for it becomes infinite, and is refused by whoever checks the values."""
-    if copy and type(array) is np.ndarray and array.dtype is FLOAT32:  # what most are, in a third of the time
+    """C-contiguous float32. Numbers that are too large become infinite; the later check of values refuses them."""
+    if copy and type(array) is np.ndarray and array.dtype is FLOAT32:  # the usual case, in a third of the time
         copied: NDArray[np.float32] = array.copy()
         return copied
     if array.dtype == np.float32:
@@ -129,8 +130,8 @@ def to_float32(array: FloatArray, *, copy: bool = False) -> NDArray[np.float32]:
 
 
 def as_buffer(array: FloatArray) -> FloatArray:
-    """The array as the engine's `ingest` reads it: bfloat16 by its bits, other byte orders converted."""
-    if array.dtype is FLOAT32 or array.dtype is UINT16:  # first, because the name of a dtype takes long to make
+    """The array as the engine's `ingest` reads it: bfloat16 as raw bits, other byte orders converted."""
+    if array.dtype is FLOAT32 or array.dtype is UINT16:  # first, because computing the name of a dtype is slow
         return array
     if array.dtype.name == "bfloat16":
         return array.view(np.uint16)
@@ -138,7 +139,7 @@ def as_buffer(array: FloatArray) -> FloatArray:
 
 
 def from_buffer(array: FloatArray) -> NDArray[np.float32]:
-    """What the engine reads in an array of `as_buffer`: uint16 stands for the bits of bfloat16.
+    """The float32 values of an array from `as_buffer`, where uint16 holds the bits of bfloat16.
 
     >>> from_buffer(np.array([0x3F80, 0xC000], np.uint16)).tolist()
     [1.0, -2.0]
@@ -147,13 +148,15 @@ def from_buffer(array: FloatArray) -> NDArray[np.float32]:
 
 
 def check_mapped(arrays: Iterable[FloatArray]) -> None:
-    """Raises `ValueError` if a file that arrays lie in has become shorter: to read what is gone would end the process.
+    """Raises `ValueError` if a memory-mapped file was truncated: reading the missing part would crash the process.
 
-    Of mappings that other libraries have made, those of NumPy are seen.
+    It sees the mappings of this library and of NumPy, not those of other libraries.
     """
     for mapped in {id(found): found for array in arrays if (found := _mapping_of(array)) is not None}.values():
         if (size := mapped.size()) < len(mapped):
-            raise ValueError(f"the file of these vectors was truncated: it has {size} bytes, of {len(mapped)} mapped")
+            raise ValueError(
+                f"the file of these vectors was truncated: it has {size} bytes, but {len(mapped)} are mapped"
+            )
 
 
 def _mapping_of(array: FloatArray) -> mmap | None:
@@ -164,7 +167,7 @@ def _mapping_of(array: FloatArray) -> mmap | None:
 
 
 def to_query(x: Any, what: str, dim: int, *, cosine: bool) -> NDArray[np.float32]:
-    """A copy of a query as the engine takes it: float32 [T, d], finite, normalised for cosine similarity."""
+    """A copy of a query for the engine: float32 [T, d], finite, normalised for cosine similarity."""
     array = to_matrix(x, what)
     tokens, d = array.shape
     if not 1 <= tokens <= MAX_QUERY_TOKENS:
@@ -179,13 +182,13 @@ def to_query(x: Any, what: str, dim: int, *, cosine: bool) -> NDArray[np.float32
 
 
 def describe_invalid(row: NDArray[np.float32], where: str) -> str:
-    """Which number of a refused row is at fault."""
+    """An error message that names the first invalid number of a row."""
     column = int(np.flatnonzero(~(np.abs(row) <= LARGEST))[0])
     return f"{where}, dimension {column}: {row[column]} is not a finite float32 of magnitude at most 2**50"
 
 
 def read_documents(docs: Any, lengths: Any, mask: Any, dim: int | None, name: Callable[[int], str]) -> Documents:
-    """Documents from any of the accepted forms. ``name(i)`` says in errors which document is meant.
+    """Documents from any of the accepted forms. Errors call document i ``name(i)``.
 
     Forms: an iterable of [L, d]; a padded [N, L, d] with ``lengths`` or ``mask`` (or neither: all full); a flat
     [tokens, d] with ``lengths``; or what this function has returned before.
@@ -196,7 +199,7 @@ def read_documents(docs: Any, lengths: Any, mask: Any, dim: int | None, name: Ca
         raise ValueError("give lengths or mask, not both")
     if not is_array(docs):
         if lengths is not None or mask is not None:
-            raise ValueError("lengths and mask go with one padded or flat array, not with a list of documents")
+            raise ValueError("lengths and mask are only for one padded or flat array, not for a list of documents")
         if isinstance(docs, (str, bytes, dict)) or not isinstance(docs, Iterable):
             raise TypeError(f"docs must be arrays of token vectors, not {type(docs).__name__}")
         batches = _listed(docs, dim, name) if type(docs) in (list, tuple) else _one_by_one(docs, dim, name)
@@ -225,25 +228,25 @@ def read_documents(docs: Any, lengths: Any, mask: Any, dim: int | None, name: Ca
 
 
 def with_dim(documents: Documents) -> tuple[int, Documents]:
-    """The dimension of documents, which may be known only from the first of them; nothing is lost."""
+    """The dimension of documents, and the documents. If necessary it is read from the first one, which is kept."""
     if documents.dim is not None:
         return documents.dim, documents
     first = next(documents.batches, None)
     if first is None:
-        raise ValueError("no documents, hence no dimension: start with Index.create(dim)")
+        raise ValueError("there are no documents, so the dimension is unknown: start with Index.create(dim)")
     dim = first.arrays[0].shape[1]
     return dim, Documents(chain([first], documents.batches), documents.total, dim)
 
 
 def _listed(docs: Iterable[Any], dim: int | None, name: Callable[[int], str]) -> Iterator[Batch]:
-    """Documents that are all there: what holds its own numbers is not copied."""
+    """Documents in a list: arrays that own their data are not copied."""
     matrices = _matrices(docs, dim, name, may_change=False)
     while arrays := list(islice(matrices, BATCH_DOCUMENTS)):
         yield Batch(arrays, np.fromiter(map(len, arrays), np.int64, len(arrays)))
 
 
 def _one_by_one(docs: Iterable[Any], dim: int | None, name: Callable[[int], str]) -> Iterator[Batch]:
-    """Documents as they come: the next may take the place of the one before in memory."""
+    """Documents from an iterator: each is copied, because the iterator may reuse its memory."""
     for rows in _matrices(docs, dim, name, may_change=True):
         yield Batch([rows], np.array([len(rows)], np.int64))
 
@@ -251,9 +254,9 @@ def _one_by_one(docs: Iterable[Any], dim: int | None, name: Callable[[int], str]
 def _matrices(
     docs: Iterable[Any], dim: int | None, name: Callable[[int], str], may_change: bool
 ) -> Iterator[FloatArray]:
-    waiting = 0  # empty lists at the beginning: their dimension is that of the first document with a token
+    waiting = 0  # leading empty lists: they get the dimension of the first document that has one
     for i, doc in enumerate(docs):
-        # What most documents are, and there are many: no time for more questions.
+        # A fast path for the usual case.
         if type(doc) is np.ndarray and doc.dtype is FLOAT32 and doc.ndim == 2 and doc.shape[1] == dim:
             yield doc.copy() if may_change else doc
             continue
@@ -267,7 +270,7 @@ def _matrices(
         stays = not may_change and (isinstance(doc, np.ndarray) or hasattr(doc, "detach"))
         yield rows if stays else to_float32(rows, copy=True)
     if waiting:
-        raise ValueError(f"{name(0)} and all others are empty lists, hence there is no dimension: give arrays [0, d]")
+        raise ValueError(f"{name(0)} and all others are empty lists, so the dimension is unknown: give arrays [0, d]")
 
 
 def _padded(array: FloatArray, lengths: NDArray[np.int64]) -> Iterator[Batch]:
@@ -281,7 +284,7 @@ def _padded(array: FloatArray, lengths: NDArray[np.int64]) -> Iterator[Batch]:
 
 def _masked(array: FloatArray, mask: NDArray[np.bool_]) -> Iterator[Batch]:
     lengths = mask.sum(axis=1, dtype=np.int64)
-    if not (mask[:, 1:] > mask[:, :-1]).any():  # every document's tokens come first, padding last
+    if not (mask[:, 1:] > mask[:, :-1]).any():  # padding only at the end of documents
         yield from _padded(array, lengths)
         return
     for first in range(0, len(lengths), BATCH_DOCUMENTS):
@@ -290,8 +293,8 @@ def _masked(array: FloatArray, mask: NDArray[np.bool_]) -> Iterator[Batch]:
 
 
 def flat_batches(array: FloatArray, lengths: NDArray[np.int64]) -> Iterator[Batch]:
-    """The documents of a flat array [tokens, d], which are parts of it."""
-    documents = 16 * BATCH_DOCUMENTS  # a part of an array costs nothing, however large
+    """The documents of a flat array [tokens, d], as views of it."""
+    documents = 16 * BATCH_DOCUMENTS  # a view costs nothing, whatever its size
     ends = np.concatenate([[0], np.cumsum(lengths)])
     for first in range(0, len(lengths), documents):
         some = lengths[first : first + documents]
@@ -299,7 +302,7 @@ def flat_batches(array: FloatArray, lengths: NDArray[np.int64]) -> Iterator[Batc
 
 
 def to_lengths(lengths: Any, longest: int, there: str) -> NDArray[np.int64]:
-    """A copy of the lengths of documents, checked; ``there`` says in errors how many tokens there are to take.
+    """A checked copy of the lengths of documents; ``there`` is the end of the message if a length is too large.
 
     >>> to_lengths([2, 0, 1], 3, "there are only 3 rows")
     array([2, 0, 1])
@@ -308,7 +311,7 @@ def to_lengths(lengths: Any, longest: int, there: str) -> NDArray[np.int64]:
     if array.size == 0:
         array = array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise TypeError(f"lengths must be whole numbers, one a document, not {array.dtype} of shape {array.shape}")
+        raise TypeError(f"lengths must be whole numbers, one per document, not {array.dtype} of shape {array.shape}")
     if len(array) and array.min() < 0:
         raise ValueError(f"lengths[{int(array.argmin())}] is negative")
     if len(array) and array.max() > longest:
@@ -321,5 +324,5 @@ def _to_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     if array.shape != shape:
         raise ValueError(f"mask has shape {array.shape}; {shape} is expected")
     if array.dtype != np.bool_ and not np.isin(array, (0, 1)).all():
-        raise ValueError("mask must hold only true and false, or 1 and 0")
+        raise ValueError("mask must contain only true and false, or 1 and 0")
     return array.astype(np.bool_)

@@ -1,32 +1,32 @@
-"""Making codebooks and calibrations of an index, and how far `Calibrated` follows its list by tier 0."""
+"""Makes codebooks and calibrations of an index, and decides how many documents `Calibrated` follows up."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
-from maxsieve.grouping import GROWTH, GroupBy, are_whole_groups, count_groups, search_groups
+from maxsieve.grouping import GROWTH, GroupBy, count_groups, search_groups
 from maxsieve.hits import Promise
 from maxsieve.ids import Id
-from maxsieve.policies import MANY, Bandit, Calibrated, Policy, to_native
-from maxsieve.storage.calibration import NO_CHANGES, Calibration, Origin, queries_needed
+from maxsieve.policies import MOST, Bandit, Calibrated, CalibratedDepth, FixedPolicy, Policy
+from maxsieve.storage.calibration import NO_CHANGES, Calibration, Changes, Origin, queries_needed
 from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.snapshot import Snapshot
 
-TOGETHER = 32
-"""Queries that are searched for at a time."""
+BATCH = 32
+"""How many queries are searched at a time."""
 
 
 def with_codebook(state: Snapshot, threads: int) -> Snapshot:
-    """The state with a new codebook and all tokens named by it; what was calibrated before is void."""
+    """The state with a new codebook and the centroids of all tokens; an existing calibration is dropped."""
     if not state.lengths[state.alive].sum():
         raise ValueError("there is no token to learn a codebook from: add documents first")
     book = Codebook.train(state.dim, state.segments, threads)
@@ -43,85 +43,140 @@ def with_calibration(
     group_by: GroupBy | None,
     advance: Callable[[int], None],
 ) -> Snapshot:
-    """The state, which has a codebook, calibrated on queries for a top k of groups; each document may be one.
+    """The state (with a codebook) calibrated on queries, for a top k of groups. Without grouping, a document is one."""
 
-    The best hit of an own sentence is the group it was taken from, which no tier misses. It counts for nothing: the
-    k after it do, in the list without its best document. (Others of its documents may stay in the list: then a place is
-    further down than it would be without them, which promises no more than is true.)
-    """
-    own = int(origin == "own sentences")
-    there = count_groups(state, group_by)
-    if not there:
-        raise ValueError("there is no document to find: add some before calibrating")
-    if there == own:
-        raise ValueError("own sentences need two documents at least: the one they come from does not count")
-    wanted, k = k, min(k, there - own)
-    ranks = np.empty((len(queries), k + own), np.int64)
-    for first in range(0, len(queries), TOGETHER):
-        some = list(queries[first : first + TOGETHER])
+    def places(some: Sequence[NDArray[np.float32]], deep: int) -> Iterator[NDArray[np.int64]]:
         everything = [state.searchable] * len(some)
-        answers = search_groups(state, some, everything, k + own, lambda _: _core.Certified(), threads, group_by)
-        for i, (query, answer) in enumerate(zip(some, answers, strict=True), first):
+        answers = search_groups(state, some, everything, deep, lambda _: _core.Certified(), threads, group_by)
+        for query, answer in zip(some, answers, strict=True):
             best = np.array(answer.positions, np.int64)
             ascending = np.argsort(best)
-            ranks[i, ascending] = state.ranks(query, best[ascending], threads)
-        advance(len(some))
-    if own:
-        ranks = ranks[:, 1:] - (ranks[:, 1:] > ranks[:, :1])
-    lengths = np.array([len(query) for query in queries], np.int64)
-    rows, now = np.concatenate(list(queries)), int(time.time())
-    made = Calibration(ranks, rows, lengths, len(state.searchable), now, origin, wanted, group_by is not None)
+            ranks = np.empty_like(best)
+            ranks[ascending] = state.ranks(query, best[ascending], threads)
+            yield ranks
+
+    there = count_groups(state, group_by)
+    grouped = group_by is not None
+    made = find_places(places, queries, k, origin, len(state.searchable), there, grouped=grouped, advance=advance)
     return replace(state, calibration=made, changes=NO_CHANGES)
 
 
+def find_places(
+    places: Callable[[Sequence[NDArray[np.float32]], int], Iterable[NDArray[np.int64]]],
+    queries: Sequence[NDArray[np.float32]],
+    k: int,
+    origin: Origin,
+    documents: int,
+    groups: int,
+    *,
+    grouped: bool,
+    advance: Callable[[int], None],
+) -> Calibration:
+    """A calibration on queries for a top k of groups; ``documents`` and ``groups`` are how many there are.
+
+    ``places`` returns, for a batch of queries, the ranks by tier 0, from 1, of the best documents of that many groups.
+
+    The best hit of an own sentence is the group it was taken from, which no tier misses. So it does not count: the next
+    k hits do, ranked in the list without that group's best document. (Other documents of the group may stay in the
+    list. They can only increase a rank, so the calibration stays valid.)
+    """
+    own = int(origin == "own sentences")
+    if not groups:
+        raise ValueError("there are no documents to find: add some before calibrating")
+    if groups == own:
+        raise ValueError("own sentences need at least two documents: the one they come from does not count")
+    wanted, k = k, min(k, groups - own)
+    ranks = np.empty((len(queries), k + own), np.int64)
+    for first in range(0, len(queries), BATCH):
+        some = list(queries[first : first + BATCH])
+        for i, found in enumerate(places(some, k + own), first):
+            ranks[i] = found
+        advance(len(some))
+    return to_calibration(ranks, queries, documents, origin, wanted, grouped=grouped)
+
+
+def to_calibration(
+    ranks: NDArray[np.int64],
+    queries: Sequence[NDArray[np.float32]],
+    documents: int,
+    origin: Origin,
+    wanted: int,
+    *,
+    grouped: bool,
+) -> Calibration:
+    """A calibration from the ranks by tier 0 of each query's best documents [queries, k], best first.
+
+    ``documents`` is the number of documents that can be hits. For own sentences there is one more column, the first,
+    with the ranks of the documents they come from.
+    """
+    if origin == "own sentences":
+        ranks = ranks[:, 1:] - (ranks[:, 1:] > ranks[:, :1])
+    lengths = np.array([len(query) for query in queries], np.int64)
+    rows, now = np.concatenate(list(queries)), int(time.time())
+    return Calibration(ranks, rows, lengths, documents, now, origin, wanted, grouped)
+
+
 def recalibrated(state: Snapshot, threads: int, group_by: GroupBy | None, advance: Callable[[int], None]) -> Snapshot:
-    """The state, calibrated again with the queries it kept."""
+    """The state, calibrated again with the stored queries."""
     old = _calibration_of(state)
     return with_calibration(state, old.queries, old.wanted, old.origin, threads, group_by, advance)
 
 
 def retrained(state: Snapshot, threads: int, group_by: GroupBy | None, advance: Callable[[int], None]) -> Snapshot:
-    """The state with a new codebook; if it was calibrated, it is again, with the queries it kept."""
+    """The state with a new codebook, and calibrated again with the stored queries if it was calibrated."""
     coded, old = with_codebook(state, threads), state.calibration
     return coded if old is None else recalibrated(replace(coded, calibration=old), threads, group_by, advance)
 
 
-def _calibration_of(state: Snapshot) -> Calibration:
+def _calibration_of(state: Snapshot | Calibrating) -> Calibration:
     if state.calibration is None:
         raise ValueError("this index is not calibrated: call index.calibrate(queries) first")
     return state.calibration
 
 
+class Calibrating(NamedTuple):
+    """What `Calibrated` must know of an index: what has changed since, how many documents can be hits, their length.
+
+    ``are_whole`` says whether of each group that has one of some documents, all that can be a hit are among them.
+    """
+
+    calibration: Calibration | None
+    changes: Changes
+    documents: int
+    mean_length: float
+    are_whole: Callable[[list[Id]], bool]
+
+
 def plan(
     policy: Policy,
-    state: Snapshot,
+    index: Calibrating,
     k: int,
     restrictions: Sequence[Any],
     exclude: Sequence[list[Id] | None],
-    group_by: GroupBy | None,
-) -> tuple[Callable[[int], _core.Policy], Promise | None]:
-    """The engine's policy for each attempt at queries with such exclusions, and what it promises.
+    *,
+    grouped: bool,
+) -> tuple[Callable[[int], FixedPolicy], Promise | None]:
+    """The policy for each attempt, and the guarantee of the answer.
 
-    ``restrictions`` are candidates and filters, of which any that is not None leaves nothing to promise.
+    ``restrictions`` are candidates and filters: if any of them is not None, `Calibrated` guarantees nothing.
 
-    With documents that must not be hits, the top k of the others lies in the top k + excluded of all: docs/theory.md,
-    section 10, has the stricter target that this needs. The most that any query excludes counts. A group of which some
-    documents are excluded and some are not is another than the one that was calibrated on.
+    If documents are excluded, the top k of the others is in the top k + excluded of all: docs/theory.md, section 10,
+    has the stricter target that this needs. The largest number that any query excludes counts. If only some documents
+    of a group are excluded, the group is not the one that was calibrated on, and nothing is guaranteed.
 
-    A further attempt of `Bandit` has half the delta of the one before, so that all of them have no more than one has.
-    One of `Calibrated` follows up more documents, which can only find more.
+    Each further attempt of `Bandit` has half the delta of the one before, so that all attempts together stay within
+    delta. A further attempt of `Calibrated` follows up more documents, which can only find more.
     """
-    if type(policy) is Bandit and group_by is not None:
-        return lambda attempt: to_native(replace(policy, delta=policy.delta / 2 ** (attempt + 1))), None
-    if type(policy) is not Calibrated:
-        native = to_native(policy)
-        return lambda _: native, None
+    if type(policy) is Bandit and grouped:
+        return lambda attempt: replace(policy, delta=policy.delta / 2 ** (attempt + 1)), None
+    if not isinstance(policy, Calibrated):
+        return lambda _: policy, None
     restricted = any(one is not None for one in restrictions)
     excluded = max((len(set(one)) for one in exclude if one is not None), default=0)
-    calibration = _calibration_of(state)
-    there = len(state.searchable)
+    calibration = _calibration_of(index)
+    there, length = index.documents, index.mean_length
     if there <= k:
-        return lambda _: _core.Calibrated(max(1, there)), Promise("none", calibration.origin, state.changes)
+        return lambda _: CalibratedDepth(max(1, there), length), Promise("none", calibration.origin, index.changes)
     if not calibration.enough_for(policy.target):
         raise ValueError(
             f"an overlap of {policy.overlap} needs {queries_needed(policy.target)} calibration queries; "
@@ -138,9 +193,9 @@ def plan(
     promised = (
         kept
         and not restricted
-        and calibration.holds_after(state.changes)
-        and calibration.grouped == (group_by is not None)
-        and all(are_whole_groups(state, one, group_by) for one in exclude if one)
+        and calibration.holds_after(index.changes)
+        and calibration.grouped == grouped
+        and all(index.are_whole(one) for one in exclude if one)
     )
-    promise = Promise("calibrated" if promised else "none", calibration.origin, state.changes)
-    return lambda attempt: _core.Calibrated(min(max(depth, k) * GROWTH**attempt, MANY)), promise
+    promise = Promise("calibrated" if promised else "none", calibration.origin, index.changes)
+    return lambda attempt: CalibratedDepth(min(max(depth, k) * GROWTH**attempt, MOST), length), promise

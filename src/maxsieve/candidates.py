@@ -19,19 +19,19 @@ Candidates: TypeAlias = list[Id] | NDArray[np.bool_] | None
 
 
 def read_candidates(entries: list[Any]) -> list[Candidates]:
-    """What each query may find, as ids, a mask, or None for everything. Generators are read here: hold no lock."""
+    """The candidates of each query, as ids, a mask, or None for all. Generators are read here, so hold no lock."""
     return _each_once(_read_candidates, entries)
 
 
 def read_exclude(entries: list[Any]) -> list[list[Id] | None]:
-    """What each query must not find. Generators are read here: hold no lock."""
+    """The excluded ids of each query. Generators are read here, so hold no lock."""
     return _each_once(lambda entry: None if entry is None else to_ids(entry, "exclude"), entries)
 
 
 def choose(
     storage: Storage, candidates: list[Candidates], exclude: list[list[Id] | None], where: Sequence[Where | None]
 ) -> tuple[Snapshot, list[NDArray[np.int64]]]:
-    """Positions for each query, the same array where its sets are the same, and the snapshot they are for."""
+    """The snapshot, and the positions for each query; queries with the same sets share an array."""
     choices = [(id(wanted), id(unwanted)) for wanted, unwanted in zip(candidates, exclude, strict=True)]
     chosen: dict[tuple[int, int], NDArray[np.int64]] = {}
     with storage.guard:
@@ -42,7 +42,7 @@ def choose(
                 chosen[choice] = select(*views, storage.positions, wanted, unwanted)
     found: dict[tuple[tuple[int, int], str], NDArray[np.int64]] = {}
     keys = [(choice, "" if one is None else one.key) for choice, one in zip(choices, where, strict=True)]
-    for key, one in zip(keys, where, strict=True):  # a filter may take a while: the guard is not held
+    for key, one in zip(keys, where, strict=True):  # outside of the guard, because a filter may take a while
         if key not in found:
             positions = chosen[key[0]]
             found[key] = positions if one is None else positions[state.matching(one)[positions]]
@@ -57,7 +57,7 @@ def select(
     candidates: Candidates,
     exclude: list[Id] | None,
 ) -> NDArray[np.int64]:
-    """Positions of the non-empty documents to be searched, ascending; ``positions(n)`` is asked for n ids."""
+    """Positions of the non-empty documents to search, ascending. ``positions(n)`` is a table for looking up n ids."""
     chosen = searchable
     if candidates is not None:
         if isinstance(candidates, list):
@@ -74,9 +74,9 @@ def select(
 
 
 def per_query(ids: Any, queries: int, what: str) -> list[Any]:
-    """One entry for each query: from one set for all, or from a list with an entry (ids or None) for each.
+    """One entry per query: from one set for all, or from a list with one entry (ids or None) per query.
 
-    A list is taken for the latter when its elements are not ids themselves; so is an array of two dimensions.
+    A list whose elements are not ids, or an array of two dimensions, has one entry per query.
 
     >>> per_query([1, 2], 2, "candidates")
     [[1, 2], [1, 2]]
@@ -98,7 +98,7 @@ def per_query(ids: Any, queries: int, what: str) -> list[Any]:
 
 
 def _each_once(read: Callable[[Any], T], entries: list[Any]) -> list[T]:
-    """Every entry read, once only where it is the same object: a set for all queries may be large, or a generator."""
+    """Reads every entry. The same object is read once: a set for all queries may be large, or a generator."""
     known: dict[int, T] = {}
     for entry in entries:
         if id(entry) not in known:

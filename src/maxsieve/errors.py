@@ -1,16 +1,20 @@
-"""What can go wrong beyond a bad argument (those are `ValueError`, `TypeError` and `KeyError`)."""
+"""The library's own errors. Bad arguments raise `ValueError`, `TypeError` and `KeyError`."""
 
 
 class MaxsieveError(Exception):
-    """The root of the library's own errors."""
+    """The base class of the library's own errors."""
 
 
 class DamagedIndexError(MaxsieveError):
-    """An index whose contents contradict themselves: never searched, never repaired silently."""
+    """The contents of an index are inconsistent. Such an index is never searched, and never repaired silently."""
 
 
 class IndexLockedError(MaxsieveError):
     """Another process is writing to the index."""
+
+
+class StaleVersionError(MaxsieveError):
+    """A version of a corpus in shards whose files are gone: there is a newer one."""
 
 
 class ClosedIndexError(MaxsieveError):
@@ -18,8 +22,8 @@ class ClosedIndexError(MaxsieveError):
 
 
 class ModelMissingError(MaxsieveError):
-    """A model is not in the cache, or not whole; nothing is fetched unasked."""
+    """A model is not in the cache, or is damaged there. Models are downloaded only on request."""
 
 
 class ModelFetchError(MaxsieveError):
-    """A model could not be fetched, or what came is not the model."""
+    """A model could not be downloaded, or the downloaded file is not the model."""

@@ -1,4 +1,4 @@
-"""What a search returns."""
+"""The result of a search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Guarantee: TypeAlias = Literal["exact", "pac", "calibrated", "none"]
 
 
 class Round(NamedTuple):
-    """One round of a sieve: documents active in it, query tokens revealed after it, the threshold they had to reach."""
+    """One round of a sieve: the active documents, the query tokens revealed after it, and the threshold."""
 
     active: int
     revealed: int
@@ -43,7 +43,7 @@ class Report:
 
     guarantee
         ``"exact"``: the answer is the exhaustive one; ``"pac"``: it is with probability at least 1 - delta;
-        ``"calibrated"``: it has the promised share of it on average (`Calibrated`); ``"none"``.
+        ``"calibrated"``: it contains the guaranteed share of it on average (`Calibrated`); ``"none"``.
     coverage
         cells revealed as proxies over all cells.
     survivors
@@ -60,6 +60,9 @@ class Report:
         what the index was calibrated on, ``"queries"`` or ``"own sentences"``; None for other policies.
     added, deleted
         documents added and deleted since the calibration.
+    missing
+        shards that the answer does not cover: only a search over shards that may be partial has any, and it guarantees
+        nothing.
     """
 
     guarantee: Guarantee
@@ -73,10 +76,11 @@ class Report:
     calibrated_on: Origin | None = None
     added: int = 0
     deleted: int = 0
+    missing: tuple[int, ...] = ()
 
 
 class Promise(NamedTuple):
-    """What `Calibrated` can promise of an answer that is not exact, and what the index was calibrated on."""
+    """The guarantee of `Calibrated` for an answer that is not exact, and what the index was calibrated on."""
 
     guarantee: Literal["calibrated", "none"]
     calibrated_on: Origin
@@ -87,7 +91,7 @@ class Promise(NamedTuple):
 class Hits:
     """The best documents, best first; iterates as ``(id, score)``.
 
-    They can be pickled: report, metadata and explanations are then found out for all of them, and the index stays.
+    They can be pickled. Then report, metadata and explanations of all hits are computed and included; the index is not.
 
     >>> import numpy as np, maxsieve as ms
     >>> index = ms.Index.build([np.eye(2), -np.eye(2)], ["yes", "no"])
@@ -105,14 +109,14 @@ class Hits:
     _promise: Promise | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent to another process: all that can be asked of hits, found out before they go."""
+        """What is pickled: all that hits can return, computed now."""
         found = (name for name, kind in vars(Hits).items() if isinstance(kind, cached_property))
         return {"ids": self.ids, "scores": self.scores} | {name: getattr(self, name) for name in found}
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            why = ": these hits came from another process, where their index is" if name in _AT_HOME else ""
+            why = ": these hits were pickled, and their index was not" if name in _AT_HOME else ""
             raise AttributeError(f"Hits has no attribute {name!r}{why}")
 
     def __copy__(self) -> Hits:
@@ -134,12 +138,12 @@ class Hits:
 
     @cached_property
     def query_tokens(self) -> int:
-        """How many tokens the query has: a score, divided by it, is their mean similarity."""
+        """How many tokens the query has. A score divided by it is the mean similarity per token."""
         return len(self._query)
 
     @cached_property
     def report(self) -> Report:
-        """How the answer was found and what it guarantees; made when first asked for."""
+        """How the answer was found and what it guarantees; created on first use."""
         answer, promise = self._answer, self._promise
         guarantee: Guarantee = answer.guarantee
         if promise is not None and guarantee != "exact":
@@ -158,7 +162,7 @@ class Hits:
 
     @cached_property
     def trace(self) -> Trace | None:
-        """What the search did, step by step, if it was asked to write that down (``trace=True``); None otherwise.
+        """The steps of the search, if ``trace=True`` was given; None otherwise.
 
         >>> import numpy as np, maxsieve as ms
         >>> index = ms.Index.build([np.eye(2), -np.eye(2)], ["yes", "no"])
@@ -172,7 +176,7 @@ class Hits:
 
     @cached_property
     def metadata(self) -> list[Any]:
-        """The hits' records, None for those without; read when first asked for.
+        """The metadata of the hits, None for those without; read on first use.
 
         >>> import maxsieve as ms
         >>> index = ms.Index.build([[[1.0]], [[2.0]]], metadata=["one", {"two": 2}])
@@ -182,7 +186,7 @@ class Hits:
         return self.snapshot.metadata(self._positions)
 
     def reordered(self, ranks: Sequence[int], scores: NDArray[np.float32]) -> Hits:
-        """The hits at some ranks, in that order, under other scores.
+        """The hits at these ranks, in that order, with other scores.
 
         >>> import maxsieve as ms
         >>> hits = ms.Index.build([[[1.0]], [[2.0]]], ["one", "two"]).search([[1.0]])
@@ -193,9 +197,9 @@ class Hits:
         return replace(self, ids=ids, scores=scores, _positions=positions)
 
     def explain(self, rank: int) -> list[Match]:
-        """Why the hit at ``rank`` (from 0) scored so: each query token's best document token and their similarity.
+        """Explains the hit at ``rank`` (from 0): each query token's best document token and its similarity.
 
-        The similarities add up to the hit's score. Of equally similar document tokens the first is named.
+        The similarities add up to the hit's score. Of equally similar document tokens, the first is given.
 
         >>> import numpy as np, maxsieve as ms
         >>> ms.rerank(np.eye(2), [2 * np.eye(2)]).explain(0)
@@ -226,7 +230,7 @@ def to_hits(
     promise: Promise | None = None,
     places: list[int] | None = None,
 ) -> Hits:
-    """The engine's answer as `Hits`, or what stands at some places in it."""
+    """The engine's answer as `Hits`, or only the entries at these places."""
     positions, scores = answer.positions, answer.scores
     if places is not None:
         positions, scores = [positions[place] for place in places], scores[places]

@@ -1,4 +1,4 @@
-"""Document ids: all str or all int, unique, kept as given."""
+"""Document ids: all str or all int, unique, stored as given."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def to_ids(ids: Any, what: str) -> list[Id]:
 def to_id(one: Any, what: str) -> Id:
     """One id, as str or int."""
     if isinstance(one, str):
-        return str.__str__(one)  # str() would spell out the name of an enum's member
+        return str.__str__(one)  # str() would give the name of an enum's member
     if isinstance(one, (int, np.integer)) and not isinstance(one, bool):
         if not SMALLEST <= int(one) <= LARGEST:
             raise ValueError(f"{what}: {one} does not fit into 64 bits")
         return int(one)
-    raise TypeError(f"{what}: an id is a str or an int, not {one!r}")
+    raise TypeError(f"{what}: an id must be a str or an int, not {one!r}")
 
 
 def find_duplicate(ids: list[Id]) -> Id | None:
@@ -56,7 +56,7 @@ def find_duplicate(ids: list[Id]) -> Id | None:
 
 
 def positions_of(ids: list[Id], positions: Mapping[Id, int], what: str) -> NDArray[np.int64]:
-    """Where the ids stand, ascending, repeats ignored; `KeyError` for one that is not there."""
+    """The positions of ids, ascending, without repeats; `KeyError` for an unknown id."""
     try:
         found = np.fromiter(map(positions.__getitem__, ids), np.int64, len(ids))
     except KeyError as unknown:

@@ -1,9 +1,9 @@
-"""The index: documents by id, searchable, changeable, safe to share between threads."""
+"""The index: documents by id, with search and changes. It is thread-safe."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -12,17 +12,18 @@ from typing import Any, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve import _core
 from maxsieve.arrays import MAX_DIM, Documents, read_documents, to_query, with_dim
-from maxsieve.calibrating import plan, recalibrated, retrained, with_calibration, with_codebook
+from maxsieve.calibrating import Calibrating, plan, recalibrated, retrained, with_calibration, with_codebook
 from maxsieve.candidates import choose, per_query, read_candidates, read_exclude
 from maxsieve.common.checks import as_count, check_choice
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.errors import ClosedIndexError
-from maxsieve.grouping import GroupBy, search_groups
-from maxsieve.hits import Hits, to_hits
+from maxsieve.grouping import GroupBy, are_whole_groups, search_groups
+from maxsieve.hits import Hits, Promise, to_hits
 from maxsieve.ids import Id, positions_of, to_id, to_ids
-from maxsieve.policies import CERTIFIED, MANY, Policy
+from maxsieve.policies import CERTIFIED, MOST, Policy, to_native
 from maxsieve.storage.building import SegmentBuilder
 from maxsieve.storage.calibration import ORIGINS, Origin
 from maxsieve.storage.directory import Directory
@@ -36,19 +37,19 @@ from maxsieve.where import per_query_where, to_where
 
 
 class Change(Protocol):
-    """Makes codebook and calibration of a state anew; ``advance`` is told of each query that is done."""
+    """Replaces codebook and calibration of a state; calls ``advance`` after each query."""
 
     def __call__(self, state: Snapshot, threads: int, *, advance: Callable[[int], None]) -> Snapshot:
-        """The state with those."""
+        """The state with the new ones."""
 
 
 class Index:
     """Token vectors by document id, with exact top-K search under MaxSim. Think of a dict from id to a [L, d] array.
 
-    Make one with `Index.build` (from documents) or `Index.create` (empty), in memory or in a folder; `Index.open` finds
-    the latter again. Any number of threads may search while
-    others add or delete: each search sees the index before or after a change, never between. Pickled, one in memory
-    takes its vectors along; of one on disk, the folder is opened where it arrives, at the newest version.
+    `Index.build` (from documents) and `Index.create` (empty) make an index in memory or in a folder; `Index.open` opens
+    an existing folder. Any number of threads may search while others add or delete: each search sees the index before
+    or after a change, never in between. Pickling an index in memory includes its vectors; pickling an index on disk
+    stores its path, and unpickling opens the folder at the newest version.
 
     >>> import numpy as np, maxsieve as ms
     >>> index = ms.Index.build([[[1.0, 0.0]], [[0.0, 1.0], [0.6, 0.8]]], ["east", "north"])
@@ -75,28 +76,28 @@ class Index:
         threads: int | None = None,
         progress: bool = False,
     ) -> Index:
-        """An index of documents, in memory or, with ``path``, in a folder that is new or empty.
+        """Builds an index of documents, in memory or, with ``path``, in a new or empty folder.
 
         docs
-            an iterable (a generator too) of [L, d] arrays, a padded [N, L, d] array with ``lengths`` or ``mask``, or a
+            an iterable (also a generator) of [L, d] arrays, a padded [N, L, d] array with ``lengths`` or ``mask``, or a
             flat [tokens, d] array with ``lengths``; NumPy, torch, anything with ``__array__`` or DLPack; float16,
             bfloat16, float32 or float64.
         ids
             unique, all str or all int; 0, 1, ... by default.
         metadata
-            a record for each document (None for none): anything JSON can hold. It comes back with hits.
+            a JSON-compatible value for each document, or None. It is returned with hits.
         path
-            the folder of an index on disk. It is written as documents come, in bounded memory: 64 MiB of vectors, or
-            one document if that is larger, a few times over. If the build is interrupted, what was committed stays
-            there as a valid index, which `add` can go on with; if nothing was, nothing stays.
+            the folder of an index on disk. It is written while documents are read, in bounded memory: a few times 64
+            MiB of vectors, or a few times one document if that is larger. If the build is interrupted, the committed
+            documents stay as a valid index, to which `add` can add the others; if there are none, nothing stays.
         store
-            the type in which vectors are kept: ``"float32"``; ``"float16"``, which rounds them and takes 3/5 of the
-            room; or ``"int8"``, which rounds them to codes of one byte and takes 1/5.
+            the type of stored vectors: ``"float32"``; ``"float16"``, which rounds them and takes 3/5 of the space; or
+            ``"int8"``, which rounds them to codes of one byte and takes 1/5.
         similarity
             ``"dot"`` takes vectors as given, ``"cosine"`` normalises documents and queries (a zero vector stays zero).
         group_by
-            for documents that are passages of something larger: a function from an id to what it is a part of. Of each
-            such group only the best document is a hit, and ``k`` counts groups. It is not kept: give it to `open`, too.
+            for documents that are passages of larger texts: a function from an id to its group. Only the best document
+            of each group is a hit, and ``k`` counts groups. The function is not stored: give it to `open`, too.
 
         >>> import numpy as np
         >>> len(Index.build(np.ones((5, 4)), lengths=[2, 0, 3]))
@@ -126,7 +127,7 @@ class Index:
         similarity: Similarity = "dot",
         group_by: GroupBy | None = None,
     ) -> Index:
-        """An empty index for vectors of ``dim`` numbers, in memory or in the folder ``path``, which is new or empty.
+        """Creates an empty index for vectors of ``dim`` numbers, in memory or in the new or empty folder ``path``.
 
         >>> Index.create(128).dim
         128
@@ -140,10 +141,10 @@ class Index:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, group_by: GroupBy | None = None) -> Index:
-        """An index from its folder: mapped, not read, so that this takes milliseconds whatever its size.
+        """Opens an index from its folder. It is memory-mapped, not read, so this takes milliseconds whatever its size.
 
-        It stays at the version it found until `refresh` or a change of its own. Any number of processes may have it
-        open; one at a time may change it. ``group_by`` is that of `build`.
+        It stays at the version it found until `refresh` or a change by this object. Any number of processes may open
+        it; one at a time may change it. ``group_by`` is as in `build`.
         """
         directory = Directory.open(Path(path))
         return cls(DiskStorage(directory), directory.manifest.store, directory.manifest.similarity, group_by)
@@ -160,10 +161,10 @@ class Index:
         delete: Iterable[Id] = (),
         progress: bool = False,
     ) -> None:
-        """Adds documents, all of them or, if anything is wrong, none. A known id is an error unless ``replace=True``.
+        """Adds all documents, or none if anything is wrong. A known id is an error unless ``replace=True``.
 
-        A replaced document counts as new: it takes the last place in insertion order. Those to ``delete`` go in the
-        same step: no search, and no crash, comes between.
+        A replaced document counts as new: it becomes the last in insertion order. The ids in ``delete`` are deleted in
+        the same atomic step.
 
         >>> index = Index.create(2)
         >>> index.add([[[1.0, 0.0]]], ["east"])
@@ -190,9 +191,9 @@ class Index:
         progress: bool = False,
         stepwise: bool = False,
     ) -> None:
-        """`add` for documents, ids and metadata that were looked at before.
+        """`add` for documents, ids and metadata that are already checked.
 
-        Without ids, documents bring theirs along, or else are numbered from 0 on. ``stepwise`` commits each segment
+        If ``ids`` is None, the batches contain ids, or documents are numbered from 0. ``stepwise`` commits each segment
         when it is full.
         """
         total = len(ids) if documents.total is None and ids is not None else documents.total
@@ -200,20 +201,12 @@ class Index:
             self._storage.adding(ids, texts, replace, list(delete), stepwise) as addition,
             progress_bar("indexing", total, shown=progress, unit="documents") as advance,
         ):
-            crew = thread_count(threads)
-            builder = SegmentBuilder(self.dim, self._store, self._similarity, crew, addition.name, addition.add)
-            count = 0
-            for batch in documents.batches:
-                addition.arrive(batch.ids, batch.texts)
-                count += len(batch.lengths)
-                addition.check(count, complete=False)
-                builder.add(batch)
-                advance(len(batch.lengths))
-            addition.check(count, complete=True)
-            builder.finish()
+            workers = thread_count(threads)
+            builder = SegmentBuilder(self.dim, self._store, self._similarity, workers, addition.name, addition.add)
+            addition.take(documents, builder, advance)
 
     def delete(self, ids: Iterable[Id] | Id) -> None:
-        """Deletes documents, all of them or, if an id is unknown, none. Their memory is given back by `compact`.
+        """Deletes documents. If one of the ids is unknown, nothing is deleted. `compact` frees their memory.
 
         >>> index = Index.build([[[1.0, 0.0]], [[0.0, 1.0]]], ["east", "north"])
         >>> index.delete(["east"])
@@ -223,10 +216,10 @@ class Index:
         self._storage.delete(to_ids([ids] if isinstance(ids, (str, int, np.integer)) else ids, "delete"))
 
     def compact(self, *, progress: bool = False) -> None:
-        """Gives back what deleted and replaced documents take, and merges small segments. Answers stay the same.
+        """Frees the space of deleted and replaced documents, and merges small segments. Answers stay the same.
 
-        A codebook that the index has outgrown, having four times the tokens it was made for, is made again, and so is
-        the calibration, with the queries it kept; answers of `Calibrated` may then differ.
+        If the index has four times as many tokens as its codebook was trained for, the codebook is trained again, and
+        the index is calibrated again with the stored queries. Then answers of `Calibrated` may differ.
         """
         self._storage.compact(progress)
         codebook = self.snapshot.codebook
@@ -234,9 +227,9 @@ class Index:
             self.train_codebook(progress=progress)
 
     def train_codebook(self, *, progress: bool = False) -> None:
-        """Makes the codebook of `Calibrated`, or makes it again from the documents that are there now.
+        """Trains the codebook of `Calibrated`, or trains it again on the present documents.
 
-        A calibration is made again too, with the queries it kept.
+        An index that was calibrated is calibrated again with the stored queries.
 
         >>> index = Index.build(np.eye(4, dtype=np.float32), lengths=[2, 2])
         >>> index.train_codebook()
@@ -248,11 +241,11 @@ class Index:
     def calibrate(
         self, queries: Iterable[Any], k: int = 100, *, calibrated_on: Origin = "queries", progress: bool = False
     ) -> None:
-        """Finds out, on queries [T, d] like those to come, how many documents `Calibrated` must follow up for a top k.
+        """Measures on typical queries [T, d] how many documents `Calibrated` must follow up for a top k.
 
-        The queries and what was found out are kept with the index. An overlap of 0.99 needs at least 99 queries, 0.95
-        at least 19. A codebook is made if there is none. Each query is searched for exactly, which takes as long as
-        that many searches with `Certified`.
+        The queries and the result are stored with the index. An overlap of 0.99 needs at least 99 queries, 0.95 at
+        least 19. A codebook is trained if there is none. Each query is searched exactly, which takes as long as a
+        search with `Certified`.
 
         >>> from maxsieve import Calibrated
         >>> rng = np.random.default_rng(0)
@@ -265,7 +258,7 @@ class Index:
         check_choice(calibrated_on, "calibrated_on", ORIGINS)
         rows = self._to_rows(queries)
         if not rows:
-            raise ValueError("calibrate needs queries, and there are none")
+            raise ValueError("the list of queries is empty; calibrate needs queries")
 
         def change(state: Snapshot, threads: int, *, advance: Callable[[int], None]) -> Snapshot:
             coded = with_codebook(state, threads) if state.codebook is None else state
@@ -274,7 +267,7 @@ class Index:
         self._replace_tiers(change, len(rows), progress)
 
     def recalibrate(self, *, progress: bool = False) -> None:
-        """`calibrate` again with the queries it kept, after documents have changed."""
+        """Calibrates again with the stored queries, after documents have changed."""
         self._replace_tiers(partial(recalibrated, group_by=self._group_by), None, progress)
 
     def _replace_tiers(self, change: Change, queries: int | None, progress: bool) -> None:
@@ -283,19 +276,19 @@ class Index:
             self._storage.replace_tiers(lambda state: change(state, threads, advance=advance))
 
     def refresh(self) -> None:
-        """Goes to the newest version on disk, as other processes have written it. In memory there is nothing to do."""
+        """Moves to the newest version on disk, which another process may have written. In memory it does nothing."""
         self._storage.refresh()
 
     def verify(self, *, progress: bool = False) -> None:
-        """Reads everything on disk and compares checksums; `DamagedIndexError` names the file that differs."""
+        """Reads all files and compares checksums; `DamagedIndexError` names the file that is damaged."""
         self._storage.verify(progress)
 
     def discard_if_empty(self) -> None:
-        """Removes the files of an index on disk that no document was ever added to; leaves any other as it is."""
+        """Removes the files of an index on disk if no document was ever added to it; otherwise does nothing."""
         self._storage.discard_if_empty()
 
     def close(self) -> None:
-        """Lets go of everything; later calls raise `ClosedIndexError`. Searches under way finish."""
+        """Closes all files; later calls raise `ClosedIndexError`. Running searches finish."""
         self._storage.close()
 
     def __copy__(self) -> Index:
@@ -331,28 +324,28 @@ class Index:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The present state, which never changes: what is read from it fits together, whatever is written meanwhile."""
+        """The present state. It is immutable: later writes do not affect it."""
         return self._storage.snapshot
 
     @property
     def dim(self) -> int:
-        """Numbers in a vector."""
+        """The dimension of the vectors."""
         return self.snapshot.dim
 
     @property
     def store(self) -> Store:
-        """The type in which rows are kept."""
+        """The type in which vectors are stored."""
         return self._store
 
     @property
     def tokens(self) -> int:
-        """Token vectors of all documents."""
+        """The number of token vectors of all documents."""
         state = self.snapshot
         return int(state.lengths[state.alive].sum())
 
     @property
     def nbytes(self) -> int:
-        """Bytes held for vectors, codes and bounds; deleted documents count until `compact`."""
+        """Bytes of vectors, codes and bounds; deleted documents count until `compact`."""
         return sum(segment.nbytes for segment in self.snapshot.segments)
 
     @property
@@ -370,7 +363,7 @@ class Index:
         return state.vectors(position)
 
     def metadata(self, one: Id) -> Any:
-        """A document's record, or None.
+        """The metadata of a document, or None.
 
         >>> Index.build([[[1.0]]], ["a"], metadata=[{"title": "Alpha"}]).metadata("a")
         {'title': 'Alpha'}
@@ -379,7 +372,7 @@ class Index:
         return state.metadata([position])[0]
 
     def known_metadata(self, ids: Iterable[Id]) -> dict[Id, Any]:
-        """The records of those of some ids that are in the index, None for a document without one.
+        """The metadata of those ids that are in the index, None for a document without metadata.
 
         >>> index = Index.build([[[1.0]], [[2.0]]], ["a", "b"], metadata=[{"title": "Alpha"}, None])
         >>> index.known_metadata(["b", "c", "a"])
@@ -403,19 +396,19 @@ class Index:
         threads: int | None = None,
         trace: bool = False,
     ) -> Hits:
-        """The k best documents for a query [T, d]; the best of k groups, if the index was given ``group_by``.
+        """The k best documents for a query [T, d]; with ``group_by``, the best documents of the k best groups.
 
         policy
-            `Certified` (the default), `Calibrated` (far faster, after `calibrate`), `Bandit` or `Exhaustive`.
+            `Certified` (the default), `Calibrated` (much faster, after `calibrate`), `Bandit` or `Exhaustive`.
         candidates
             search only these ids (repeats are ignored), or a boolean mask over `Index.ids`; all documents by default.
         exclude
             ids that must not be hits.
         where
             search only documents whose metadata match a filter such as ``{"year": {"gte": 2020}, "lang": "en"}``
-            (docs/text.md). What the report guarantees is about those.
+            (docs/text.md). The guarantee in the report is about those.
         trace
-            write down what the search did, step by step: ``hits.trace``. It costs nothing where it is not asked for.
+            records the steps of the search in ``hits.trace``. It costs nothing if it is not requested.
 
         >>> index = Index.build([[[1.0, 0.0]], [[0.0, 1.0]], [[0.6, 0.8]]], ["east", "north", "both"])
         >>> hits = index.search([[0.0, 1.0]], k=2, exclude=["north"])
@@ -425,18 +418,18 @@ class Index:
         >>> dated.search([[1.0]], where={"year": {"lt": 2000}}).ids
         ['old']
         """
-        k, threads = min(as_count(k, "k", at_least=1), MANY), thread_count(threads)
+        k, threads = min(as_count(k, "k", at_least=1), MOST), thread_count(threads)
         state = self.snapshot
         rows = to_query(query, "query", state.dim, cosine=self._similarity == "cosine")
-        if candidates is None and exclude is None and where is None:  # as most have it: no time for more questions
+        if candidates is None and exclude is None and where is None:  # a fast path for the usual case
             positions = state.searchable
         else:
             wanted, unwanted = read_candidates([candidates]), read_exclude([exclude])
             state, (positions,) = choose(self._storage, wanted, unwanted, [to_where(where)])
             exclude = unwanted[0]
-        chosen, group_by = CERTIFIED if policy is None else policy, self._group_by
-        native, promise = plan(chosen, state, k, [candidates, where], [exclude], group_by)
+        native, promise = self._plan(policy, state, k, [candidates, where], [exclude])
         state.expect(scattered=promise is not None)
+        group_by = self._group_by
         (groups,) = search_groups(state, [rows], [positions], k, native, threads, group_by, trace=bool(trace))
         return to_hits(groups.answer, state, rows, promise, groups.places)
 
@@ -451,7 +444,7 @@ class Index:
         where: Any = None,
         threads: int | None = None,
     ) -> list[Hits]:
-        """`search` for many queries at once: the same answers, with the queries spread over the threads.
+        """`search` for many queries at once: the same answers, with the queries distributed over the threads.
 
         ``candidates`` and ``exclude`` are one set for all queries, or a list with one entry (ids or None) for each.
         ``where`` is one filter for all, or a list with one (or None) for each.
@@ -463,18 +456,35 @@ class Index:
         all_queries = list(queries)
         wanted = per_query(candidates, len(all_queries), "candidates")
         unwanted = per_query(exclude, len(all_queries), "exclude")
-        k, threads = min(as_count(k, "k", at_least=1), MANY), thread_count(threads)
+        k, threads = min(as_count(k, "k", at_least=1), MOST), thread_count(threads)
         rows = self._to_rows(all_queries)
         chosen, excluded = read_candidates(wanted), read_exclude(unwanted)
         filters = per_query_where(where, len(all_queries))
         state, positions = choose(self._storage, chosen, excluded, filters)
-        group_by = self._group_by
-        native, promise = plan(
-            CERTIFIED if policy is None else policy, state, k, [*chosen, *filters], excluded, group_by
-        )
+        native, promise = self._plan(policy, state, k, [*chosen, *filters], excluded)
         state.expect(scattered=promise is not None)
-        answers = search_groups(state, rows, positions, k, native, threads, group_by)
+        answers = search_groups(state, rows, positions, k, native, threads, self._group_by)
         return [to_hits(one.answer, state, row, promise, one.places) for one, row in zip(answers, rows, strict=True)]
+
+    def _plan(
+        self,
+        policy: Policy | None,
+        state: Snapshot,
+        k: int,
+        restrictions: Sequence[Any],
+        exclude: Sequence[list[Id] | None],
+    ) -> tuple[Callable[[int], _core.Policy], Promise | None]:
+        group_by = self._group_by
+        here = Calibrating(
+            state.calibration,
+            state.changes,
+            len(state.searchable),
+            state.mean_length,
+            lambda ids: are_whole_groups(state, ids, group_by),
+        )
+        chosen = CERTIFIED if policy is None else policy
+        fixed, promise = plan(chosen, here, k, restrictions, exclude, grouped=group_by is not None)
+        return lambda attempt: to_native(fixed(attempt)), promise
 
     def _to_rows(self, queries: Iterable[Any]) -> list[NDArray[np.float32]]:
         dim, cosine = self.dim, self._similarity == "cosine"

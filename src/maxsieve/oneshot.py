@@ -37,11 +37,11 @@ def maxsim(
     document_mask: Any = None,
     threads: int | None = None,
 ) -> NDArray[np.float32]:
-    """Canonical scores [queries, documents] of everything against everything, without an index.
+    """Canonical scores [queries, documents] of all queries against all documents, without an index.
 
     queries, documents
-        a list of [T, d] (or [L, d]) arrays, a padded [N, T, d] array with a mask or without, or one [T, d] array, which
-        counts as one. An empty document scores ``-inf``; an empty query is an error.
+        a list of [T, d] (or [L, d]) arrays, a padded [N, T, d] array with or without a mask, or one [T, d] array, which
+        is a single query or document. An empty document scores ``-inf``; an empty query is an error.
 
     >>> import numpy as np
     >>> maxsim(np.eye(2), [np.eye(2), 3 * np.eye(2), np.zeros((0, 2))]).tolist()
@@ -58,7 +58,7 @@ def maxsim(
 def score_batches(
     queries: Iterable[FloatArray], batches: Iterable[Batch], *, threads: int | None = None
 ) -> NDArray[np.float32]:
-    """`maxsim` of queries [T, d] and of documents that were looked at before. What is float32 is not copied.
+    """`maxsim` of queries [T, d] and of documents that are already checked. float32 arrays are not copied.
 
     An array of uint16 holds the bits of bfloat16.
 
@@ -86,7 +86,7 @@ def score_batches(
 
 
 def rerank(query: Any, docs: Any, k: int = 10, *, policy: Policy | None = None) -> Hits:
-    """The k best of some documents, once, without keeping an index; ids are their places in ``docs``, from 0.
+    """The k best of these documents, without building an index first. Ids are positions in ``docs``, from 0.
 
     >>> rerank([[0.0, 1.0]], [[[1.0, 0.0]], [[0.0, 1.0]]], k=1).ids
     [1]
@@ -100,7 +100,7 @@ def rerank(query: Any, docs: Any, k: int = 10, *, policy: Policy | None = None) 
 def _read(arrays: Any, mask: Any, what: str, dim: int | None) -> Iterator[Batch]:
     if is_array(arrays) and (arrays := to_numpy(arrays, what)).ndim == 2:
         if mask is not None:
-            raise ValueError(f"{what}_mask goes with a padded array of three dimensions")
+            raise ValueError(f"{what}_mask is only for a padded array of three dimensions")
         arrays = [arrays]
     return read_documents(arrays, None, mask, dim, lambda i: f"{what} {i}").batches
 
@@ -115,7 +115,7 @@ def _split(batch: Batch) -> Iterator[FloatArray]:
 
 
 def _taken(arrays: Iterable[FloatArray], first: int, last: int) -> Iterator[FloatArray]:
-    """The rows first to last - 1 of arrays that lie end to end."""
+    """The rows first to last - 1 of concatenated arrays."""
     start = 0
     for array in arrays:
         if start <= last and first <= start + len(array):

@@ -1,4 +1,4 @@
-"""Which sieve to run, with its knobs."""
+"""Search policies and their parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Radius: TypeAlias = Literal["paper", "serfling"]
 
 @dataclass(frozen=True)
 class Certified:
-    """The default: the exhaustive answer, proven, from a quantised scan and canonical scores of few documents.
+    """The default: the exact answer, proven, from a quantised scan and canonical scores of a few documents.
 
     >>> Certified()
     Certified()
@@ -25,7 +25,7 @@ class Certified:
 
 @dataclass(frozen=True)
 class Exhaustive:
-    """Every document scored canonically: what the others are measured against.
+    """Scores every document canonically. It is the reference for the other policies.
 
     >>> Exhaustive()
     Exhaustive()
@@ -34,11 +34,11 @@ class Exhaustive:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Far faster: two bytes a token choose the documents to follow up, and `Certified` finds the best of those.
+    """Much faster: two bytes per token select the documents to follow up, and `Certified` finds the best of those.
 
     overlap
-        the share of the true top k that the answer has on average, over queries like those that the index was
-        calibrated on (`Index.calibrate`), in (0, 1).
+        the share of the true top k that the answer contains on average, in (0, 1), over queries like those that the
+        index was calibrated on (`Index.calibrate`).
 
     >>> Calibrated()
     Calibrated(overlap=0.99)
@@ -49,28 +49,28 @@ class Calibrated:
     def __post_init__(self) -> None:
         _check_number(self, "overlap")
         if not 0 < self.overlap < 1:
-            raise ValueError(f"overlap must lie in (0, 1), not {self.overlap}; Certified() finds all of it")
+            raise ValueError(f"overlap must lie in (0, 1), not {self.overlap}; Certified() is exact")
 
     @property
     def target(self) -> Fraction:
-        """The overlap as it was written: 0.9 is nine tenths, not the float nearest to it."""
+        """The overlap as a decimal fraction: 0.9 is nine tenths, not the nearest float."""
         return Fraction(repr(self.overlap))
 
 
 @dataclass(frozen=True)
 class Bandit:
-    """The paper's policy: reveal query tokens in blocks and drop documents whose interval falls below the K-th best.
+    """The paper's policy: reveals query tokens in blocks, and drops documents whose interval is below the K-th best.
 
     alpha
-        scales the radius, in (0, 1]: smaller drops sooner and misses more.
+        scales the radius, in (0, 1]: a smaller one drops documents earlier and misses more.
     delta
-        the radius's confidence, in (0, 1).
+        the radius's error probability, in (0, 1).
     margin
-        stop revealing when at most ``k + margin`` documents are left; all of those are rescored.
+        revealing stops when at most ``k + margin`` documents are left; all of those are rescored.
     block
         query tokens revealed in a round.
     seed
-        of the reveal order, 0 to 2^64 - 1.
+        random seed of the reveal order, 0 to 2^64 - 1.
     radius
         ``"paper"``: as published, no proven bound; ``"serfling"``: the full inequality, wider; at ``alpha=1`` the
         answer is the exhaustive one with probability at least ``1 - delta`` (docs/theory.md).
@@ -101,30 +101,46 @@ class Bandit:
 
 
 def _check_number(policy: object, name: str) -> None:
-    """Makes a float of a knob that is a number; refuses any other."""
+    """Converts a parameter to float; refuses a value that is not a number."""
     value = getattr(policy, name)
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, not {value!r}")
-    with suppress(OverflowError):  # beyond all floats is out of range, too
+    with suppress(OverflowError):  # too large for a float: the range check refuses it
         object.__setattr__(policy, name, float(value))
+
+
+@dataclass(frozen=True)
+class CalibratedDepth:
+    """What `Calibrated` comes to in one index: so many documents, by tier 0, are followed up.
+
+    ``mean_length`` is that of all documents that can be hits, in tokens.
+    """
+
+    depth: int
+    mean_length: float
 
 
 Policy: TypeAlias = Certified | Calibrated | Bandit | Exhaustive
 
+FixedPolicy: TypeAlias = Certified | CalibratedDepth | Bandit | Exhaustive
+"""One that depends on no index any more."""
+
 CERTIFIED = Certified()
 """The default."""
 
-MANY = 2**40
-"""More documents or tokens than there ever are: the core counts in 64 bits, Python without end."""
+MOST = 2**40
+"""More documents or tokens than any index has. Larger numbers are reduced to it: the core has 64-bit integers."""
 
 
 def to_native(policy: object) -> _core.Policy:
-    """The engine's own form of a policy; that of `Calibrated` depends on the index (calibrating.py)."""
+    """The engine's own form of a policy; what `Calibrated` comes to depends on the index (calibrating.py)."""
     if type(policy) is Certified:
         return _core.Certified()
     if type(policy) is Exhaustive:
         return _core.Exhaustive()
+    if type(policy) is CalibratedDepth:
+        return _core.Calibrated(policy.depth, policy.mean_length)
     if type(policy) is Bandit:
-        margin, block = min(policy.margin, MANY), min(policy.block, MANY)
+        margin, block = min(policy.margin, MOST), min(policy.block, MOST)
         return _core.Bandit(policy.alpha, policy.delta, margin, block, policy.seed, policy.radius)
     raise TypeError(f"policy must be Certified(), Calibrated(), Bandit() or Exhaustive(), not {policy!r}")

@@ -15,20 +15,20 @@ from maxsieve.common.optional import optional
 F32 = NDArray[np.float32]
 
 UNIT = 1e-3
-"""How far from 1 the length of a unit vector may be: float16 and bfloat16 leave it further off than float32."""
+"""Tolerance for the length of a unit vector: float16 and bfloat16 round more than float32."""
 
 
 def pool(doc: Any, factor: int) -> F32:
     """A document [L, d] with ``factor`` times fewer rows: ``max(1, L // factor)`` means of similar tokens, as float32.
 
-    The tokens are clustered by Ward's rule: each begins as a cluster of its own, and the two whose union adds least to
-    the squared distances from the clusters' means are merged until as few are left as wanted. Rows come in the order of
-    their first tokens. ``L / factor`` is rounded down, as in Clavié's code and PyLate; an empty document stays empty,
-    and ``factor=1`` returns the rows as they are.
+    The tokens are clustered by Ward's method: each token starts as its own cluster, and the two clusters whose union
+    adds least to the squared distances from the clusters' means are merged, until the requested number is left. Rows
+    are in the order of their first tokens. ``L / factor`` is rounded down, as in Clavié's code and PyLate. An empty
+    document stays empty, and ``factor=1`` returns the rows unchanged.
 
-    If every row has unit length, similarity is cosine, and the means are scaled to unit length, too: a mean is shorter
-    the more its tokens differ, which would lower the document's scores for no other reason. Means of other rows stay as
-    they are.
+    If every row has unit length, similarity is cosine, and the means are scaled to unit length as well. Otherwise the
+    scores of a document would be lower only because its tokens differ and so their mean is shorter. Means of other rows
+    are not scaled.
 
     >>> import numpy as np
     >>> pool(np.array([[1.0, 0.0], [0.0, 4.0], [2.0, 0.0], [0.0, 5.0]]), 2).tolist()
@@ -44,7 +44,7 @@ def pool(doc: Any, factor: int) -> F32:
 
 
 class Merges(NamedTuple):
-    """The clusters that Ward's rule joins, in order: tokens are ``0..L-1``, the n-th union is ``L + n``."""
+    """The clusters that Ward's method merges, in order: tokens are ``0..L-1``, the n-th union is ``L + n``."""
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
@@ -60,7 +60,7 @@ def merges(rows: F32) -> Merges:
 
 
 def cut(rows: F32, steps: Merges, factor: int) -> F32:
-    """The means of the ``max(1, L // factor)`` clusters that are left before the last merges."""
+    """The means of the ``max(1, L // factor)`` clusters that remain if the last merges are not done."""
     if factor == 1 or len(rows) < 2:
         return np.array(rows)
     means = _means(rows.astype(np.float64), clusters(len(rows), steps, factor))
@@ -71,7 +71,7 @@ def cut(rows: F32, steps: Merges, factor: int) -> F32:
 
 
 def clusters(tokens: int, steps: Merges, factor: int) -> NDArray[np.int64]:
-    """The cluster of each of so many tokens, which is its row of `cut`: in the order of the clusters' first tokens."""
+    """The cluster of each token, which is its row in `cut`: clusters are in the order of their first tokens."""
     left = max(min(1, tokens), tokens // factor)
     members = {token: [token] for token in range(tokens)}
     pairs = zip(steps.first.tolist(), steps.second.tolist(), strict=True)

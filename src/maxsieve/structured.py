@@ -1,9 +1,9 @@
-"""Structured random vectors: token vectors that cluster as real ones do, from a seed, of any size.
+"""Structured random vectors: token vectors with clusters like real ones, from a seed, in any number.
 
 There are 2,000 random unit centres, with unequal variance per dimension. A token is a centre plus 0.07 N(0, 1) in each
-coordinate, normalised. A query is some tokens of one document, each with the same noise again. Every document has a
-random stream of its own, so a corpus is a generator and any of its documents can be made again. Good for demos and
-timing; where the number of rescored documents matters, real vectors decide.
+coordinate, normalised. A query consists of tokens of one document, each with the same noise added again. Every document
+has its own random stream, so a corpus is a generator, and each document can be made again. They are good for demos and
+timing; if the number of rescored documents matters, use real vectors.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Structured:
         return (self.document(position) for position in range(self.size))
 
     def source(self, number: int) -> int:
-        """Tell the position of the document that query `number` is made of.
+        """The position of the document that query `number` is made from.
 
         >>> 0 <= Structured(size=10).source(3) < 10
         True

@@ -1,4 +1,4 @@
-"""What a search did, step by step: the trace that is kept on request."""
+"""The trace: the steps of a search, recorded on request."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from maxsieve.ids import Id
 from maxsieve.storage.snapshot import Snapshot
 
 BY_TIER_0 = -1
-"""Stands in `Trace.dropped` for documents that tier 0 of `Calibrated` left behind."""
+"""The value in `Trace.dropped` of documents that tier 0 of `Calibrated` dropped."""
 
 
 class TracedRound(NamedTuple):
     """One round of a sieve.
 
     active, dropped
-        documents that were active in it, shown or not, and how many of those it dropped.
+        the number of active documents, shown or not, and how many of them it dropped.
     revealed
-        query tokens that were revealed for those after it.
+        query tokens that were revealed for them after the round.
     threshold
         tau, the K-th largest lower bound: a document whose upper bound is below it is dropped.
     lower, upper
@@ -40,7 +40,7 @@ class TracedRound(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """The first document, best first, that need not be rescored: its score can't be above ``upper``."""
+    """The first document, in best-first order, that was not rescored: its score can't be above ``upper``."""
 
     id: Id
     upper: float
@@ -48,43 +48,43 @@ class Unseen(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """What a search did, as the engine wrote it down: tier 0, then rounds that drop documents, then rescoring.
+    """The steps of a search, as recorded by the engine: tier 0, then rounds that drop documents, then rescoring.
 
     `Certified` has one round, in which all query tokens are revealed: the proxies with their errors. `Calibrated` has
-    tier 0 before that, `Bandit` has many rounds, `Exhaustive` none. Where every candidate is a hit, there is nothing to
-    sieve, and all are rescored.
+    tier 0 before that, `Bandit` has many rounds, `Exhaustive` has none. If every candidate is a hit, no sieve is
+    needed, and all are rescored.
 
-    Of a few thousand documents all are shown. Of more, it is the hits, what was rescored (if that is not too much) and
-    a sample drawn from a fixed seed: then ``sampled`` is true. Rounds, counts and bytes are always about all.
+    Up to a few thousand documents, all are shown. If there are more, the hits, the rescored documents (if they are not
+    too many) and a sample with a fixed seed are shown: then ``sampled`` is true. Rounds, counts and bytes are always
+    about all documents.
 
-    In an index with ``group_by``, and so in a `Collection` of passages, documents are what the engine saw: passages,
-    of which more than k are searched for, so that k groups are among them. If that took several attempts, the trace is
-    that of the last.
+    In an index with ``group_by``, and so in a `Collection` of passages, documents are passages. The engine searches for
+    more than k of them, so that they contain k groups. If that took several attempts, the trace is that of the last.
 
     policy, k
         the policy that ran, and how many documents it searched for.
     documents
-        how many there were to find them among.
+        how many documents were searched.
     ids
-        of the documents that are shown. A place, below, is one in this list.
+        ids of the documents that are shown. Places, below, are positions in this list.
     hits
         the places of the hits, best first.
     token_order
         the query's tokens in the order in which they are revealed.
     tier0
-        the proxies of tier 0; None where it did not run.
+        the proxies of tier 0; None if it did not run.
     rounds
-        of the sieve.
+        the rounds of the sieve.
     dropped
-        the number of the round, from 1, that dropped each document; 0 for those that none did; `BY_TIER_0`.
+        the number of the round, from 1, that dropped each document; 0 if none did; or `BY_TIER_0`.
     rescored, scores, thresholds
         the places of documents that were rescored, in that order; their canonical scores; the K-th best score known
         after each (-inf before there are K).
     unseen
         the document at which best-first rescoring stopped, if it did.
     bytes_read, bytes_of_all
-        bytes of codes, vectors and centroids that each stage read; and those of all vectors, which exhaustive scoring
-        reads.
+        bytes of codes, vectors and centroids that each stage read; and the bytes of all vectors, which exhaustive
+        scoring reads.
 
     >>> import numpy as np, maxsieve as ms
     >>> index = ms.Index.build([np.eye(2) * size for size in (1, 3, 2)], ["small", "large", "middle"])
@@ -118,7 +118,7 @@ class Trace:
 
     @property
     def sampled(self) -> bool:
-        """Whether others are not."""
+        """Whether only some of the documents are shown."""
         return self.shown < self.documents
 
     @property
@@ -140,7 +140,7 @@ class Trace:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON can hold it: lists for arrays, None for what is not a finite number.
+        """The trace as JSON-compatible values: lists for arrays, None for numbers that are not finite.
 
         >>> import json, maxsieve as ms
         >>> trace = ms.Index.build([[[1.0]], [[2.0]]]).search([[1.0]], k=1, trace=True).trace

@@ -1,7 +1,7 @@
-"""Filters on metadata: the language of ``where=``. `maxsieve.spec.where` defines what it means.
+"""Filters on metadata: the language of ``where=``. `maxsieve.spec.where` defines its meaning.
 
-A filter is read once, with all its mistakes told, into conditions on the fields of a record. SQLite decides most of
-them (`maxsieve.storage.questions`); `Where.matches` decides the rest.
+A filter is parsed once into conditions on the fields of a record; mistakes are reported. SQLite evaluates most
+conditions (`maxsieve.storage.questions`); `Where.matches` evaluates the rest.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ DEPTH = 10
 """How deep ``and``, ``or`` and ``not`` may be nested."""
 
 CONDITIONS = 256
-"""Conditions of one filter."""
+"""Limit on the conditions of one filter."""
 
 VALUES = 10_000
-"""Values of one filter, those in lists too."""
+"""Limit on the values of one filter, including those in lists."""
 
 LENGTH = 4096
-"""Characters of a value or of a field's name."""
+"""Limit on the characters of a value or of a field's name."""
 
 BITS = 4096
-"""Bits of a whole number."""
+"""Limit on the bits of a whole number."""
 
 Value: TypeAlias = str | int | float | bool | None
 Order: TypeAlias = Literal["lt", "lte", "gt", "gte"]
 ORDERS: tuple[Order, ...] = ("lt", "lte", "gt", "gte")
 
 NEGATED = {"ne": "eq", "nin": "in", "not_contains": "contains"}
-"""Each is true of just those records that the other is not true of."""
+"""Each operator is the negation of the other."""
 
 OPERATORS = ("eq", *ORDERS, "in", "exists", "contains", *NEGATED)
 LOGIC = ("and", "or", "not")
@@ -44,22 +44,22 @@ MISSING: Final = object()
 
 
 class Condition(Protocol):
-    """Something that is true of a record or not."""
+    """A condition on a record."""
 
     def matches(self, record: Any) -> bool:
-        """Whether it is."""
+        """Whether the record satisfies it."""
 
 
 class ValueTest(Protocol):
-    """Something that is true of a field's value, which may be `MISSING`, or not."""
+    """A condition on a field's value, which may be `MISSING`."""
 
     def holds(self, value: Any) -> bool:
-        """Whether it is."""
+        """Whether the value satisfies it."""
 
 
 @dataclass(frozen=True)
 class Every:
-    """All of some conditions."""
+    """The conjunction of conditions."""
 
     parts: tuple[Condition, ...]
 
@@ -70,7 +70,7 @@ class Every:
 
 @dataclass(frozen=True)
 class Some:
-    """At least one of some conditions."""
+    """The disjunction of conditions."""
 
     parts: tuple[Condition, ...]
 
@@ -81,7 +81,7 @@ class Some:
 
 @dataclass(frozen=True)
 class Negation:
-    """Not a condition."""
+    """The negation of a condition."""
 
     part: Condition
 
@@ -92,7 +92,7 @@ class Negation:
 
 @dataclass(frozen=True)
 class Field:
-    """A test of the value that a path of keys leads to."""
+    """A test of the value at a path of keys."""
 
     path: tuple[str, ...]
     test: ValueTest
@@ -107,24 +107,24 @@ class Field:
 
 @dataclass(frozen=True)
 class Among:
-    """Equal to one of some values of its own kind."""
+    """Equal to one of the values, which must be of the same kind."""
 
     values: tuple[Value, ...]
 
     def holds(self, value: Any) -> bool:
-        """Whether it is."""
+        """Whether the value satisfies it."""
         return any(kind(value) == kind(one) and value == one for one in self.values)
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Before or after a number or a text."""
+    """Less or greater than a number or a string."""
 
     order: Order
     value: str | int | float
 
     def holds(self, value: Any) -> bool:
-        """Whether it is; a value of another kind is neither."""
+        """Whether the value satisfies it; a value of another kind does not."""
         if kind(value) != kind(self.value):
             return False
         if self.order in ("lte", "gte") and value == self.value:
@@ -134,23 +134,23 @@ class Compared:
 
 @dataclass(frozen=True)
 class Present:
-    """There, be it null, or not there."""
+    """Whether the field exists, even with the value null."""
 
     wanted: bool
 
     def holds(self, value: Any) -> bool:
-        """Whether it is."""
+        """Whether the value satisfies it."""
         return (value is not MISSING) is self.wanted
 
 
 @dataclass(frozen=True)
 class Containing:
-    """A text that has a text in it, or an array that has a value in it."""
+    """A string that contains a string, or an array that contains a value."""
 
     value: Value
 
     def holds(self, value: Any) -> bool:
-        """Whether it is."""
+        """Whether the value satisfies it."""
         if isinstance(value, list):
             return any(kind(one) == kind(self.value) and one == self.value for one in value)
         return isinstance(value, str) and isinstance(self.value, str) and self.value in value
@@ -158,7 +158,7 @@ class Containing:
 
 @dataclass(frozen=True, eq=False)
 class Where:
-    """A filter that was read, and as it was given.
+    """A parsed filter, and its original form.
 
     >>> to_where({"a": 1}) == to_where({"a": {"$eq": 1}}), to_where({"a": 1}) == to_where({"a": True})
     (True, False)
@@ -174,17 +174,17 @@ class Where:
         return hash(self.key)
 
     def matches(self, record: Any) -> bool:
-        """Whether a record, or None where there is no record, is one that is asked for."""
+        """Whether a record matches the filter; None stands for a document without metadata."""
         return self.condition.matches(record)
 
     @cached_property
     def key(self) -> str:
-        """The same for filters that ask for the same in the same words."""
+        """A key that is equal for filters with the same conditions."""
         return repr(self.condition)
 
 
 def kind(value: Any) -> str:
-    """What a value is: only values of one kind are compared.
+    """The kind of a value: only values of the same kind are compared.
 
     >>> kind(1), kind(1.5), kind(True)
     ('number', 'number', 'boolean')
@@ -197,9 +197,9 @@ def kind(value: Any) -> str:
 
 
 def to_where(where: Any, root: tuple[str, ...] = (), place: str = "where") -> Where | None:
-    """A filter as users write it, read; one that was read before, and None, stay as they are.
+    """Parses a filter; a parsed filter and None stay as they are.
 
-    ``root`` is the path in a record to what the filter is about, ``place`` what errors call it.
+    ``root`` is the path in a record that the filter applies to; ``place`` is the name of the filter in errors.
 
     >>> to_where({"year": {"gte": 2020}, "lang": "en"}).matches({"year": 2021, "lang": "en"})
     True
@@ -213,7 +213,7 @@ def to_where(where: Any, root: tuple[str, ...] = (), place: str = "where") -> Wh
 
 
 def per_query_where(where: Any, queries: int, root: tuple[str, ...] = ()) -> list[Where | None]:
-    """A filter, or None, for each query: from one for all, or from a list with one for each.
+    """A filter, or None, for each query: from one filter for all, or from a list with one per query.
 
     >>> [one and one.matches({"a": 1}) for one in per_query_where([{"a": 1}, None, {"a": 2}], 3)]
     [True, None, False]
@@ -230,7 +230,7 @@ def per_query_where(where: Any, queries: int, root: tuple[str, ...] = ()) -> lis
 
 
 class _Reader:
-    """Reads a filter; counts what there is of it."""
+    """Parses a filter, and counts its conditions and values."""
 
     def __init__(self, root: tuple[str, ...]) -> None:
         self._root = root
@@ -248,14 +248,14 @@ class _Reader:
 
     def _entry(self, name: Any, value: Any, place: str, depth: int) -> Condition:
         if not isinstance(name, str):
-            raise ValueError(f"{place} has the name {_shown(name)}; names of fields are strings")
+            raise ValueError(f"{place} has the name {_shown(name)}; names of fields must be strings")
         inside = f"{place}.{_named(name)}"
         word = name.removeprefix("$")
         if word in LOGIC:
             return self._logic(word, value, inside, depth + 1)
         if word != name:
             raise ValueError(
-                f"{inside} is none of {_listed(LOGIC, '$')}; a field of that name is written {_shown(chr(92) + name)}"
+                f"{inside} is none of {_listed(LOGIC, '$')}; write a field of that name as {_shown(chr(92) + name)}"
             )
         path = (*self._root, *_to_path(name, inside))
         if not isinstance(value, Mapping):
@@ -270,11 +270,11 @@ class _Reader:
             return Negation(self.read(value, place, depth))
         if not isinstance(value, (list, tuple)) or not value:
             raise ValueError(
-                f"{place} must be a list of one filter or more, not {_shown(value)}; "
-                f"a field of that name is written {_shown(chr(92) + word)}"
+                f"{place} must be a list of at least one filter, not {_shown(value)}; "
+                f"write a field of that name as {_shown(chr(92) + word)}"
             )
         if len(value) > CONDITIONS:
-            raise ValueError(f"{place} has {len(value):,} filters; at most {CONDITIONS} are taken")
+            raise ValueError(f"{place} has {len(value):,} filters; at most {CONDITIONS} are allowed")
         parts = tuple(self.read(one, f"{place}[{i}]", depth) for i, one in enumerate(value))
         return Every(parts) if word == "and" else Some(parts)
 
@@ -282,8 +282,8 @@ class _Reader:
         operator = name.removeprefix("$") if isinstance(name, str) else ""
         if operator not in OPERATORS:
             raise ValueError(
-                f"{place}.{_named(name)} is no operator, which are {_listed(OPERATORS)}; "
-                f"a field inside a field is written with a dot, as in 'author.name'"
+                f"{place}.{_named(name)} is not an operator ({_listed(OPERATORS)}); "
+                f"write a field inside a field with a dot, as in 'author.name'"
             )
         return self._test(path, operator, operand, f"{place}.{_named(name)}")
 
@@ -319,15 +319,15 @@ class _Reader:
             raise ValueError(f"where has more than {VALUES:,} values")
         plain = value.item() if isinstance(value, np.generic) else value
         if isinstance(plain, str) and len(plain) > LENGTH:
-            raise ValueError(f"{place} has {len(plain):,} characters; at most {LENGTH:,} are taken")
+            raise ValueError(f"{place} has {len(plain):,} characters; at most {LENGTH:,} are allowed")
         if isinstance(plain, int) and plain.bit_length() > BITS:
-            raise ValueError(f"{place} is a whole number of {plain.bit_length():,} bits; at most {BITS:,} are taken")
+            raise ValueError(f"{place} is a whole number of {plain.bit_length():,} bits; at most {BITS:,} are allowed")
         if isinstance(plain, float) and not math.isfinite(plain):
-            raise ValueError(f"{place} is {plain}, which no record can hold; a finite number is expected")
+            raise ValueError(f"{place} is {plain}, which no record can contain; a finite number is expected")
         if isinstance(plain, (list, tuple, set, frozenset)):
             raise ValueError(
-                f"{place} is a list; write {{'in': [...]}} for a value that is in the list, "
-                f"{{'contains': ...}} for a list that has a value in it"
+                f"{place} is a list; write {{'in': [...]}} for a field with one of these values, "
+                f"{{'contains': ...}} for a field that is a list and contains a value"
             )
         if plain is None or isinstance(plain, (bool, int, float, str)):
             return plain
@@ -335,13 +335,13 @@ class _Reader:
 
 
 def _to_path(name: str, place: str) -> tuple[str, ...]:
-    r"""The keys that lead to a field. A dot goes into an object; a backslash takes the next character as it is.
+    r"""The path of keys to a field. A dot separates keys; a backslash escapes the next character.
 
     >>> _to_path("author.name", "it"), _to_path(r"v1\.5", "it"), _to_path(r"\and", "it")
     (('author', 'name'), ('v1.5',), ('and',))
     """
     if len(name) > LENGTH:
-        raise ValueError(f"{place}: the field's name has {len(name):,} characters; at most {LENGTH:,} are taken")
+        raise ValueError(f"{place}: the field's name has {len(name):,} characters; at most {LENGTH:,} are allowed")
     keys, escaped = [""], False
     for letter in name:
         if escaped or letter not in ".\\":
@@ -352,9 +352,9 @@ def _to_path(name: str, place: str) -> tuple[str, ...]:
         else:
             keys.append("")
     if escaped:
-        raise ValueError(f"{place} ends in a backslash, which takes the next character as it is")
+        raise ValueError(f"{place} ends in a backslash, but there is no character to escape")
     if not all(keys):
-        raise ValueError(f"{place}: there is no key before, after or between dots; a dot in a key is written '\\.'")
+        raise ValueError(f"{place}: a key before, after or between dots is empty; write a dot in a key as '\\.'")
     return tuple(keys)
 
 

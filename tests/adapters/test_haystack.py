@@ -175,5 +175,5 @@ def test_bad_calls(fables: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="policy: the name must be 'Bandit' or 'Calibrated'"):
         MaxsieveRetriever.from_dict(described)
     make(tmp_path / "words").close()
-    with pytest.raises(ValueError, match="was made with the encoder 'words', which is no built-in model"):
+    with pytest.raises(ValueError, match="was made with the encoder 'words', which is not a built-in model"):
         MaxsieveRetriever(tmp_path / "words").run("grapes")

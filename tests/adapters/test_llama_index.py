@@ -154,7 +154,7 @@ def test_bad_arguments(fables: ms.Collection, arguments: dict[str, Any], sentenc
 def test_bad_calls(fables: ms.Collection, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
         MaxsieveRetriever(tmp_path / "nowhere")
-    with pytest.raises(TypeError, match="an encoder, or the name of one, is needed, not None"):
+    with pytest.raises(TypeError, match="encoder must be an encoder or its name, not None"):
         MaxsieveRerank(encoder=None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="top_n must be at least 1, not 0"):
         MaxsieveRerank(0, Words())

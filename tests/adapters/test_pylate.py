@@ -63,7 +63,7 @@ def test_override_starts_anew_and_removes_nothing_else(index: Maxsieve, tmp_path
     anew.add_documents("z", [np.ones((2, 5), np.float32)])  # of another dimension
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "dear.txt").write_text("Dear")
-    with pytest.raises(FileExistsError, match="is no index of maxsieve"):
+    with pytest.raises(FileExistsError, match="is not an index of maxsieve"):
         Maxsieve(tmp_path, "letters", override=True)
     assert (tmp_path / "letters" / "dear.txt").read_text() == "Dear"
 

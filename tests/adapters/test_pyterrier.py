@@ -175,7 +175,7 @@ def test_indexing(tmp_path: Path) -> None:
         ([{"docno": "a", "text": float("nan")}], "document 0: text must be a str, not nan"),
         ([{"docno": "a", "text": "x"}, {"docno": "a", "text": "y"}], "ids: 'a' occurs twice"),
         (["a text"], "document 0 is str, not a dict with docno and text"),
-        ({"docno": "a", "text": "x"}, "index takes documents, dicts with docno and text, not dict"),
+        ({"docno": "a", "text": "x"}, "index expects documents \\(dicts with docno and text\\), not dict"),
         ([{"docno": "a", "text": "x", "blob": b"y"}], "document 'a': "),
     ],
 )
@@ -193,7 +193,7 @@ def test_bad_arguments(fables: ms.Collection, tmp_path: Path) -> None:
         MaxsieveRetriever(fables, text="all")  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
         MaxsieveRetriever(tmp_path / "nowhere")
-    with pytest.raises(TypeError, match="put a single one into a list"):
+    with pytest.raises(TypeError, match="put a single field into a list"):
         MaxsieveIndexer(tmp_path / "new", text_attrs="text")
     with pytest.raises(KeyError, match="candidates: no document has the id 'owl'"):
         MaxsieveRetriever(fables)(candidates().replace("fox", "owl"))

@@ -109,9 +109,9 @@ def test_what_is_refused() -> None:
     client = filled(both, "a")
     with pytest.raises(ValueError, match=r"the collection docs: which multivector.*'a', 'b'"):
         exchange.from_qdrant(client, "docs")
-    with pytest.raises(ValueError, match="'dense' has one vector a point; multivectors are 'a', 'b'"):
+    with pytest.raises(ValueError, match="'dense' has only one vector per point; the multivectors are 'a', 'b'"):
         exchange.from_qdrant(client, "docs", vector="dense")
-    with pytest.raises(ValueError, match="'x' is not there"):
+    with pytest.raises(ValueError, match="the vector 'x' does not exist"):
         exchange.from_qdrant(client, "docs", vector="x")
     with pytest.raises(ValueError, match="point 0 has no vector 'b': leave it out by a scroll_filter"):
         exchange.from_qdrant(client, "docs", vector="b").build()
@@ -137,11 +137,11 @@ def test_a_server_that_fails_or_lies_leaves_the_index_as_it_was(monkeypatch: pyt
     with pytest.raises(ConnectionError, match="gone"):
         exchange.from_qdrant(client, "docs", page=10).add_to(index)
     monkeypatch.setattr(client, "scroll", lambda *given, **options: (scroll(*given, **options)[0], 7))
-    with pytest.raises(ValueError, match="does not end"):
+    with pytest.raises(ValueError, match="would never end"):
         list(exchange.from_qdrant(client, "docs", page=10).documents())
     monkeypatch.setattr(client, "scroll", lambda *given, **options: ([ragged], None))
     for bad, words in (
-        ([[1.0] * 8, [1.0]], "point 1 is no rectangular array"),
+        ([[1.0] * 8, [1.0]], "point 1 is not a rectangular array"),
         ([[1.0]], "vectors of 1 dimensions; 8"),
     ):
         ragged = models.Record(id=1, vector=bad, payload=None)

@@ -6,8 +6,10 @@ command starts; the tests that are about that start it themselves.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
 import socket
 import subprocess
 import sys
@@ -20,6 +22,12 @@ TIMEOUT = 300
 MESSAGE = 1 << 17
 READ_WHILE_IMPORTING = {"MAXSIEVE_ISA", "PYTHONPATH"}
 """Variables that a fork would hear of too late."""
+IMPORTED_BY_COMMANDS = (
+    *("bm25s", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "matplotlib.figure"),
+    *("onnxruntime", "scipy.cluster.hierarchy", "scipy.stats", "Stemmer", "tokenizers"),
+    *("maxsieve.text.collection", "maxsieve.text.onnx"),
+)
+"""What some command imports while it runs, which takes a second or more: a fork has it already."""
 
 
 class Forks:
@@ -101,13 +109,13 @@ def _serve(connection: socket.socket) -> list[str]:
 
 
 if __name__ == "__main__":
-    import onnxruntime  # noqa: F401
-    import tokenizers  # noqa: F401
-
     import maxsieve.cli
-    import maxsieve.text
+    import maxsieve.lab
     from maxsieve.cli.app import run
 
+    parts_of_lab = (module.name for module in pkgutil.walk_packages(maxsieve.lab.__path__, "maxsieve.lab."))
+    for name in (*IMPORTED_BY_COMMANDS, *parts_of_lab):
+        importlib.import_module(name)
     run(["cache"])  # which imports what a command needs before it begins
     sys.stdout.flush()
     started_as = str(Path(maxsieve.cli.__file__).with_name("__main__.py"))

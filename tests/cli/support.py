@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from cli.forks import READ_WHILE_IMPORTING, TIMEOUT, Forks
 
 COMMAND = [sys.executable, "-m", "maxsieve.cli"]
 FORKS = Forks()
+OPERATORS = ("|", ">", "<", "&&", ";")
 NEED_ENCODER = ("index", "add", "sync", "search", "rerank", "calibrate", "bench")
 
 
@@ -54,6 +56,16 @@ class CommandLine:
         assert found == code, f"exit code {found}\n{out}\n{err}"
         assert "Traceback" not in err
         return subprocess.CompletedProcess(command, found, out, err)
+
+    def typed(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """What a shell would make of a line with ``maxsieve`` in it, such as an example, and further arguments."""
+        program, *words = shlex.split(command)
+        if program == "maxsieve" and not any(word in OPERATORS for word in words):
+            return self._run([*COMMAND, *words, *arguments], b"", 0)
+        spelled = command.replace("maxsieve ", f"{shlex.join(COMMAND)} ") + f" {shlex.join(arguments)}"
+        done = subprocess.run(spelled, shell=True, cwd=self.folder, env=self.env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done
 
     def json(self, *arguments: str, stdin: str | bytes = b"") -> list[Any]:
         """The lines of JSON that it answers with ``--json``."""

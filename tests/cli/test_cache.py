@@ -11,7 +11,7 @@ import pytest
 
 from cli.support import CommandLine
 from maxsieve.common.cache import once
-from maxsieve.common.kept import InUseError, kept, remove
+from maxsieve.common.cache_entries import InUseError, cache_entries, remove
 from maxsieve.text.collection import Collection
 from text.support import WordEncoder
 
@@ -51,7 +51,7 @@ def test_what_there_is_with_sizes_and_ages(line: CommandLine, cache: Path) -> No
 
 def test_an_empty_cache(line: CommandLine) -> None:
     assert line.json("cache") == []
-    assert "0 bytes in all" in line("cache").stdout
+    assert "0 bytes in total" in line("cache").stdout
     assert "0 removed" in line("cache", "clear").stdout
 
 
@@ -60,7 +60,7 @@ def test_kinds_and_single_things_are_cleared(line: CommandLine, cache: Path) -> 
     assert names(line) == [one for one in ALL if not one.startswith("truth")]
     assert "1 removed" in line("cache", "clear", "collections/it-d8", "-y").stdout
     assert names(line) == ["models/tiny==1", "history/history"]
-    assert "2 removed, 1.0 kB given back" in line("cache", "clear", "--yes").stdout
+    assert "2 removed, 1.0 kB freed" in line("cache", "clear", "--yes").stdout
     assert names(line) == []
     assert not (cache / "history").exists()
 
@@ -116,7 +116,7 @@ def test_what_is_in_use_is_left(line: CommandLine, cache: Path, lock: str) -> No
 
 
 def test_who_waits_for_a_lock_makes_it_again(cache: Path) -> None:
-    [model] = [one for one in kept(cache) if one.kind == "models"]
+    [model] = [one for one in cache_entries(cache) if one.kind == "models"]
     remove(model)
     once(model.path, lambda made: (made / "again").touch())
     assert (model.path / "again").exists()
@@ -129,7 +129,7 @@ def test_who_waits_for_a_lock_makes_it_again(cache: Path) -> None:
 def test_what_is_made_inside_a_folder(cache: Path) -> None:
     """As the benchmark of a million documents does it."""
     once(cache / "million" / "9-1" / "made", lambda made: (made / "rows").write_bytes(bytes(9)) and None)
-    [million] = [one for one in kept(cache) if one.kind == "million"]
+    [million] = [one for one in cache_entries(cache) if one.kind == "million"]
     assert (million.key, million.nbytes) == ("million/9-1", 9)
     with open(million.path / "made.lock") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

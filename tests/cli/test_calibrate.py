@@ -122,7 +122,8 @@ def test_candidates_of_a_first_stage(many: CommandLine) -> None:
     assert "exact among 3 candidates of bm25 · " in many(*arguments, "--depth", "3").stdout
     arguments = ("search", "docs.ms", " ".join(WORDS), *arguments[3:], "--overlap", "0.5", "--depth", "250")
     expected = (
-        r"no guarantee \(the calibration is about all documents\); \d+ of 2\d\d candidates of bm25 followed up · "
+        r"no guarantee \(the calibration covers only searches among all documents\); "
+        r"\d+ of 2\d\d candidates of bm25 followed up · "
     )
     assert re.search(expected, many(*arguments).stdout)
 
@@ -132,7 +133,7 @@ def test_a_hybrid_search_is_not_what_was_calibrated(many: CommandLine) -> None:
     many("calibrate", "docs.ms", "--queries", "queries.txt")
     arguments = ("search", "docs.ms", "red fox", "-k", "2", "--policy", "calibrated", "--overlap", "0.5")
     expected = (
-        r"no guarantee \(the calibration is about late interaction alone\); \d+ of 300 documents followed up"
+        r"no guarantee \(the calibration covers only late interaction\); \d+ of 300 documents followed up"
         r" · by rank among the 5 best of BM25 and of late interaction · "
     )
     assert re.search(expected, many(*arguments, "--hybrid", "rrf", "--depth", "5").stdout)
@@ -141,7 +142,7 @@ def test_a_hybrid_search_is_not_what_was_calibrated(many: CommandLine) -> None:
 def test_a_collection_that_is_not_calibrated(many: CommandLine) -> None:
     for arguments in (["search", "docs.ms", "red", "--policy", "calibrated"], ["calibrate", "docs.ms", "--again"]):
         said = many(*arguments, code=1).stderr
-        assert "docs.ms is not calibrated: maxsieve calibrate" in said
+        assert "docs.ms is not calibrated: run maxsieve calibrate" in said
     shown = many("info", "docs.ms").stdout
     assert re.search(r"codebook +none\n", shown)
     assert re.search(r"calibration +none\n", shown)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from long_form import FULL
 from maxsieve.cli.demo import QUESTIONS, compare, library, library_path
 from maxsieve.cli.demo.docstrings import collect
 
@@ -29,6 +30,7 @@ def test_it_is_made_once_and_answers_as_exhaustive_scoring_does(
     tmp_path: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MAXSIEVE_CACHE", str(tmp_path))
+    monkeypatch.setattr("maxsieve.cli.demo.collect", lambda: collect()[:: 1 if FULL else 20])
     (tmp_path / "demo" / "python-2.7").mkdir(parents=True)
     collection, made = library(str(tiny_model), progress=False)
     with collection:

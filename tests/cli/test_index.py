@@ -109,7 +109,7 @@ def test_pooled_vectors(docs: CommandLine) -> None:
     docs("add", "pooled.ms", stdin="another red fox\n", code=0)
     assert "deleted documents" not in shown
     docs("delete", "pooled.ms", "fox")
-    assert "are of deleted documents (maxsieve compact)" in docs("info", "pooled.ms").stdout
+    assert "belong to deleted documents (maxsieve compact frees them)" in docs("info", "pooled.ms").stdout
     for knobs in ([], ["--policy", "bandit", "--margin", "0"]):
         assert "owl" in docs("search", "pooled.ms", "mountain", "owl", "-k", "1", *knobs).stdout
 
@@ -140,7 +140,7 @@ def test_cut_texts_of_several_batches_are_added_up(line: CommandLine) -> None:
     said = line("index", "it.ms", "--dim", "0", "--no-split", stdin="\n".join(long + short)).stderr.splitlines()
     assert len(said) == 2
     assert said[-1] == (
-        "maxsieve: in all, 120 of 1220 texts were cut at 512 tokens: 'long0', 'long1', 'long2' and 117 more; "
+        "maxsieve: in total, 120 of 1220 texts were cut at 512 tokens: 'long0', 'long1', 'long2' and 117 more; "
         "the longest has 605"
     )
 
@@ -151,5 +151,5 @@ def test_cut_queries_are_named_by_their_ids(docs: CommandLine) -> None:
     said = docs("search", "docs.ms", "--queries", "queries.tsv", "--run", "run", "-k", "1").stderr.splitlines()
     assert said[0] == "maxsieve: 2 of 64 texts were cut at 512 tokens: 'q3', 'q43'; the longest has 604"
     assert said[-1] == (
-        "maxsieve: in all, 4 of 130 texts were cut at 512 tokens: 'q3', 'q43', 'q83' and 1 more; the longest has 606"
+        "maxsieve: in total, 4 of 130 texts were cut at 512 tokens: 'q3', 'q43', 'q83' and 1 more; the longest has 606"
     )

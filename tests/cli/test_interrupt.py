@@ -36,7 +36,7 @@ def test_the_same_command_goes_on(line: CommandLine, blow: signal.Signals) -> No
     if blow == signal.SIGINT:
         assert process.returncode == 130
         assert b"it.ms is valid and has " in err
-        assert b"the same command goes on" in err
+        assert b"run the same command again to continue" in err
         assert err.count(b"\n") == 1
     kept = line.json("verify", "it.ms")[0]["documents"]
     assert 0 < kept < COUNT

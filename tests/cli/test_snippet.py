@@ -28,6 +28,12 @@ def test_it_fits_and_shows_a_strong_match(text: str, width: int, lines: int, dat
     assert styled == ["fox"] * len(marks)
 
 
+def test_a_match_behind_an_endless_word_is_shown() -> None:
+    text = "endless" * 30 + " fox"
+    shown = snippet(text, [Mark(len(text) - 3, len(text), STRONG)], 12, 3)
+    assert shown.plain.split()[-1] == "fox"
+
+
 def test_it_starts_where_the_matches_are_densest() -> None:
     text = "Nothing here. " * 30 + "The red fox sleeps. " + "Nothing there. " * 30
     start = text.index("red")

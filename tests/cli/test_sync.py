@@ -23,7 +23,7 @@ def notes(line: CommandLine) -> CommandLine:
 
 def test_a_collection_is_made_and_follows(notes: CommandLine) -> None:
     told = notes("sync", "it.ms", "notes", "--dry-run").stdout
-    assert told == "it.ms: would be made, with 3 documents\n"
+    assert told == "it.ms: would be created with 3 documents\n"
     assert not (notes.folder / "it.ms").exists()
     made = notes.json("sync", "it.ms", "notes", "--dim", "8", "--store", "float16")[0]
     assert (made["added"], made["changed"], made["deleted"], made["documents"]) == (3, 0, 0, 3)
@@ -48,7 +48,7 @@ def test_what_is_refused(notes: CommandLine) -> None:
     notes.write("notes/a.md", "blue owl")
     said = notes("index", "it.ms", "notes", code=1).stderr
     assert said.strip().endswith("; maxsieve sync it.ms notes --adopt replaces it")
-    assert "which no sync put there; --adopt replaces it" in notes("sync", "it.ms", "notes", code=1).stderr
+    assert "which was not added by sync; --adopt replaces it" in notes("sync", "it.ms", "notes", code=1).stderr
     assert notes.json("sync", "it.ms", "notes", "--adopt")[0]["changed"] == 1
     for path in (notes.folder / "notes").rglob("*.*"):
         path.unlink()
@@ -102,7 +102,7 @@ def test_an_interrupted_sync_goes_on(line: CommandLine) -> None:
     _, err = process.communicate(timeout=TIMEOUT)
     if process.returncode:
         assert process.returncode == 130
-        assert b"the same command goes on" in err
+        assert b"run the same command again to continue" in err
     done = line.json("sync", "it.ms", "notes")[0]
     assert (done["documents"], done["added"] + done["unchanged"]) == (count, count)
 

@@ -17,25 +17,27 @@ PACKAGE = Path(maxsieve.__file__).parent
 PYTHON = re.compile(r"[a-z_]+\([^ )]*\)|\b[a-z_]+='?(?=[\w{(,;]|$)")
 LIBRARY_ONLY = {
     "progress=True needs rich: pip install 'maxsieve[progress]'",  # the command line has it
-    "ids: {} is in the collection already, with {}; replace=True replaces it",  # cli/indexing.py says what does
+    "ids: {} is already in the collection, with {}; replace=True replaces it",  # cli/indexing.py says what does
     "ids: {} is in the index already; replace=True replaces it",  # looked for by the collection, before
-    "calibrate needs queries, and the list is empty; calibrate() takes sentences of the documents",  # cli checks
-    "rerank can't be Calibrated(): its texts were not calibrated; leave policy out",  # cli checks
-    "no documents, hence no dimension: start with Index.create(dim)",
-    "{} is a masked array: pass what its mask leaves, or the array and mask=",
+    "the list of queries is empty; calibrate() without queries uses sentences of the documents",  # cli checks
+    "rerank can't use Calibrated(): its texts were not calibrated; leave policy out",  # cli checks
+    "there are no documents, so the dimension is unknown: start with Index.create(dim)",
+    "{} is a masked array: pass the rows that are not masked, or the array and mask=",
     "a flat [tokens, d] array needs lengths=; put a single document into a list",
-    "column {} is {}, vectors end to end: give dim=, the numbers in a vector",
-    "no document has a token, hence there is no dimension: give dim=",
+    "column {} is {}, with all vectors concatenated: give dim=, the dimension of a vector",
+    "no document has a token, so the dimension is unknown: give dim=",
     "there is no array called {}, only {}: give names=",
     "there is no array called {}, only {}: give lengths=",
-    "{}: this format has lengths of its own; leave out lengths=",
-    "{}: how long each document is, is not known: give lengths=, or beside it one of {}",
+    "{}: this format has its own lengths; leave out lengths=",
+    "{}: the lengths of documents are not known: give lengths=, or one of these files beside it: {}",
     "which column holds the vectors? Give column=, one of {}",
     "policy must be Certified(), Calibrated(), Bandit() or Exhaustive(), not {}",
-    "it was read before, and can be gone through once; joined() holds all of it",
-    "{} can be gone through once, which is too few to be written: write its joined()",
-    "{}: there are no ids, which add needs: give ids=, or id_column= of a table",
+    "it was read before, and can be read only once; joined() keeps all of it",
+    "{} can be read only once, but writing reads it twice: write its joined()",
+    "{}: add needs ids, and there are none: give ids=, or id_column= of a table",
     "{}: which multivector? Give vector=, one of {}",
+    "commit needs the lock: call it while writing()",  # a mistake of a caller
+    "this process is connected to Ray at {} already, not at {}; ray.shutdown() first",  # no command connects twice
 }
 
 
@@ -49,7 +51,7 @@ def sentences() -> Iterator[str]:
             name = (
                 called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
             )
-            if isinstance(node, ast.Call) and (name.endswith("Error") or name == "warn") and node.args:
+            if isinstance(node, ast.Call) and (name.endswith("Error") or name in ("warn", "cls")) and node.args:
                 yield text_of(node.args[0])
 
 
@@ -84,16 +86,18 @@ def test_no_sentences_to_calibrate_on(line: CommandLine) -> None:
 
 def test_an_encoder_that_must_be_named(docs: CommandLine) -> None:
     said = docs.unaided("search", "docs.ms", "red", code=1).stderr
-    assert said.endswith(f"name it yourself, by --encoder '{docs.model}'\n")
+    assert said.endswith(f"give it yourself, by --encoder '{docs.model}'\n")
 
 
 def test_all_of_the_exact_answer(docs: CommandLine) -> None:
     said = docs("search", "docs.ms", "red", "--policy", "calibrated", "--overlap", "1", code=2).stderr
-    assert "not 1.0; --policy certified finds all of it; see maxsieve search --help" in said
+    assert "not 1.0; --policy certified is exact; see maxsieve search --help" in said
 
 
 def test_a_format_that_is_not_written(docs: CommandLine) -> None:
-    assert docs("export", "docs.ms", "it.pt", code=1).stderr == "maxsieve: it.pt: .pt is only read; write a folder\n"
+    assert (
+        docs("export", "docs.ms", "it.pt", code=1).stderr == "maxsieve: it.pt: .pt can only be read; write a folder\n"
+    )
 
 
 @pytest.mark.parametrize("command", ["index", "rerank"])

@@ -27,15 +27,15 @@ COLUMNS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "null id": ({"vectors": [[[1.0]], [[1.0]]], "id": ["a", None]}, {}, "row 1: the id is null"),
     "float ids": ({"vectors": [[[1.0]]], "id": [1.5]}, {}, "a str or an int"),
     "binary ids": ({"vectors": [[[1.0]]], "id": [b"x"]}, {}, "a str or an int"),
-    "flat without d": ({"vectors": [[1.0, 2.0]]}, {}, "vectors end to end: give dim="),
+    "flat without d": ({"vectors": [[1.0, 2.0]]}, {}, "all vectors concatenated: give dim="),
     "flat and ragged": ({"vectors": [[1.0, 2.0], [1.0]]}, {"dim": 2}, "row 1 has 1 numbers"),
     "flat and null": ({"vectors": [[1.0, 2.0], [1.0, None]]}, {"dim": 2}, "row 1: a number is null"),
     "whole numbers": ({"vectors": [[[1, 2]]]}, {}, "column 'vectors' is list<.*int64.*is expected"),
     "text": ({"vectors": ["x"]}, {}, "column 'vectors' is string"),
     "three levels": ({"vectors": [[[[1.0]]]]}, {}, "column 'vectors' is list<"),
     "which column": ({"a": [[[1.0]]], "b": [[[1.0]]]}, {}, "which column holds the vectors.*'a', 'b'"),
-    "no such column": ({"a": [[[1.0]]]}, {"column": "x"}, "not one column 'x' but 0; the columns are 'a'"),
-    "no such id column": ({"a": [[[1.0]]]}, {"id_column": "x"}, "not one column 'x' but 0"),
+    "no such column": ({"a": [[[1.0]]]}, {"column": "x"}, "there must be one column 'x', not 0; the columns are 'a'"),
+    "no such id column": ({"a": [[[1.0]]]}, {"id_column": "x"}, "there must be one column 'x', not 0"),
     "no token": ({"vectors": [[[1.0]], []]}, {}, "no document has a token.*give dim="),
     "few ids given": ({"vectors": [[[1.0]], [[1.0]]]}, {"ids": ["a"]}, "more documents than the 1 ids"),
     "many ids given": ({"vectors": [[[1.0]]]}, {"ids": ["a", "b"]}, "2 ids for 1 documents"),
@@ -76,7 +76,7 @@ def test_a_type_of_another_dimension(tmp_path: Path) -> None:
     for name in ("it.arrow", "it.parquet"):
         exchange.write(TokenVectors(ROWS, [6]), tmp_path / name)
         refused(tmp_path / name, "vectors of 4 dimensions; 3 are expected", dim=3)
-        refused(tmp_path / name, "lengths of its own", lengths=[6])
+        refused(tmp_path / name, "its own lengths", lengths=[6])
 
 
 @pytest.mark.parametrize("name", ["it.arrow", "it.feather", "it.parquet"])

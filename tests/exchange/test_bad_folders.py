@@ -27,15 +27,17 @@ class Touch:
         return (Path.touch, (self.path,))
 
 
+@pytest.mark.full
 def test_torch_files(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     path = tmp_path / "it.pt"
     for what, words in (
         (torch.ones(6), r"two dimensions \[tokens, d\], not shape \(6,\)"),
         (torch.ones(6, 4, dtype=torch.int32), "dtype int32"),
         (torch.ones(6, 4).to_sparse(), "not a plain tensor"),
         (torch.ones(7, 4), "lengths add up to 6, but there are 7 rows"),
-        ([torch.ones(5, 4), torch.ones(1, 3)], "tensor 1 has vectors of 3 dimensions; 4 before"),
+        ([torch.ones(5, 4), torch.ones(1, 3)], "tensor 1 has vectors of 3 dimensions, but those before have 4"),
         ([torch.ones(6, 4), 1], "tensor 1 must be a tensor"),
         ([], "the list of tensors is empty"),
         ({"x": torch.ones(6, 4)}, "no array called rows"),
@@ -60,7 +62,7 @@ def test_torch_files(tmp_path: Path) -> None:
 
 
 def test_folders(tmp_path: Path) -> None:
-    refused(tmp_path, r"no flat tensors with doclens.*Index\.open")
+    refused(tmp_path, r"does not contain flat tensors with doclens.*Index\.open")
     np.save(tmp_path / "0.npy", ROWS)
     refused(tmp_path, r"0\.npy has no doclens\.0\.json")
     (tmp_path / "doclens.0.json").write_text("[6]")
@@ -70,7 +72,7 @@ def test_folders(tmp_path: Path) -> None:
     refused(tmp_path, "chunk 1 is missing")
     np.save(tmp_path / "1.npy", ROWS[:, :3])
     (tmp_path / "doclens.1.json").write_text("[6]")
-    refused(tmp_path, "from document 1 on vectors have 3 dimensions; 4 before")
+    refused(tmp_path, "vectors have 3 dimensions from document 1 on, but 4 before")
     np.save(tmp_path / "1.npy", ROWS)
     (tmp_path / "doclens.1.json").write_text("[3, 2]")
     with pytest.raises(ValueError, match=r"1\.npy: lengths add up to 5, but there are 6 rows"):
@@ -90,7 +92,7 @@ def test_folders_of_something_else(tmp_path: Path) -> None:
     other.mkdir()
     for name in ("docs.npy", "queries.npy"):
         exchange.write(TokenVectors(ROWS, [6]), other / name)
-    refused(other, r"holds docs\.npy and queries\.npy: read one file or the other")
+    refused(other, r"contains docs\.npy and queries\.npy: read one file or the other")
 
 
 def test_the_first_chunk_is_missing(tmp_path: Path) -> None:
@@ -104,7 +106,7 @@ def test_paths(tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError, match=r"there is no file or folder .*nowhere\.npy"):
             read(tmp_path / "nowhere.npy")
         (tmp_path / "it.csv").touch()
-        with pytest.raises(ValueError, match=r"it\.csv: the suffix tells no format; known are \.npy, \.npz"):
+        with pytest.raises(ValueError, match=r"it\.csv: the suffix does not tell the format; known: \.npy, \.npz"):
             read(tmp_path / "it.csv")
     for read_one in (exchange.read_npy, exchange.read_npz, exchange.read_safetensors):
         with pytest.raises(FileNotFoundError):

@@ -91,15 +91,15 @@ def test_numpy_files(tmp_path: Path, name: str, write: Callable[[Path], Any], wo
 def test_lengths_of_an_npy_file(tmp_path: Path) -> None:
     path = tmp_path / "it.npy"
     np.save(path, ROWS)
-    refused(path, r"give lengths=, or beside it one of it\.lengths\.npy, it\.doclens\.npy")
+    refused(path, r"give lengths=, or one of these files beside it: it\.lengths\.npy, it\.doclens\.npy")
     refused(path, "lengths add up to 5, but there are 6 rows", lengths=[5])
     for name, text, words in (
-        ("it.doclens.json", "[1, 2", "is no JSON"),
-        ("it.doclens.json", "[" * 100_000, "is no JSON"),
+        ("it.doclens.json", "[1, 2", "is not valid JSON"),
+        ("it.doclens.json", "[" * 100_000, "is not valid JSON"),
         ("it.doclens.json", '{"a": 1}', "a JSON list, not dict"),
-        ("it.doclens.json", "[6, 0.0]", "whole numbers from 0 on"),
-        ("it.doclens.json", "[6, true]", "whole numbers from 0 on"),
-        ("it.doclens.json", f"[{2**64}]", "whole numbers from 0 on"),
+        ("it.doclens.json", "[6, 0.0]", "whole numbers of at least 0"),
+        ("it.doclens.json", "[6, true]", "whole numbers of at least 0"),
+        ("it.doclens.json", f"[{2**64}]", "whole numbers of at least 0"),
         ("it.lengths.npy", "[6]", "not an array in NumPy's format"),
     ):
         (tmp_path / name).write_text(text)
@@ -111,13 +111,13 @@ def test_lengths_of_an_npy_file(tmp_path: Path) -> None:
 def test_ids_of_an_npy_file(tmp_path: Path) -> None:
     np.save(tmp_path / "it.npy", ROWS)
     for text, error, words in (
-        ('["a"', ValueError, "is no JSON"),
+        ('["a"', ValueError, "is not valid JSON"),
         ('{"a": 1}', ValueError, "a JSON list"),
         ('["a", 1]', TypeError, "all str or all int"),
         ("[1.0, 2.0]", TypeError, "a str or an int"),
         ("[true, false]", TypeError, "a str or an int"),
         (f"[1, {2**64}]", ValueError, "64 bits"),
-        ("\udcff", ValueError, "is no JSON"),
+        ("\udcff", ValueError, "is not valid JSON"),
     ):
         (tmp_path / "it.ids.json").write_bytes(text.encode("utf-8", "surrogateescape"))
         with pytest.raises(error, match=words) as caught:

@@ -29,19 +29,20 @@ def survives(path: Path) -> bool:
 
 
 def needed(name: str) -> None:
-    pytest.importorskip({"arrow": "pyarrow", "parquet": "pyarrow", "pt": "torch"}.get(name, "numpy"))
+    pytest.importorskip({"arrow": "pyarrow", "parquet": "pyarrow"}.get(name, "numpy"))
 
 
 def write(name: str, folder: Path) -> Path:
     if name == "pt":
-        torch = pytest.importorskip("torch")
+        import torch
+
         torch.save(torch.ones(10, 5), folder / "it.pt")
         return folder / "it.pt"
     exchange.write(made(), folder / CASES[name])
     return folder / CASES[name]
 
 
-@pytest.mark.parametrize("name", [*CASES, "pt"])
+@pytest.mark.parametrize("name", [*CASES, pytest.param("pt", marks=pytest.mark.full)])
 def test_truncated(tmp_path: Path, name: str) -> None:
     needed(name)
     path = write(name, tmp_path)
@@ -52,7 +53,7 @@ def test_truncated(tmp_path: Path, name: str) -> None:
         assert not survives(path)
 
 
-@pytest.mark.parametrize("name", [*CASES, "pt"])
+@pytest.mark.parametrize("name", [*CASES, pytest.param("pt", marks=pytest.mark.full)])
 def test_flipped_bits(tmp_path: Path, name: str) -> None:
     needed(name)
     path = write(name, tmp_path)

@@ -17,8 +17,10 @@ ROWS = np.arange(24, dtype=np.float32).reshape(6, 4)
 IT = TokenVectors(ROWS, [2, 0, 4], ["a", "b", "c"])
 
 
+@pytest.mark.full
 def test_torch_lists_and_dicts(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     documents = [torch.from_numpy(rows.copy()) for rows in IT.documents()]
     torch.save(documents, tmp_path / "list.pt")
     same(exchange.read(tmp_path / "list.pt", ids=["a", "b", "c"]), IT)
@@ -29,7 +31,9 @@ def test_torch_lists_and_dicts(tmp_path: Path) -> None:
     same(exchange.read(tmp_path / "old.pt", lengths=[2, 0, 4], ids=["a", "b", "c"]), IT)
 
 
-@pytest.mark.parametrize("suffix", ["pt", "npy", "lists"])
+@pytest.mark.parametrize(
+    "suffix", ["npy", *(pytest.param(suffix, marks=pytest.mark.full) for suffix in ("pt", "lists"))]
+)
 def test_numbered_chunks(tmp_path: Path, suffix: str) -> None:
     """Twelve chunks, so that 10 comes after 9 and not after 1; some without documents."""
     vectors = made([i % 4 for i in range(30)], d=3, dtype=np.float16)
@@ -40,7 +44,8 @@ def test_numbered_chunks(tmp_path: Path, suffix: str) -> None:
         if suffix == "npy":
             np.save(tmp_path / f"{i}.npy", rows)
         else:
-            torch = pytest.importorskip("torch")
+            import torch
+
             tensor = torch.from_numpy(rows)
             torch.save(list(tensor.split(1)) or [tensor] if suffix == "lists" else tensor, tmp_path / f"{i}.pt")
         (tmp_path / f"doclens.{i}.json").write_text(json.dumps(vectors.lengths[first:last].tolist()))

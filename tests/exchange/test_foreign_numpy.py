@@ -72,6 +72,7 @@ def test_numpy_reads_ours(tmp_path: Path) -> None:
         assert archive["ids"].tolist() == vectors.ids
 
 
+@pytest.mark.full
 def test_real_colbert_vectors(tmp_path: Path) -> None:
     corpora = os.environ.get("MAXSIEVE_CORPORA", "")
     path = Path(corpora).parent / "embeddings" / "colbertv2_nanofiqa.npz"

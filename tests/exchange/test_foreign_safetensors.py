@@ -31,10 +31,15 @@ def test_the_safetensors_package_and_we_agree(tmp_path: Path, dtype: str) -> Non
     same(exchange.read(tmp_path / "theirs.safetensors"), vectors)
 
 
+@pytest.mark.full
 def test_safetensors_of_torch(tmp_path: Path) -> None:
-    torch, package = pytest.importorskip("torch"), pytest.importorskip("safetensors.torch")
+    import safetensors.torch
+    import torch
+
     tensors = {"embeddings": torch.from_numpy(ROWS.copy()).bfloat16(), "doclens": torch.tensor([2, 0, 4])}
-    package.save_file(tensors, tmp_path / "it.safetensors", metadata={"doc_ids": '["a", "b", "c"]', "format": "pt"})
+    safetensors.torch.save_file(
+        tensors, tmp_path / "it.safetensors", metadata={"doc_ids": '["a", "b", "c"]', "format": "pt"}
+    )
     same(exchange.read(tmp_path / "it.safetensors"), TokenVectors(ROWS.astype(ml_dtypes.bfloat16), [2, 0, 4], IT.ids))
 
 

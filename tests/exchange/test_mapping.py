@@ -81,9 +81,11 @@ def test_batches_of_arrow_are_not_copied(tmp_path: Path) -> None:
         assert lies_in(chunk.rows, path)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["float16", "float32", "bfloat16"])
 def test_torch_files_are_mapped(tmp_path: Path, dtype: str) -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     path = tmp_path / "it.pt"
     torch.save(torch.ones(2000, 64, dtype=getattr(torch, dtype)), path)
     vectors = exchange.read(path, lengths=[1500, 500])

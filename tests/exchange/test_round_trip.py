@@ -104,9 +104,11 @@ def test_small_blocks_make_no_difference(tmp_path: Path, name: str, monkeypatch:
     assert exchange.stream(path).build().tokens == len(vectors.rows)
 
 
-@pytest.mark.parametrize(("style", "dtype"), [*(("colbert", each) for each in DTYPES), ("pylate", "float16")])
+@pytest.mark.parametrize(
+    ("style", "dtype"),
+    [*(pytest.param("colbert", each, marks=pytest.mark.full) for each in DTYPES), ("pylate", "float16")],
+)
 def test_folders_of_either_style(tmp_path: Path, style: Any, dtype: str) -> None:
-    pytest.importorskip("torch")
     vectors = made(dtype=DTYPES[dtype])
     exchange.write(vectors, tmp_path / "it", style=style, chunk_bytes=40)
     same(exchange.read(tmp_path / "it"), vectors)

@@ -131,9 +131,9 @@ def test_places_that_can_t_be_written(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     exchange.write(made(), tmp_path / "empty")
     same(exchange.read(tmp_path / "empty"), made())
-    with pytest.raises(ValueError, match="the suffix tells no format"):
+    with pytest.raises(ValueError, match="the suffix does not tell the format"):
         exchange.write(made(), tmp_path / "it.csv")
-    with pytest.raises(ValueError, match=r"\.pt is only read; write a folder with style='colbert'"):
+    with pytest.raises(ValueError, match=r"\.pt can only be read; write a folder with style='colbert'"):
         exchange.write(made(), tmp_path / "it.pt")
     with pytest.raises(ValueError, match="style must be 'colbert' or 'pylate'"):
         exchange.write(made(), tmp_path / "other", style="plaid")
@@ -148,7 +148,7 @@ def test_only_token_vectors_are_written(tmp_path: Path, name: str) -> None:
 
 def test_ids_beyond_the_header_of_safetensors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maxsieve.exchange.safetensors.MOST_HEADER", 400)
-    with pytest.raises(ValueError, match=r"it\.safetensors: the ids take \d+ bytes; this format has room for 400"):
+    with pytest.raises(ValueError, match=r"it\.safetensors: the ids take \d+ bytes; this format allows 400"):
         exchange.write(made([1] * 99), tmp_path / "it.safetensors")
     exchange.write(made([1] * 99, ids="int"), tmp_path / "it.safetensors")
 

@@ -110,7 +110,7 @@ def test_metadata_of_a_document_of_many_passages(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(adding, "MOST_COPIED", 1 << 18)
     text = " ".join(f"fox {i}." for i in range(1000))
     with Collection.create(tmp_path / "c", WordEncoder()) as collection:
-        with pytest.raises(ValueError, match=r"'heavy'.* 100,002 bytes and is kept with each of its 1\d passages"):
+        with pytest.raises(ValueError, match=r"'heavy'.* 100,002 bytes and are stored with each of its 1\d passages"):
             collection.add(["a fox", text], ["fox", "heavy"], [None, "y" * 100_000])
         assert collection.ids == [], "one batch, nothing of it"
         collection.add([text, "a fox"], ["light", "fox"], ["y" * 1000, "y" * 1_000_000])

@@ -52,7 +52,7 @@ def test_a_record_that_is_no_document(tmp_path: Path, record: str | None) -> Non
             collection.verify,
         ]
         for use in uses:
-            with pytest.raises(DamagedIndexError, match="has no text and metadata"):
+            with pytest.raises(DamagedIndexError, match="has no text or no metadata in its record"):
                 use()
         assert len(collection.search("fox")) == 4, "vectors are in order"
 
@@ -65,7 +65,7 @@ def test_metadata_with_a_number_that_json_has_not(docs: CommandLine, value: str)
     for command in (("search", "fox"), ("search", "fox", "--json"), ("export", "-", "--texts"), ("verify",)):
         done = docs(command[0], "docs.ms", *command[1:], code=3)
         assert ".records can't be read: " in done.stderr
-        assert "is no number that JSON can hold" in done.stderr
+        assert "is not a number that JSON can represent" in done.stderr
 
 
 def test_a_collection_without_records(tmp_path: Path, docs: CommandLine) -> None:
@@ -84,7 +84,7 @@ def test_a_collection_without_records(tmp_path: Path, docs: CommandLine) -> None
         ("bench",),
     ):
         done = docs(command[0], "docs.ms", *command[1:], code=3)
-        assert "has no text and metadata" in done.stderr
+        assert "has no text or no metadata in its record" in done.stderr
     docs("search", "docs.ms", "fox", "--first-stage", "bm25", code=3)
 
 
@@ -185,7 +185,7 @@ def test_a_text_that_is_shorter_than_its_vectors(tmp_path: Path) -> None:
     give_all(make_collection(tmp_path / "c"), '{"text":"fox","metadata":null}')
     with Collection.open(tmp_path / "c", WordEncoder()) as collection:
         hits = collection.search("the mouse and the grapes", k=4)
-        with pytest.raises(DamagedIndexError, match="is not the one that its vectors were made of"):
+        with pytest.raises(DamagedIndexError, match="is not the text that its vectors were made from"):
             [hits.explain(rank) for rank in range(4)]
 
 

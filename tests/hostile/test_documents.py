@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from maxsieve.text.inputs import BadInput, DocumentReader, Fields, Input, InputDocument
-from maxsieve.text.inputs.apart import Apart
 from maxsieve.text.inputs.compressed import read_compressed
 from maxsieve.text.inputs.document import LARGEST_FILE
 from maxsieve.text.inputs.files import read_file
+from maxsieve.text.inputs.isolated import IsolatedReader
 from maxsieve.text.inputs.lines import LONGEST_LINE
 from text.made_files import join_pdf, make_docx, make_pdf, with_part
 
@@ -33,12 +33,12 @@ def word(body: str, before: str = "") -> bytes:
 
 
 @pytest.fixture(scope="module")
-def process() -> Iterator[Apart]:
-    with Apart(seconds=5, memory=256 * MIB) as found:
+def process() -> Iterator[IsolatedReader]:
+    with IsolatedReader(seconds=5, memory=256 * MIB) as found:
         yield found
 
 
-def refused(path: Path, content: bytes, process: Apart) -> str:
+def refused(path: Path, content: bytes, process: IsolatedReader) -> str:
     """Why a file is refused; another one must be read afterwards."""
     path.write_bytes(content)
     found = read_file(path, "it", process)
@@ -49,7 +49,7 @@ def refused(path: Path, content: bytes, process: Apart) -> str:
     return str(found) if isinstance(found, BadInput) else f"read: {found.text[:200]!r}"
 
 
-def test_a_page_tree_with_more_pages_than_there_are_atoms(tmp_path: Path, process: Apart) -> None:
+def test_a_page_tree_with_more_pages_than_there_are_atoms(tmp_path: Path, process: IsolatedReader) -> None:
     levels = 30
     nodes = [f"<< /Type /Pages /Kids [{f'{i + 6} 0 R ' * 10}] /Count {10**9} >>" for i in range(levels)]
     page = "<< /Type /Page /MediaBox [0 0 9 9] >>"
@@ -58,7 +58,7 @@ def test_a_page_tree_with_more_pages_than_there_are_atoms(tmp_path: Path, proces
     assert "reading it takes more than" in said or "can't be read" in said
 
 
-def test_a_page_tree_in_a_circle(tmp_path: Path, process: Apart) -> None:
+def test_a_page_tree_in_a_circle(tmp_path: Path, process: IsolatedReader) -> None:
     objects = [
         "<< /Type /Catalog /Pages 5 0 R >>",
         *["<< >>"] * 3,
@@ -69,7 +69,7 @@ def test_a_page_tree_in_a_circle(tmp_path: Path, process: Apart) -> None:
     assert said.startswith(f"{tmp_path / 'it.pdf'}: ")
 
 
-def test_a_stream_that_unpacks_to_gigabytes(tmp_path: Path, process: Apart) -> None:
+def test_a_stream_that_unpacks_to_gigabytes(tmp_path: Path, process: IsolatedReader) -> None:
     packed = zlib.compress(zlib.compress(b"BT " + b" " * (1 << 28), 9), 9).decode("latin-1")
     stream = f"<< /Filter [/FlateDecode /FlateDecode] /Length {len(packed)} >>\nstream\n{packed}\nendstream"
     objects = [
@@ -83,15 +83,15 @@ def test_a_stream_that_unpacks_to_gigabytes(tmp_path: Path, process: Apart) -> N
     assert "it.pdf: " in refused(tmp_path / "it.pdf", join_pdf(objects), process)
 
 
-def test_a_document_that_unpacks_to_gigabytes(tmp_path: Path, process: Apart) -> None:
+def test_a_document_that_unpacks_to_gigabytes(tmp_path: Path, process: IsolatedReader) -> None:
     buffer = io.BytesIO(make_docx())
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("word/bomb.xml", "w") as file:
         for _ in range(300):
             file.write(bytes(MIB))
-    assert "it unpacks to 315," in refused(tmp_path / "it.docx", buffer.getvalue(), process)
+    assert "it decompresses to 315," in refused(tmp_path / "it.docx", buffer.getvalue(), process)
 
 
-def test_a_document_that_lies_about_its_size(tmp_path: Path, process: Apart) -> None:
+def test_a_document_that_lies_about_its_size(tmp_path: Path, process: IsolatedReader) -> None:
     honest = with_part(make_docx(), "word/document.xml", xml("<w:p/>") + b" " * (64 * MIB))
     size = (len(xml("<w:p/>")) + 64 * MIB).to_bytes(4, "little")
     assert honest.count(size) == 2
@@ -100,15 +100,15 @@ def test_a_document_that_lies_about_its_size(tmp_path: Path, process: Apart) -> 
     )
 
 
-def test_a_document_of_very_many_files(tmp_path: Path, process: Apart) -> None:
+def test_a_document_of_very_many_files(tmp_path: Path, process: IsolatedReader) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for i in range(20_000):
             archive.writestr(str(i), b"")
-    assert "it holds 20,000 files" in refused(tmp_path / "it.docx", buffer.getvalue(), process)
+    assert "it contains 20,000 files" in refused(tmp_path / "it.docx", buffer.getvalue(), process)
 
 
-def test_entities_that_multiply_and_files_of_the_machine(tmp_path: Path, process: Apart) -> None:
+def test_entities_that_multiply_and_files_of_the_machine(tmp_path: Path, process: IsolatedReader) -> None:
     secret = tmp_path / "secret"
     secret.write_text("SECRET")
     entities = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 12))
@@ -132,23 +132,23 @@ def test_entities_that_multiply_and_files_of_the_machine(tmp_path: Path, process
         ("it.pdf", lambda: join_pdf([f"{'[' * 100_000}{']' * 100_000}", *["<< >>"] * 4])),
     ],
 )
-def test_deep_nesting(tmp_path: Path, process: Apart, name: str, content: Callable[[], bytes]) -> None:
+def test_deep_nesting(tmp_path: Path, process: IsolatedReader, name: str, content: Callable[[], bytes]) -> None:
     assert "crashed" not in refused(tmp_path / name, content(), process)
 
 
 def test_a_file_that_takes_too_long(tmp_path: Path) -> None:
     pages = make_pdf(["x" * 200] * 3000)
-    with Apart(seconds=0) as hurried:
+    with IsolatedReader(seconds=0) as hurried:
         assert "reading it takes more than 0 seconds" in refused_once(tmp_path / "it.pdf", pages, hurried)
 
 
 def test_a_file_that_takes_too_much_memory(tmp_path: Path) -> None:
-    with Apart(memory=40 * MIB) as small:
+    with IsolatedReader(memory=40 * MIB) as small:
         said = refused_once(tmp_path / "it.html", b"<i>x</i>" * 2_000_000, small)
     assert "reading it takes more than 40 MiB of memory" in said or "crashed" in said
 
 
-def refused_once(path: Path, content: bytes, process: Apart) -> str:
+def refused_once(path: Path, content: bytes, process: IsolatedReader) -> str:
     path.write_bytes(content)
     found = read_file(path, "it", process)
     assert isinstance(found, BadInput)
@@ -157,7 +157,7 @@ def refused_once(path: Path, content: bytes, process: Apart) -> str:
 
 @pytest.mark.parametrize("suffix", [".pdf", ".html", ".docx", ".txt.gz"])
 @pytest.mark.parametrize("kind", ["pipe", "device", "huge", "nowhere", "folder"])
-def test_what_is_no_file(tmp_path: Path, process: Apart, suffix: str, kind: str) -> None:
+def test_what_is_no_file(tmp_path: Path, process: IsolatedReader, suffix: str, kind: str) -> None:
     path = tmp_path / f"evil{suffix}"
     if kind == "pipe":
         os.mkfifo(path)
@@ -181,7 +181,7 @@ def test_what_is_printed_by_a_library_is_no_answer(tmp_path: Path, monkeypatch: 
         "import os; print('{}', flush=True); os.write(1, b'{}\\n'); os.write(2, b'noise'); raise KeyError('odd')"
     )
     monkeypatch.syspath_prepend(tmp_path / "shadow")
-    with Apart() as process:
+    with IsolatedReader() as process:
         said = refused(tmp_path / "it.pdf", make_pdf(["x"]), process)
     assert "can't be read as a PDF: " in said
     assert "odd" in said
@@ -191,18 +191,18 @@ def test_a_library_that_crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "shadow").mkdir()
     (tmp_path / "shadow" / "pypdf.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     monkeypatch.syspath_prepend(tmp_path / "shadow")
-    with Apart() as process:
+    with IsolatedReader() as process:
         assert "the library that reads it crashed" in refused(tmp_path / "it.pdf", make_pdf(["x"]), process)
 
 
-def test_escape_sequences_in_what_is_said(tmp_path: Path, process: Apart) -> None:
+def test_escape_sequences_in_what_is_said(tmp_path: Path, process: IsolatedReader) -> None:
     said = refused(tmp_path / "it.pdf", b"%PDF-1.4\n\x1b[31m\n\ttrailer" * 9, process)
     assert "\n" not in said
 
 
 def test_a_page_that_is_too_long(tmp_path: Path) -> None:
     (tmp_path / "it.html").write_bytes(b"x" * (LARGEST_FILE + 1))
-    with Apart() as process:
+    with IsolatedReader() as process:
         assert "it is larger than" in str(read_file(tmp_path / "it.html", "it", process))
 
 
@@ -221,5 +221,5 @@ def test_a_line_without_end_inside_a_small_file(tmp_path: Path) -> None:
 def test_a_text_that_unpacks_to_too_much(tmp_path: Path) -> None:
     (tmp_path / "it.txt.gz").write_bytes(gzip.compress(b"x" * 10_000))
     assert len(read_compressed(tmp_path / "it.txt.gz", at_most=10_000)) == 10_000
-    with pytest.raises(ValueError, match="unpacks to more than 9999 bytes"):
+    with pytest.raises(ValueError, match="decompresses to more than 9999 bytes"):
         read_compressed(tmp_path / "it.txt.gz", at_most=9999)

@@ -32,7 +32,7 @@ def test_nothing_is_loaded_that_only_the_collection_names(
     with Collection.open(path) as collection:
         assert collection.text("fox"), "reading needs no encoder"
         for use in (lambda: collection.search("fox"), lambda: collection.add(["more"]), lambda: collection.encoder):
-            with pytest.raises(ValueError, match="name it yourself") as caught:
+            with pytest.raises(ValueError, match="give it yourself") as caught:
                 use()
         assert repr(recorded) in str(caught.value)
         assert "Collection.open(" in str(caught.value)
@@ -46,7 +46,7 @@ def test_a_name_that_the_user_gives_is_loaded_and_checked(tmp_path: Path) -> Non
         collection.add(["a red fox", "green tea"], ["fox", "tea"])
     with Collection.open(tmp_path / "c", str(tmp_path / "model")) as collection:
         assert collection.search("fox", k=1).ids == ["fox"]
-    with pytest.raises(ValueError, match="is another; its max_tokens is 512 there and 100 here"):
+    with pytest.raises(ValueError, match="was given; its max_tokens is 512 there and 100 here"):
         Collection.open(tmp_path / "c", str(tmp_path / "other"))
 
 
@@ -55,7 +55,7 @@ def test_built_in_models_need_no_naming(tmp_path: Path, monkeypatch: pytest.Monk
     path = make_collection(tmp_path / "c")
     rewrite_description(path, lambda content: content.update(encoder="minilm"))
 
-    def load(name: str) -> None:
+    def load(name: str, threads: int | None = None) -> None:
         asked.append(name)
         raise ValueError("as far as that")
 
@@ -81,7 +81,7 @@ def test_the_command_line_takes_the_name(docs: CommandLine) -> None:
 def test_what_one_is_told_to_type_runs_nothing_else(tmp_path: Path, name: str) -> None:
     path = make_collection(tmp_path / "evil")
     rewrite_description(path, lambda content: content.update(encoder=name))
-    with Collection.open(path) as collection, pytest.raises(ValueError, match="name it yourself") as caught:
+    with Collection.open(path) as collection, pytest.raises(ValueError, match="give it yourself") as caught:
         collection.search("fox")
     words = str(caught.value).partition("--encoder ")[2].partition(" or Collection.open(")[0]
     done = subprocess.run(["sh", "-c", f"printf %s {words}"], cwd=tmp_path, capture_output=True, check=True, timeout=60)

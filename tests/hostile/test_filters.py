@@ -62,7 +62,7 @@ def test_json_that_sqlite_refuses_is_read_by_python(tmp_path: Path) -> None:
 def test_a_number_that_json_does_not_have(tmp_path: Path) -> None:
     build(tmp_path / "x")
     forge(tmp_path / "x", put('{"n":NaN}', 4))
-    with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match="NaN is no number"):
+    with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match="NaN is not a number"):
         index.search(QUERY, where={"n": {"gte": 7}})
 
 
@@ -103,7 +103,7 @@ def test_a_record_of_no_document_is_never_a_hit(tmp_path: Path) -> None:
 def test_a_schema_that_is_not_ours_is_never_asked(sql: str, tmp_path: Path) -> None:
     build(tmp_path / "x")
     forge(tmp_path / "x", lambda connection: connection.executescript(sql))
-    with pytest.raises(DamagedIndexError, match=r"is no file of records|can't be read"):
+    with pytest.raises(DamagedIndexError, match=r"is not a file of records|can't be read"):
         ms.Index.open(tmp_path / "x")
 
 

@@ -55,6 +55,14 @@ def test_a_pipe_does_not_hang(path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
+def test_a_folder_in_place_of_a_file_is_damage(path: Path, name: str) -> None:
+    (path / name).unlink()
+    (path / name).mkdir()
+    with pytest.raises(DamagedIndexError, match=f"{name} is a folder; a regular file is expected"):
+        ms.Index.open(path)
+
+
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
 def test_a_device_is_not_read(path: Path, name: str, device: str) -> None:
     (path / name).unlink()
@@ -95,10 +103,11 @@ def test_a_lock_under_a_second_name_keeps_what_it_holds(path: Path, tmp_path: Pa
     assert precious.read_text() == "precious"
 
 
-def test_a_pipe_as_lock_does_not_hang(path: Path) -> None:
+@pytest.mark.parametrize(("make", "kind"), [(os.mkfifo, "a pipe"), (os.mkdir, "a folder")])
+def test_what_is_no_file_as_lock_is_damage(path: Path, make: Callable[[Path], None], kind: str) -> None:
     (path / "lock").unlink()
-    os.mkfifo(path / "lock")
-    with ms.Index.open(path) as index, pytest.raises(DamagedIndexError, match="lock is a pipe"):
+    make(path / "lock")
+    with ms.Index.open(path) as index, pytest.raises(DamagedIndexError, match=f"lock is {kind}"):
         index.delete("d0")
 
 
@@ -176,7 +185,7 @@ def test_a_file_name_leads_nowhere_else(path: Path, kind: str, name: str) -> Non
     shutil.copy(path / part, path.parent / part)
     wrong = name.format(part, kind=kind)
     change_manifest(path, lambda content: content["parts"][0].update({kind: wrong}))
-    with pytest.raises(DamagedIndexError, match="is no file of"):
+    with pytest.raises(DamagedIndexError, match="is not a file of"):
         ms.Index.open(path)
 
 

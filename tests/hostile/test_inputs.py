@@ -35,7 +35,7 @@ def test_what_is_no_file_in_a_folder_is_a_bad_document(line: CommandLine, kind: 
     assert "evil.txt" in done.stderr
     done = line("index", "it.ms", "texts", "--dim", "0", "--skip-bad")
     assert "1 added" in done.stdout
-    assert "skipped 1 that are no documents" in done.stderr
+    assert "skipped 1 bad documents" in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "huge"])

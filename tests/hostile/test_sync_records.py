@@ -105,7 +105,7 @@ def test_forged_records(tmp_path: Path, collection: Collection, change: Callable
         record_of(collection).write_bytes(seal(values))
         (tmp_path / "notes" / "0.md").write_text(f"case {case}")
         if (problem := attempt(collection)) is not None:
-            assert "version" in str(problem) or "no sync put there" in str(problem)
+            assert "version" in str(problem) or "was not added by sync" in str(problem)
             record_of(collection).unlink()
             sync(collection, prefix="", adopt=True)
         assert content(collection) == {**FOREIGN, **TEXTS, "0.md": f"case {case}"}

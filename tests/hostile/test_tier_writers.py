@@ -84,13 +84,14 @@ def consistent(path: Path) -> None:
 
 def test_killed_calibrations_leave_the_old_state_or_the_new(path: Path) -> None:
     rng = random.Random(3)
-    number = within = 0
-    for _ in range(scaled(12)):
+    number = within = kills = 0
+    while kills < scaled(12, at_least=6) or within <= 3:  # most die within a calibration, but not all
+        kills += 1
+        assert kills < 100
         reports = kill_soon(start(path, WRITER, number), rng, 6, 0.03)
         number = int(reports[-1][1]) + 1
         within += reports[-1][0] == "begin"
         consistent(path)
-    assert within > 3
     with ms.Index.open(path) as index:
         index.train_codebook()
         index.calibrate(np.random.default_rng(1).standard_normal((20, 2, DIM)), k=5)

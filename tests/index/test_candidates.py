@@ -80,8 +80,10 @@ def test_candidates_are_an_index_of_their_own(form: str, k: int, policy: Any, in
         assert bits(hits) == expected(QUERY, {one: DOCUMENTS[one] for one in NAMES if one in CHOSEN}, k)
 
 
+@pytest.mark.full
 def test_torch_candidates() -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     index = ms.Index.build(list(DOCUMENTS.values()))
     want = index.search(QUERY, 4, candidates=[2, 3, 5, 7, 11])
     chosen = torch.tensor([11, 7, 5, 5, 3, 2])

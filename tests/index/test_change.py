@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import maxsieve as ms
-from long_form import FULL
+from long_form import LONG, scaled
 from maxsieve.storage import segments
 
 from .support import POLICIES, Rows, answer, answers, bits, contents, eighths, expected, query_of
@@ -355,7 +355,7 @@ class ChangingIndex(RuleBasedStateMachine):
 
 TestChangingIndex = ChangingIndex.TestCase
 TestChangingIndex.settings = settings(
-    max_examples=2000 if FULL else 200, stateful_step_count=25, deadline=None, derandomize=not FULL
+    max_examples=scaled(200), stateful_step_count=25, deadline=None, derandomize=not LONG
 )
 
 

@@ -252,8 +252,8 @@ LENGTHS: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
     "flat, negative": (PADDED[0], {"lengths": [-1, 4]}, ValueError, "lengths[0]"),
     "flat, overflow": (PADDED[0], {"lengths": [2**62, 2**62, 2**62, 2**62, 3]}, ValueError, "lengths[0]"),
     "flat, unsigned wrap": (PADDED[0], {"lengths": np.array([2**64 - 1, 4], np.uint64)}, ValueError, "lengths[0]"),
-    "lengths with a list": ([GOOD, GOOD], {"lengths": [2, 2]}, ValueError, "not with a list"),
-    "mask with a list": ([GOOD, GOOD], {"mask": np.ones((2, 2))}, ValueError, "not with a list"),
+    "lengths with a list": ([GOOD, GOOD], {"lengths": [2, 2]}, ValueError, "not for a list"),
+    "mask with a list": ([GOOD, GOOD], {"mask": np.ones((2, 2))}, ValueError, "not for a list"),
 }
 
 

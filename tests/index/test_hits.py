@@ -77,6 +77,7 @@ def test_the_report_has_the_promised_fields(policy: Any, index: ms.Index, isa: s
         "calibrated_on",
         "added",
         "deleted",
+        "missing",
     }
 
 
@@ -254,9 +255,9 @@ print([i for i, (a, b) in enumerate(zip(want, got, strict=True)) if a != b])
 """
 
 
+@pytest.mark.full
 def test_flushing_denormals_changes_no_bits() -> None:
     """Of ids, scores, reports, tokens of an explanation. (A denormal float32 turned into a Python float is 0 there.)"""
-    pytest.importorskip("torch")
     for isa in ms.isas():
         done = run_script(FLUSHED, env={**os.environ, "MAXSIEVE_ISA": isa})
         if "can't flush" in done.stderr:

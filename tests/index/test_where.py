@@ -173,7 +173,7 @@ def test_groups_are_those_of_what_matches() -> None:
 
 
 def test_a_mistake_changes_nothing(index: ms.Index) -> None:
-    with refused(index, ValueError, "where.year.above is no operator"):
+    with refused(index, ValueError, "where.year.above is not an operator"):
         index.search(QUERY, where={"year": {"above": 3}})
     with refused(index, ValueError, "where must be an object such as"):
         index.search(QUERY, where=[{"year": 3}])

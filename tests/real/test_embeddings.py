@@ -11,6 +11,8 @@ import pytest
 import maxsieve as ms
 from maxsieve import spec
 
+pytestmark = pytest.mark.full
+
 
 class Vectors(NamedTuple):
     documents: list[np.ndarray]

@@ -11,6 +11,7 @@ import pytest
 import maxsieve as ms
 from real_vectors import RealVectors, load
 
+pytestmark = pytest.mark.full
 DOCUMENTS, QUERIES, DEPTHS = 300, 25, (5, 10, 100)
 
 

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from cli.tiny_model import write_tiny_model
+from long_form import FULL
 from maxsieve import Collection
 from maxsieve.text import OnnxEncoder
 from service.support import ANIMALS, YEARS, Served, serving
+
+collect_ignore = [] if FULL else ["test_fuzz.py"]  # it imports schemathesis
 
 
 @pytest.fixture(scope="session")

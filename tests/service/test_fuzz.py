@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 
-from long_form import FULL
+from long_form import scaled
 from maxsieve.text import OnnxEncoder
 from service.conftest import make_docs
 from service.support import Served, serving
 
-REQUESTS = 10_000 if FULL else 500
+pytestmark = pytest.mark.full
+REQUESTS = scaled(500)
 EXPECTED = {200, 400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 423, 429}
 FEW = 10
 """Requests of a kind that has no body."""

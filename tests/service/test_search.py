@@ -134,7 +134,7 @@ def test_collections(shared: Served) -> None:
         ({"query": 3}, 422, "query"),
         ({"vectors": []}, 422, "vectors"),
         ({"vectors": [[]]}, 422, "vectors"),
-        ({"vectors": [[1.0], [1.0, 2.0]]}, 400, "as many numbers"),
+        ({"vectors": [[1.0], [1.0, 2.0]]}, 400, "the same length"),
         ({"vectors": [[1.0]]}, 400, "dim"),
         ({"vectors": [["1.0"]]}, 422, "vectors"),
         ({"vectors": [[1e300] * 16]}, 400, ""),

@@ -1,4 +1,7 @@
-"""Adds texts until it is killed: ``python adder.py folder count`` prints each text as it is encoded."""
+"""Adds texts until it is killed: ``python adder.py folder count`` prints each text as it is encoded.
+
+After each it waits for a line from whoever started it, so that it is never done before it is killed.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ def small_batches() -> None:
 def announce(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
+    sys.stdin.readline()
 
 
 if __name__ == "__main__":

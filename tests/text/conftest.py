@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
+from long_form import FULL
 from maxsieve.text import OnnxEncoder, fetch_model
+
+collect_ignore = [] if FULL else ["test_encoding_equality.py", "test_multi_vector.py", "tiny_checkpoints.py"]  # torch
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +21,4 @@ def minilm() -> OnnxEncoder:
 @pytest.fixture(scope="session")
 def minilm_fp32() -> Path:
     """The same model in float32, for torch."""
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("torch is not installed")
     return fetch_model("minilm-fp32")

@@ -81,7 +81,23 @@ def tree(folder: Path) -> dict[str, bytes]:
 def start_python(*arguments: str) -> subprocess.Popen[str]:
     """A Python of its own, in which ``text.support`` can be imported."""
     env = {**os.environ, "PYTHONPATH": os.fspath(Path(__file__).parents[1])}
-    return subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, text=True, env=env)
+    return subprocess.Popen(
+        [sys.executable, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+    )
+
+
+def kill_after(process: subprocess.Popen[str], count: int) -> list[str]:
+    """The lines that an adder or syncer has printed when it is killed: so many, and up to eight more.
+
+    It may go on while it is being killed, which so happens at any moment of a batch.
+    """
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n" * (count + 7))
+    process.stdin.flush()
+    lines = [process.stdout.readline() for _ in range(count)]
+    process.kill()
+    return lines + process.stdout.readlines()
 
 
 class ShortSighted(WordEncoder):

@@ -164,7 +164,7 @@ def test_own_sentences_are_those_of_the_newest_version(collection: Collection) -
     assert other.info()["calibration"]["queries"] == 2
     collection.refresh()
     collection.delete([0])
-    with pytest.raises(ValueError, match="own sentences need two documents"):
+    with pytest.raises(ValueError, match="own sentences need at least two documents"):
         other.calibrate()
 
 
@@ -173,7 +173,7 @@ BAD: dict[str, tuple[type[Exception], Any]] = {
     "calibrate takes a list of texts, not 7": (TypeError, 7),
     "query 1 is int, not str": (TypeError, ["one", 7]),
     "query 0 is bytes, not str": (TypeError, [b"one"]),
-    "the list is empty": (ValueError, []),
+    "the list of queries is empty": (ValueError, []),
     "query 2 is ' '": (ValueError, ["one", "two", " "]),
     "query 70 is '...'": (ValueError, ["one"] * 70 + ["..."]),
 }
@@ -219,7 +219,7 @@ def test_a_collection_without_tokens_can_not_be_calibrated(tmp_path: Path) -> No
 def test_before_calibration_it_says_what_is_missing(collection: Collection) -> None:
     with pytest.raises(ValueError, match=r"call collection\.calibrate\(queries\) first"):
         collection.search("w1", policy=ms.Calibrated())
-    with pytest.raises(ValueError, match="rerank can't be Calibrated"):
+    with pytest.raises(ValueError, match="rerank can't use Calibrated"):
         collection.rerank("w1", ["w1", "w2"], policy=ms.Calibrated())
 
 

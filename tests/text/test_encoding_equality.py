@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
 import maxsieve as ms
 from maxsieve.text import OnnxEncoder, SentenceTransformersEncoder, TruncationWarning
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.full
 
 RAGGED = [
     "A short one.",
@@ -66,7 +67,6 @@ def reference(minilm_fp32: Path) -> Any:
 @pytest.fixture(scope="module")
 def exported(minilm_fp32: Path, tmp_path_factory: pytest.TempPathFactory) -> OnnxEncoder:
     """The float32 model as ONNX, made by torch."""
-    pytest.importorskip("onnx")
     folder = tmp_path_factory.mktemp("exported")
     for name in ("tokenizer.json", "config.json"):
         shutil.copy(minilm_fp32 / name, folder)

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from maxsieve.ids import Id
 from maxsieve.text import OnnxEncoder, TruncationWarning
 from maxsieve.text.collection import Collection
@@ -48,6 +50,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.full
 def test_a_folder_of_notes_is_findable(minilm: OnnxEncoder, tmp_path: Path) -> None:
     """One test, for encoding takes half a minute."""
     found = list(DocumentReader([Input(str(DOCS))], Fields(), skip_bad=False))

@@ -58,7 +58,7 @@ def test_each_query_has_candidates_of_its_own(fables: Collection) -> None:
     ("stage", "error", "sentence"),
     [
         (lambda query, depth: ["fox", "frog"], KeyError, "no document has the id 'frog'"),
-        (lambda query, depth: [("fox", 1.5)], TypeError, "first_stage: an id is a str or an int, not"),
+        (lambda query, depth: [("fox", 1.5)], TypeError, "first_stage: an id must be a str or an int, not"),
         (lambda query, depth: None, TypeError, "first_stage must be a list of ids, not None"),
         ("tfidf", ValueError, "first_stage must be 'bm25' or a function of query and depth, not 'tfidf'"),
     ],

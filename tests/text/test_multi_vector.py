@@ -10,15 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModel, AutoTokenizer
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("sentence_transformers")
-
-from safetensors.torch import load_file  # noqa: E402
-from transformers import AutoModel, AutoTokenizer  # noqa: E402
-
-from maxsieve.errors import ModelFetchError, ModelMissingError  # noqa: E402
-from maxsieve.text import (  # noqa: E402
+from maxsieve.errors import ModelFetchError, ModelMissingError
+from maxsieve.text import (
     Encoder,
     SentenceTransformersEncoder,
     Traceable,
@@ -28,7 +25,9 @@ from maxsieve.text import (  # noqa: E402
     model_path,
 )
 
-from .tiny_checkpoints import DIM, HIDDEN, save_native, save_plain, save_stanford  # noqa: E402
+from .tiny_checkpoints import DIM, HIDDEN, save_native, save_plain, save_stanford
+
+pytestmark = pytest.mark.full
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 
@@ -200,5 +199,5 @@ def test_progress_is_ours(native: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_a_hub_that_is_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(ModelFetchError, match=r"the hub did not give who/tiny: (.|\n)*'st:FOLDER'"):
+    with pytest.raises(ModelFetchError, match=r"the hub could not provide who/tiny: (.|\n)*'st:FOLDER'"):
         fetch_model("st:who/tiny")

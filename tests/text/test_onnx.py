@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from long_form import FULL
+from long_form import scaled
 from maxsieve.text import Encoder, OnnxEncoder, Traceable, TruncationWarning
 from maxsieve.text.workers import spread
 
@@ -49,7 +49,7 @@ def test_strange_texts(minilm: OnnxEncoder, text: str) -> None:
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=0, atol=1e-5)
 
 
-@settings(max_examples=200 if FULL else 20)
+@settings(max_examples=scaled(20))
 @example(STRANGE)
 @given(st.lists(TEXTS, max_size=6))
 def test_a_text_has_the_same_bits_in_any_company(minilm: OnnxEncoder, texts: list[str]) -> None:
@@ -97,8 +97,8 @@ def test_long_texts_are_cut_and_that_is_said(minilm: OnnxEncoder) -> None:
 @pytest.mark.parametrize(
     ("texts", "sentence"),
     [
-        ("one text", "put a single one into a list"),
-        (b"bytes", "put a single one into a list"),
+        ("one text", "put a single string into a list"),
+        (b"bytes", "put a single string into a list"),
         (7, "texts must be a list of strings, not int"),
         (["one", None], r"texts\[1\] must be a str, not NoneType"),
         (["one", b"two"], r"texts\[1\] must be a str, not bytes"),

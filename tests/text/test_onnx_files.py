@@ -90,25 +90,25 @@ def test_the_model_may_have_another_name_if_it_is_the_only_one(tmp_path: Path) -
 @pytest.mark.parametrize("file", ["modules.json", "config_sentence_transformers.json", "model.safetensors"])
 def test_a_checkpoint_for_torch_is_told_its_name(tmp_path: Path, file: str) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(FileNotFoundError, match=r"there is none$"):
+    with pytest.raises(FileNotFoundError, match=r"found: none$"):
         load_encoder(str(tmp_path))
     (tmp_path / file).write_text("{}")
-    with pytest.raises(FileNotFoundError, match=f"Sentence Transformers it is called 'st:{tmp_path}'$"):
+    with pytest.raises(FileNotFoundError, match=f"Sentence Transformers, give 'st:{tmp_path}'$"):
         load_encoder(str(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["who/what", "who/what-2.0@main"])
 def test_a_name_on_the_hub_is_told_its_prefix(name: str) -> None:
-    with pytest.raises(ValueError, match=f"on the hub is 'st:{name}'"):
+    with pytest.raises(ValueError, match=f"on the hub, give 'st:{name}'"):
         load_encoder(name)
 
 
 def test_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="is no folder"):
+    with pytest.raises(FileNotFoundError, match="is not a folder"):
         OnnxEncoder(tmp_path / "none")
     with pytest.raises(ValueError, match=r"neither a built-in model .* begin with 'st:'"):
         load_encoder(str(tmp_path / "none"))
-    with pytest.raises(TypeError, match="name of an encoder is a str"):
+    with pytest.raises(TypeError, match="name of an encoder must be a str"):
         load_encoder(tmp_path)  # type: ignore[arg-type]
 
 
@@ -136,14 +136,14 @@ def test_the_limit_asked_for(tmp_path: Path) -> None:
         cut, whole = encoder.documents(["one two three zero", "one two"])
     np.testing.assert_array_equal(cut, whole)
     assert encoder.document_spans("one two three") == [(0, 3), (4, 7)]
-    for wrong, sentence in ((2, "more than 2, the special tokens"), (41, "at most 40"), (0, "at least 1")):
+    for wrong, sentence in ((2, "more than 2, the number of special tokens"), (41, "at most 40"), (0, "at least 1")):
         with pytest.raises(ValueError, match=f"max_tokens must be {sentence}"):
             OnnxEncoder(tmp_path, max_tokens=wrong)
 
 
 def test_a_configuration_that_is_none(tmp_path: Path) -> None:
     (write_folder(tmp_path) / "config.json").write_text("{")
-    with pytest.raises(ValueError, match=r"config\.json is no JSON"):
+    with pytest.raises(ValueError, match=r"config\.json is not valid JSON"):
         OnnxEncoder(tmp_path)
 
 

@@ -54,7 +54,7 @@ def test_how_the_rows_are_given_does_not_matter(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("vectors", "dim", "sentence"),
     [
-        ([], 1, "needs vectors"),
+        ([], 1, "can't be fitted"),
         (np.zeros((3, 2)), 1, "all are zero"),
         (np.ones((3, 2)), 3, "dim must be at most 2"),
         (np.ones((3, 2)), 0, "dim must be at least 1"),

@@ -47,9 +47,9 @@ def test_all_that_have_a_token() -> None:
         ({"texts": ["a", None]}, "texts: document 1 is NoneType, not str"),
         ({"ids": [1]}, "there are 4 texts but 1 ids"),
         ({"ids": ["a", "b", "c", "a"]}, "ids: 'a' occurs twice"),
-        ({"policy": Calibrated()}, "rerank can't be Calibrated"),
+        ({"policy": Calibrated()}, "rerank can't use Calibrated"),
         ({"query": ""}, "nothing to search for"),
-        ({"encoder": b"minilm"}, "an encoder, or the name of one, is needed"),
+        ({"encoder": b"minilm"}, "encoder must be an encoder or its name"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], sentence: str) -> None:

@@ -14,7 +14,7 @@ from maxsieve.text import adding, collection_encoder
 from maxsieve.text.collection import Collection
 
 from . import adder
-from .support import WordEncoder, sentences, start_python
+from .support import WordEncoder, kill_after, sentences, start_python
 
 COUNT = 150
 
@@ -24,14 +24,11 @@ def test_killed_again_and_again_it_still_gets_there(tmp_path: Path, monkeypatch:
     texts, rng = sentences(COUNT), random.Random(3)
     Collection.create(tmp_path / "c", WordEncoder(), adder.DIM).close()
     kills = useful = 0
-    for _ in range(scaled(40)):
+    for _ in range(scaled(40, at_least=40)):
         with Collection.open(tmp_path / "c", WordEncoder()) as before:
             inside = {before.text(one) for one in before.ids}
         with start_python(adder.__file__, str(tmp_path / "c"), str(COUNT)) as process:
-            assert process.stdout is not None
-            seen = [process.stdout.readline() for _ in range(rng.randint(1, 60))]
-            process.kill()
-            seen += process.stdout.readlines()
+            seen = kill_after(process, rng.randint(1, 60))
         encoded = {line.strip() for line in seen if line.endswith("\n")}
         assert not encoded & inside, "what is in is not encoded again"
         if process.returncode == 0:

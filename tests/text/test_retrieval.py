@@ -31,6 +31,7 @@ def part() -> Corpus:
     return replace(whole, documents=documents, judgements=judgements)
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::maxsieve.text.TruncationWarning")
 def test_late_interaction_is_ahead_of_bm25_and_both_of_either(minilm: Encoder, part: Corpus, tmp_path: Path) -> None:
     collection = Collection.create(tmp_path / "c", minilm)

@@ -107,11 +107,11 @@ def test_many_queries_get_the_answers_of_one_each(collection: Collection) -> Non
 @pytest.mark.parametrize(
     ("ask", "error", "sentence"),
     [
-        (lambda c: c.search(""), ValueError, "query is '', in which there is nothing to search for"),
+        (lambda c: c.search(""), ValueError, "query is '', which contains nothing to search for"),
         (
             lambda c: c.search_many(["fox", "?!"]),
             ValueError,
-            "query 1 is '?!', in which there is nothing to search for",
+            "query 1 is '?!', which contains nothing to search for",
         ),
         (lambda c: c.search(5), TypeError, "the query is int, not str"),
         (lambda c: c.search_many("fox"), TypeError, "search_many takes a list of texts, not 'fox'"),

@@ -1,1 +1,1 @@
-"""maxsieve under other libraries: one module for each, imported by name, with that library's types in and out."""
+"""Adapters for other libraries: one module for each, imported by name, which uses that library's types."""

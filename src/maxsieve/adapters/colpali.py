@@ -15,16 +15,16 @@ torch: Any = optional("torch", "colpali")
 class MaxsieveScoring:
     """A mixin for processors: ``class Processor(MaxsieveScoring, ColPaliProcessor): ...``.
 
-    Rows of zeros are padding where a page begins or ends with them, in a padded tensor and in a list, and are left out:
-    theirs lets them win over negative similarities. A page without any other row scores ``-inf``. Whatever the type
-    of the tensors, sums are of float32.
+    If a page begins or ends with rows of zeros, its rows of zeros are padding and are left out, in a padded tensor and
+    in a list. (The original scorers let them win over negative similarities.) A page without any other row scores
+    ``-inf``. Sums are float32, whatever the type of the tensors.
     """
 
     @staticmethod
     def score_multi_vector(qs: Any, ps: Any, batch_size: int = 128, device: Any = None) -> Any:
         """`BaseVisualRetrieverProcessor.score_multi_vector` of colpali-engine: float32 [queries, pages] on the CPU.
 
-        ``batch_size`` and ``device`` are for their way of computing and change nothing.
+        ``batch_size`` and ``device`` are accepted for compatibility and have no effect.
         """
         return _score(qs, ps)
 
@@ -38,7 +38,7 @@ class MaxsieveScoring:
     ) -> Any:
         """`score_retrieval` of the processors of transformers; without ``output_dtype`` scores get the inputs' type.
 
-        That type may be bfloat16, which has three digits: ask for ``torch.float32`` to keep what was computed.
+        That type may be bfloat16, which has three digits: use ``torch.float32`` to keep the full precision.
         """
         _require(query_embeddings, passage_embeddings)
         if query_embeddings[0].device != passage_embeddings[0].device:

@@ -1,4 +1,4 @@
-"""What the retrievers of the text frameworks share: documents of a collection, as those frameworks want them."""
+"""Code that the retrievers of text frameworks share: hits with id, text and metadata."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from maxsieve.text.hits import TextHits
 from maxsieve.text.hybrid import in_one_state
 
 KEY = "maxsieve"
-"""The one key that is added to the metadata of a document, and only if there is something to say."""
+"""The only key that is added to the metadata of a document; it is left out if it has no value."""
 
 Part: TypeAlias = Literal["passage", "document"]
-"""Which text stands for a hit: that of its best passage, or all of it."""
+"""Which text a hit has: its best passage, or the whole document."""
 
 
 class Found(NamedTuple):
-    """A document that was found. ``metadata`` is a copy of its own; under `KEY` is the place of a passage."""
+    """A document that was found. ``metadata`` is a copy; under `KEY` it says where the passage is."""
 
     id: str
     text: str
@@ -30,19 +30,19 @@ class Found(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What was found for a query, and what the search guarantees."""
+    """The documents that were found for a query, and the hits with their report."""
 
     found: list[Found]
     hits: TextHits
 
     @property
     def promise(self) -> dict[str, Any]:
-        """What the report guarantees, and of what: all documents, or candidates."""
+        """The guarantee, and its scope: all documents, or candidates."""
         return {"guarantee": self.hits.report.guarantee, "scope": self.hits.scope}
 
 
 def to_collection(collection: Any) -> Collection:
-    """A collection as it is, or opened from its folder.
+    """Opens a collection from its path; a `Collection` stays as it is.
 
     >>> to_collection(7)
     Traceback (most recent call last):
@@ -56,7 +56,7 @@ def to_collection(collection: Any) -> Collection:
 
 
 def check_part(part: Any) -> Part:
-    """Refuses what names no part of a document."""
+    """Refuses any other value than ``"passage"`` and ``"document"``."""
     check_choice(part, "text", get_args(Part))
     chosen: Part = part
     return chosen
@@ -91,7 +91,7 @@ def _documents(collection: Collection, hits: TextHits, part: Part) -> list[Found
 
 
 def to_dict(metadata: Any) -> dict[str, Any]:
-    """Metadata as frameworks have it: a collection takes anything that JSON can hold."""
+    """Metadata as a dict, which frameworks need; a collection accepts any JSON value."""
     if metadata is None:
         return {}
     return dict(metadata) if isinstance(metadata, dict) else {"metadata": metadata}

@@ -30,25 +30,25 @@ _POLICIES: dict[str, type[Policy]] = {kind.__name__: kind for kind in (Bandit, C
 
 @component
 class MaxsieveRetriever:
-    """The best documents of a collection, under their ids. ``run_async`` leaves the event loop free.
+    """Retrieves the best documents of a collection. ``run_async`` does not block the event loop.
 
-    It is opened, and its encoder loaded, by ``warm_up``, which the pipeline and ``run`` call.
+    ``warm_up`` opens the collection and loads its encoder; the pipeline and ``run`` call it.
 
     collection
         the path of a collection.
     encoder
-        the name of its encoder, if that is no built-in one.
+        the name of its encoder, if it is not built in.
     top_k
         how many documents.
     filters
-        Haystack's filters on metadata; those of ``run`` replace them. They are decided by Haystack itself, document
-        by document, and the search is among those that match.
+        Haystack's filters on metadata; filters given to ``run`` replace them. Haystack itself evaluates them, document
+        by document, and the search is among the documents that match.
     text
-        what becomes the ``content``: ``"passage"``, the best one of the document, or all of the ``"document"``.
+        what becomes the ``content``: ``"passage"``, the best passage of the document, or the whole ``"document"``.
     policy
-        how to search, as in `Collection.search`.
+        the search policy, as in `Collection.search`.
     search_kwargs
-        further arguments of `Collection.search` that JSON can hold: ``hybrid``, ``first_stage="bm25"``, ``depth``, ...
+        further JSON-compatible arguments of `Collection.search`: ``hybrid``, ``first_stage="bm25"``, ``depth``, ...
     """
 
     def __init__(
@@ -97,18 +97,18 @@ class MaxsieveRetriever:
             return self._opened
 
     async def warm_up_async(self) -> None:
-        """`warm_up`, beside the event loop."""
+        """`warm_up`, without blocking the event loop."""
         await asyncio.to_thread(self.warm_up)
 
     def close(self) -> None:
-        """Lets go of the collection; it is opened again when it is needed."""
+        """Closes the collection; it is opened again when it is needed."""
         with self._guard:
             opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()
 
     def to_dict(self) -> dict[str, Any]:
-        """What `from_dict` makes it from."""
+        """The serialised component, for `from_dict`."""
         policy = None if self.policy is None else {"name": type(self.policy).__name__, **asdict(self.policy)}
         data: dict[str, Any] = default_to_dict(
             self,
@@ -124,7 +124,7 @@ class MaxsieveRetriever:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> MaxsieveRetriever:
-        """A component as `to_dict` described it."""
+        """A component from the output of `to_dict`."""
         arguments = dict(data.get("init_parameters", {}))
         if isinstance(arguments.get("policy"), Mapping):
             arguments["policy"] = _to_policy(arguments["policy"])
@@ -133,7 +133,7 @@ class MaxsieveRetriever:
 
     @component.output_types(documents=list[Document], report=dict[str, Any])
     def run(self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None) -> dict[str, Any]:
-        """The best ``documents`` for a query, and in the ``report`` what is guaranteed of them."""
+        """The best ``documents`` for a query, and a ``report`` with the guarantee."""
         count = self.top_k if top_k is None else as_count(top_k, "top_k", at_least=1)
         collection, chosen = self._warm(), self.filters if filters is None else filters
         options = {**self.search_kwargs, "policy": self.policy}
@@ -151,20 +151,20 @@ class MaxsieveRetriever:
     async def run_async(
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, Any]:
-        """`run`, beside the event loop."""
+        """`run`, without blocking the event loop."""
         return await asyncio.to_thread(self.run, query, filters, top_k)
 
 
 @component
 class MaxsieveRanker:
-    """The best of any documents, with their scores. ``run_async`` leaves the event loop free.
+    """Ranks any documents, and sets their scores. ``run_async`` does not block the event loop.
 
     encoder
         the name of an encoder (``"minilm"``, a folder, ``"st:NAME"``), loaded by ``warm_up``.
     top_k
         how many documents.
     meta_fields_to_embed
-        metadata that stands before the content of a document when it is encoded, each on a line of its own.
+        metadata fields that are put before the content of a document when it is encoded, each on its own line.
     """
 
     def __init__(
@@ -193,11 +193,11 @@ class MaxsieveRanker:
             return self._loaded
 
     async def warm_up_async(self) -> None:
-        """`warm_up`, beside the event loop."""
+        """`warm_up`, without blocking the event loop."""
         await asyncio.to_thread(self.warm_up)
 
     def to_dict(self) -> dict[str, Any]:
-        """What `from_dict` makes it from."""
+        """The serialised component, for `from_dict`."""
         data: dict[str, Any] = default_to_dict(
             self, encoder=self.encoder, top_k=self.top_k, meta_fields_to_embed=self.meta_fields_to_embed
         )
@@ -205,13 +205,13 @@ class MaxsieveRanker:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> MaxsieveRanker:
-        """A component as `to_dict` described it."""
+        """A component from the output of `to_dict`."""
         made: MaxsieveRanker = default_from_dict(cls, data)
         return made
 
     @component.output_types(documents=list[Document])
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, list[Document]]:
-        """The best of the documents, best first. One that was found twice is ranked once, as by other rankers."""
+        """The best documents, best first. A document that occurs twice is ranked once, as in other rankers."""
         count = self.top_k if top_k is None else as_count(top_k, "top_k", at_least=1)
         given = list({one.id: one for one in documents}.values())
         texts = [self._text(one) for one in given]
@@ -222,7 +222,7 @@ class MaxsieveRanker:
     async def run_async(
         self, query: str, documents: list[Document], top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """`run`, beside the event loop."""
+        """`run`, without blocking the event loop."""
         return await asyncio.to_thread(self.run, query, documents, top_k)
 
     def _text(self, one: Document) -> str:
@@ -233,7 +233,7 @@ class MaxsieveRanker:
 
 
 def _matching(collection: Collection, filters: dict[str, Any]) -> list[Id]:
-    """The documents that Haystack's filters let pass."""
+    """The ids of the documents that match Haystack's filters."""
     records = collection.index.known_metadata(map(collection.keys.key, collection.ids))
     documents = {
         collection.keys.document(key): Document(meta=to_dict(check_record(record, key)["metadata"]))

@@ -25,20 +25,20 @@ T = TypeVar("T")
 
 
 class MaxsieveRetriever(BaseRetriever):
-    """The best documents of a collection. Batches are searched together; async calls leave the event loop free.
+    """Retrieves the best documents of a collection. Batches are searched together; async calls do not block the loop.
 
     collection
         a `maxsieve.Collection`, or the path of one that was made with a built-in encoder.
     k
         how many documents.
     text
-        what becomes the ``page_content``: ``"passage"``, the best one of the document, or all of the ``"document"``.
+        what becomes the ``page_content``: ``"passage"``, the best passage of a document, or the whole ``"document"``.
     search_kwargs
-        further arguments of `Collection.search`: ``policy``, ``hybrid``, ``first_stage``, ...; ``invoke`` takes them,
-        and ``k``, too.
+        further arguments of `Collection.search`: ``policy``, ``hybrid``, ``first_stage``, ...; ``invoke`` accepts them
+        and ``k`` as well.
     with_scores
-        adds score and guarantee to each document's metadata, under ``"maxsieve"``. Without them, a document that two
-        queries find is equal, as `MultiQueryRetriever` needs it.
+        adds score and guarantee to each document's metadata, under ``"maxsieve"``. Without them, two queries that find
+        the same document give equal objects, as `MultiQueryRetriever` needs.
     """
 
     collection: Collection
@@ -76,7 +76,7 @@ class MaxsieveRetriever(BaseRetriever):
         answers: list[list[Document]]
         try:
             found = self._search(inputs, **kwargs)
-        except Exception:  # one by one, so that each has its own error
+        except Exception:  # run one by one, so that each has its own error
             answers = super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
         else:
             each = zip(inputs, get_config_list(config, len(inputs)), found, strict=True)
@@ -140,12 +140,12 @@ class MaxsieveRetriever(BaseRetriever):
 
 
 class MaxsieveRerank(BaseDocumentCompressor):
-    """The best of any documents, for `ContextualCompressionRetriever` and its like.
+    """Ranks any documents, for `ContextualCompressionRetriever` and similar classes.
 
     encoder
         a name (``"minilm"``, a folder, ``"st:NAME"``) or an encoder.
     top_n
-        how many documents; None for all that have a token.
+        how many documents; None for all documents that have a token.
     """
 
     encoder: Any = Field(default=DEFAULT_ENCODER, validate_default=True)
@@ -166,7 +166,7 @@ class MaxsieveRerank(BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """The best of them, best first, as copies; the score is in the metadata as ``relevance_score``."""
+        """Copies of the best documents, best first, with the score in the metadata as ``relevance_score``."""
         hits = rerank(query, [document.page_content for document in documents], self.top_n, encoder=self.encoder)
         return [
             documents[int(place)].model_copy(
@@ -181,7 +181,7 @@ def _count(value: Any, name: str) -> int:
 
 
 def _for_pydantic(check: Callable[..., T], *arguments: Any) -> T:
-    """What a check gives; pydantic takes a `ValueError` for a bad argument, and a `TypeError` for a bug."""
+    """Calls a check. A `TypeError` becomes a `ValueError`, which pydantic reports as a bad argument."""
     try:
         return check(*arguments)
     except TypeError as problem:

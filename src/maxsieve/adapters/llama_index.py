@@ -27,20 +27,20 @@ _dispatcher = get_dispatcher(__name__)
 
 
 class MaxsieveRetriever(BaseRetriever):
-    """The best documents of a collection, as nodes under their ids. ``aretrieve`` leaves the event loop free.
+    """Retrieves the best documents of a collection as nodes. ``aretrieve`` does not block the event loop.
 
     collection
         a `maxsieve.Collection`, or the path of one that was made with a built-in encoder.
     similarity_top_k
         how many nodes.
     text
-        what becomes a node's text: ``"passage"``, the best one of the document, or all of the ``"document"``.
+        what becomes a node's text: ``"passage"``, the best passage of the document, or the whole ``"document"``.
     search_kwargs
         further arguments of `Collection.search`: ``policy``, ``hybrid``, ``first_stage``, ...
     with_guarantee
-        adds what the search guarantees to the metadata of each node, under ``"maxsieve"``, unseen by models.
+        adds the guarantee to the metadata of each node, under ``"maxsieve"``, hidden from models.
     others
-        those of `BaseRetriever`: ``callback_manager``, ``object_map``, ``objects``, ``verbose``.
+        arguments of `BaseRetriever`: ``callback_manager``, ``object_map``, ``objects``, ``verbose``.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class MaxsieveRetriever(BaseRetriever):
         self._similarity_top_k = as_count(similarity_top_k, "similarity_top_k", at_least=1)
 
     def retrieve_many(self, queries: list[str]) -> list[list[NodeWithScore]]:
-        """`retrieve` for many queries, which are searched together: the same nodes, sooner; without callbacks."""
+        """`retrieve` for many queries at once: the same nodes, in less time; without callbacks."""
         answers = find(self._collection, queries, self._similarity_top_k, self._text, self._search_kwargs)
         return [[self._node(one, answer) for one in answer.found] for answer in answers]
 
@@ -98,14 +98,14 @@ class MaxsieveRetriever(BaseRetriever):
 
 
 class MaxsieveRerank(BaseNodePostprocessor):
-    """The best of any nodes, by their text as it is embedded (``MetadataMode.EMBED``), scored by mean similarity.
+    """Ranks any nodes by their text as it is embedded (``MetadataMode.EMBED``). A score is a mean similarity.
 
     top_n
         how many nodes.
     encoder
         a name (``"minilm"``, a folder, ``"st:NAME"``) or an encoder.
     keep_retrieval_score
-        keeps the score that a node came with in its metadata, as ``retrieval_score``.
+        keeps the previous score of a node in its metadata, as ``retrieval_score``.
     """
 
     encoder: str = Field(description="Name of the encoder.")

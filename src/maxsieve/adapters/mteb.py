@@ -19,13 +19,13 @@ loaders: Any = optional("mteb.models.search_wrappers", "mteb")
 types: Any = optional("mteb.types", "mteb")
 
 CHUNK = 5000
-"""Documents that are encoded at a time."""
+"""How many documents are encoded at a time."""
 WEAKEST: list[Guarantee] = ["none", "calibrated", "pac", "exact"]
 """Guarantees, the weakest first."""
 
 
 class _Encoder(models.MultiVectorWrapper):
-    """Sentence Transformers' encoders as MTEB runs them: prompts, modalities, batches. `encode` is what it lacks."""
+    """MTEB's wrapper for encoders of Sentence Transformers (prompts, modalities, batches), with `encode` added."""
 
     def encode(self, inputs: Any, **kwargs: Any) -> Any:
         """Token vectors of a data loader's texts."""
@@ -33,21 +33,21 @@ class _Encoder(models.MultiVectorWrapper):
 
 
 class MaxsieveSearch:
-    """What ``mteb.evaluate`` takes for a model: documents are encoded once and searched by maxsieve.
+    """A model for ``mteb.evaluate``: documents are encoded once and searched by maxsieve.
 
     model
         a ``MultiVectorEncoder`` of Sentence Transformers, the name or folder of one, or any model of MTEB whose
-        ``encode`` gives token vectors. Its prompts stay as they are.
+        ``encode`` returns token vectors. Its prompts are used as they are.
     policy
-        `Certified` by default: the exact top k. `guarantee` says what the last search can promise.
+        `Certified` by default: the exact top k. `guarantee` is the guarantee of the last search.
     store
-        how vectors are kept while a task runs: ``"float16"`` and ``"int8"`` take less memory, and round.
+        the type of vectors in memory: ``"float16"`` and ``"int8"`` take less space, and round.
     """
 
     def __init__(self, model: Any, *, policy: Policy | None = None, store: Store = "float32") -> None:
         self.model = model if hasattr(model, "mteb_model_meta") else _Encoder(model)
         if not callable(getattr(self.model, "encode", None)):
-            raise TypeError(f"{type(model).__name__} has no encode, and is no MultiVectorEncoder")
+            raise TypeError(f"{type(model).__name__} has no encode, and is not a MultiVectorEncoder")
         self._policy, self._store = policy, store
         self._index: Index | None = None
         self.guarantee: Guarantee | None = None
@@ -55,7 +55,7 @@ class MaxsieveSearch:
 
     @property
     def mteb_model_meta(self) -> Any:
-        """The encoder's own: what MTEB files results under."""
+        """The metadata of the encoder, under which MTEB stores results."""
         return self.model.mteb_model_meta
 
     def index(
@@ -69,7 +69,7 @@ class MaxsieveSearch:
         num_proc: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Encodes a corpus, title and text of a document joined, and keeps an index of it."""
+        """Encodes a corpus, with title and text of each document joined, and builds an index of it."""
         self._index = None
         if not len(corpus):
             raise ValueError("the corpus is empty")
@@ -90,7 +90,7 @@ class MaxsieveSearch:
         num_proc: int | None = None,
         **kwargs: Any,
     ) -> dict[str, dict[str, float]]:
-        """The best documents of the corpus for each query; with ``top_ranked``, the order of those documents.
+        """The best documents of the corpus for each query; with ``top_ranked``, only those documents are ranked.
 
         A document without tokens is never found.
         """
@@ -108,7 +108,7 @@ class MaxsieveSearch:
     def _rows(
         self, texts: Any, prompt_type: Any, encode_kwargs: Any, num_proc: int | None, about: dict[str, Any]
     ) -> Iterator[FloatArray]:
-        """Token vectors, encoded some texts at a time, by the prompts of the model and the task."""
+        """Token vectors, encoded in chunks, with the prompts of the model and the task."""
         for first in range(0, len(texts), CHUNK):
             loader = loaders.create_dataloader(
                 texts.select(range(first, min(first + CHUNK, len(texts)))),

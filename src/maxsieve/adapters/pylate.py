@@ -24,19 +24,19 @@ Base: Any = optional("pylate.indexes.base", "pylate").Base
 
 
 class Maxsieve(Base):
-    """An index for ``pylate.retrieve.ColBERT``, in the place of ``pylate.indexes.PLAID``: exact, on disk, reopened.
+    """An index for ``pylate.retrieve.ColBERT``, in place of ``pylate.indexes.PLAID``: exact and stored on disk.
 
     index_folder, index_name
-        the index is the folder ``index_folder/index_name``. If there is one already it is opened, in milliseconds.
+        the index is the folder ``index_folder/index_name``. An existing index is opened, in milliseconds.
     override
-        start anew: what is there is removed, if it is an index.
+        removes an existing index and starts with an empty one.
     store
-        ``"float32"``, ``"float16"`` or ``"int8"``: how vectors are kept.
+        the type of stored vectors: ``"float32"``, ``"float16"`` or ``"int8"``.
     policy
         `Certified`, which is exact, by default.
 
     An id that is added again replaces its document. Unknown ids are ignored in ``remove_documents`` and ``subset``, as
-    PLAID does; `get_documents_embeddings` raises `KeyError`. A document without tokens is kept, and never found.
+    in PLAID; `get_documents_embeddings` raises `KeyError`. A document without tokens is stored, but never found.
     """
 
     is_end_to_end_index = True
@@ -56,12 +56,12 @@ class Maxsieve(Base):
         if is_index and override:
             shutil.rmtree(self.path)
         elif not is_index and self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise FileExistsError(f"{self.path} is there and is no index of maxsieve; give another index_name")
+            raise FileExistsError(f"{self.path} exists and is not an index of maxsieve; give another index_name")
         self._index = Index.open(self.path) if is_index and not override else None
 
     @property
     def index(self) -> Index:
-        """The index itself, for all that PyLate has no word for: reports, `verify`, `compact`, `calibrate`."""
+        """The `maxsieve.Index`, for what PyLate does not offer: reports, `verify`, `compact`, `calibrate`."""
         if self._index is None:
             raise ValueError("The index is empty. Please add documents before querying.")
         return self._index
@@ -69,9 +69,9 @@ class Maxsieve(Base):
     def add_documents(
         self, documents_ids: Any, documents_embeddings: Any, batch_size: int = 2000, **kwargs: Any
     ) -> Maxsieve:
-        """Adds documents, all or, if anything is wrong, none; an id that is known gets the new embeddings.
+        """Adds documents, or none if anything is wrong. A known id gets the new embeddings.
 
-        ``batch_size`` is for other indexes and changes nothing.
+        ``batch_size`` is accepted for compatibility and has no effect.
         """
         ids = _to_ids(documents_ids)
         rows = _to_float_rows(documents_embeddings, "document")
@@ -94,11 +94,11 @@ class Maxsieve(Base):
         return self
 
     def update_documents(self, documents_ids: Any, documents_embeddings: Any) -> Maxsieve:
-        """`add_documents`: PLAID has both."""
+        """The same as `add_documents`; PLAID has both."""
         return self.add_documents(documents_ids, documents_embeddings)
 
     def remove_documents(self, documents_ids: Any) -> Maxsieve:
-        """Removes documents; ids that are not there are ignored."""
+        """Removes documents; unknown ids are ignored."""
         index = self.index
         index.delete(list(dict.fromkeys(one for one in _to_ids(documents_ids) if one in index)))
         return self
@@ -108,7 +108,7 @@ class Maxsieve(Base):
     ) -> list[list[dict[str, Any]]]:
         """The k best documents for each query, best first, as ``{"id": ..., "score": ...}``.
 
-        ``subset`` is one list of ids for all queries, or a list for each; ids that are not there are ignored.
+        ``subset`` is one list of ids for all queries, or a list for each; unknown ids are ignored.
         """
         index = self.index
         queries = _to_float_rows(queries_embeddings, "query")
@@ -118,14 +118,14 @@ class Maxsieve(Base):
             subsets = _to_subsets(subset, len(queries))
             try:
                 hits = index.search_many(queries, k, policy=self._policy, candidates=subsets)
-            except KeyError:  # an id that is not there: the usual case is not made to look for one
+            except KeyError:  # an unknown id: they are filtered out only in this case, to keep the usual one fast
                 known = {id(one): [each for each in one if each in index] for one in subsets}
                 subsets = [known[id(one)] for one in subsets]
                 hits = index.search_many(queries, k, policy=self._policy, candidates=subsets)
         return [[_result(one, value) for one, value in found] for found in hits]
 
     def get_documents_embeddings(self, documents_ids: Iterable[Iterable[Id]]) -> list[list[FloatArray]]:
-        """The documents' vectors as they are kept, in lists as the ids are; `KeyError` names an unknown id."""
+        """The stored vectors of documents, in the same nested lists as the ids; `KeyError` names an unknown id."""
         return [[self.index.vectors(one) for one in group] for group in documents_ids]
 
 
@@ -135,10 +135,10 @@ def rerank(
     documents_embeddings: Any,
     device: Any = None,
 ) -> list[list[dict[str, Any]]]:
-    """`pylate.rank.rerank` by maxsieve: for each query its documents, best first. ``device`` changes nothing.
+    """`pylate.rank.rerank` by maxsieve: for each query its documents, best first. ``device`` has no effect.
 
-    Documents are not padded, hence no row of zeros can win over negative similarities. Equal scores stay in the order
-    in which they came, a document without tokens scores ``-inf``.
+    Documents are not padded, so no row of zeros can win over negative similarities. Ties keep the order of the input. A
+    document without tokens scores ``-inf``.
     """
     results = []
     for query, ids, embeddings in zip(
@@ -161,10 +161,10 @@ def colbert_scores(
     documents_mask: Any = None,
     backend: str | None = None,
 ) -> Any:
-    """`pylate.scores.colbert_scores` by maxsieve: a float32 tensor [queries, documents]. ``backend`` changes nothing.
+    """`pylate.scores.colbert_scores` by maxsieve: a float32 tensor [queries, documents]. ``backend`` has no effect.
 
-    What ``documents_mask`` leaves out is left out: theirs multiplies by zero, and a zero can win over negative
-    similarities. Lists may be ragged. No gradients pass through.
+    Rows that ``documents_mask`` excludes are left out. (The original multiplies by zero, and a zero can win over
+    negative similarities.) Lists may be ragged. Gradients are not supported.
     """
     home = device_of(documents_embeddings) or device_of(queries_embeddings) or torch.device("cpu")
     queries = to_rows(queries_embeddings, queries_mask, what="query")
@@ -173,7 +173,7 @@ def colbert_scores(
 
 
 def _inside(folder: Path, name: str) -> Path:
-    """The folder of an index by its name, which may not lead elsewhere."""
+    """The folder of an index; its name must not lead outside of ``index_folder``."""
     parts = Path(name).parts
     if not parts or Path(name).is_absolute() or ".." in parts or "\0" in name:
         raise ValueError(f"index_name must be a name inside index_folder, not {name!r}")
@@ -198,7 +198,7 @@ def _to_float_rows(embeddings: Any, what: str) -> list[FloatArray]:
 
 
 def _one_more_axis(embeddings: Any) -> Any:
-    """One query, or one document, as a batch of one, the way PyLate takes it."""
+    """A single query or document as a batch of one, as in PyLate."""
     return embeddings[None] if getattr(embeddings, "ndim", None) == 2 else embeddings
 
 

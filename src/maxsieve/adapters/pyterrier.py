@@ -35,24 +35,24 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 class MaxsieveIndexer(pt.Indexer):
-    """Puts documents (dicts with ``docno`` and ``text``) into a collection, a new one or one that is there.
+    """Adds documents (dicts with ``docno`` and ``text``) to a new or existing collection.
 
-    To go on after an interruption, index the same again: what is in is skipped, and not encoded.
+    To continue after an interruption, index the same documents again: stored documents are skipped, not encoded.
 
     path
         the folder of the collection.
     encoder
         a name (``"minilm"``, a folder, ``"st:NAME"``) or an encoder.
     text_attrs
-        the fields that are the text, each on a line of its own.
+        the fields that make up the text, each on its own line.
     meta
-        the fields that are kept beside the text, where a document has them; None for all others.
+        the fields that become metadata; None for all other fields.
     replace
-        whether a document that is in with another text is replaced; otherwise it is an error.
+        whether a stored document with another text is replaced; otherwise it is an error.
     verbose
-        shows a bar.
+        shows a progress bar.
     create
-        further arguments of `Collection.create`, for a new one: ``dim``, ``store``, ``pool``, ``split``.
+        further arguments of `Collection.create`, for a new collection: ``dim``, ``store``, ``pool``, ``split``.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class MaxsieveIndexer(pt.Indexer):
         **create: Any,
     ) -> None:
         if isinstance(text_attrs, str) or isinstance(meta, str):
-            raise TypeError("text_attrs and meta are lists of fields: put a single one into a list")
+            raise TypeError("text_attrs and meta must be lists of fields: put a single field into a list")
         self._path = Path(path)
         self._encoder = encoder
         self._text_attrs = list(text_attrs)
@@ -83,7 +83,7 @@ class MaxsieveIndexer(pt.Indexer):
         return [["docno", *self._text_attrs]]
 
     def index(self, documents: Iterable[Mapping[str, Any]], **_: Any) -> Collection:
-        """Adds the documents, read as they come, and returns the collection, for `MaxsieveRetriever`."""
+        """Adds the documents, which are read lazily, and returns the collection, for `MaxsieveRetriever`."""
         if (self._path / NAME).exists():
             collection = Collection.open(self._path, self._encoder)
         else:
@@ -112,17 +112,17 @@ class MaxsieveIndexer(pt.Indexer):
 
 
 class MaxsieveRetriever(pt.Transformer):
-    """The best documents of a collection for ``[qid, query]``; for ``[qid, query, docno]`` the best of those named.
+    """Retrieves the best documents of a collection for ``[qid, query]``; ranks those in ``[qid, query, docno]``.
 
-    The latter takes the vectors that are stored: nothing but the queries is encoded. All queries of a frame are
-    searched together. What is guaranteed of how many queries is in ``attrs["maxsieve"]`` of the frame.
+    In both cases only the queries are encoded; the stored vectors of documents are used. All queries of a frame are
+    searched together. ``attrs["maxsieve"]`` of the frame counts the queries by guarantee.
 
     collection
         a `maxsieve.Collection`, or the path of one that was made with a built-in encoder.
     num_results
-        how many documents for each query; ``retriever % k`` makes it k when the pipeline is compiled.
+        how many documents for each query; ``retriever % k`` sets it to k when the pipeline is compiled.
     text
-        adds a column ``text``: that of the best ``"passage"``, or of the whole ``"document"``.
+        adds a column ``text``: the best ``"passage"``, or the whole ``"document"``.
     search_kwargs
         further arguments of `Collection.search`: ``policy``, ``hybrid``, ``first_stage``, ...
     """
@@ -144,7 +144,7 @@ class MaxsieveRetriever(pt.Transformer):
         return f"MaxsieveRetriever({str(self._collection.path)!r}, {self._num_results}, {self._search_kwargs!r})"
 
     def fuse_rank_cutoff(self, k: int) -> pt.Transformer | None:
-        """The same for k results."""
+        """The same transformer for k results."""
         return _fuse(self, self._num_results, k)
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
@@ -168,7 +168,7 @@ class MaxsieveRetriever(pt.Transformer):
         return _results(inp, np.array(rows, np.int64), answers, **texts)
 
     def _search(self, queries: list[Any], among: dict[str, Any]) -> tuple[list[TextHits], dict[str, list[str]]]:
-        """What is found for each query, and a column of texts if one is wanted."""
+        """The hits of each query, and a column of texts if it was requested."""
         if not queries:
             return [], {} if self._text is None else {"text": []}
         options = {**self._search_kwargs, **among}
@@ -190,12 +190,12 @@ class MaxsieveRetriever(pt.Transformer):
 
 
 class MaxsieveReranker(pt.Transformer):
-    """The best documents of ``[qid, query, docno, text]``, scored anew; texts are encoded as they come.
+    """Ranks the documents of ``[qid, query, docno, text]``; the texts are encoded at each call.
 
     encoder
         a name (``"minilm"``, a folder, ``"st:NAME"``) or an encoder.
     num_results
-        how many documents for each query; None for all that have a token.
+        how many documents for each query; None for all documents that have a token.
     text_field
         the column that has the texts.
     """
@@ -211,11 +211,11 @@ class MaxsieveReranker(pt.Transformer):
         return f"MaxsieveReranker({self._encoder.name!r}, {self._num_results}, {self._text_field!r})"
 
     def fuse_rank_cutoff(self, k: int) -> pt.Transformer | None:
-        """The same for k results."""
+        """The same transformer for k results."""
         return _fuse(self, self._num_results, k)
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """The rows of the best documents, best first, with other scores and ranks."""
+        """The rows of the best documents, best first, with new scores and ranks."""
         pt.validate.result_frame(inp, extra_columns=["query", self._text_field], context=self)
         rows, answers = [np.zeros(0, np.int64)], []
         for places in inp.groupby("qid", sort=False).indices.values():
@@ -228,17 +228,17 @@ class MaxsieveReranker(pt.Transformer):
 
 def _counted(documents: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     if isinstance(documents, (str, Mapping)) or not isinstance(documents, Iterable):
-        raise TypeError(f"index takes documents, dicts with docno and text, not {type(documents).__name__}")
+        raise TypeError(f"index expects documents (dicts with docno and text), not {type(documents).__name__}")
     return iter(enumerate(documents))
 
 
 def _is_missing(value: Any) -> bool:
-    """Nothing, as a dict has it or a frame."""
+    """Whether a value is missing: None in a dict, NaN in a frame."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _fuse(transformer: Any, num_results: int | None, k: int) -> pt.Transformer | None:
-    """The same transformer for k results, or itself if it gives no more; None where that can't be."""
+    """The same transformer for k results, or itself if it returns no more; None if k is not valid."""
     if k < 1:
         return None
     if num_results is not None and num_results <= k:

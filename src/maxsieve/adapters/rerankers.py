@@ -1,4 +1,4 @@
-"""rerankers: a ranker of its kind, with `RankedResults` out."""
+"""rerankers: a ranker that returns its `RankedResults`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from rerankers.results import RankedResults, Result  # noqa: E402
 
 
 class MaxsieveRanker(BaseRanker):
-    """Ranks texts by late interaction; a score is the mean similarity of the query's tokens, as of its ColBERT ranker.
+    """Ranks texts by late interaction; a score is the mean similarity per query token, as in its ColBERT ranker.
 
     ``model_name_or_path`` is the name of an encoder (``"minilm"``, a folder, ``"st:NAME"``), or an encoder.
-    ``verbose`` is there because every ranker has it: nothing is printed.
+    ``verbose`` is accepted because every ranker has it; nothing is printed.
     """
 
     def __init__(self, model_name_or_path: str | Encoder = DEFAULT_ENCODER, verbose: int = 0) -> None:
@@ -35,10 +35,10 @@ class MaxsieveRanker(BaseRanker):
         doc_ids: Sequence[Id] | None = None,
         metadata: Sequence[dict[str, Any]] | None = None,
     ) -> RankedResults:
-        """All documents, best first. One without a token comes last, and has no score.
+        """All documents, best first. A document without tokens comes last, and has no score.
 
         Documents keep their ids and metadata; ``doc_ids`` and ``metadata`` replace them, in copies. A document without
-        an id has its place for one, from 0.
+        an id gets its position as id, from 0.
         """
         documents = _documents(docs, doc_ids, metadata)
         hits = rerank(query, [document.text for document in documents], None, encoder=self.encoder)
@@ -69,7 +69,7 @@ def _documents(
         if not isinstance(document, Document):
             raise TypeError(f"docs: document {place} is {type(one).__name__}, not str or rerankers.Document")
         if not isinstance(document.text, str):
-            raise TypeError(f"docs: document {place} has no text: only texts can be ranked here")
+            raise TypeError(f"docs: document {place} has no text: this ranker ranks only texts")
         own = place if document.doc_id is None else document.doc_id
         documents.append(
             Document(

@@ -17,9 +17,9 @@ torch: Any = optional("torch", "st")
 Theirs: Any = optional("sentence_transformers", "st").MultiVectorEncoder
 
 EMPTY = -1e9
-"""What a document without tokens scores there."""
+"""The score of a document without tokens in Sentence Transformers."""
 FEW = 4
-"""Queries for which scoring everything is faster than making an index and searching it."""
+"""Up to this many queries, scoring all documents is faster than building an index and searching it."""
 
 
 def maxsim(
@@ -33,9 +33,9 @@ def maxsim(
 ) -> Any:
     """`sentence_transformers.util.maxsim` by maxsieve: a float32 tensor [queries, documents] on the documents' device.
 
-    Takes what theirs takes: padded tensors, lists, masks. Rows of zeros in a padded tensor without a mask are padding,
-    a document without tokens scores -1e9. ``chunk_elements`` and ``device`` are for their way of computing and change
-    nothing: the CPU scores, in little memory. No gradients pass through.
+    Accepts the same arguments: padded tensors, lists, masks. Rows of zeros in a padded tensor without a mask are
+    padding. A document without tokens scores -1e9. ``chunk_elements`` and ``device`` are accepted for compatibility and
+    have no effect: scoring runs on the CPU, in little memory. Gradients are not supported.
     """
     home = device_of(b) or device_of(a) or torch.device("cpu")
     queries = to_rows(a, a_mask, what="query", zeros_are_padding=_padded(a, a_mask))
@@ -47,7 +47,7 @@ def maxsim(
 
 
 class MaxsieveEncoder(Theirs):
-    """A `MultiVectorEncoder` whose `similarity` is maxsieve's; all else, `similarity_pairwise` too, is theirs."""
+    """A `MultiVectorEncoder` with maxsieve's `similarity`. Everything else is unchanged, also `similarity_pairwise`."""
 
     def similarity(self, embeddings1: Any, embeddings2: Any, **kwargs: Any) -> Any:
         """Scores [queries, documents] by maxsieve; a model of "meanmaxsim" divides them by the query's length."""
@@ -61,10 +61,10 @@ def semantic_search(
     """The best documents for each query, as ``sentence_transformers.util.semantic_search`` lists them.
 
     corpus
-        the documents' embeddings, or an `Index` of them: made once, it answers each further call far sooner.
+        the documents' embeddings, or an `Index` of them: built once, it makes each further call much faster.
 
-    A hit is ``{"corpus_id": ..., "score": ...}``: the document's place in ``corpus``, or its id in the index. Equal
-    scores are in the order of the corpus. A document without tokens is never a hit, and a query without any finds none.
+    A hit is ``{"corpus_id": ..., "score": ...}``: the document's position in ``corpus``, or its id in the index. Ties
+    are broken by the order of the corpus. A document without tokens is never a hit; a query without tokens has no hits.
     """
     top_k = as_count(top_k, "top_k", at_least=1)
     queries = to_rows(query_embeddings, what="query", zeros_are_padding=_padded(query_embeddings, None))
@@ -92,5 +92,5 @@ def _hit(one: int | str, value: float) -> dict[str, Any]:
 
 
 def _padded(embeddings: Any, mask: Any) -> bool:
-    """Whether rows of zeros are padding there: in a padded tensor without a mask."""
+    """Whether rows of zeros are padding: only in a padded tensor without a mask."""
     return mask is None and not isinstance(embeddings, (list, tuple))

@@ -1,7 +1,7 @@
-"""Tensors of torch as the engine reads them: of any number type and device, padded or in lists, copied where need be.
+"""Converts torch tensors for the engine: of any number type and device, padded or in lists; copied only if necessary.
 
-Everything that an adapter scores goes through here. A tensor in this machine's memory is read where it lies, bfloat16
-by its bits. Gradients do not pass through.
+All adapters that score tensors use it. A tensor in main memory is read in place, bfloat16 as raw bits. Gradients are
+not supported.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ torch: Any = optional("torch", "torch")
 
 READ_IN_PLACE = {torch.float16, torch.float32, torch.float64}
 NO_SIGN = 0x7FFF
-"""All bits of a bfloat16 number but that of its sign."""
+"""All bits of a bfloat16 number except the sign."""
 
 
 def to_array(x: Any, what: str) -> FloatArray:
-    """A tensor, an array or nested lists as NumPy has them, without a copy where there can be none; bfloat16 as uint16.
+    """A tensor, an array or nested lists as a NumPy array, without a copy if possible; bfloat16 as uint16.
 
     >>> to_array(torch.tensor([[1.0]], dtype=torch.bfloat16, requires_grad=True), "query")
     array([[16256]], dtype=uint16)
@@ -43,12 +43,12 @@ def to_array(x: Any, what: str) -> FloatArray:
 
 
 def to_rows(embeddings: Any, mask: Any = None, *, what: str, zeros_are_padding: bool = False) -> list[FloatArray]:
-    """One [tokens, d] array for each text: from a list, a padded [N, L, d], or one [L, d], which counts as one.
+    """One [tokens, d] array per text: from a list, a padded [N, L, d], or one [L, d], which is a single text.
 
     mask
-        [N, L], or [1, L] for all; for a list also one mask for each text. What it leaves out is gone.
+        [N, L], or [1, L] for all; for a list also one mask per text. Masked rows are left out.
     zeros_are_padding
-        rows of zeros are no tokens, whether there is a mask or not.
+        rows of zeros are left out as well, with or without a mask.
 
     >>> rows = to_rows(torch.ones(2, 3, 1), torch.tensor([[1, 1, 0], [0, 1, 0]]), what="document")
     >>> [len(one) for one in rows]
@@ -69,7 +69,7 @@ def to_rows(embeddings: Any, mask: Any = None, *, what: str, zeros_are_padding: 
 
 
 def nonzero_rows(array: FloatArray) -> NDArray[np.bool_]:
-    """Which rows have a number other than zero. Most are told by their first.
+    """A mask of the rows that are not all zero. For most rows, the first number is enough.
 
     >>> nonzero_rows(np.array([[0.0, 2.0], [0.0, -0.0], [1.0, 0.0]])).tolist()
     [True, False, True]
@@ -83,7 +83,7 @@ def nonzero_rows(array: FloatArray) -> NDArray[np.bool_]:
 
 
 def without_padding(rows: list[FloatArray]) -> list[FloatArray]:
-    """Texts without their rows of zeros, where they begin or end with one: there is no need to look at the others.
+    """Removes rows of zeros from texts that begin or end with one. Other texts have no padding, and stay as they are.
 
     >>> [one.tolist() for one in without_padding([np.array([[1.0], [0.0]]), np.array([[1.0], [0.0], [2.0]])])]
     [[[1.0]], [[1.0], [0.0], [2.0]]]
@@ -92,7 +92,7 @@ def without_padding(rows: list[FloatArray]) -> list[FloatArray]:
 
 
 def _begins_and_ends(array: FloatArray) -> bool:
-    """Whether neither the first nor the last row is zero; most tell that by their first number."""
+    """Whether neither the first nor the last row is all zero. Usually their first numbers decide."""
     if not array.size:
         return False
     bits = array.dtype == np.uint16
@@ -108,7 +108,7 @@ def _magnitude(array: FloatArray) -> FloatArray:
 
 
 def _kept(array: FloatArray, kept: NDArray[np.bool_]) -> FloatArray:
-    """Some rows, as a part of the array where they are its first."""
+    """The selected rows; a view if they are the first rows of the array."""
     if kept.all():
         return array
     count = int(kept.sum())
@@ -116,7 +116,7 @@ def _kept(array: FloatArray, kept: NDArray[np.bool_]) -> FloatArray:
 
 
 def _to_masks(mask: Any, rows: list[FloatArray], what: str) -> list[NDArray[np.bool_]]:
-    """What each text keeps of its rows."""
+    """One mask for each text."""
     longest = max(map(len, rows), default=0)
     if isinstance(mask, (list, tuple)):
         masks = [np.asarray(_to_flags(one, what)) for one in mask]
@@ -150,9 +150,9 @@ def _plain(mask: Any) -> NDArray[Any]:
 
 
 def score(queries: Sequence[FloatArray], documents: Sequence[FloatArray], *, empty: float) -> NDArray[np.float32]:
-    """Canonical scores [queries, documents] of what `to_rows` gives: ``empty`` for a document without tokens.
+    """Canonical scores [queries, documents] of rows from `to_rows`; ``empty`` for a document without tokens.
 
-    A query without tokens scores 0 everywhere: a sum of nothing.
+    A query without tokens scores 0 everywhere: an empty sum.
 
     >>> score([np.ones((1, 2))], [np.ones((2, 2)), np.zeros((0, 2))], empty=-1.0).tolist()
     [[2.0, -1.0]]
@@ -176,6 +176,6 @@ def score(queries: Sequence[FloatArray], documents: Sequence[FloatArray], *, emp
 
 
 def device_of(embeddings: Any) -> Any:
-    """Where a tensor or the first of a list of them lies; None for anything else."""
+    """The device of a tensor, or of the first tensor in a list; None for anything else."""
     first = embeddings[0] if isinstance(embeddings, (list, tuple)) and embeddings else embeddings
     return first.device if isinstance(first, torch.Tensor) else None

@@ -6,11 +6,15 @@ import sys
 
 
 def main() -> None:
-    """Runs the command line and exits with its code."""
+    """Runs the command line and exits with its code. Where its packages are missing, only the doctor can be seen."""
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401
     except ImportError as missing:
+        if sys.argv[1:2] == ["doctor"]:
+            from maxsieve.doctor.__main__ import main as examine
+
+            return examine(sys.argv[2:], program="maxsieve doctor")
         print(f"maxsieve: the command line needs {missing.name}: pip install 'maxsieve[cli]'", file=sys.stderr)
         sys.exit(1)
     from maxsieve.cli.app import run

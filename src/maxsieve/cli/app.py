@@ -1,4 +1,4 @@
-"""The command's tree: every subcommand in its place, and one place where errors become sentences."""
+"""The command line's entry point: registers all subcommands, and turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typer.core import TyperGroup
 from maxsieve.cli.console import prepare_streams, print_line, say, showing_warnings
 from maxsieve.cli.failures import ExitCode, report_failure
 from maxsieve.cli.wording import as_options
-from maxsieve.text.cuts import gathering_cuts
+from maxsieve.text.truncation_warning import counting_truncations
 
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
-"""What the parser raises; typer has it from click or brings its own."""
+"""What the parser raises for wrong options. Newer versions of typer bring their own copy of click's class."""
 
 
 class Commands(TyperGroup):
-    """A group whose commands fail with a sentence and an exit code."""
+    """A group of commands that fail with a message and an exit code, not with a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
         """Runs the chosen command."""
         try:
-            with showing_warnings(), gathering_cuts():
+            with showing_warnings(), counting_truncations():
                 result = super().invoke(ctx)
                 sys.stdout.flush()
             return result
@@ -36,7 +36,7 @@ class Commands(TyperGroup):
             raise typer.Exit(report_failure(failure)) from failure
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order in which they were added, not by name."""
+        """The commands in the order in which they were registered, not by name."""
         return list(self.commands)
 
 
@@ -53,8 +53,10 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback(epilog="Example:  maxsieve demo")
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")] = False,
-    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error arose.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Searches text by meaning: exact late interaction on ordinary CPUs, offline."""
     if traceback:
@@ -67,7 +69,9 @@ def _register() -> None:
         bench,
         caching,
         calibrating,
+        cluster,
         demo,
+        doctor,
         exporting,
         indexing,
         lab,
@@ -80,7 +84,7 @@ def _register() -> None:
     )
 
     documents = (indexing, syncing, search, reranking, serving, calibrating, maintenance, exporting)
-    for module in (*documents, models, caching, bench, lab, demo):
+    for module in (*documents, cluster, models, caching, bench, lab, demo, doctor):
         module.register(app)
 
 
@@ -90,7 +94,7 @@ def run(arguments: list[str] | None = None) -> int:
         prepare_streams()
         _register()
         command = typer.main.get_command(app)
-        settings = copy_context()  # what a command sets ends with it
+        settings = copy_context()  # context variables that a command sets do not outlive it
         code = settings.run(command.main, arguments, prog_name="maxsieve", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else ExitCode.FINE

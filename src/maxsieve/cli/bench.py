@@ -14,18 +14,18 @@ from rich.table import Table
 from maxsieve import Hits, Index, isa
 from maxsieve.cli import options
 from maxsieve.cli.console import Output, emit, say, shows_progress
-from maxsieve.cli.opening import open_collection
+from maxsieve.cli.opening import open_single
 from maxsieve.common.progress import progress_bar
 from maxsieve.policies import Bandit, Certified, Exhaustive, Policy
 from maxsieve.structured import Structured
 
 POLICIES: dict[str, Policy] = {"certified": Certified(), "bandit": Bandit(), "exhaustive": Exhaustive()}
 QUERY_CHARACTERS = 150
-"""Of a document's text that make a query: some 30 tokens."""
+"""How many characters of a document's text become a query: about 30 tokens."""
 
 
 class Timing(NamedTuple):
-    """A policy over all queries: the fastest of the rounds for each query, their median; means of the rest."""
+    """One policy over all queries. Time: the median over queries of the fastest round. The other numbers are means."""
 
     policy: str
     milliseconds: float
@@ -37,7 +37,7 @@ class Timing(NamedTuple):
 
 
 def register(app: typer.Typer) -> None:
-    """Puts the command into the tree."""
+    """Registers the command."""
     app.command(epilog="Example:  maxsieve bench --documents 2000 --length 180 --dim 128")(bench)
 
 
@@ -49,13 +49,13 @@ def bench(
     encoder: options.EncoderName = None,
     k: options.K = 10,
     queries: Annotated[int, typer.Option(min=1, help="How many queries.")] = 20,
-    rounds: Annotated[int, typer.Option(min=1, help="Times each is run; the fastest counts.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each query is run; the fastest run counts.")] = 3,
     alpha: options.Alpha = None,
     threads: options.Threads = None,
-    documents: Annotated[int, typer.Option(min=1, help="Random vectors: documents.")] = 1000,
-    length: Annotated[int, typer.Option(min=2, help="Random vectors: tokens of a document, on average.")] = 180,
+    documents: Annotated[int, typer.Option(min=1, help="Random vectors: number of documents.")] = 1000,
+    length: Annotated[int, typer.Option(min=2, help="Random vectors: mean tokens of a document.")] = 180,
     dim: Annotated[int, typer.Option(min=1, help="Random vectors: dimensions.")] = 128,
-    tokens: Annotated[int, typer.Option(min=1, help="Random vectors: tokens of a query.")] = 32,
+    tokens: Annotated[int, typer.Option(min=1, help="Random vectors: tokens of each query.")] = 32,
     progress: options.Progress = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -66,7 +66,7 @@ def bench(
     policies = {**POLICIES, "bandit": options.to_policy(options.PolicyName.BANDIT, alpha)}
     shown = shows_progress(progress)
     if collection is not None:
-        with open_collection(collection, encoder) as found:
+        with open_single(collection, encoder) as found:
             asked = _own_queries(found, queries)
             rows = measure(found.index, asked, policies, k, rounds, threads, progress=shown)
             _show(found.index, asked, rows, as_json=as_json)
@@ -87,7 +87,7 @@ def measure(
     *,
     progress: bool = False,
 ) -> list[Timing]:
-    """Every policy on every query, in turns, so that a noisy moment falls on all of them."""
+    """Runs every policy on every query. Policies take turns, so that noise on the machine affects all of them."""
     answers: dict[str, list[list[Hits]]] = {name: [] for name in policies}
     with progress_bar("measuring", len(queries), shown=progress, unit="queries") as advance:
         for query in queries:
@@ -125,9 +125,9 @@ def _own_queries(collection: Any, count: int) -> list[Any]:
     texts = [text for text in (collection.text(one)[:QUERY_CHARACTERS].strip() for one in chosen) if text]
     vectors = [rows for rows in collection.encoder.queries(texts) if len(rows)]
     if not vectors:
-        raise ValueError(f"{collection.path} has no text to make queries of")
+        raise ValueError(f"{collection.path} has no text to make queries from")
     if len(vectors) < count:
-        say(f"{len(vectors)} queries: there is no more text")
+        say(f"{len(vectors)} queries only: the collection has no more text")
     return vectors
 
 

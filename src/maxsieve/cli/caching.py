@@ -1,4 +1,4 @@
-"""`maxsieve cache`: what is kept in the cache folder, and how to clear it."""
+"""`maxsieve cache`: shows and clears the cache folder."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from maxsieve.cli.maintenance import duration
 from maxsieve.cli.opening import bytes_text
 from maxsieve.cli.options import AsJson
 from maxsieve.common.cache import cache_folder
-from maxsieve.common.kept import KINDS, InUseError, Kept, kept, remove
+from maxsieve.common.cache_entries import KINDS, CacheEntry, InUseError, cache_entries, remove
 from maxsieve.errors import MaxsieveError
 
-HELP = "Show what is kept in the cache folder, or clear it."
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
+HELP = "Show what is in the cache folder, or clear it."
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 What = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="WHAT",
-        help=f"A kind ({', '.join(KINDS)}) or one of them, as KIND/NAME.",
+        help=f"A kind ({', '.join(KINDS)}) or a single entry, as KIND/NAME.",
         show_default="everything",
     ),
 ]
 
 
 def register(app: typer.Typer) -> None:
-    """Puts the commands into the tree."""
+    """Registers the commands."""
     group = typer.Typer(invoke_without_command=True, help=HELP)
     group.callback(epilog="Example:  maxsieve cache")(show)
     group.command(epilog="Example:  maxsieve cache clear collections --yes")(clear)
@@ -39,10 +39,10 @@ def register(app: typer.Typer) -> None:
 
 
 def show(context: typer.Context, as_json: AsJson = False) -> None:
-    """Show what is kept in the cache folder, or clear it."""
+    """Show what is in the cache folder, or clear it."""
     if context.invoked_subcommand is not None:
         return
-    found = kept()
+    found = cache_entries()
     if as_json:
         for one in found:
             emit(_plain(one))
@@ -55,15 +55,15 @@ def show(context: typer.Context, as_json: AsJson = False) -> None:
             for one in some:
                 print_line(f"  {one.key:<{width}}{bytes_text(one.nbytes):>10}  changed {_age(one)} ago")
     total = bytes_text(sum(one.nbytes for one in found))
-    print_line(f"{total} in all in {cache_folder()}; maxsieve cache clear [WHAT] gives it back")
+    print_line(f"{total} in total in {cache_folder()}; maxsieve cache clear [WHAT] removes it")
 
 
 def clear(what: What = None, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Remove what is kept in the cache folder: all of it, or what is named.
+    """Remove entries from the cache folder: all of them, or those that are named.
 
-    What a running process is writing is left, and so is anything that maxsieve has not put there.
+    An entry that a running process is writing stays. Files that maxsieve did not put there stay, too.
     """
-    chosen = named(what, kept())
+    chosen = named(what, cache_entries())
     if chosen and not yes:
         _ask(chosen)
     gone = [one for one in chosen if _removed(one)]
@@ -71,35 +71,35 @@ def clear(what: What = None, yes: Yes = False, as_json: AsJson = False) -> None:
         for one in gone:
             emit({**_plain(one), "removed": True})
     else:
-        print_line(f"{len(gone):,} removed, {bytes_text(sum(one.nbytes for one in gone))} given back")
+        print_line(f"{len(gone):,} removed, {bytes_text(sum(one.nbytes for one in gone))} freed")
     if left := len(chosen) - len(gone):
         raise MaxsieveError(f"{left} of {len(chosen)} could not be removed")
 
 
-def _removed(one: Kept) -> bool:
-    """Removes it, or says why it stays."""
+def _removed(one: CacheEntry) -> bool:
+    """Removes an entry, or says why it could not be removed."""
     try:
         remove(one)
     except (InUseError, OSError) as problem:
-        say(f"{one.key} is left: {problem if isinstance(problem, InUseError) else sentence(problem)}")
+        say(f"{one.key} was not removed: {problem if isinstance(problem, InUseError) else sentence(problem)}")
         return False
     return True
 
 
-def named(what: Sequence[str] | None, found: Sequence[Kept]) -> list[Kept]:
-    """The things that are meant, each once; a name that means nothing is an error."""
+def named(what: Sequence[str] | None, found: Sequence[CacheEntry]) -> list[CacheEntry]:
+    """The entries that the names select, each once. An unknown name is an error."""
     if not what:
         return list(found)
     for name in what:
         if name not in KINDS and name not in (one.key for one in found):
             kinds = ", ".join(KINDS)
-            raise typer.BadParameter(f"{name!r} is neither a kind ({kinds}) nor one of them; maxsieve cache shows them")
+            raise typer.BadParameter(f"{name!r} is neither a kind ({kinds}) nor an entry; maxsieve cache lists them")
     return [one for one in found if one.kind in what or one.key in what]
 
 
-def _ask(chosen: Sequence[Kept]) -> None:
+def _ask(chosen: Sequence[CacheEntry]) -> None:
     if not sys.stdin.isatty():
-        raise typer.BadParameter("there is no terminal to ask on: add --yes to remove without a question")
+        raise typer.BadParameter("there is no terminal to ask for confirmation: add --yes to remove without asking")
     for one in chosen:
         say(f"{one.key}, {bytes_text(one.nbytes)}")
     typer.confirm(
@@ -107,7 +107,7 @@ def _ask(chosen: Sequence[Kept]) -> None:
     )
 
 
-def _plain(one: Kept) -> dict[str, object]:
+def _plain(one: CacheEntry) -> dict[str, object]:
     return {
         "kind": one.kind,
         "name": one.name,
@@ -117,5 +117,5 @@ def _plain(one: Kept) -> dict[str, object]:
     }
 
 
-def _age(one: Kept) -> str:
+def _age(one: CacheEntry) -> str:
     return duration(int(time.time() - one.changed))

@@ -1,4 +1,4 @@
-"""`maxsieve calibrate`: what `search --policy calibrated` needs."""
+"""`maxsieve calibrate`: prepares a collection for `search --policy calibrated`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from maxsieve.text.answers import basis
 from maxsieve.text.inputs.reading import STDIN, opened
 
 if TYPE_CHECKING:
+    from maxsieve.cluster.opening import AnyCollection
     from maxsieve.storage.calibration import Calibration
-    from maxsieve.text import Collection
 
 TARGETS = ("0.99", "0.95", "0.9")
-"""Overlaps of which it is said what they take."""
+"""Overlaps for which the report says how many documents must be followed up."""
 
 SHOWN_K = 10
 DEFAULT_K = 100
 
 
 def register(app: typer.Typer) -> None:
-    """Puts the command into the tree."""
+    """Registers the command."""
     app.command(epilog="Example:  maxsieve calibrate docs.ms")(calibrate)
 
 
@@ -38,24 +38,27 @@ def calibrate(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Queries like those to come: one a line, id<TAB>text, or JSON Lines; - for standard input.",
-            show_default="sentences of the documents",
+            help="Typical queries: one per line, id<TAB>text, or JSON Lines; - for standard input.",
+            show_default="sentences from the documents",
         ),
     ] = None,
     k: Annotated[
-        int | None, typer.Option("--k", "-k", min=1, help="The most hits to promise for.", show_default=str(DEFAULT_K))
+        int | None,
+        typer.Option("--k", "-k", min=1, help="The largest k to calibrate for.", show_default=str(DEFAULT_K)),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="With the queries of the last time.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Use the queries of the last calibration.")] = False,
     encoder: options.EncoderName = None,
     progress: options.Progress = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Make ready for search --policy calibrated.
+    """Prepare a collection for search --policy calibrated.
 
-    Finds out, on queries, how many documents must be followed up. An overlap of 0.99 needs 99 queries, 0.95 needs 19.
+    Measures on queries how many documents must be followed up. An overlap of 0.99 needs 99 queries, 0.95 needs 19.
     """
     if again and (queries or k):
-        raise typer.BadParameter("--again takes the queries and the k of the last time")
+        raise typer.BadParameter(
+            "--again uses the queries and the k of the last calibration: leave out --queries and --k"
+        )
     with open_collection(collection, encoder) as found:
         texts = None if queries is None else _texts(queries)
         started = perf_counter()
@@ -76,7 +79,7 @@ def _texts(name: str) -> list[str]:
     return texts
 
 
-def _report(collection: Collection, name: str, seconds: float, *, as_json: bool) -> None:
+def _report(collection: AnyCollection, name: str, seconds: float, *, as_json: bool) -> None:
     state = collection.index.snapshot
     calibration, book = state.calibration, state.codebook
     if calibration is None or book is None:

@@ -1,4 +1,4 @@
-"""What goes where: answers to standard output, all else to standard error, and nothing that steers a terminal."""
+"""Answers go to standard output, everything else to standard error. Control characters never reach the terminal."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from maxsieve.common.progress import only_if_long
 
 
 class Output(Console):
-    """Standard output. When its reader goes away, `BrokenPipeError` comes through, to end the command."""
+    """Standard output. When its reader closes the pipe, `BrokenPipeError` is raised and ends the command."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(highlight=False, markup=False, emoji=False, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """What is drawn, colours and all, with text that is printable."""
+        """The segments to draw, with their styles; control characters in their text are replaced."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=printable_lines(segment.text))
 
@@ -33,7 +33,7 @@ class Output(Console):
 
 
 def prepare_streams() -> None:
-    """Text that the terminal's encoding lacks is replaced, not fatal."""
+    """Characters that the terminal's encoding lacks are replaced instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -56,7 +56,7 @@ def emit(answer: Any) -> None:
 
 
 def shows_progress(wanted: bool | None) -> bool:
-    """Whether to show progress: unless it is not wanted. Where nobody asked for it, only long work tells of itself."""
+    """Whether to show progress. By default (`None`), lines are printed only for work that takes over a minute."""
     if wanted is None:
         only_if_long()
     return wanted is not False
@@ -64,7 +64,7 @@ def shows_progress(wanted: bool | None) -> bool:
 
 @contextmanager
 def showing_warnings() -> Iterator[None]:
-    """Python's warnings are sentences on standard error inside; with ``python -W error`` they stay errors."""
+    """Inside, warnings are printed as messages on standard error; with ``python -W error`` they stay errors."""
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("always", UserWarning)

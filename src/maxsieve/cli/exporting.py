@@ -1,4 +1,4 @@
-"""`maxsieve export`: vectors for other programs, or texts as JSON Lines that `maxsieve index` reads again."""
+"""`maxsieve export`: vectors for other programs, or texts as JSON Lines that `maxsieve index` can read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxsieve.cli.console import emit, say, shows_progress
-from maxsieve.cli.opening import open_collection
+from maxsieve.cli.opening import open_single
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.common.files import replacing
 from maxsieve.common.progress import progress_bar
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Puts the command into the tree."""
+    """Registers the command."""
     app.command(epilog="Example:  maxsieve export docs.ms docs.jsonl --texts")(export)
 
 
@@ -44,7 +44,7 @@ def export(
     """Write a collection's vectors, or its texts, to a file."""
     if target == STDIN and (not texts or as_json):
         raise typer.BadParameter("only --texts, without --json, can go to standard output")
-    with open_collection(collection) as found:
+    with open_single(collection) as found:
         if not texts:
             from maxsieve import exchange
 
@@ -73,7 +73,7 @@ def _write_texts(collection: Collection, write: Callable[[dict[str, Any]], objec
 
 
 def _line(one: Any, text: str, metadata: Any) -> dict[str, Any]:
-    """A document as `maxsieve index` takes it: what was a field beside the text is one again.
+    """A document as `maxsieve index` reads it. Metadata become fields beside the text, as they were in the source.
 
     >>> _line("a", "Alpha", {"title": "Alpha"})
     {'id': 'a', 'text': 'Alpha', 'title': 'Alpha'}

@@ -1,4 +1,4 @@
-"""How commands fail: one sentence on standard error and an exit code, never a traceback unless asked for."""
+"""How commands fail: one message on standard error and an exit code; a traceback only with ``--traceback``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from enum import IntEnum
 from maxsieve.cli.console import say
 from maxsieve.cli.wording import as_options
 from maxsieve.common.printable import printable_lines
+from maxsieve.common.processes import is_closed_pipe
 from maxsieve.errors import DamagedIndexError, IndexLockedError, MaxsieveError, ModelMissingError
 
 
@@ -27,8 +28,8 @@ class ExitCode(IntEnum):
 
 
 def report_failure(failure: BaseException) -> ExitCode:
-    """Says what went wrong, and gives the code to exit with."""
-    if isinstance(failure, BrokenPipeError):
+    """Prints what went wrong, and returns the exit code."""
+    if is_closed_pipe(failure):
         _forget_stdout()
         return ExitCode.PIPE_CLOSED
     if os.environ.get("MAXSIEVE_DEBUG"):
@@ -57,7 +58,7 @@ def exit_code(failure: BaseException) -> ExitCode:
 
 
 def sentence(failure: BaseException) -> str:
-    """What an error says.
+    """The message of an error, for people.
 
     >>> sentence(KeyError("delete: no document has the id 'x'"))
     "delete: no document has the id 'x'"
@@ -79,7 +80,7 @@ def sentence(failure: BaseException) -> str:
 
 
 def _forget_stdout() -> None:
-    """Nobody reads: what is still buffered must not fail again when the interpreter ends."""
+    """Nobody reads standard output any more. Output in the buffer must not fail again when the interpreter ends."""
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, sys.stdout.fileno())
     os.close(silent)

@@ -12,16 +12,16 @@ from maxsieve.cli.console import emit, print_line, shows_progress
 from maxsieve.cli.opening import bytes_text, id_reader, open_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.text.answers import basis, changes_text
+from maxsieve.text.disk_usage import PARTS
 from maxsieve.text.inputs.lines import decoded, numbered
 from maxsieve.text.inputs.reading import STDIN, opened
-from maxsieve.text.room import PARTS
 
 if TYPE_CHECKING:
     from maxsieve.storage.calibration import Calibration
 
 
 def register(app: typer.Typer) -> None:
-    """Puts the commands into the tree."""
+    """Registers the commands."""
     app.command(epilog="Example:  maxsieve delete docs.ms d17 d18")(delete)
     app.command(epilog="Example:  maxsieve info docs.ms")(info)
     app.command(epilog="Example:  maxsieve verify docs.ms && echo fine")(verify)
@@ -31,13 +31,14 @@ def register(app: typer.Typer) -> None:
 def delete(
     collection: CollectionPath,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Or - for one a line.", show_default="standard input")
+        list[str] | None,
+        typer.Argument(metavar="ID", help="Ids to delete; - reads one per line.", show_default="standard input"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete documents by id: all of them or, if one is unknown, none."""
+    """Delete documents by id. If one of the ids is unknown, nothing is deleted."""
     if not ids and sys.stdin.isatty():
-        raise typer.BadParameter("name an ID, or pipe ids in")
+        raise typer.BadParameter("give an ID, or pipe ids into standard input")
     with open_collection(collection) as found:
         if not ids or ids == [STDIN]:
             with opened(STDIN) as lines:
@@ -51,7 +52,7 @@ def delete(
 
 
 def info(collection: CollectionPath, as_json: AsJson = False) -> None:
-    """Say what a collection holds and how its vectors are made."""
+    """Show what a collection contains and how its vectors are made."""
     with open_collection(collection) as found:
         facts, calibration = found.info(), found.index.snapshot.calibration
     if as_json:
@@ -72,6 +73,7 @@ def info(collection: CollectionPath, as_json: AsJson = False) -> None:
         **{f"  {key}": _short(value) for key, value in encoder["fingerprint"].items()},
         "codebook": f"{facts['codebook']['centroids']:,} centroids" if facts["codebook"] else "none",
         "calibration": "none" if calibration is None else _calibration(calibration, facts["calibration"]),
+        **({"shards": _shards(facts["shards"])} if "shards" in facts else {}),
         "folder": facts["path"],
     }
     margin = max(map(len, rows)) + 2
@@ -80,7 +82,7 @@ def info(collection: CollectionPath, as_json: AsJson = False) -> None:
 
 
 def verify(collection: CollectionPath, progress: Progress = None, as_json: AsJson = False) -> None:
-    """Read everything and compare checksums; exit with 3 if something is damaged."""
+    """Read all files and compare checksums. The exit code is 3 if something is damaged."""
     with open_collection(collection) as found:
         found.verify(progress=shows_progress(progress))
         if as_json:
@@ -90,7 +92,7 @@ def verify(collection: CollectionPath, progress: Progress = None, as_json: AsJso
 
 
 def compact(collection: CollectionPath, progress: Progress = None, as_json: AsJson = False) -> None:
-    """Give back the room of deleted documents and merge small files."""
+    """Free the space of deleted documents and merge small files."""
     with open_collection(collection) as found:
         before = found.index.nbytes
         found.compact(progress=shows_progress(progress))
@@ -125,8 +127,22 @@ def duration(seconds: int) -> str:
 def _size(facts: dict[str, Any]) -> str:
     room = facts["room"]
     times = f", {room['times_texts']:,.1f} times the texts and metadata" if room["times_texts"] else ""
-    deleted = f"; {bytes_text(room['deleted'])} are of deleted documents (maxsieve compact)" if room["deleted"] else ""
+    deleted = (
+        f"; {bytes_text(room['deleted'])} belong to deleted documents (maxsieve compact frees them)"
+        if room["deleted"]
+        else ""
+    )
     return f"{bytes_text(room['total'])} in {facts['segments']:,} segments{times}{deleted}"
+
+
+def _shards(shards: list[dict[str, int]]) -> str:
+    """How many shards there are, and how evenly filled.
+
+    >>> _shards([{"documents": 9, "tokens": 70}, {"documents": 12, "tokens": 88}])
+    '2, with 9 to 12 documents or passages each'
+    """
+    sizes = [shard["documents"] for shard in shards]
+    return f"{len(sizes):,}, with {min(sizes):,} to {max(sizes):,} documents or passages each"
 
 
 def _largest(parts: dict[str, int]) -> list[tuple[str, int]]:
@@ -138,7 +154,7 @@ def _share(size: int, room: dict[str, Any]) -> str:
 
 
 def pooled_text(factor: int) -> str:
-    """What is said of pooled vectors.
+    """How pooled vectors are described.
 
     >>> pooled_text(1), pooled_text(2)
     ('', ', one for every 2 tokens (pooled)')
@@ -147,5 +163,5 @@ def pooled_text(factor: int) -> str:
 
 
 def _short(digest: str) -> str:
-    """Enough of a digest to tell it from others; ``--json`` has all of it."""
+    """The first characters of a digest, enough to tell it from others. ``--json`` has all of it."""
     return f"{digest[:16]}…" if len(digest) == 64 else digest

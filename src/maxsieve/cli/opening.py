@@ -1,46 +1,122 @@
-"""Collections by their path."""
+"""Opens collections by path, and describes them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
 
 from maxsieve.ids import Id
 
 if TYPE_CHECKING:
+    from maxsieve.cluster.opening import AnyCollection
     from maxsieve.text import Collection
+
+DEFAULT_SHARDS = 8
+
+
+class ClusterOptions(NamedTuple):
+    """How a collection in shards is opened and searched."""
+
+    address: Annotated[
+        str | None,
+        typer.Option(
+            help="The Ray cluster: auto for the one of this machine, or HOST:PORT.", show_default="a local Ray"
+        ),
+    ] = None
+    replicas: Annotated[int, typer.Option(min=1, help="How many nodes serve each shard.")] = 1
+    shards: Annotated[
+        int | None, typer.Option(min=1, help="Shards of a new collection.", show_default=str(DEFAULT_SHARDS))
+    ] = None
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Answer without shards that no member can answer for, and name them.")
+    ] = False
+    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds to wait for the answers of all shards.")] = 60.0
+
+    @property
+    def opening(self) -> dict[str, Any]:
+        """Arguments of `ShardedCollection.open`."""
+        return {"replicas": self.replicas, "address": self.address}
+
+    @property
+    def searching(self) -> dict[str, Any]:
+        """Arguments of `ShardedCollection.search`."""
+        return {"partial": "allow" if self.partial else "refuse", "timeout": self.timeout}
+
+
+_CLUSTER: ContextVar[ClusterOptions | None] = ContextVar("cluster", default=None)
+
+
+@contextmanager
+def using_cluster(options: ClusterOptions) -> Iterator[None]:
+    """Inside, collections in shards are opened and searched with these options, and new collections have shards."""
+    before = _CLUSTER.set(options)
+    try:
+        yield
+    finally:
+        _CLUSTER.reset(before)
+
+
+def cluster_options() -> ClusterOptions | None:
+    """The options of `maxsieve cluster`, while it runs."""
+    return _CLUSTER.get()
+
+
+def search_options(collection: AnyCollection) -> dict[str, Any]:
+    """Arguments of a search that only collections in shards have."""
+    from maxsieve.cluster.opening import is_sharded
+
+    return (cluster_options() or ClusterOptions()).searching if is_sharded(collection.path) else {}
 
 
 def is_collection(path: Path) -> bool:
-    """Whether there is a collection, whole or damaged."""
+    """Whether there is a collection, even a damaged one."""
     return (path / "collection.json").exists()
 
 
-def open_collection(path: Path, encoder: str | None = None) -> Collection:
-    """The collection there, with the encoder that the user names, if any; what to do is said if there is none."""
+def open_collection(path: Path, encoder: str | None = None) -> AnyCollection:
+    """Opens a collection, with the user's encoder if one is given. If there is none, the error says what to do."""
+    from maxsieve.cluster.opening import open_any
+
+    command = "maxsieve index" if cluster_options() is None else "maxsieve cluster index"
+    if not path.exists():
+        raise FileNotFoundError(f"there is no collection {path}; {command} makes one")
+    return open_any(path, encoder, **(cluster_options() or ClusterOptions()).opening)
+
+
+def open_single(path: Path, encoder: str | None = None) -> Collection:
+    """Opens a collection for a command that collections in shards do not have."""
+    return as_single(open_collection(path, encoder))
+
+
+def as_single(collection: AnyCollection) -> Collection:
+    """The collection, if it is not in shards."""
     from maxsieve.text import Collection
 
-    if not path.exists():
-        raise FileNotFoundError(f"there is no collection {path}; maxsieve index makes one")
-    return Collection.open(path, encoder)
+    if not isinstance(collection, Collection):
+        raise ValueError(f"{collection.path} is a collection in shards, which this command does not support")
+    return collection
 
 
-def id_reader(collection: Collection) -> Callable[[str], Id]:
-    """How to read an id, which is text on the command line, as the collection has them: all str or all int."""
+def id_reader(collection: AnyCollection) -> Callable[[str], Id]:
+    """A function from an id on the command line, which is text, to the type of the collection's ids: str or int."""
     if isinstance(next(iter(collection.ids), ""), str):
         return str
 
     def to_int(text: str) -> int:
         if not text.removeprefix("-").isdecimal():
-            raise ValueError(f"{text!r} can't be an id of this collection, whose ids are whole numbers")
+            raise ValueError(f"{text!r} can't be an id of this collection: its ids are whole numbers")
         return int(text)
 
     return to_int
 
 
-def describe_size(collection: Collection) -> str:
-    """How much there is in it."""
+def describe_size(collection: AnyCollection) -> str:
+    """The collection's size, in words."""
     index, documents = collection.index, len(collection)
     passages = f" in {len(index):,} passages" if len(index) > documents else ""
     return f"{documents:,} documents{passages}, {index.tokens:,} tokens, {bytes_text(index.nbytes)}"

@@ -16,38 +16,34 @@ from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
 from maxsieve.where import to_where
 
 if TYPE_CHECKING:
-    from maxsieve.text import Collection
+    from maxsieve.cluster.opening import AnyCollection
     from maxsieve.text.fusion import Hybrid
 
 CollectionPath = Annotated[
     Path, typer.Argument(metavar="COLLECTION", help="The collection's folder.", show_default=False)
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, one object a line, for scripts.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line, for scripts.")]
 Progress = Annotated[
     bool | None,
     typer.Option(
         "--progress/--no-progress",
-        help="Progress on standard error: a bar on a terminal, else a line a minute.",
-        show_default="if it takes a minute, or on a terminal",
+        help="Show progress on standard error: a bar on a terminal, otherwise one line per minute.",
+        show_default="a bar always, lines only after a minute",
     ),
 ]
 EncoderName = Annotated[
     str | None,
-    typer.Option(
-        "--encoder", help="What the collection was made with, if that is no built-in model.", show_default=False
-    ),
+    typer.Option("--encoder", help="The collection's encoder, if it is not a built-in model.", show_default=False),
 ]
 K = Annotated[int, typer.Option("--k", "-k", min=1, help="How many documents to find.")]
-Threads = Annotated[
-    int | None, typer.Option(min=1, max=1024, help="Threads to use.", show_default="the CPUs there are")
-]
+Threads = Annotated[int | None, typer.Option(min=1, max=1024, help="Number of threads.", show_default="number of CPUs")]
 DEFAULT_DEPTH = 100
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for each field of a NamedTuple, where it has a parameter of that type.
+    """Replaces each parameter whose type is a NamedTuple by one option per field of it.
 
-    Several commands can so have the same options, and hand them on together.
+    So several commands can share the same options, and pass them on as one value.
     """
     own = signature(command, eval_str=True)
     groups: dict[str, Any] = {
@@ -77,7 +73,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class StoreName(str, Enum):
-    """The type in which vectors are kept."""
+    """The type in which vectors are stored."""
 
     FLOAT16 = "float16"
     FLOAT32 = "float32"
@@ -85,27 +81,27 @@ class StoreName(str, Enum):
 
 
 class FirstStageName(str, Enum):
-    """What names candidates before late interaction ranks them."""
+    """The first stage: it selects the candidates that late interaction ranks."""
 
     BM25 = "bm25"
 
 
 FirstStage = Annotated[
-    FirstStageName | None, typer.Option(help="Rank only the candidates it names.", show_default=False)
+    FirstStageName | None, typer.Option(help="Rank only the candidates of this first stage.", show_default=False)
 ]
 HybridOption = Annotated[
     str | None,
     typer.Option(
         "--hybrid",
         metavar="rrf|WEIGHT",
-        help="Let BM25 have a say: by reciprocal ranks, or with a weight between 0 and 1.",
+        help="Combine with BM25: by reciprocal rank fusion, or with BM25's weight between 0 and 1.",
         show_default=False,
     ),
 ]
 Depth = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Candidates of the first stage, or documents that --hybrid ranks.", show_default=str(DEFAULT_DEPTH)
+        min=1, help="How many candidates the first stage selects, or --hybrid ranks.", show_default=str(DEFAULT_DEPTH)
     ),
 ]
 
@@ -122,7 +118,7 @@ WhereOption = Annotated[
 
 
 class PolicyName(str, Enum):
-    """Which sieve runs."""
+    """The search policies."""
 
     CERTIFIED = "certified"
     CALIBRATED = "calibrated"
@@ -141,8 +137,8 @@ PolicyOption = Annotated[
     PolicyName,
     typer.Option(
         "--policy",
-        help="certified and exhaustive are exact; calibrated finds most of that far sooner; bandit is the published "
-        "sieve.",
+        help="certified and exhaustive are exact; calibrated finds most of the exact answer much faster; bandit is "
+        "the published algorithm.",
     ),
 ]
 Overlap = Annotated[
@@ -155,13 +151,19 @@ Overlap = Annotated[
 Alpha = Annotated[
     float | None, typer.Option(help="Bandit: scales the radius, in (0, 1].", show_default=str(Bandit().alpha))
 ]
-Delta = Annotated[float | None, typer.Option(help="Bandit: the radius's confidence.", show_default=str(Bandit().delta))]
+Delta = Annotated[
+    float | None, typer.Option(help="Bandit: the radius's error probability.", show_default=str(Bandit().delta))
+]
 Radius = Annotated[RadiusName | None, typer.Option(help="Bandit: which radius.", show_default=Bandit().radius)]
 Margin = Annotated[
     int | None,
-    typer.Option(min=0, help="Bandit: documents beyond k that it may stop at.", show_default=str(Bandit().margin)),
+    typer.Option(
+        min=0, help="Bandit: it may stop when k + MARGIN documents are left.", show_default=str(Bandit().margin)
+    ),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Bandit: of the reveal order.", show_default=str(Bandit().seed))]
+Seed = Annotated[
+    int | None, typer.Option(min=0, help="Bandit: random seed of the reveal order.", show_default=str(Bandit().seed))
+]
 
 
 def to_policy(
@@ -173,7 +175,7 @@ def to_policy(
     overlap: float | None = None,
     margin: int | None = None,
 ) -> Policy:
-    """The policy the options name; knobs belong to one policy only.
+    """The policy that the options describe. An option that belongs to another policy is an error.
 
     >>> to_policy(PolicyName.BANDIT, alpha=0.3)
     Bandit(alpha=0.3, delta=0.01, margin=5, block=4, seed=0, radius='paper')
@@ -191,7 +193,7 @@ def to_policy(
     given = {owner: {knob: value for knob, value in own.items() if value is not None} for owner, own in knobs.items()}
     for owner, own in given.items():
         if own and owner is not name:
-            raise typer.BadParameter(f"--{next(iter(own))} belongs to --policy {owner.value}")
+            raise typer.BadParameter(f"--{next(iter(own))} works only with --policy {owner.value}")
     try:
         if name is PolicyName.BANDIT:
             return Bandit(**given[name])
@@ -203,7 +205,7 @@ def to_policy(
 
 
 def to_hybrid(given: str | None) -> Hybrid | None:
-    """The fusion that is named, or the weight.
+    """The name of the fusion, or the weight of BM25.
 
     >>> to_hybrid("rrf"), to_hybrid("0.3")
     ('rrf', 0.3)
@@ -215,12 +217,12 @@ def to_hybrid(given: str | None) -> Hybrid | None:
     except ValueError:
         weight = math.nan
     if not 0 < weight < 1:
-        raise typer.BadParameter(f"--hybrid is rrf, or a weight of more than 0 and less than 1, not {given}")
+        raise typer.BadParameter(f"--hybrid must be rrf, or a weight between 0 and 1, not {given}")
     return weight
 
 
 def to_filter(given: str | None) -> Any:
-    """The filter that is written as JSON, with its mistakes told.
+    """The filter, parsed from JSON; mistakes in it are reported.
 
     >>> to_filter('{"year": {"gte": 2020}}')
     {'year': {'gte': 2020}}
@@ -230,7 +232,7 @@ def to_filter(given: str | None) -> Any:
     try:
         where = json.loads(given)
     except (ValueError, RecursionError) as problem:
-        raise typer.BadParameter(f"--where is no JSON: {problem}") from None
+        raise typer.BadParameter(f"--where is not valid JSON: {problem}") from None
     try:
         to_where(where)
     except ValueError as problem:
@@ -240,9 +242,7 @@ def to_filter(given: str | None) -> Any:
     return where
 
 
-def check_calibrated(collection: Collection) -> None:
-    """An error that says which command is missing, if it is."""
+def check_calibrated(collection: AnyCollection) -> None:
+    """Raises an error that names the missing command, if the collection is not calibrated."""
     if collection.index.snapshot.calibration is None:
-        raise ValueError(
-            f"{collection.path} is not calibrated: maxsieve calibrate does that, with --queries FILE or without"
-        )
+        raise ValueError(f"{collection.path} is not calibrated: run maxsieve calibrate, with or without --queries FILE")

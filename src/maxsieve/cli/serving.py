@@ -1,4 +1,4 @@
-"""`maxsieve serve`: collections and a reranker over HTTP."""
+"""`maxsieve serve`: search in collections, and reranking, over HTTP."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 
 from maxsieve.cli import options
 from maxsieve.cli.console import say
+from maxsieve.cli.opening import ClusterOptions, cluster_options
 from maxsieve.common.optional import optional
 from maxsieve.text.encoder import DEFAULT_ENCODER
 
@@ -22,7 +23,7 @@ DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8800
 
 
 def register(app: typer.Typer) -> None:
-    """Puts the command into the tree."""
+    """Registers the command."""
     app.command(epilog="Example:  maxsieve serve docs.ms")(serve)
 
 
@@ -30,32 +31,36 @@ def serve(
     collections: Annotated[
         list[Path] | None, typer.Argument(metavar="[COLLECTION]...", help="Folders of collections.", show_default=False)
     ] = None,
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = DEFAULT_HOST,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = DEFAULT_PORT,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = DEFAULT_HOST,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port to listen on; 0 for any free port.")
+    ] = DEFAULT_PORT,
     encoder: Annotated[
-        str, typer.Option(help="What reranks, and what collections were made with: minilm, a folder, or st:NAME.")
+        str, typer.Option(help="The encoder of reranking and of the collections: minilm, a folder, or st:NAME.")
     ] = DEFAULT_ENCODER,
     writable: Annotated[bool, typer.Option("--writable", help="Let requests add and delete documents.")] = False,
     api_key: Annotated[
         str | None,
-        typer.Option(envvar="MAXSIEVE_API_KEY", show_default=False, help="What every request must carry."),
+        typer.Option(envvar="MAXSIEVE_API_KEY", show_default=False, help="The API key that every request must send."),
     ] = None,
-    waiting: Annotated[int, typer.Option(min=1, help="Requests under way at a time; more are told to wait.")] = 256,
-    deadline: Annotated[float, typer.Option(min=0.001, help="Seconds after which a request is given up.")] = 30,
-    max_body: Annotated[int, typer.Option(min=1, help="Megabytes of a request's body.")] = 16,
+    waiting: Annotated[
+        int, typer.Option(min=1, help="The most requests at a time; further ones are told to retry.")
+    ] = 256,
+    deadline: Annotated[float, typer.Option(min=0.001, help="Seconds after which a request is cancelled.")] = 30,
+    max_body: Annotated[int, typer.Option(min=1, help="The largest request body, in megabytes.")] = 16,
     threads: options.Threads = None,
 ) -> None:
-    """Serve search and reranking over HTTP, and a page to try it on.
+    """Serve search and reranking over HTTP, with a page to try them in a browser.
 
-    It is for this machine only, unless --host says otherwise, which needs --api-key. Ctrl-C ends it when what is under
-    way is answered.
+    By default only this machine can reach it. For others, give --host and --api-key. Ctrl-C stops it after the running
+    requests are answered.
     """
     _needed_packages()
     from maxsieve.service.settings import Settings, is_loopback
     from maxsieve.service.shelf import named
 
     if not is_loopback(host) and not api_key:
-        raise typer.BadParameter(f"--host {host} can be reached from other machines: give --api-key, too")
+        raise typer.BadParameter(f"--host {host} can be reached from other machines: give --api-key as well")
     settings = Settings(
         api_key=api_key or None,
         writable=writable,
@@ -83,11 +88,12 @@ def serve_collections(
     from maxsieve.service.shelf import Shelf
     from maxsieve.text.encoder import load_encoder
 
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # the service itself says what goes wrong
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # the service reports errors itself
     logging.basicConfig(handlers=[_Said()])
     with bind(host, port) as listener:
         loaded = load_encoder(encoder)
-        service = Service(Shelf(collections, loaded), loaded, settings or Settings())
+        cluster = (cluster_options() or ClusterOptions()).opening
+        service = Service(Shelf(collections, loaded, cluster=cluster), loaded, settings or Settings())
         address, actual = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         started = partial(say, f"serving at http://{shown}:{actual}/; Ctrl-C ends it")
@@ -95,10 +101,10 @@ def serve_collections(
 
 
 class _Said(logging.Handler):
-    """Messages of the service, on standard error like any other."""
+    """Prints messages of the service on standard error, like all other messages."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One of them."""
+        """Prints one message."""
         say(self.format(record))
 
 

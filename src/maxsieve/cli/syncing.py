@@ -1,4 +1,4 @@
-"""`maxsieve sync`: a collection that follows a folder, once or as long as it runs."""
+"""`maxsieve sync`: makes a collection follow a folder, once or until it is stopped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.failures import sentence
 from maxsieve.cli.indexing import New, SkipBad, create_or_open
-from maxsieve.cli.opening import describe_size, is_collection
+from maxsieve.cli.opening import as_single, describe_size, is_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress, with_groups
 from maxsieve.cli.wording import as_options
 from maxsieve.text.inputs import DocumentReader, Fields, Input
@@ -22,33 +22,36 @@ if TYPE_CHECKING:
     from maxsieve.text.syncing import FolderSync
 
 EVERY = 2.0
-"""Seconds between two looks at the folder."""
+"""Seconds between two scans of the folder."""
 
 
 def register(app: typer.Typer) -> None:
-    """Puts the command into the tree."""
+    """Registers the command."""
     app.command(epilog="Example:  maxsieve sync notes.ms ~/notes --watch")(with_groups(sync))
 
 
 def sync(
     collection: CollectionPath,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to follow.", show_default=False)],
-    watch: Annotated[bool, typer.Option("--watch", help="Go on until Ctrl-C, as files change.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep watching for changed files, until Ctrl-C.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     prefix: Annotated[
         str | None,
         typer.Option(
-            help="Put before each id, so that one collection can follow two folders.", show_default="the last"
+            help="Put this before each id, so that a collection can follow two folders.", show_default="as last time"
         ),
     ] = None,
     adopt: Annotated[
-        bool, typer.Option("--adopt", help="Replace documents with a file's id that no sync put there.")
+        bool, typer.Option("--adopt", help="Replace documents that have a file's id but were not added by sync.")
     ] = False,
     moved_from: Annotated[
-        Path | None, typer.Option(help="Where the folder was before; its documents are known by that.")
+        Path | None, typer.Option(help="The folder's previous path, under which its documents are recorded.")
     ] = None,
     allow_deletes: Annotated[
-        bool, typer.Option("--allow-deletes", help="Also if the folder is empty or has lost more than half.")
+        bool,
+        typer.Option(
+            "--allow-deletes", help="Delete even if the folder is empty or has lost more than half its files."
+        ),
     ] = False,
     *,
     new: New,
@@ -58,13 +61,13 @@ def sync(
 ) -> None:
     """Make a collection follow a folder: new, changed and deleted files.
 
-    What has not changed is not encoded again, and nothing is deleted that did not come from the folder. Makes the
-    collection if there is none. It may be interrupted: the same command goes on.
+    Unchanged files are not encoded again. Only documents that came from the folder are deleted. Creates the collection
+    if there is none. After an interruption, run the same command again to continue.
     """
     from maxsieve.text.syncing import FolderSync, check_folder
 
     if watch and dry_run:
-        raise typer.BadParameter("--watch and --dry-run exclude each other")
+        raise typer.BadParameter("give --watch or --dry-run, not both")
     check_folder(folder)
     if not is_collection(collection):
         reader = DocumentReader([Input(str(folder))], Fields(), skip_bad=skip_bad)
@@ -74,7 +77,7 @@ def sync(
         if dry_run:
             _preview(collection, 1 + sum(1 for _ in found), reader, as_json)
             return
-    with create_or_open(collection, new) as target:
+    with as_single(create_or_open(collection, new)) as target:
         follower = FolderSync(
             target, folder, prefix=prefix, adopt=adopt, allow_deletes=allow_deletes, moved_from=moved_from
         )
@@ -87,25 +90,25 @@ def sync(
         except KeyboardInterrupt:
             stopped = f"{collection} is valid and has {len(target):,} documents"
             if not watch:
-                raise KeyboardInterrupt(f"interrupted; {stopped}: the same command goes on from there") from None
+                raise KeyboardInterrupt(f"interrupted; {stopped}: run the same command again to continue") from None
             say(f"stopped; {stopped}")
 
 
 class _Command:
-    """Runs and tells what was done."""
+    """Runs the sync and reports what was done."""
 
     def __init__(self, follower: FolderSync, collection: Path, progress: bool, as_json: bool) -> None:
         self._follower, self._path, self._progress, self._as_json = follower, collection, progress, as_json
         self._failure = ""
 
     def run(self, *, skip_bad: bool, dry_run: bool) -> None:
-        """Once."""
+        """One run."""
         started = perf_counter()
         done = self._follower.run(skip_bad=skip_bad, dry_run=dry_run, progress=self._progress)
         self._tell(done, perf_counter() - started, dry_run=dry_run)
 
     def look_again(self) -> None:
-        """Once more, while watching: only changes are told, and a failure is told once and tried again."""
+        """Another run, while watching. Reports only changes. A failure is reported once, and the next run retries."""
         started = perf_counter()
         try:
             done = self._follower.run(skip_bad=True, settled=True, progress=self._progress)
@@ -122,7 +125,7 @@ class _Command:
     def _tell(self, done: Synced, seconds: float, *, dry_run: bool = False) -> None:
         if self._follower.problems:
             first = as_options(str(self._follower.problems[0]))
-            say(f"skipped {done.bad:,} that are no documents; the first: {first}")
+            say(f"skipped {done.bad:,} bad documents; the first: {first}")
         target, counts = self._follower.collection, done._asdict()
         del counts["waiting"]
         if self._as_json:
@@ -139,11 +142,11 @@ class _Command:
 
 
 def _preview(collection: Path, documents: int, reader: DocumentReader, as_json: bool) -> None:
-    """What would be done where there is no collection yet."""
+    """Reports what a first run would do, when there is no collection yet."""
     if reader.bad:
-        say(f"skipped {reader.bad:,} that are no documents; the first: {reader.first_bad}")
+        say(f"skipped {reader.bad:,} bad documents; the first: {reader.first_bad}")
     if as_json:
         counts = {"added": documents, "changed": 0, "deleted": 0, "unchanged": 0, "bad": reader.bad}
         emit({"collection": str(collection), "dry_run": True, **counts})
     else:
-        print_line(f"{collection}: would be made, with {documents:,} documents")
+        print_line(f"{collection}: would be created with {documents:,} documents")

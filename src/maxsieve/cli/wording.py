@@ -1,4 +1,4 @@
-"""What the library advises in Python, said as the command line has it."""
+"""Advice in the library's messages names Python calls; here it is turned into commands and options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WORDS = [
     (r"call collection\.calibrate\(queries\) with queries of your own", "give queries of your own by --queries FILE"),
     (r" or Collection\.open\(.*\), or give Collection\.open the encoder itself", ""),
     (r"use store='(\w+)'", r"use --store \1"),
-    (r"; Certified\(\) finds", "; --policy certified finds"),
+    (r"; Certified\(\) is exact", "; --policy certified is exact"),
     (r"write a folder with style='colbert'", "write a folder"),
     (r"adopt=True replaces it", "--adopt replaces it"),
     (r": allow_deletes=True$", ": --allow-deletes"),
@@ -20,7 +20,7 @@ _WORDS = [
 
 
 def as_options(sentence: str) -> str:
-    """A sentence of the library's, in which calls and keywords have become commands and options.
+    """The library's message, with Python calls and keywords replaced by commands and options.
 
     >>> as_options("k is 20, but this index was calibrated for k up to 10: calibrate(..., k=20)")
     'k is 20, but this index was calibrated for k up to 10: maxsieve calibrate -k 20'

@@ -1,4 +1,4 @@
-"""Token vectors from and to other programs' files, without copying where the format allows.
+"""Reads and writes token vectors in other programs' formats, without copying if the format allows.
 
 >>> import tempfile, numpy as np, maxsieve as ms
 >>> from maxsieve import exchange
@@ -9,10 +9,10 @@
 >>> again.ids, again.tokens
 (['eye', 'one'], 3)
 
-`read` gives `TokenVectors`, all rows in one array, mapped from the file where that is possible. `stream` gives
-`TokenVectorChunks`, read piece by piece in bounded memory. Both have ``build``, which makes an index. `write` takes
-either of them, or an index. The format is chosen by the suffix; each has its own functions too. `from_arrow` and
-`from_qdrant` take the vectors of tables, readers and databases instead of files.
+`read` returns `TokenVectors`: all rows in one array, memory-mapped from the file if possible. `stream` returns
+`TokenVectorChunks`, which are read chunk by chunk in bounded memory. Both have ``build``, which makes an index. `write`
+accepts either of them, or an index. The suffix decides the format; each format has its own functions, too. `from_arrow`
+and `from_qdrant` read vectors from tables, readers and databases instead of files.
 """
 
 from maxsieve.exchange.arrow import read_arrow, stream_arrow, write_arrow

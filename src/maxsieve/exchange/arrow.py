@@ -1,4 +1,4 @@
-"""Arrow IPC files and streams (``.arrow``, ``.feather``, ``.ipc``): record batches, mapped."""
+"""Arrow IPC files and streams (``.arrow``, ``.feather``, ``.ipc``): memory-mapped record batches."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
 
 MOST_TOKENS = 2**31 - 1
-"""Tokens in one batch: its offsets are of 32 bits."""
+"""Limit on the tokens of one batch: its offsets have 32 bits."""
 
 
 def read_arrow(
     path: PathLike, *, column: str | None = None, id_column: str | None = None, dim: int | None = None, ids: Any = None
 ) -> TokenVectors:
-    """All token vectors of an Arrow file: not copied if it is one batch, uncompressed; several are copied together.
+    """All token vectors of an Arrow file. One uncompressed batch is not copied; several are copied into one array.
 
     Arguments as for `stream_arrow`, which copies nothing.
 
@@ -39,17 +39,17 @@ def read_arrow(
 def stream_arrow(
     path: PathLike, *, column: str | None = None, id_column: str | None = None, dim: int | None = None, ids: Any = None
 ) -> TokenVectorChunks:
-    """The token vectors of an Arrow file or stream, batch by batch, mapped unless they are compressed.
+    """The token vectors of an Arrow file or stream, batch by batch, memory-mapped unless they are compressed.
 
     column
-        of the vectors, one row for each document: list<fixed_size_list<float>[d]>, list<list<float>>, or list<float>
-        with ``dim``; by default ``vectors``, or the only column of lists.
+        the column of vectors, one row per document: list<fixed_size_list<float>[d]>, list<list<float>>, or
+        list<float> with ``dim``; by default ``vectors``, or the only column of lists.
     id_column
-        of the ids, str or int; by default ``id``, if there is one.
+        the column of ids, str or int; by default ``id``, if there is one.
     dim
-        numbers in a vector, where the type does not say.
+        the dimension of a vector, if the type does not say it.
     ids
-        of the documents, or a JSON file of them, instead of those in the file.
+        ids of the documents, or a JSON file of them, instead of those in the file.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -66,8 +66,8 @@ def stream_arrow(
 def write_arrow(vectors: Writable, path: PathLike) -> None:
     """Writes columns ``id`` and ``vectors``: list<fixed_size_list<float>[d]>, uncompressed.
 
-    `TokenVectors` become one batch, so that reading need not copy; an index becomes batches of about 16 MiB, one in
-    memory at a time.
+    `TokenVectors` become one batch, so that reading does not copy. An index becomes batches of about 16 MiB, of which
+    one is in memory at a time.
     """
     pa = optional("pyarrow", "arrow")
     source = outgoing(vectors)
@@ -93,7 +93,7 @@ def _open(path: PathLike) -> tuple[Any, Iterator[Any]]:
     mark = source.read(6)
     source.seek(0)
     if mark[:4] == b"FEA1":
-        raise ValueError("this is Feather of version 1; version 2, which is Arrow IPC, can be read")
+        raise ValueError("this is Feather version 1; only version 2, which is Arrow IPC, can be read")
     if mark != b"ARROW1":
         stream = pa.ipc.open_stream(source)
         return stream.schema, _checked(iter(stream), data)
@@ -102,7 +102,7 @@ def _open(path: PathLike) -> tuple[Any, Iterator[Any]]:
 
 
 def _checked(batches: Iterator[Any], data: Mapped) -> Iterator[Any]:
-    """The batches; before each of them a look whether the file still has all its bytes."""
+    """The batches; before each one it checks that the file was not truncated meanwhile."""
     bytes_of_file = np.frombuffer(data, np.uint8)
     while True:
         check_mapped([bytes_of_file])

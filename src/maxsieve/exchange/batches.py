@@ -1,4 +1,4 @@
-"""Record batches of Arrow as pieces of token vectors, and back."""
+"""Converts record batches of Arrow to chunks of token vectors, and back."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def damaged() -> tuple[type[Exception], ...]:
 def stream_columns(
     path: PathLike, columns: Columns, ids: Any, batches: Callable[[str], Iterator[Any]]
 ) -> TokenVectorChunks:
-    """The documents of a file, a piece for each batch; the ids, unless they are given, are read beforehand.
+    """The documents of a file, one chunk per batch. Ids that are not given are read first.
 
-    ``batches`` starts from the beginning; its batches have at least the column asked for.
+    ``batches`` starts from the beginning; its batches have at least the requested column.
     """
     known = given_ids(ids)
     if known is None and columns.id is not None:
@@ -50,14 +50,16 @@ def stream_columns(
 
 
 def pieces_of(batches: Iterable[Any], columns: Columns) -> Iterator[TokenVectors]:
-    """A piece for each batch, at least one, with the ids and the metadata of these columns.
+    """One chunk per batch, at least one, with the ids and the metadata of these columns.
 
-    Where lists do not say the dimension, documents without tokens at the beginning wait for the first that has some.
+    If the type does not say the dimension, leading documents without tokens are held back until one has tokens.
     """
     dim, first = columns.dim, 0
     waiting = _Waiting(columns)
     for batch in batches:
-        batch.validate(full=True)  # offsets may point anywhere, and the look costs a fraction of a millisecond
+        batch.validate(
+            full=True
+        )  # offsets of a hostile file may point anywhere; the check takes a fraction of a millisecond
         rows, lengths = vectors_of(batch.column(columns.vectors), dim, first)
         waiting.add(lengths, batch, first)
         first += len(lengths)
@@ -66,13 +68,13 @@ def pieces_of(batches: Iterable[Any], columns: Columns) -> Iterator[TokenVectors
             yield waiting.with_rows(rows)
             waiting = _Waiting(columns)
     if dim is None:
-        raise ValueError("no document has a token, hence there is no dimension: give dim=")
+        raise ValueError("no document has a token, so the dimension is unknown: give dim=")
     if first == 0 or waiting.lengths:
         yield waiting.with_rows(np.empty((0, dim), columns.dtype))
 
 
 class _Waiting:
-    """Documents whose rows are still to come."""
+    """Documents whose rows are not known yet."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
@@ -109,12 +111,12 @@ def to_batch(vectors: TokenVectors) -> Any:
     try:
         ids = pa.array(vectors.ids, _id_type(vectors.ids))
     except UnicodeEncodeError as problem:
-        raise ValueError(f"id {problem.object!r} is no valid Unicode, which Arrow asks for") from None
+        raise ValueError(f"id {problem.object!r} is not valid Unicode, which Arrow requires") from None
     return pa.record_batch([ids, lists], names=[ID, VECTORS])
 
 
 def schema_of(source: Outgoing) -> Any:
-    """The schema of what `to_batch` makes."""
+    """The schema of the batches of `to_batch`."""
     pa = optional("pyarrow", "arrow")
     numbers = {"float16": pa.float16(), "float32": pa.float32(), "float64": pa.float64()}
     if source.dtype.name not in numbers:

@@ -1,8 +1,8 @@
-"""Which columns of an Arrow table hold token vectors and ids, and what they hold as NumPy arrays, not copied.
+"""Finds the columns of token vectors and ids in an Arrow table, and converts them to NumPy arrays without copying.
 
-Vectors, one row for each document: list<fixed_size_list<float>[d]>, list<list<float>>, or list<float> with the
-dimension given. Lists may be large, of fixed size, or views (copied where they are not in order), numbers of 16, 32 or
-64 bits. Nothing may be null: a document without tokens is an empty list. Ids: str or int.
+Vectors, one row per document: list<fixed_size_list<float>[d]>, list<list<float>>, or list<float> with the dimension
+given. Lists may be large, of fixed size, or views (copied if they are not in order); numbers have 16, 32 or 64 bits.
+Nothing may be null: a document without tokens is an empty list. Ids: str or int.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from maxsieve.common.optional import optional
 from maxsieve.ids import Id, to_ids
 
 VECTORS, ID = "vectors", "id"
-"""The names under which they are written."""
+"""The names of the columns that are written."""
 
 MetadataColumns: TypeAlias = Sequence[str] | Literal["all"] | None
-"""Columns that become metadata: some names, all that are neither vectors nor ids, or none."""
+"""Columns that become metadata: a list of names, ``"all"`` columns except vectors and ids, or None."""
 
 
 class Columns(NamedTuple):
-    """The columns of vectors and of ids (None: there are none), the type of numbers, the dimension if it is known.
+    """The columns of vectors and of ids (None if there are none), the type of numbers, the dimension if it is known.
 
-    Those of ``metadata`` become a record for each document.
+    The columns ``metadata`` become one record per document.
     """
 
     vectors: str
@@ -55,12 +55,12 @@ def choose_columns(schema: Any, column: str | None, id_column: str | None, dim: 
         id_column = ID
     for name in (column, id_column):
         if name is not None and names.count(name) != 1:
-            raise ValueError(f"there is not one column {name!r} but {names.count(name)}; the columns are {listed}")
+            raise ValueError(f"there must be one column {name!r}, not {names.count(name)}; the columns are {listed}")
     return Columns(column, id_column, *_numbers(column, schema.field(column).type, dim))
 
 
 def choose_metadata(schema: Any, columns: Columns, wanted: MetadataColumns) -> tuple[str, ...]:
-    """The columns of metadata, each of a type that JSON can hold.
+    """The columns of metadata, each of a JSON-compatible type.
 
     >>> import pyarrow as pa
     >>> schema = pa.schema({"emb": pa.list_(pa.list_(pa.float32(), 128)), "title": pa.string(), "year": pa.int16()})
@@ -74,10 +74,10 @@ def choose_metadata(schema: Any, columns: Columns, wanted: MetadataColumns) -> t
     chosen = others if wanted == "all" else tuple(wanted or ())
     for name in chosen:
         if names.count(name) != 1:
-            raise ValueError(f"there is not one column {name!r} but {names.count(name)}, to be metadata")
+            raise ValueError(f"there must be one column {name!r}, not {names.count(name)}, for metadata")
         if not _fits_json(kind := schema.field(name).type):
             raise TypeError(
-                f"column {name!r} is {kind}, which JSON can't hold: leave it out of metadata_columns, or cast it"
+                f"column {name!r} is {kind}, which JSON can't represent: leave it out of metadata_columns, or cast it"
             )
     return chosen
 
@@ -95,7 +95,7 @@ def _fits_json(kind: Any) -> bool:
 
 
 def is_list(kind: Any) -> bool:
-    """True for lists of any length, large ones, those of a fixed size, and views."""
+    """Whether it is a list type: of any length, large, of fixed size, or a view."""
     types = optional("pyarrow.types", "arrow")
     kind = storage(kind)
     return bool(
@@ -109,7 +109,7 @@ def _is_list_view(kind: Any) -> bool:
 
 
 def storage(kind: Any) -> Any:
-    """What an extension type (a tensor type, say) is made of."""
+    """The storage type of an extension type (such as a tensor type)."""
     return storage(kind.storage_type) if hasattr(kind, "storage_type") else kind
 
 
@@ -124,7 +124,9 @@ def _numbers(column: str, kind: Any, dim: int | None) -> tuple[np.dtype[Any], in
             f"column {column!r} is {kind}; list<fixed_size_list<float>[d]> or list<list<float>> is expected"
         )
     if not is_list(inner) and dim is None:
-        raise ValueError(f"column {column!r} is {kind}, vectors end to end: give dim=, the numbers in a vector")
+        raise ValueError(
+            f"column {column!r} is {kind}, with all vectors concatenated: give dim=, the dimension of a vector"
+        )
     if types.is_fixed_size_list(inner):
         if dim not in (None, inner.list_size):
             raise ValueError(f"column {column!r} has vectors of {inner.list_size} dimensions; {dim} are expected")
@@ -133,7 +135,7 @@ def _numbers(column: str, kind: Any, dim: int | None) -> tuple[np.dtype[Any], in
 
 
 def ids_of(array: Any, first: int) -> list[Id]:
-    """Ids; ``first`` is the row of the file in which the first one stands.
+    """Ids; ``first`` is the row number of the first one in the file.
 
     >>> import pyarrow as pa
     >>> ids_of(pa.array(["a", "b"]), 0)
@@ -146,9 +148,9 @@ def ids_of(array: Any, first: int) -> list[Id]:
 
 
 def vectors_of(array: Any, dim: int | None, first: int) -> tuple[FloatArray | None, NDArray[np.int64]]:
-    """Rows [tokens, d] and lengths; ``first`` is the row of the file in which the first document stands.
+    """Rows [tokens, d] and lengths; ``first`` is the row number of the first document in the file.
 
-    None instead of the rows if there is no token and the dimension is not known.
+    The rows are None if there is no token and the dimension is not known.
 
     >>> import pyarrow as pa
     >>> rows, lengths = vectors_of(pa.array([[[1.0, 2.0]], [], [[3.0, 4.0], [5.0, 6.0]]]), None, 0)
@@ -161,11 +163,13 @@ def vectors_of(array: Any, dim: int | None, first: int) -> tuple[FloatArray | No
     def row_of(token: int) -> int:
         return first + int(np.searchsorted(ends, token, side="right"))
 
-    if not is_list(tokens.type):  # numbers end to end, for which the dimension was given
+    if not is_list(tokens.type):  # concatenated vectors, for which the dimension was given
         size = dim or 1
         if (ragged := np.flatnonzero(lengths % size)).size:
             row = int(ragged[0])
-            raise ValueError(f"row {first + row} has {lengths[row]} numbers: no vectors of {size} dimensions")
+            raise ValueError(
+                f"row {first + row} has {lengths[row]} numbers, which is not a multiple of {size} dimensions"
+            )
         return _plain(tokens, row_of).reshape(-1, size), lengths // size
     sizes, numbers = _opened(tokens, row_of, "a vector")
     if dim is None:
@@ -175,12 +179,12 @@ def vectors_of(array: Any, dim: int | None, first: int) -> tuple[FloatArray | No
     if (ragged := np.flatnonzero(sizes != dim)).size:
         token = int(ragged[0])
         raise ValueError(f"row {row_of(token)} has a vector of {sizes[token]} numbers; {dim} are expected")
-    # max: a dimension of 0 is refused by whoever takes the rows, with its own words
+    # max: a dimension of 0 is refused later, by the user of the rows
     return _plain(numbers, lambda i: row_of(i // max(dim, 1))).reshape(len(sizes), dim), lengths
 
 
 def _opened(array: Any, row_of: Callable[[int], int], what: str) -> tuple[NDArray[np.int64], Any]:
-    """How many elements each list has, and the elements of all of them."""
+    """The length of each list, and the elements of all lists."""
     while hasattr(array, "storage"):
         array = array.storage
     _refuse_nulls(array, row_of, what)
@@ -194,10 +198,10 @@ def _opened(array: Any, row_of: Callable[[int], int], what: str) -> tuple[NDArra
 
 
 def _viewed(array: Any) -> tuple[NDArray[np.int64], Any]:
-    """The same for views, which may leave gaps and come in any order."""
+    """The same for list views, which may have gaps and any order."""
     sizes = array.sizes.to_numpy().astype(np.int64)
-    if (total := int(sizes.sum())) > len(array.values):  # a few bytes could stand for any amount of memory
-        raise ValueError(f"lists overlap: they have {total} elements in all, of {len(array.values)} that are there")
+    if (total := int(sizes.sum())) > len(array.values):  # a few bytes could expand to any amount of memory
+        raise ValueError(f"lists overlap: they have {total} elements in total, but there are only {len(array.values)}")
     begins, ends = array.offsets.to_numpy()[sizes > 0], (array.offsets.to_numpy() + sizes)[sizes > 0]
     if (begins[1:] == ends[:-1]).all():
         return sizes, array.values.slice(int(begins[0]) if total else 0, total)

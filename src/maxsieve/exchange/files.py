@@ -1,6 +1,6 @@
-"""Files as all formats need them: mapped for reading, named in errors about their contents, bfloat16 as NumPy has it.
+"""Helpers for all formats: memory-mapped files, errors that name the file, bfloat16 as a NumPy type.
 
-bfloat16 is a type of NumPy's if ml_dtypes is there, and otherwise becomes float32, which holds every bfloat16.
+bfloat16 is a NumPy type if ml_dtypes is installed; otherwise it becomes float32, which represents every bfloat16.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def naming_content_errors(path: PathLike, *also: type[Exception]) -> Iterator[No
 
 
 def map_file(path: PathLike) -> Mapped:
-    """A file's bytes, mapped for reading: nothing is read until it is looked at."""
+    """A file's bytes, memory-mapped: nothing is read until it is accessed."""
     with open_regular(path, follow_links=True) as file:
         if os.fstat(file.fileno()).st_size == 0:
             return b""
@@ -63,13 +63,13 @@ def array_at(
     if not 0 <= start <= end <= len(data):
         raise ValueError(f"the file is truncated: it has {len(data)} bytes, {end} are expected")
     if count * dtype.itemsize != end - start:
-        raise ValueError(f"{dtype} of shape {shape} takes {count * dtype.itemsize} bytes; there are {end - start}")
+        raise ValueError(f"{dtype} of shape {shape} needs {count * dtype.itemsize} bytes, but there are {end - start}")
     flat = np.frombuffer(data, dtype, count, start) if count else np.empty(0, dtype)
     return flat.reshape(shape, order="F" if fortran else "C")
 
 
 def bfloat16_type() -> np.dtype[Any] | None:
-    """NumPy's bfloat16, if the package that has it is installed."""
+    """NumPy's bfloat16, if ml_dtypes is installed."""
     try:
         dtype: np.dtype[Any] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
     except ImportError:

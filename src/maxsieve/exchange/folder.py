@@ -1,6 +1,6 @@
-"""Folders of flat tensors with doclens, as ColBERT and PyLate's XTR-WARP keep them: chunk after chunk.
+"""Folders of flat tensors with doclens, in chunks, as written by ColBERT and PyLate's XTR-WARP.
 
-Which files are chunks, in which order, and where their lengths and ids are, is told by their names.
+The names of files decide which files are chunks, in which order, and where their lengths and ids are.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DIGITS = "0123456789"
 
 
 def read_folder(path: PathLike, *, ids: Any = None) -> TokenVectors:
-    """All token vectors of a folder, as `stream_folder` finds them: one chunk is mapped, several are copied together.
+    """All token vectors of a folder, as in `stream_folder`. One chunk is memory-mapped; several are copied.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -50,14 +50,14 @@ def read_folder(path: PathLike, *, ids: Any = None) -> TokenVectors:
 
 
 def stream_folder(path: PathLike, *, ids: Any = None) -> TokenVectorChunks:
-    """The token vectors of a folder, each chunk mapped when its turn comes.
+    """The token vectors of a folder. Each chunk is memory-mapped when it is needed.
 
-    Any of these: ``0.pt`` and ``doclens.0.json``, ``1.pt`` and so on (ColBERT; ``.npy`` too); ``NAME_0.npy`` and
-    ``NAME_0.doclens.npy`` and so on (PyLate's XTR-WARP); one ``.npy`` or ``.pt`` file and ``doclens.npy`` or
-    ``doclens.json``. Lengths of other names are found as by `read_npy`.
+    The folder may contain: ``0.pt`` and ``doclens.0.json``, ``1.pt`` and so on (ColBERT; ``.npy`` too); ``NAME_0.npy``
+    and ``NAME_0.doclens.npy`` and so on (PyLate's XTR-WARP); one ``.npy`` or ``.pt`` file and ``doclens.npy`` or
+    ``doclens.json``. Lengths in files with other names are found as in `read_npy`.
 
     ids
-        of all documents, or the file that has them; by default ``ids.json``, or ``NAME.ids.json`` beside each chunk.
+        ids of all documents, or the file with them; by default ``ids.json``, or ``NAME.ids.json`` beside each chunk.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -86,7 +86,7 @@ def write_folder(vectors: Writable, path: PathLike, *, style: Style = "pylate", 
         ``"pylate"``: ``embeddings_0.npy`` and ``embeddings_0.doclens.npy``, and so on; ``"colbert"``: ``0.pt`` and
         ``doclens.0.json``, which needs torch.
     chunk_bytes
-        the size of a chunk, which is held in memory; a longer document is a chunk of its own.
+        the size of a chunk, which is held in memory; a longer document gets its own chunk.
     """
     check_choice(style, "style", get_args(Style))
     torch = optional("torch", "torch") if style == "colbert" else None
@@ -122,24 +122,26 @@ def _find_chunks(folder: Path) -> list[tuple[Path, Path]]:
     if doclens is not None and len(alone) == 1:
         return [(alone[0], doclens)]
     if any(CODES.fullmatch(each.name) for each in tensors):
-        raise ValueError(f"{folder} holds the codes of a compressed index, from which vectors can't be had exactly")
+        raise ValueError(
+            f"{folder} contains the codes of a compressed index, from which vectors can't be restored exactly"
+        )
     raise ValueError(
-        f"{folder} holds no flat tensors with doclens that can be told (0.pt and doclens.0.json, NAME_0.npy and "
-        "NAME_0.doclens.npy, or one tensor and doclens.npy); an index is opened with Index.open"
+        f"{folder} does not contain flat tensors with doclens (0.pt and doclens.0.json, NAME_0.npy and "
+        "NAME_0.doclens.npy, or one tensor and doclens.npy); to open an index, use Index.open"
     )
 
 
 def _ordered(paired: list[tuple[Path, Path]], folder: Path) -> list[tuple[Path, Path]]:
-    """Chunks by their numbers, which must belong to one name and follow each other."""
+    """Chunks in order of their numbers, which must have one common name and be consecutive."""
     name = paired[0][0].stem.rstrip(DIGITS)
     numbered: dict[int, tuple[Path, Path]] = {}
     for pair in paired:
         number = pair[0].stem[len(name) :]
         if not pair[0].stem.startswith(name) or not number or number.strip(DIGITS):
             other = paired[1] if pair is paired[0] else pair
-            raise ValueError(f"{folder} holds {paired[0][0].name} and {other[0].name}: read one file or the other")
+            raise ValueError(f"{folder} contains {paired[0][0].name} and {other[0].name}: read one file or the other")
         if int(number) in numbered:
-            raise ValueError(f"{folder} holds chunk {int(number)} twice")
+            raise ValueError(f"{folder} contains chunk {int(number)} twice")
         numbered[int(number)] = pair
     start = min(numbered) if name else 0
     for expected in range(start, start + len(numbered)):
@@ -149,7 +151,7 @@ def _ordered(paired: list[tuple[Path, Path]], folder: Path) -> list[tuple[Path, 
 
 
 def _find_ids(folder: Path, files: list[Path]) -> list[Id] | None:
-    """The ids of all documents: from one file, or from one beside each chunk."""
+    """The ids of all documents: from one file, or from one file beside each chunk."""
     if (all_of_them := ids_beside(folder / IDS)) is not None:
         return all_of_them
     parts = [ids_beside(beside(file, sidecars.IDS)) for file in files]
@@ -157,5 +159,7 @@ def _find_ids(folder: Path, files: list[Path]) -> list[Id] | None:
         return None
     for file, part in zip(files, parts, strict=True):
         if part is None:
-            raise ValueError(f"{folder}: {file.name} has no {beside(file, sidecars.IDS).name}, as others have")
+            raise ValueError(
+                f"{folder}: {file.name} has no {beside(file, sidecars.IDS).name}, but other chunks have one"
+            )
     return [one for part in parts for one in part or []]

@@ -1,4 +1,4 @@
-"""One way in and one way out, whatever the format: chosen by the suffix, or by the path being a folder."""
+"""Reads and writes all formats: the suffix decides the format, or that the path is a folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
 
 
 class Format(NamedTuple):
-    """How to read, to read in pieces (None: it is one), to write (None: it can't be), and whether lengths= is taken."""
+    """Functions that read, stream (None: read as one chunk), write (None: read-only); whether lengths= is valid."""
 
     read: Callable[..., TokenVectors]
     stream: Callable[..., TokenVectorChunks] | None
@@ -43,12 +43,12 @@ SUFFIXES = {
 
 
 def read(path: PathLike, *, lengths: Any = None, ids: Any = None, **options: Any) -> TokenVectors:
-    """The token vectors of a file or folder, in one array; mapped where the format allows.
+    """The token vectors of a file or folder, in one array; memory-mapped if the format allows.
 
     lengths, ids
-        of the documents, or a file of them, instead of those found there; lengths where the format has none.
+        values for the documents, or a file of them, instead of those found there; lengths only if the format has none.
     options
-        of the format's own function: ``names`` for `read_npz`, `read_safetensors` and `read_pt`; ``column``,
+        options of the format's own function: ``names`` for `read_npz`, `read_safetensors` and `read_pt`; ``column``,
         ``id_column`` and ``dim`` for `read_arrow` and `read_parquet`.
 
     >>> import tempfile, numpy as np
@@ -62,7 +62,7 @@ def read(path: PathLike, *, lengths: Any = None, ids: Any = None, **options: Any
 
 
 def stream(path: PathLike, *, lengths: Any = None, ids: Any = None, **options: Any) -> TokenVectorChunks:
-    """The token vectors of a file or folder, piece by piece in bounded memory. Arguments as for `read`.
+    """The token vectors of a file or folder, chunk by chunk in bounded memory. Arguments as for `read`.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -78,13 +78,13 @@ def stream(path: PathLike, *, lengths: Any = None, ids: Any = None, **options: A
 
 
 def write(vectors: Writable, path: PathLike, **options: Any) -> None:
-    """Writes token vectors or an index, which must not change meanwhile; without a suffix, a folder.
+    """Writes token vectors or an index, which must not change meanwhile; a path without a suffix is a folder.
 
-    What was there is replaced once the new file is complete (a folder must be new or empty). An index is written
-    document by document or in small pieces, never all of it in memory.
+    An existing file is replaced when the new one is complete (a folder must be new or empty). An index is written
+    document by document or in small chunks, so that it is never in memory as a whole.
 
     options
-        of the format's own function: ``style`` and ``chunk_bytes`` for `write_folder`.
+        options of the format's own function: ``style`` and ``chunk_bytes`` for `write_folder`.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -95,12 +95,12 @@ def write(vectors: Writable, path: PathLike, **options: Any) -> None:
     suffix = Path(path).suffix.lower()
     chosen = FOLDER if suffix == "" or (suffix not in SUFFIXES and Path(path).is_dir()) else _by_suffix(path)
     if chosen.write is None:
-        raise ValueError(f"{os.fspath(path)}: {suffix} is only read; write a folder with style='colbert'")
+        raise ValueError(f"{os.fspath(path)}: {suffix} can only be read; write a folder with style='colbert'")
     chosen.write(vectors, path, **options)
 
 
 def _reading(path: PathLike, lengths: Any, options: dict[str, Any]) -> Format:
-    """The format of something to be read; puts lengths among the options if they were given."""
+    """The format of a path to read; adds lengths to the options if they were given."""
     if Path(path).is_dir():
         chosen = FOLDER
     elif not os.path.lexists(path):
@@ -109,7 +109,7 @@ def _reading(path: PathLike, lengths: Any, options: dict[str, Any]) -> Format:
         chosen = _by_suffix(path)
     if lengths is not None:
         if not chosen.takes_lengths:
-            raise ValueError(f"{os.fspath(path)}: this format has lengths of its own; leave out lengths=")
+            raise ValueError(f"{os.fspath(path)}: this format has its own lengths; leave out lengths=")
         options["lengths"] = lengths
     return chosen
 
@@ -117,5 +117,7 @@ def _reading(path: PathLike, lengths: Any, options: dict[str, Any]) -> Format:
 def _by_suffix(path: PathLike) -> Format:
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
-        raise ValueError(f"{os.fspath(path)}: the suffix tells no format; known are {', '.join(SUFFIXES)} and folders")
+        raise ValueError(
+            f"{os.fspath(path)}: the suffix does not tell the format; known: {', '.join(SUFFIXES)} and folders"
+        )
     return SUFFIXES[suffix]

@@ -1,4 +1,4 @@
-"""The header of an array in NumPy's format: read without trusting it, and never an object array, which is a pickle."""
+"""The header of an array in NumPy's format, read without trusting it. Object arrays, which are pickles, are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ READERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_arr
 
 
 class Header(NamedTuple):
-    """What comes before the numbers, and how many bytes it takes."""
+    """The header before the numbers, and its size in bytes."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -37,13 +37,15 @@ def read_header(file: BinaryIO) -> Header:
     file.seek(start)
     version = npy_format.read_magic(file)
     if version not in READERS:
-        raise ValueError(f"version {version[0]}.{version[1]} of NumPy's format is for records, not for plain numbers")
+        raise ValueError(
+            f"version {version[0]}.{version[1]} of NumPy's format is only for records, not for plain numbers"
+        )
     try:
         shape, fortran, dtype = READERS[version](file)
-    except Exception as problem:  # a damaged header may be met anywhere in Python's own parser
+    except Exception as problem:  # a damaged header may fail anywhere in Python's own parser
         raise ValueError(f"the header is damaged: {str(problem) or type(problem).__name__}") from None
     if dtype.hasobject:
-        raise ValueError("this holds Python objects, which are a pickle and never loaded: save plain numbers or str")
+        raise ValueError("this contains Python objects, which are a pickle and never loaded: save plain numbers or str")
     if dtype.kind == "V":
         hint = "; bfloat16 is lost in this format: use .safetensors" if dtype.itemsize == 2 else ""
         raise ValueError(f"dtype {dtype} is not a plain number{hint}")

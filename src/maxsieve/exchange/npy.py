@@ -25,13 +25,13 @@ from maxsieve.exchange.vectors import TokenVectors
 
 
 def read_npy(path: PathLike, *, lengths: Any = None, ids: Any = None) -> TokenVectors:
-    """The rows [tokens, d] of a ``.npy`` file, mapped: nothing is copied, nothing read before it is needed.
+    """The rows [tokens, d] of a ``.npy`` file, memory-mapped: nothing is copied, nothing read before it is needed.
 
     lengths
-        of the documents, or the file (``.npy`` or a JSON list) that has them; by default ``NAME.lengths.npy``,
+        lengths of the documents, or a file of them (``.npy`` or a JSON list); by default ``NAME.lengths.npy``,
         ``NAME.doclens.npy``, ``NAME.doclens.json`` or ``doclens.NAME.json`` beside it.
     ids
-        of the documents, or the file (a JSON list) that has them; by default ``NAME.ids.json``, if there is one.
+        ids of the documents, or a file of them (a JSON list); by default ``NAME.ids.json``, if there is one.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -41,7 +41,7 @@ def read_npy(path: PathLike, *, lengths: Any = None, ids: Any = None) -> TokenVe
     """
     rows = load_array(path)
     lengths, ids = given_lengths(lengths), given_ids(ids)
-    if lengths is None and rows.ndim == 2:  # otherwise its shape is what is wrong, and is said below
+    if lengths is None and rows.ndim == 2:  # otherwise the shape is wrong, which is reported below
         lengths = lengths_beside(path)
     if ids is None:
         ids = ids_beside(beside(path, IDS))
@@ -52,8 +52,8 @@ def read_npy(path: PathLike, *, lengths: Any = None, ids: Any = None) -> TokenVe
 def write_npy(vectors: Writable, path: PathLike) -> None:
     """Writes ``NAME.npy``, ``NAME.lengths.npy`` and ``NAME.ids.json``, an index document by document.
 
-    All three are complete before the first takes its place; the lengths come last, so that a reader who comes in
-    between, or after a crash, is told that they are missing.
+    All three are complete before the first replaces the old file. The lengths come last, so that a reader in between,
+    or after a crash, gets an error that they are missing.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -63,7 +63,7 @@ def write_npy(vectors: Writable, path: PathLike) -> None:
     """
     source = outgoing(vectors)
     lengths_path, ids_path = beside(path, LENGTHS[0]), beside(path, IDS)
-    with naming_content_errors(path), ExitStack() as files:  # left in reverse: rows, ids, lengths
+    with naming_content_errors(path), ExitStack() as files:  # closed in reverse order: rows, ids, lengths
         lengths_file = files.enter_context(replacing(lengths_path))
         ids_file = None if source.ids is None else files.enter_context(replacing(ids_path))
         rows_file = files.enter_context(replacing(path))

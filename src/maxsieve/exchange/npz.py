@@ -1,4 +1,4 @@
-"""``.npz``: a zip archive of arrays. One that is not compressed is mapped in place."""
+"""``.npz``: a zip archive of arrays. Arrays that are not compressed are memory-mapped."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
     *(EOFError, OSError, NotImplementedError, RuntimeError, OverflowError),
 )
-"""What `zipfile` raises for an archive that is damaged, encrypted or packed in a way it does not know."""
+"""What `zipfile` raises for an archive that is damaged, encrypted or compressed by an unknown method."""
 
 LOCAL_HEADER = struct.Struct("<26xHH")
 ALIGNMENT = 64
@@ -38,13 +38,13 @@ PADDING = 0xD935
 def read_npz(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Names | None = None) -> TokenVectors:
     """The token vectors of an ``.npz`` file.
 
-    Rows of an archive that is not compressed (`numpy.savez`, `write_npz`) are mapped, if they begin at a multiple of
-    their type's size, as they do in those of `write_npz`; a checksum is not looked at then. Otherwise they are copied.
+    Rows of an uncompressed archive (`numpy.savez`, `write_npz`) are memory-mapped if they are aligned to their type's
+    size, as `write_npz` aligns them; their checksum is not verified then. Otherwise they are copied.
 
     lengths, ids
-        instead of those in the file.
+        values to use instead of those in the file.
     names
-        of the arrays of rows, lengths and ids; by default the first of ``rows``, ``doc_tokens``, ``embeddings``,
+        names of the arrays of rows, lengths and ids; by default the first of ``rows``, ``doc_tokens``, ``embeddings``,
         ``vectors``, of ``lengths``, ``doclens``, ``doc_lengths`` and of ``ids``, ``doc_ids``.
 
     >>> import tempfile
@@ -89,16 +89,18 @@ def write_npz(vectors: Writable, path: PathLike) -> None:
 
 
 def _load(archive: zipfile.ZipFile, file: BinaryIO, path: PathLike, info: zipfile.ZipInfo) -> NDArray[Any]:
-    """One array of an archive: mapped if it can be, otherwise read into memory and checked."""
+    """One array of an archive: memory-mapped if possible, otherwise read into memory and checked."""
     try:
         with archive.open(info) as member:
             header = read_header(cast(BinaryIO, member))
             if header.nbytes + header.data_bytes != info.file_size:
-                raise ValueError(f"its header speaks of {header.data_bytes} bytes of numbers; the size is another")
+                raise ValueError(
+                    f"its header announces {header.data_bytes} bytes of numbers, which does not match its size"
+                )
             if info.compress_type != zipfile.ZIP_STORED:
                 return _unpacked(member, header)
         file.seek(info.header_offset)
-        name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))  # which `open` has checked
+        name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))  # already checked by `open`
         start = info.header_offset + LOCAL_HEADER.size + name_bytes + extra_bytes
         return map_array(map_file(path), header, start + header.nbytes)
     except ValueError as problem:
@@ -110,7 +112,7 @@ def _unpacked(member: Any, header: Header) -> NDArray[Any]:
     view, filled = memoryview(data), 0
     while filled < len(data) and (got := member.readinto(view[filled:])):
         filled += got
-    if filled < len(data) or member.read(1):  # the last read has the checksum compared
+    if filled < len(data) or member.read(1):  # the last read compares the checksum
         raise ValueError("the archive is truncated")
     flat = np.frombuffer(data, header.dtype)
     return flat.reshape(header.shape, order="F" if header.fortran else "C")
@@ -120,7 +122,7 @@ def _unpacked(member: Any, header: Header) -> NDArray[Any]:
 def _storing(
     archive: zipfile.ZipFile, file: BinaryIO, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> Iterator[BinaryIO]:
-    """A member for one array whose numbers begin at a multiple of 64 bytes, NumPy's header being one itself."""
+    """A member for one array, aligned to 64 bytes. So are the numbers, since NumPy's header has a multiple of 64."""
     info = zipfile.ZipInfo(f"{name}.npy")
     before = file.tell() + LOCAL_HEADER.size + len(info.filename) + ZIP64_EXTRA
     padding = -(before + 4) % ALIGNMENT

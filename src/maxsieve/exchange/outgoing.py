@@ -1,4 +1,4 @@
-"""What is to be written: token vectors or an index, document by document, with its totals known beforehand."""
+"""A source for writers: token vectors or an index, document by document, with totals known in advance."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from maxsieve.index import Index
 Writable: TypeAlias = TokenVectors | TokenVectorChunks | Index
 
 BLOCK_BYTES = 16 << 20
-"""Rows gathered before they become a record batch or a row group."""
+"""Size of a record batch or a row group."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outgoing:
-    """Documents to be written: their number, tokens, dimension and (little-endian) type, and each once, in order."""
+    """Documents to write: their number, tokens, dimension and (little-endian) type, and an iterator over them."""
 
     count: int
     tokens: int
@@ -32,19 +32,19 @@ class Outgoing:
     documents: Iterator[FloatArray]
 
     def checked(self) -> Iterator[FloatArray]:
-        """The documents in the type announced; an error if in the end they are not those announced."""
+        """The documents in the announced type; an error at the end if their number is not the announced one."""
         count = tokens = 0
         for rows in self.documents:
             count, tokens = count + 1, tokens + len(rows)
             yield rows.astype(self.dtype, copy=False)
         if (count, tokens) != (self.count, self.tokens):
             raise ValueError(
-                f"{self.count} documents with {self.tokens} tokens were to be written, but {count} with {tokens} came: "
-                "they were changed meanwhile"
+                f"{self.count} documents with {self.tokens} tokens were expected, but {count} with {tokens} were "
+                "read: they were changed meanwhile"
             )
 
     def put(self, write: Callable[[bytes], object]) -> NDArray[np.int64]:
-        """Hands the bytes of all rows to ``write``, a document at a time, and returns the lengths."""
+        """Passes the bytes of all rows to ``write``, one document at a time, and returns the lengths."""
         lengths = np.zeros(self.count, np.int64)
         for i, rows in enumerate(self.checked()):
             if i < self.count:
@@ -53,27 +53,27 @@ class Outgoing:
         return lengths
 
     def blocks(self, most_bytes: int = BLOCK_BYTES) -> Iterator[TokenVectors]:
-        """The documents copied into pieces of at most that size (a longer document is one of its own), at least one.
+        """The documents copied into chunks of at most that size (a longer document gets its own chunk), at least one.
 
-        While one is used the next is filled: two of them are in memory.
+        While a chunk is used, the next one is filled: two of them are in memory.
         """
         capacity = max(1, most_bytes // (self.dim * self.dtype.itemsize))
-        rows, filled, first = self._room(capacity), 0, 0
+        rows, filled, first = self._buffer(capacity), 0, 0
         lengths: list[int] = []
         for document in self.checked():
             if lengths and filled + len(document) > len(rows):
                 yield self._block(rows[:filled], first, lengths)
                 first, lengths = first + len(lengths), []
-                rows, filled = self._room(capacity), 0
+                rows, filled = self._buffer(capacity), 0
             if filled + len(document) > len(rows):
-                rows = self._room(len(document))
+                rows = self._buffer(len(document))
             rows[filled : filled + len(document)] = document
             filled += len(document)
             lengths.append(len(document))
         if lengths or first == 0:
             yield self._block(rows[:filled], first, lengths)
 
-    def _room(self, tokens: int) -> FloatArray:
+    def _buffer(self, tokens: int) -> FloatArray:
         return np.empty((tokens, self.dim), self.dtype)
 
     def _block(self, rows: FloatArray, first: int, lengths: list[int]) -> TokenVectors:
@@ -82,7 +82,7 @@ class Outgoing:
 
 
 def outgoing(vectors: Writable) -> Outgoing:
-    """What a writer needs to know. An index must not be changed until it is written.
+    """The source of a writer. An index must not change until it is written.
 
     >>> outgoing(TokenVectors(np.eye(2, dtype=">f2"), [2])).dtype
     dtype('float16')
@@ -95,19 +95,17 @@ def outgoing(vectors: Writable) -> Outgoing:
     if not isinstance(vectors, (TokenVectors, TokenVectorChunks)):
         raise TypeError(f"TokenVectors, TokenVectorChunks or an Index can be written, not {type(vectors).__name__}")
     if isinstance(vectors, TokenVectorChunks) and vectors.once:
-        raise ValueError(
-            f"{vectors.origin} can be gone through once, which is too few to be written: write its joined()"
-        )
+        raise ValueError(f"{vectors.origin} can be read only once, but writing reads it twice: write its joined()")
     count = tokens = dim = 0
     types = []
-    brought: list[Id] = []
+    found_ids: list[Id] = []
     for chunk in vectors.chunks() if isinstance(vectors, TokenVectorChunks) else [vectors]:
         count, tokens, dim = count + len(chunk), tokens + len(chunk.rows), chunk.dim
         types.append(chunk.rows.dtype)
-        brought += chunk.ids or []
+        found_ids += chunk.ids or []
     dtype = np.result_type(*types)
-    if dtype.kind == "f":  # bfloat16 is of another kind, and has no byte order
+    if dtype.kind == "f":  # bfloat16 is of another kind, without a byte order
         dtype = np.dtype(dtype.newbyteorder("<").str)
-    if brought and len(brought) != count:
-        raise ValueError(f"there are {len(brought)} ids for {count} documents")
-    return Outgoing(count, tokens, dim, dtype, brought or vectors.ids, vectors.documents())
+    if found_ids and len(found_ids) != count:
+        raise ValueError(f"there are {len(found_ids)} ids for {count} documents")
+    return Outgoing(count, tokens, dim, dtype, found_ids or vectors.ids, vectors.documents())

@@ -1,4 +1,4 @@
-"""Parquet: list columns, one row for each document, read a few documents at a time."""
+"""Parquet: list columns, one row per document, read a few documents at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from maxsieve.ids import Id
 def read_parquet(
     path: PathLike, *, column: str | None = None, id_column: str | None = None, dim: int | None = None, ids: Any = None
 ) -> TokenVectors:
-    """All token vectors of a Parquet file, copied: the format is encoded. Arguments as for `stream_parquet`.
+    """All token vectors of a Parquet file. They are copied, because the format is encoded. Arguments: `stream_parquet`.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -35,9 +35,9 @@ def read_parquet(
 def stream_parquet(
     path: PathLike, *, column: str | None = None, id_column: str | None = None, dim: int | None = None, ids: Any = None
 ) -> TokenVectorChunks:
-    """The token vectors of a Parquet file, about 16 MiB at a time; the ids are read at once, alone.
+    """The token vectors of a Parquet file, about 16 MiB at a time. The ids are read first, all at once.
 
-    Arguments as for `stream_arrow`. ``stream_parquet(path).build(...)`` holds a row group's pages and one such piece.
+    Arguments as for `stream_arrow`. ``stream_parquet(path).build(...)`` holds a row group's pages and one such chunk.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -53,9 +53,9 @@ def stream_parquet(
 def iter_parquet(
     path: PathLike, *, column: str | None = None, id_column: str | None = None, dim: int | None = None
 ) -> Iterator[tuple[Id, FloatArray]]:
-    """Ids and documents [L, d] of a Parquet file, one after another, as `stream_parquet` reads them.
+    """Ids and documents [L, d] of a Parquet file, one by one, as `stream_parquet` reads them.
 
-    Where there are no ids, documents are numbered from 0 on.
+    Without ids, documents are numbered from 0.
 
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -70,7 +70,7 @@ def iter_parquet(
 def write_parquet(vectors: Writable, path: PathLike) -> None:
     """Writes columns ``id`` and ``vectors``: list<fixed_size_list<float>[d]>, in row groups of about 16 MiB.
 
-    One row group is in memory at a time. Not compressed: vectors hardly shrink.
+    One row group is in memory at a time. Not compressed, because vectors hardly compress.
     """
     pa, pq = optional("pyarrow", "arrow"), optional("pyarrow.parquet", "arrow")
     source = outgoing(vectors)
@@ -91,6 +91,6 @@ def _batches(path: PathLike, name: str) -> Iterator[Any]:
 
 
 def _open(path: PathLike) -> Any:
-    """The file, with nothing read ahead, and not mapped: it is copied in any case, and may be truncated meanwhile."""
+    """The file, without read-ahead and not memory-mapped: it is copied anyway, and may be truncated meanwhile."""
     open_regular(path, follow_links=True).close()
     return optional("pyarrow.parquet", "arrow").ParquetFile(os.fspath(path), pre_buffer=False)

@@ -17,12 +17,12 @@ from maxsieve.exchange.vectors import TokenVectors
 
 
 def read_pt(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Names | None = None) -> TokenVectors:
-    """The token vectors of a ``.pt`` file, which may hold tensors only: it is loaded with ``weights_only=True``.
+    """The token vectors of a ``.pt`` file, which may contain only tensors: it is loaded with ``weights_only=True``.
 
-    A flat tensor [tokens, d] is mapped, with lengths as for `read_npy`; a list of tensors is joined, which copies,
-    and each is a document unless lengths say otherwise; a dict is taken as the arrays of `read_npz`, by ``names``.
-    bfloat16 stays so if ml_dtypes is installed, and is otherwise copied to float32. Files of torch before 1.6 are
-    copied.
+    A flat tensor [tokens, d] is memory-mapped, with lengths as for `read_npy`. A list of tensors is concatenated, which
+    copies; each tensor is a document unless lengths are given. A dict is treated like the arrays of `read_npz`, by
+    ``names``. bfloat16 stays as it is if ml_dtypes is installed, and is copied to float32 otherwise. Files of torch
+    before 1.6 are copied.
 
     >>> import tempfile, torch
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -48,24 +48,26 @@ def read_pt(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Name
                 lengths = [len(each) for each in pieces]
             rows = _join(pieces)
         else:
-            rows = to_array(loaded, "what it holds")
+            rows = to_array(loaded, "its content")
         return TokenVectors(rows, lengths_beside(path) if lengths is None else lengths, ids)
 
 
 def load(path: PathLike) -> Any:
-    """What `torch.save` put into a file: tensors, lists and dicts of them, never code; mapped if the file can be."""
+    """The contents of a file of `torch.save`: tensors, lists and dicts, never code; memory-mapped if possible."""
     torch = optional("torch", "torch")
     with open_regular(path, follow_links=True) as file:
         mapped = file.read(4) == b"PK\3\4"
     try:
         return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
-    except Exception as problem:  # a damaged file may be met anywhere in torch
+    except Exception as problem:  # a damaged file may fail anywhere in torch
         reason = str(problem).partition("\n")[0]
-        raise ValueError(f"{os.fspath(path)} is no file of tensors that torch can load safely: {reason}") from problem
+        raise ValueError(
+            f"{os.fspath(path)} is not a file of tensors that torch can load safely: {reason}"
+        ) from problem
 
 
 def to_array(tensor: Any, what: str) -> FloatArray:
-    """A tensor [tokens, d] as NumPy sees it, without copying."""
+    """A tensor [tokens, d] as a NumPy array, without copying."""
     torch = optional("torch", "torch")
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{what} must be a tensor [tokens, d], not {type(tensor).__name__}")
@@ -82,7 +84,7 @@ def to_array(tensor: Any, what: str) -> FloatArray:
 
 
 def to_tensor(rows: FloatArray) -> Any:
-    """Rows that nobody else uses, as a tensor."""
+    """Rows as a tensor, which may share their memory."""
     torch = optional("torch", "torch")
     rows = np.ascontiguousarray(rows)
     rows = rows if rows.flags.writeable else rows.copy()
@@ -93,8 +95,10 @@ def to_tensor(rows: FloatArray) -> Any:
 
 def _join(pieces: list[FloatArray]) -> FloatArray:
     if not pieces:
-        raise ValueError("the list of tensors is empty, hence there is no dimension")
+        raise ValueError("the list of tensors is empty, so the dimension is unknown")
     for i, piece in enumerate(pieces):
         if piece.shape[1] != pieces[0].shape[1]:
-            raise ValueError(f"tensor {i} has vectors of {piece.shape[1]} dimensions; {pieces[0].shape[1]} before")
+            raise ValueError(
+                f"tensor {i} has vectors of {piece.shape[1]} dimensions, but those before have {pieces[0].shape[1]}"
+            )
     return np.concatenate(pieces)

@@ -1,4 +1,4 @@
-"""Qdrant: the multivectors of a collection, a page of points at a time."""
+"""Qdrant: reads the multivectors of a collection, one page of points at a time."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def from_qdrant(
     """The multivectors of a Qdrant collection as token vectors, read by ``client.scroll``, ``page`` points at a time.
 
     vector
-        the name of the multivector; by default the only one there is.
+        the name of the multivector; by default the only one.
     payload
-        whether payloads become metadata, or which of their keys.
+        whether payloads become metadata, or a list of the keys that do.
     scroll_filter
-        as ``client.scroll`` takes it: which points to read.
+        which points to read, as in ``client.scroll``.
 
-    Ids are the points', all int or all UUIDs (str). A point without that vector is an error; a filter on
-    ``HasVectorCondition`` leaves those out. What others write meanwhile may or may not be read.
+    Ids are those of the points, all int or all UUIDs (str). A point without that vector is an error; a filter on
+    ``HasVectorCondition`` leaves such points out. Points that others write meanwhile may or may not be read.
     """
     page = as_count(page, "page", at_least=1)
     params = client.get_collection(collection)
@@ -59,7 +59,9 @@ def from_qdrant(
             if following is None:
                 return
             if following == offset or not points:
-                raise ValueError(f"{origin}: the page after point {offset} does not end: it names itself as the next")
+                raise ValueError(
+                    f"{origin}: the page after point {offset} names itself as the next page, so reading would never end"
+                )
             offset = following
 
     return TokenVectorChunks(pieces, None, origin)
@@ -75,8 +77,8 @@ def _find(vectors: Any, wanted: str | None, origin: str) -> tuple[str, int]:
             raise ValueError(f"{origin}: which multivector? Give vector=, one of {listed}")
         (wanted,) = multiple
     if wanted not in multiple:
-        kind = "has one vector a point" if wanted in named else "is not there"
-        raise ValueError(f"{origin}: the vector {wanted!r} {kind}; multivectors are {listed}")
+        kind = "has only one vector per point" if wanted in named else "does not exist"
+        raise ValueError(f"{origin}: the vector {wanted!r} {kind}; the multivectors are {listed}")
     return wanted, int(named[wanted].size)
 
 

@@ -1,7 +1,7 @@
-"""``.safetensors``: a JSON header, then numbers. Read by mapping, written document by document, without its package.
+"""``.safetensors``: a JSON header, then numbers. Memory-mapped for reading, written document by document.
 
-The package's own NumPy reader copies, and its writer wants all rows at once; the format is simple enough to do better:
-8 bytes with the header's length, the header, and the tensors without gaps. Tests read and write with the package too.
+The safetensors package is not used: its NumPy reader copies, and its writer needs all rows at once. The format is
+simple: 8 bytes with the header's length, the header, and the tensors without gaps. Tests compare with the package.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ TYPES = {
 def read_safetensors(
     path: PathLike, *, lengths: Any = None, ids: Any = None, names: Names | None = None
 ) -> TokenVectors:
-    """The token vectors of a ``.safetensors`` file, mapped: nothing is copied.
+    """The token vectors of a ``.safetensors`` file, memory-mapped: nothing is copied.
 
     bfloat16 needs the package ml_dtypes to be a NumPy type; without it the rows are copied to float32, which is exact.
 
     lengths, ids
-        instead of those in the file (ids: a tensor of integers, or a JSON list in the metadata).
+        values to use instead of those in the file (ids: a tensor of integers, or a JSON list in the metadata).
     names
-        of the tensors of rows, lengths and ids; by default as for `read_npz`.
+        names of the tensors of rows, lengths and ids; by default as for `read_npz`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +72,7 @@ def write_safetensors(vectors: Writable, path: PathLike) -> None:
     """
     source = outgoing(vectors)
     int_ids = any(isinstance(one, int) for one in (source.ids or [])[:1])
-    # Types of 8 bytes come first: every tensor then begins at a multiple of its type's size.
+    # Types of 8 bytes come first, so that every tensor is aligned to its type's size.
     tensors: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {"lengths": (np.dtype("<i8"), (source.count,))}
     if int_ids:
         tensors["ids"] = (np.dtype("<i8"), (source.count,))
@@ -98,7 +98,7 @@ def _make_header(tensors: dict[str, tuple[np.dtype[Any], tuple[int, ...]]], ids:
     text = json.dumps(header).encode("ascii")
     text += b" " * (-(8 + len(text)) % 64)
     if len(text) > MOST_HEADER:
-        raise ValueError(f"the ids take {len(text)} bytes; this format has room for {MOST_HEADER}: use another")
+        raise ValueError(f"the ids take {len(text)} bytes; this format allows {MOST_HEADER}: use another format")
     return len(text).to_bytes(8, "little") + text
 
 
@@ -109,12 +109,12 @@ def _read_header(data: Mapped) -> tuple[dict[str, Any], int]:
     try:
         header = json.loads(bytes(data[8 : 8 + size]))
     except (ValueError, RecursionError) as problem:
-        raise ValueError(f"the header is no JSON: {problem}") from None
+        raise ValueError(f"the header is not valid JSON: {problem}") from None
     return header, 8 + size
 
 
 def _tensor(data: Mapped, header: dict[str, Any], name: str, start: int) -> NDArray[Any]:
-    """One tensor, checked against the file before it is touched."""
+    """One tensor; its offsets are checked against the file first."""
     try:
         code, shape, (begin, end) = (header[name][field] for field in ("dtype", "shape", "data_offsets"))
         whole = all(type(number) is int and number >= 0 for number in (*shape, begin, end))

@@ -1,4 +1,4 @@
-"""Lengths and ids in files of their own, beside a file of rows; or given by the caller, or named by him."""
+"""Lengths and ids: in separate files beside a file of rows, in files that the caller names, or given directly."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from maxsieve.exchange.header import load_array
 from maxsieve.ids import Id, to_ids
 
 LENGTHS = ("{}.lengths.npy", "{}.doclens.npy", "{}.doclens.json", "doclens.{}.json", "doclens.{}.npy")
-"""Where the lengths of the rows in NAME.npy or NAME.pt may be, the first that exists: ours, PyLate's, ColBERT's."""
+"""Files that may hold the lengths of NAME.npy or NAME.pt; the first that exists is used: ours, PyLate's, ColBERT's."""
 
 IDS = "{}.ids.json"
 
 
 def beside(path: PathLike, pattern: str) -> Path:
-    """A file's companion.
+    """The path of a file that belongs to another one.
 
     >>> beside("dir/a.b.npy", IDS).name
     'a.b.ids.json'
@@ -32,7 +32,7 @@ def beside(path: PathLike, pattern: str) -> Path:
 
 
 def find_lengths(path: PathLike) -> Path | None:
-    """The file beside ``path`` that has its lengths."""
+    """The file beside ``path`` that holds its lengths, if there is one."""
     return next((each for pattern in LENGTHS if (each := beside(path, pattern)).is_file()), None)
 
 
@@ -41,7 +41,8 @@ def lengths_beside(path: PathLike) -> NDArray[Any]:
     if (found := find_lengths(path)) is None:
         names = ", ".join(beside(path, pattern).name for pattern in LENGTHS)
         raise ValueError(
-            f"{os.fspath(path)}: how long each document is, is not known: give lengths=, or beside it one of {names}"
+            f"{os.fspath(path)}: the lengths of documents are not known: give lengths=, or "
+            f"one of these files beside it: {names}"
         )
     return load_lengths(found)
 
@@ -52,7 +53,7 @@ def load_lengths(path: PathLike) -> NDArray[Any]:
         return load_array(path)
     numbers = load_list(path)
     if not all(type(each) is int and 0 <= each < 2**63 for each in numbers):
-        raise ValueError(f"{os.fspath(path)} must hold whole numbers from 0 on, the lengths of documents")
+        raise ValueError(f"{os.fspath(path)} must contain the lengths of documents, whole numbers of at least 0")
     return np.array(numbers, np.int64)
 
 
@@ -68,12 +69,12 @@ def ids_beside(path: Path) -> list[Id] | None:
 
 
 def given_lengths(given: Any) -> Any:
-    """The lengths a caller gave: themselves, or a file of them."""
+    """The lengths that the caller gave, directly or as a file."""
     return load_lengths(given) if isinstance(given, (str, os.PathLike)) else given
 
 
 def given_ids(given: Any) -> list[Id] | None:
-    """The ids a caller gave: themselves, or a file of them."""
+    """The ids that the caller gave, directly or as a file."""
     if isinstance(given, (str, os.PathLike)):
         return load_ids(given)
     return None if given is None else to_ids(given, "ids")
@@ -86,14 +87,14 @@ def load_list(path: PathLike) -> list[Any]:
             content = file.read()
         loaded = json.loads(content)
     except (ValueError, RecursionError) as problem:
-        raise ValueError(f"{os.fspath(path)} is no JSON: {problem}") from None
+        raise ValueError(f"{os.fspath(path)} is not valid JSON: {problem}") from None
     if not isinstance(loaded, list):
-        raise ValueError(f"{os.fspath(path)} must hold a JSON list, not {type(loaded).__name__}")
+        raise ValueError(f"{os.fspath(path)} must contain a JSON list, not {type(loaded).__name__}")
     return loaded
 
 
 def dump_list(values: list[Any]) -> bytes:
-    """A list as JSON in ASCII, so that any str survives.
+    """A list as JSON in ASCII, so that any str survives the round trip.
 
     >>> json.loads(dump_list(["ö", "b"]))
     ['ö', 'b']

@@ -1,4 +1,4 @@
-"""Arrow tables, batches and readers: what LanceDB, DuckDB, Polars and others hand over, not copied."""
+"""Arrow tables, batches and readers, as from LanceDB, DuckDB, Polars and others, without copying."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def from_arrow(
     dim: int | None = None,
     ids: Any = None,
 ) -> TokenVectorChunks:
-    """The token vectors of an Arrow table, record batch or reader, one row for each document, as views of its memory.
+    """The token vectors of an Arrow table, record batch or reader, one row per document, as views of its memory.
 
     source
-        pyarrow's, or anything with ``__arrow_c_stream__``: a frame of Polars, a relation of DuckDB. A reader is gone
-        through batch by batch, once. Numbers never become Python objects.
+        a pyarrow object, or anything with ``__arrow_c_stream__``: a frame of Polars, a relation of DuckDB. A reader is
+        read batch by batch, and only once. Numbers never become Python objects.
     column, id_column, dim
         as for `stream_arrow`: by default, the only column of lists, and ``id``.
     metadata_columns
-        names of columns, or ``"all"`` others, that become a record for each document; their types must fit JSON.
+        names of columns, or ``"all"`` others, that become one record per document; their types must fit JSON.
     ids
-        of the documents, instead of those in the source.
+        ids of the documents, instead of those in the source.
 
     A null document, vector or number is an error that names its row; an empty list is a document without tokens.
 
@@ -80,12 +80,12 @@ def _open(source: Any) -> _Opened:
             return _open(pa.record_batch(source))
         reader = source if isinstance(source, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(source)
     except pa.ArrowInvalid as problem:
-        raise TypeError(f"{type(source).__name__} is no table, with columns that have names: {problem}") from None
+        raise TypeError(f"{type(source).__name__} is not a table with named columns: {problem}") from None
     unread = [reader]
 
     def batches() -> Iterator[Any]:
         if not unread:
-            raise ValueError("it was read before, and can be gone through once; joined() holds all of it")
+            raise ValueError("it was read before, and can be read only once; joined() keeps all of it")
         yield from unread.pop()
 
     return _Opened(reader.schema, batches, "the reader", True)

@@ -1,4 +1,4 @@
-"""The token vectors of some documents, in one array or in pieces, which are read as they are asked for."""
+"""Token vectors of documents, in one array or in chunks, which are read lazily."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TokenVectors:
-    """Documents end to end, as files hold them: rows [tokens, d], lengths [N], and N ids or None.
+    """Concatenated documents: rows [tokens, d], lengths [N], and N ids or None.
 
-    ``metadata`` is a record for each document, or None; an index keeps it, files of vectors don't. The arrays can't be
-    written to, and often lie in a mapped file: don't change or truncate that file meanwhile. Rows are of float16,
-    bfloat16, float32 or float64, as given.
+    ``metadata`` has one record per document, or is None; an index stores it, files of vectors do not. The arrays are
+    read-only, and are often views of a memory-mapped file: do not change or truncate that file meanwhile. Rows are
+    float16, bfloat16, float32 or float64, as given.
 
     >>> vectors = TokenVectors(np.arange(6.0).reshape(3, 2), [1, 0, 2], ["a", "b", "c"])
     >>> [rows.tolist() for rows in vectors.documents()]
@@ -70,7 +70,7 @@ class TokenVectors:
 
     @property
     def dim(self) -> int:
-        """Numbers in a vector."""
+        """The dimension of the vectors."""
         return int(self.rows.shape[1])
 
     def documents(self) -> Iterator[FloatArray]:
@@ -82,7 +82,7 @@ class TokenVectors:
             first += length
 
     def build(self, **options: Any) -> Index:
-        """An index of them: `Index.build` with these options.
+        """Builds an index: `Index.build` with these options.
 
         >>> TokenVectors(np.eye(3), [2, 1]).build(similarity="cosine").ids
         [0, 1]
@@ -90,7 +90,7 @@ class TokenVectors:
         return Index.build(self.rows, self.ids, lengths=self.lengths, **({"metadata": self.metadata} | options))
 
     def add_to(self, index: Index, *, replace: bool = False) -> None:
-        """Adds them to an index, all or none, as `Index.add` does. They need ids.
+        """Adds all documents to an index, or none, like `Index.add`. They need ids.
 
         >>> index = Index.create(3)
         >>> TokenVectors(np.eye(3), [2, 1], ["a", "b"]).add_to(index)
@@ -103,11 +103,11 @@ class TokenVectors:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TokenVectorChunks:
-    """Documents in pieces, each read when its turn comes and let go afterwards; can be gone through again and again.
+    """Documents in chunks. Each is read when it is needed and freed afterwards; they can be read repeatedly.
 
-    ``open_source`` starts from the beginning, with at least one piece; ``ids`` are those of all documents, or None
-    where pieces bring their own, or there are none; ``origin`` is what errors name, a file or folder. What is read
-    only ``once``, as others' readers are, can't be gone through again.
+    ``open_source`` starts from the beginning, and yields at least one chunk. ``ids`` are those of all documents, or
+    None if the chunks have their own or there are none. ``origin`` is the file or folder that errors name. A source
+    with ``once``, such as an Arrow reader, can be read only once.
 
     >>> halves = [TokenVectors(np.ones((2, 3)), [2]), TokenVectors(np.zeros((1, 3)), [0, 1])]
     >>> chunks = TokenVectorChunks(lambda: iter(halves), ["a", "b", "c"], "halves")
@@ -124,12 +124,12 @@ class TokenVectorChunks:
         return f"<maxsieve.exchange.TokenVectorChunks of {self.origin}>"
 
     def chunks(self) -> Iterator[TokenVectors]:
-        """The pieces in order, each with its share of the ids."""
+        """The chunks in order, each with its part of the ids."""
         first, dim = 0, None
         for chunk in self.open_source():
             if dim not in (None, chunk.dim):
                 raise ValueError(
-                    f"{self.origin}: from document {first} on vectors have {chunk.dim} dimensions; {dim} before"
+                    f"{self.origin}: vectors have {chunk.dim} dimensions from document {first} on, but {dim} before"
                 )
             dim, last = chunk.dim, first + len(chunk)
             if self.ids is not None and last > len(self.ids):
@@ -143,16 +143,16 @@ class TokenVectorChunks:
         pieces = self.chunks()
         first = next(pieces, None)
         if first is None:
-            raise ValueError(f"{self.origin}: there is nothing, hence no dimension")
+            raise ValueError(f"{self.origin}: it is empty, so the dimension is unknown")
         return first, pieces
 
     def documents(self) -> Iterator[FloatArray]:
-        """The documents [L, d] in order: views of a piece, which lives as long as they do."""
+        """The documents [L, d] in order, as views of a chunk, which they keep in memory."""
         for chunk in self.chunks():
             yield from chunk.documents()
 
     def joined(self) -> TokenVectors:
-        """All in one array: the piece itself if there is one only, otherwise a copy, filled piece by piece.
+        """All documents in one array: the chunk itself if there is only one, otherwise a copy.
 
         >>> TokenVectorChunks(lambda: iter([TokenVectors(np.eye(2), [1, 1])] * 2), None, "twice").joined().lengths
         array([1, 1, 1, 1])
@@ -161,7 +161,7 @@ class TokenVectorChunks:
         held = [first]
         lengths, types = [first.lengths], [first.rows.dtype]
         for chunk in pieces:
-            if self.once:  # the only chance
+            if self.once:  # there is no second pass
                 held.append(chunk)
             lengths.append(chunk.lengths)
             types.append(chunk.rows.dtype)
@@ -181,24 +181,24 @@ class TokenVectorChunks:
         return TokenVectors(rows, every, _joined(ids), _joined(metadata))
 
     def build(self, **options: Any) -> Index:
-        """An index of them: `Index.build` with these options, holding one piece at a time beside the index.
+        """Builds an index: `Index.build` with these options. One chunk at a time is in memory beside the index.
 
-        Where pieces bring their ids, all of them are committed at the end, or, if anything fails, none.
+        If the chunks have their own ids, all documents are committed at the end, or none if anything fails.
 
         >>> TokenVectorChunks(lambda: iter([TokenVectors(np.eye(2), [1, 1])] * 2), None, "twice").build().ids
         [0, 1, 2, 3]
         """
         first, pieces = self._begin()
-        if self._bring(first):
+        if self._has_own(first):
             return Index.build(_documents(first, pieces), None, **options)
         second = next((chunk for chunk in pieces if len(chunk)), None)
-        if second is None:  # a flat array says its dimension even without documents, which a generator can't
+        if second is None:  # a flat array has a dimension even without documents; a generator does not
             return first.build(**options)
         rest = chain.from_iterable(chunk.documents() for chunk in pieces)
         return Index.build(chain(first.documents(), second.documents(), rest), self.ids, **options)
 
     def add_to(self, index: Index, *, replace: bool = False) -> None:
-        """Adds them to an index, all or, if anything is wrong, none: `Index.add`, in bounded memory on disk.
+        """Adds all documents to an index, or none if anything is wrong: `Index.add`, in bounded memory.
 
         >>> index, halves = Index.create(2), [TokenVectors(np.eye(2), [2], [one]) for one in "ab"]
         >>> TokenVectorChunks(lambda: iter(halves), None, "halves").add_to(index)
@@ -208,19 +208,19 @@ class TokenVectorChunks:
         first, pieces = self._begin()
         ids = _needed(first.ids if self.ids is None else self.ids, self.origin)
         check_dim(first.dim, self.origin, index.dim)
-        if self._bring(first):
+        if self._has_own(first):
             index.add_documents(_documents(first, pieces), None, replace=replace)
         else:
             rest = chain.from_iterable(chunk.documents() for chunk in pieces)
             index.add(chain(first.documents(), rest), ids, replace=replace)
 
-    def _bring(self, first: TokenVectors) -> bool:
-        """Whether pieces bring ids or metadata with them."""
+    def _has_own(self, first: TokenVectors) -> bool:
+        """Whether the chunks have their own ids or metadata."""
         return first.metadata is not None or (self.ids is None and first.ids is not None)
 
 
 def _documents(first: TokenVectors, pieces: Iterator[TokenVectors]) -> Documents:
-    """The documents of pieces with what they bring along."""
+    """The documents of the chunks, with their ids and metadata."""
 
     def batches() -> Iterator[Batch]:
         for piece in chain([first], pieces):
@@ -236,25 +236,25 @@ def _documents(first: TokenVectors, pieces: Iterator[TokenVectors]) -> Documents
 
 
 def _joined(lists: list[list[T] | None]) -> list[T] | None:
-    """Lists end to end; None where one is missing."""
+    """The concatenated lists; None if one of them is None."""
     found = [one for one in lists if one is not None]
     return [*chain.from_iterable(found)] if len(found) == len(lists) else None
 
 
 def _needed(ids: list[Id] | None, origin: str) -> list[Id]:
     if ids is None:
-        raise ValueError(f"{origin}: there are no ids, which add needs: give ids=, or id_column= of a table")
+        raise ValueError(f"{origin}: add needs ids, and there are none: give ids=, or id_column= of a table")
     return ids
 
 
 def check_lengths(lengths: Any, tokens: int) -> NDArray[np.int64]:
-    """Whole numbers from 0 on, one for each document, that add up to the tokens there are.
+    """Checks lengths: whole numbers of at least 0, one per document, whose sum is the number of tokens.
 
     >>> check_lengths([2, 0, 1], 3)
     array([2, 0, 1])
     """
     checked = to_lengths(lengths, tokens, f"there are only {tokens} rows")
-    # It is a copy: lengths are few, and may lie in a mapped file that is truncated later.
+    # A copy: lengths are few, and may be in a memory-mapped file that is truncated later.
     ends = np.cumsum(checked)
     if (ends[1:] < ends[:-1]).any():
         raise ValueError("lengths add up to more than 64 bits can hold")
@@ -264,7 +264,7 @@ def check_lengths(lengths: Any, tokens: int) -> NDArray[np.int64]:
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view that can't be written to; a copy only where numbers straddle the addresses their type asks for."""
+    """A read-only view; a copy only if the array is not aligned."""
     view: NDArray[Any] = array.view() if array.flags.aligned else array.copy()
     view.flags.writeable = False
     return view

@@ -1,4 +1,4 @@
 """The lab: the experiments of the Col-Bandit paper, and more, on any corpus (extra ``maxsieve[lab]``)."""
 
 DIM = 128
-"""The dimensions that ColBERT has, and that the paper's figures are about: what experiments reduce vectors to."""
+"""ColBERT's number of dimensions, which the paper uses. The paper's experiments reduce vectors to it."""

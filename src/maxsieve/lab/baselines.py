@@ -1,4 +1,4 @@
-"""The paper's baselines, as fast as a corpus needs them: `spec.doc_uniform` and `spec.ball_carving` define both."""
+"""Fast versions of the paper's baselines; `spec.doc_uniform` and `spec.ball_carving` define them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ F32 = NDArray[np.float32]
 
 
 def ball_carving(query: F32, tau: float) -> F32:
-    """The centroids [k, d] that take the query's place; its coverage is ``k / T``.
+    """The centroids [k, d] that replace the query; its coverage is ``k / T``.
 
     >>> ball_carving(np.array([[2, 0], [0, 1], [3, 1]], np.float32), 0.9).tolist()
     [[5.0, 1.0], [0.0, 1.0]]
@@ -27,8 +27,8 @@ def ball_carving(query: F32, tau: float) -> F32:
 def doc_uniform(cells: F32, gammas: Sequence[float], k: int, seed: int) -> dict[float, list[int]]:
     """For each gamma the positions of the k best documents by ``cells_per_row(gamma, T)`` random cells of each.
 
-    ``cells`` is the matrix H [N, T]; a row of ``-inf``, an empty document's or an excluded one's, is never a hit. All
-    gammas take the beginning of the same random order.
+    ``cells`` is the matrix H [N, T]. A row of ``-inf`` (an empty or excluded document) is never a hit. All gammas use a
+    prefix of the same random order.
 
     >>> doc_uniform(np.array([[1, 1], [3, 3], [2, 2]], np.float32), [0.5, 1.0], 2, seed=0)
     {0.5: [1, 2], 1.0: [1, 2]}
@@ -37,7 +37,7 @@ def doc_uniform(cells: F32, gammas: Sequence[float], k: int, seed: int) -> dict[
     budgets = np.array([cells_per_row(gamma, tokens) for gamma in gammas])[:, None]
     ranks = token_ranks(documents, tokens, seed)
     totals = np.zeros((len(gammas), documents))
-    for t in range(tokens):  # in the order of the tokens, as canonical scores are summed: at gamma = 1 these are they
+    for t in range(tokens):  # in the order of tokens, as for canonical scores: at gamma = 1 both are equal
         totals += np.where(ranks[:, t] < budgets, cells[:, t], 0)
     order = np.argsort(-totals.astype(np.float32), axis=1, kind="stable")[:, :k]
     return {
@@ -47,9 +47,9 @@ def doc_uniform(cells: F32, gammas: Sequence[float], k: int, seed: int) -> dict[
 
 
 def token_ranks(documents: int, tokens: int, seed: int) -> NDArray[np.int64]:
-    """Where each token stands in each document's random order, [documents, tokens]: `spec.doc_uniform.token_order`.
+    """The rank of each token in each document's random order, [documents, tokens]: `spec.doc_uniform.token_order`.
 
-    One step of the shuffle at a time, for all documents at once; a document whose word is rejected draws again.
+    Runs one step of the shuffle for all documents at once; a document whose random word is rejected draws again.
     """
     state = np.uint64(seed << 32 & 2**64 - 1) + np.arange(documents, dtype=np.uint64)
     order = np.tile(np.arange(tokens), (documents, 1))

@@ -1,4 +1,4 @@
-"""Drawing charts with matplotlib, to files."""
+"""Draws charts to files, with matplotlib."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
 COLOURS = ["#1f5fa8", "#d1622b", "#3b8f4f", "#8a4fa3", "#b8860b", "#5f6b73", "#c2477f", "#2a9d9d", "#7a5c3e"]
-"""Dark enough on white, and told apart in grey by their order of lightness and by the markers."""
+"""Dark enough on white; in grey they differ by lightness and by markers."""
 MARKERS = "osD^vPX*h"
 DPI = 150
 POINT = 0.03 * DPI
 """Half of a marker's width, in pixels."""
 STEPS = 60
-"""Places on a line between two points where a word must not be."""
+"""How many points of each line segment are checked for overlap with a label."""
 BAR_GROUP = 0.8
-"""Of the room between two places on the axis that their bars fill."""
+"""The share of the axis between two positions that their bars fill."""
 
 ANONYMOUS: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
     "png": {"Software": None},
 }
-"""What would change with the date or the version of matplotlib, left out."""
+"""Metadata that depend on the date or the version of matplotlib are left out."""
 
 
 def draw(chart: Chart, target: Path | IO[bytes], kind: str = "") -> None:
-    """Writes the chart as ``"svg"`` or ``"png"``; a path's ending says which. The same chart gives the same file."""
+    """Writes the chart as ``"svg"`` or ``"png"``; for a path, its suffix decides. Equal charts give equal files."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
@@ -59,7 +59,7 @@ def put_on(figure: Figure, chart: Chart) -> None:
 
 
 class Note(NamedTuple):
-    """A word, or none, beside a point."""
+    """The label of a point; it may be empty."""
 
     axes: Axes
     x: float
@@ -67,20 +67,20 @@ class Note(NamedTuple):
     text: str
 
 
-def place_notes(figure: Figure, axes: Axes, notes: Sequence[Note]) -> None:
-    """Puts each word where it covers no other word, no point and no bar: near its point, or else a little further off.
+def place_notes(figure: Figure, axes: Axes, notes: Sequence[Note], size: float = 7) -> None:
+    """Places each label near its point, so that it covers no other label, no point and no bar.
 
-    It covers a line only if there is no other way. A word for which there is no place is left out, and so is one that
-    stands at the same point already; the tables have all figures.
+    It covers a line only if there is no other position. A label without a free position is left out, and so is a
+    repeated label of the same point; the tables have all figures.
     """
-    figure.draw_without_rendering()  # now everything else is where it will be
+    figure.draw_without_rendering()  # so that the positions of everything else are known
     inside = axes.get_window_extent()
     taken, lines = _points_and_bars(figure), _along_lines(figure)
     for note in dict.fromkeys(notes):
         if not note.text:
             continue
         place = (note.x, note.y)
-        text = note.axes.annotate(note.text, place, (0, 0), textcoords="offset points", fontsize=7, ha="center")
+        text = note.axes.annotate(note.text, place, (0, 0), textcoords="offset points", fontsize=size, ha="center")
         text.set(va="center", in_layout=False)
         boxes: dict[tuple[float, float], Bbox] = {}
         for offset in _offsets(len(note.text)):
@@ -97,7 +97,7 @@ def place_notes(figure: Figure, axes: Axes, notes: Sequence[Note]) -> None:
 
 
 def _points_and_bars(figure: Figure) -> list[Bbox]:
-    """The room of every marker and of every bar, in pixels."""
+    """The bounding boxes of all markers and bars, in pixels."""
     from matplotlib.transforms import Bbox
 
     boxes = [patch.get_window_extent() for axes in figure.axes for patch in axes.patches]
@@ -110,7 +110,7 @@ def _points_and_bars(figure: Figure) -> list[Bbox]:
 
 
 def _along_lines(figure: Figure) -> NDArray[np.float64]:
-    """Pixels [n, 2] on the lines between points and on the bars of errors."""
+    """Pixels [n, 2] on the lines between points and on the error bars."""
     ends = [axes.transData.transform(line.get_xydata()) for axes in figure.axes for line in axes.lines]
     for axes in figure.axes:
         errors = [one.get_segments() for one in axes.collections if hasattr(one, "get_segments")]
@@ -120,8 +120,8 @@ def _along_lines(figure: Figure) -> NDArray[np.float64]:
     return np.concatenate([np.zeros((0, 2)), *pieces])
 
 
-def _within(box: Bbox, room: Bbox) -> bool:
-    return bool(room.x0 <= box.x0 and box.x1 <= room.x1 and room.y0 <= box.y0 and box.y1 <= room.y1)
+def _within(box: Bbox, area: Bbox) -> bool:
+    return bool(area.x0 <= box.x0 and box.x1 <= area.x1 and area.y0 <= box.y0 and box.y1 <= area.y1)
 
 
 def _offsets(letters: int) -> Iterator[tuple[float, float]]:
@@ -133,7 +133,7 @@ def _offsets(letters: int) -> Iterator[tuple[float, float]]:
 
 
 def _draw_all(chart: Chart, axes: Axes, right: Axes | None) -> list[Note]:
-    """Draws the series; what is to be written beside their points is for later."""
+    """Draws the series, and returns the labels of their points, which are placed later."""
     places = _places(chart)
     notes: list[Note] = []
     bars = [series for series in chart.series if series.kind == "bars"]
@@ -155,7 +155,7 @@ def _draw_all(chart: Chart, axes: Axes, right: Axes | None) -> list[Note]:
         words = series.notes or [""] * len(x)
         notes += [Note(target, *point) for point in zip(x, series.y, words, strict=True)]
     if bars:
-        axes.margins(y=0.12)  # room above them for words
+        axes.margins(y=0.12)  # space above them for labels
     if places:
         axes.set_xticks(list(places.values()), list(places), rotation=20 if max(map(len, places)) > 12 else 0)
     return notes
@@ -163,7 +163,7 @@ def _draw_all(chart: Chart, axes: Axes, right: Axes | None) -> list[Note]:
 
 def _label(chart: Chart, axes: Axes, right: Axes | None) -> None:
     axes.set(title=chart.title, xlabel=chart.x_label, ylabel=chart.y_label)
-    if chart.x_scale == "log":  # setting a scale forgets the names of places
+    if chart.x_scale == "log":  # setting a scale removes the tick labels
         axes.set_xscale("log")
         _plain_numbers(axes.xaxis)
     if chart.y_scale == "log":
@@ -191,7 +191,7 @@ def _plain_numbers(axis: Axis) -> None:
 
 
 def _places(chart: Chart) -> dict[str, int]:
-    """The places of words on the axis below; none if it has numbers."""
+    """The positions of categories on the x axis; empty if the axis has numbers."""
     words = dict.fromkeys(one for series in chart.series for one in series.x if isinstance(one, str))
     return {word: place for place, word in enumerate(words)}
 

@@ -1,4 +1,4 @@
-"""A corpus in int8 codes, by quantisers that differ in where they end, with `spec.quantiser`'s arithmetic."""
+"""Quantises a corpus to int8 codes, with different clipping limits, in the arithmetic of `spec.quantiser`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from maxsieve.spec.quantiser import TINIEST
 PERCENTILE = 99.9
 BINS = 1 << 16
 ROWS = 1 << 15
-"""Of one matrix product."""
+"""Rows of one matrix product."""
 
 ABSMAX, PER_DOCUMENT, PER_CORPUS = "absmax", f"clip at {PERCENTILE} %, document", f"clip at {PERCENTILE} %, corpus"
 
 
 @dataclass(frozen=True)
 class CorpusCodes:
-    """Codes [tokens, d] of the documents that have tokens, where each begins, and its scale, residual and norm."""
+    """Codes [tokens, d] of the documents that have tokens, their offsets, scales, residuals and norms."""
 
     codes: NDArray[np.int8]
     offsets: NDArray[np.int64]
@@ -30,7 +30,7 @@ class CorpusCodes:
     rho: F64
     nu: F64
     clipped: float
-    """The share of values that the codes can't reach."""
+    """The share of values that are clipped."""
 
     def maxima(self, tokens: NDArray[np.int8]) -> F32:
         """``max_j <y_t, c_j>`` for every document and query token, [N, T]: whole numbers."""
@@ -47,7 +47,7 @@ class CorpusCodes:
 
 
 def limits(data: Embedded) -> dict[str, Callable[[F32], float]]:
-    """Each quantiser's largest magnitude, from a document's rows."""
+    """For each quantiser, a function from a document's rows to the largest magnitude that is not clipped."""
     common = corpus_percentile(data)
     return {
         ABSMAX: lambda rows: float(np.abs(rows).max(initial=0)),
@@ -57,7 +57,7 @@ def limits(data: Embedded) -> dict[str, Callable[[F32], float]]:
 
 
 def corpus_percentile(data: Embedded) -> float:
-    """The least number that so many of all magnitudes stay within, to the 65,536th part of the largest."""
+    """The percentile `PERCENTILE` of all magnitudes, to 1/65,536 of the largest."""
     largest = max((float(np.abs(rows).max()) for rows in data.documents()), default=0.0)
     if largest == 0.0:
         return 0.0
@@ -70,7 +70,7 @@ def corpus_percentile(data: Embedded) -> float:
 
 
 def quantise_corpus(data: Embedded, limit: Callable[[F32], float]) -> CorpusCodes:
-    """The corpus in codes of which 127 stands for a document's limit; with `spec.quantiser`'s arithmetic."""
+    """The corpus in codes where 127 is a document's limit, in the arithmetic of `spec.quantiser`."""
     codes, lengths, scales, rhos, nus, clipped = [], [], [], [], [], 0
     for rows in data.documents():
         m = np.float32(limit(rows))

@@ -1,4 +1,4 @@
-"""Several ways to search, by one measure and the same queries: a table with intervals."""
+"""Compares search methods by one measure on the same queries: a table with confidence intervals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from maxsieve.lab.results import Cell, Column, Table
 
 
 def comparison_table(title: str, measure: str, values: Mapping[str, Sequence[float]], rival: str) -> Table:
-    """A row for each way, ``values`` by query, with what it has more than the rival, query by query.
+    """One row per method, from ``values`` by query, with its paired difference to the rival.
 
     >>> table = comparison_table("Both", "nDCG@10", {"BM25": [0.5, 0.25], "ours": [0.75, 0.5]}, "BM25")
     >>> table.text_rows()[1]

@@ -1,7 +1,7 @@
-"""Where an experiment's vectors come from: a corpus and an encoder, a collection that exists, or ready-made vectors.
+"""Where an experiment's vectors come from: a corpus and an encoder, an existing collection, or precomputed vectors.
 
-There are two ways to keep a corpus's vectors. Experiments of the paper take few dimensions, as ColBERT has them
-(`Dataset.embedded`); those about what users have take what `maxsieve index` makes (`Dataset.as_indexed`).
+There are two kinds of vectors of a corpus. The paper's experiments use few dimensions, like ColBERT
+(`Dataset.embedded`). Experiments about users' collections use what `maxsieve index` makes (`Dataset.as_indexed`).
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from maxsieve.text.builtin import BUILT_IN_ENCODERS
 from maxsieve.text.encoder import DEFAULT_ENCODER
 
 AS_INDEXED = -1
-"""Vectors are known by their dimensions; those that `maxsieve index` would make, by their dimensions times this."""
+"""Vectors are cached by their dimensions; those of `maxsieve index`, by their dimensions times this."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A corpus, and how it is embedded. ``Dataset.of("path/to/scifact").embedded()`` is what experiments run on.
+    """A corpus, and how it is embedded. Experiments run on ``Dataset.of("path/to/scifact").embedded()``.
 
-    A corpus is a folder in BEIR form, a name of ir_datasets, or an ``.npz`` file of ready-made embeddings, which has no
-    texts and no other encoder. `maxsieve.lab.existing` makes datasets of collections and of vectors that exist.
+    A corpus is a folder in BEIR format, a name in ir_datasets, or an ``.npz`` file of precomputed embeddings, which has
+    no texts and no encoder. `maxsieve.lab.existing` makes datasets from existing collections and vectors.
     """
 
     name: str
     encoder: str
     dim: int
-    """Of the vectors for the paper's experiments; 0 for ready-made ones."""
+    """Dimensions for the paper's experiments; 0 for precomputed vectors."""
     corpus: Corpus | None
     path: Path | None = None
-    """Of ready-made vectors."""
+    """The file of precomputed vectors."""
     progress: bool = False
     chosen: int | None = None
-    """The dimensions that were asked for, if any were: then `as_indexed` has as many."""
+    """The dimensions that the user asked for, if any; `as_indexed` uses them, too."""
     source: Collection | None = None
-    """A collection that is taken as it is."""
+    """An existing collection, used as it is."""
     asked: str = ""
-    """A digest of queries and judgements that are not in the file of ready-made vectors."""
+    """A digest of queries and judgements that are not in the file of precomputed vectors."""
     _made: dict[int, Embedded] = field(default_factory=dict, repr=False, compare=False)
     _collections: dict[int, Collection] = field(default_factory=dict, repr=False, compare=False)
 
@@ -60,16 +60,16 @@ class Dataset:
         dim: int | None = None,
         progress: bool = False,
     ) -> Dataset:
-        """Reads the corpus; vectors are made when they are asked for."""
+        """Reads the corpus; vectors are made on first use."""
         if str(corpus).endswith(".npz"):
             return cls(Path(corpus).stem, "", 0, None, Path(corpus), progress)
         found = read_corpus(corpus)
         return cls(found.name, encoder, dim or DIM, found, None, progress, dim)
 
     def texts(self, purpose: str) -> Corpus:
-        """The corpus itself, for an experiment that can't do without."""
+        """The corpus, for an experiment that needs texts."""
         if self.corpus is None:
-            raise ValueError(f"{purpose} needs texts, and {self.path} holds vectors only: give a corpus of texts")
+            raise ValueError(f"{purpose} needs texts, but {self.path} has only vectors: give a corpus of texts")
         return self.corpus
 
     @cached_property
@@ -82,26 +82,26 @@ class Dataset:
 
     @cached_property
     def loaded_encoder(self) -> Encoder:
-        """What makes vectors of texts: of a collection, with its projection."""
+        """The encoder; for a collection, with its projection."""
         self.texts("an encoder")
         return load_encoder(self.encoder) if self.source is None else self.source.encoder
 
     @property
     def fingerprint(self) -> dict[str, str]:
-        """What decides the vectors besides the corpus: the encoder's; nothing of ready-made ones."""
+        """The encoder's fingerprint; empty for precomputed vectors."""
         return {} if self.corpus is None else dict(self.loaded_encoder.fingerprint)
 
     def embedded(self, dim: int | None = None) -> Embedded:
-        """Its vectors, of ``dim`` dimensions: from the cache, or made now. Queries without a judgement are left out."""
+        """Its vectors of ``dim`` dimensions, from the cache or made now. Queries without judgements are left out."""
         wanted = self.dim if dim is None else dim
         if wanted not in self._made:
             self.embed([wanted])
         return self._made[wanted]
 
     def as_indexed(self, dim: int | None = None) -> Embedded:
-        """Its vectors as ``maxsieve index`` makes and keeps them, unless other dimensions are asked for, or were.
+        """Its vectors as ``maxsieve index`` makes and stores them, or with the requested dimensions.
 
-        Those of a collection, and ready-made ones, are what they are.
+        An existing collection and precomputed vectors are used as they are.
         """
         if self.corpus is None or self.source is not None:
             return self.embedded()
@@ -120,13 +120,13 @@ class Dataset:
         return self._collections[self.dim if dim is None else dim]
 
     def indexed_collection(self, dim: int | None = None) -> Collection:
-        """The collection that `as_indexed` is of."""
+        """The collection behind `as_indexed`."""
         self.texts("a collection")
         self.as_indexed(dim)
         return self._collections[self.dim if self.source is not None else self._indexed_place(dim)]
 
     def collection_argument(self) -> str | None:
-        """That collection as commands take it, with its encoder if they have to be told; None without one."""
+        """That collection as arguments of a command, with ``--encoder`` if necessary; None if there is none."""
         if self.corpus is None:
             return None
         path = shlex.quote(str(self.indexed_collection().path))
@@ -134,7 +134,7 @@ class Dataset:
         return path if known else f"{path} --encoder {shlex.quote(self.encoder)}"
 
     def embed(self, dims: list[int]) -> None:
-        """Makes vectors of several dimensions in one go."""
+        """Makes vectors of several dimensions, encoding the texts once."""
         if self.corpus is None:
             assert self.path is not None
             ready = read_vectors(self.path)
@@ -146,8 +146,8 @@ class Dataset:
         elif {*dims} != {self.source.index.dim}:
             wanted = next(dim for dim in dims if dim != self.source.index.dim)
             raise ValueError(
-                f"{self.source.path} has vectors of {self.source.index.dim} dimensions, and {wanted} are needed: they "
-                "would have to be encoded again, which --corpus does"
+                f"{self.source.path} has vectors of {self.source.index.dim} dimensions, but {wanted} are needed: use "
+                "--corpus, which encodes the texts again"
             )
         else:
             collections = [self.source] * len(dims)
@@ -155,7 +155,7 @@ class Dataset:
             self._take(dim, self.corpus, collection)
 
     def _take(self, place: int, corpus: Corpus, collection: Collection) -> None:
-        """Takes the vectors of a collection, and makes those of the queries: of those that were judged, if any were."""
+        """Uses the vectors of a collection, and encodes the queries: only judged ones, if there are judgements."""
         asked = corpus.first(None) if corpus.judgements else corpus
         rows = collection.encoder.queries(list(asked.queries.values()))
         queries = {one: found for one, found in zip(asked.queries, rows, strict=True) if len(found)}

@@ -1,6 +1,6 @@
-"""A corpus as the experiments see it: an index, the queries' vectors, judgements, and what exhaustive scoring finds.
+"""A corpus for experiments: an index, the queries' vectors, judgements, and the exhaustive answers.
 
-What an experiment needs of the engine beyond searching (cells, scores and bounds of all documents) it asks for here.
+It also computes what experiments need beyond searching: cells, scores and bounds of all documents.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Answers = dict[str, list[str]]
 """Ids by query, best first."""
 
 GROUP = 32
-"""Queries that are searched in one call."""
+"""How many queries are searched in one call."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,16 +38,16 @@ class Embedded:
 
     name: str
     encoder: str
-    """Which vectors these are, in words: ``"minilm, d = 128"``."""
+    """A description of the vectors: ``"minilm, d = 128"``."""
     index: Index
     queries: dict[str, F32]
     judgements: dict[str, dict[str, int]] = field(default_factory=dict)
     exclusions: dict[str, list[str]] = field(default_factory=dict)
     """Documents that must not be a query's hits."""
     keys: Keys = field(default_factory=lambda: Keys(passages=False))
-    """Where documents are kept as passages, ids in the index, and all through this class, are the passages' keys."""
+    """If documents are stored as passages, all ids in this class are the keys of passages."""
     sweeps: dict[tuple[object, ...], Any] = field(default_factory=dict, init=False, repr=False)
-    """What experiments that share a sweep have computed. (A copy by `replace` begins without what was computed.)"""
+    """A cache of sweeps that several experiments share. (A copy by `replace` starts with an empty one.)"""
     _rankings: dict[int, Answers] = field(default_factory=dict, init=False, repr=False)
     _firsts: dict[int, Embedded] = field(default_factory=dict, init=False, repr=False)
 
@@ -61,7 +61,7 @@ class Embedded:
         return self._firsts[count]
 
     def with_vectors(self, encoder: str, change: Callable[[F32], F32], *, queries_too: bool) -> Embedded:
-        """A copy in memory whose documents, and queries if wanted, have other vectors."""
+        """A copy in memory with changed vectors of documents and, with ``queries_too``, of queries."""
         copy = self.with_documents(self.ids, change)
         queries = {one: change(rows) for one, rows in self.queries.items()} if queries_too else self.queries
         return replace(copy, encoder=encoder, queries=queries)
@@ -69,14 +69,14 @@ class Embedded:
     def with_documents(
         self, ids: Sequence[str], change: Callable[[F32], F32] = lambda rows: rows, *, store: Store = "float32"
     ) -> Embedded:
-        """A copy in memory with some of the documents, whose vectors may be changed."""
+        """A copy in memory with only these documents, whose vectors may be changed."""
         vectors = (change(self.vectors(one)) for one in ids)
         index = Index.build(vectors, ids, store=store, group_by=self.keys.group_by)
         known = {query: [one for one in own if one in index] for query, own in self.exclusions.items()}
         return replace(self, index=index, exclusions=known)
 
     def extent(self, *, documents: bool = False, tokens: bool = False) -> str:
-        """How many queries (and documents) there are, of which vectors, as experiments say it in their summaries."""
+        """The number of queries (and documents) and the kind of vectors, for summaries."""
         asked = f"{len(self.queries)} queries" + f" of {self.query_tokens:.1f} tokens on average" * tokens
         return ", ".join([asked, *[self.size] * documents, self.encoder])
 
@@ -89,17 +89,17 @@ class Embedded:
 
     @cached_property
     def ids(self) -> list[str]:
-        """Of all documents, in the order of the index."""
+        """The ids of all documents, in the order of the index."""
         return [str(one) for one in self.index.ids]
 
     @cached_property
     def searchable(self) -> I64:
-        """The places among `ids` of documents that have tokens, and so can be a hit."""
+        """The positions in `ids` of documents that have tokens, and so can be hits."""
         state = self.index.snapshot
         return np.flatnonzero(np.isin(state.live, state.searchable))
 
     def candidates(self, query: str) -> I64:
-        """The `searchable` places that are not excluded for a query."""
+        """The `searchable` positions that are not excluded for a query."""
         excluded = set(self.exclusions.get(query, ()))
         places = self.searchable.tolist()
         return (
@@ -110,11 +110,11 @@ class Embedded:
 
     @cached_property
     def own_ids(self) -> dict[str, Id]:
-        """The ids as the index has them, which may be int, by those that are used here."""
+        """From the str ids used here to the ids in the index, which may be int."""
         return {str(one): one for one in self.index.ids}
 
     def excluded(self, query: str) -> list[Id] | None:
-        """What the index must not find for a query."""
+        """The ids in the index that must not be hits of a query."""
         unwanted = self.exclusions.get(query)
         return None if unwanted is None else [self.own_ids[one] for one in unwanted]
 
@@ -161,13 +161,13 @@ class Embedded:
         return {one: ranking[:k] for one, ranking in known.items()}
 
     def quality(self, answers: Mapping[str, Sequence[str]], measures: Sequence[str]) -> dict[str, dict[str, float]]:
-        """How well answers, ids best first, satisfy the judgements: measure -> query -> value, for judged queries."""
+        """The quality of answers (ids, best first) by the judgements: measure -> query -> value, for judged queries."""
         judged = {query: self.judgements[query] for query in self.queries if query in self.judgements}
         run = {query: ranked(self.documents_of(found)) for query, found in answers.items()}
         return quality(run, judged, measures)
 
     def documents_of(self, ids: Sequence[Id]) -> list[str]:
-        """The documents of some passages, in order, each once."""
+        """The documents of these passages, in order, each once."""
         return list(dict.fromkeys(str(self.keys.document(one)) for one in ids))
 
     def cells(self, query: F32, *, threads: int | None = None) -> F32:
@@ -182,7 +182,7 @@ class Embedded:
         return found[state.live]
 
     def score_bounds(self, query: F32, *, threads: int | None = None) -> tuple[F64, F64]:
-        """What the scores lie between, by their proxies and the proxies' errors; in the order of `ids`."""
+        """Lower and upper bounds of the scores, from their proxies and error bounds, in the order of `ids`."""
         state = self.index.snapshot
         lower, upper = state.bounds(np.ascontiguousarray(query), thread_count(threads))
         return lower[state.live], upper[state.live]
@@ -195,7 +195,7 @@ class Embedded:
 
 
 def to_strings(hits: Hits) -> list[str]:
-    """The ids of hits; those of a corpus are all str."""
+    """The ids of hits, as str."""
     return [str(one) for one in hits.ids]
 
 
@@ -215,7 +215,7 @@ def mean_rescored(hits: Mapping[str, Hits]) -> float:
 
 
 def policy_name(policy: Policy) -> str:
-    """A policy in a table.
+    """The name of a policy in tables.
 
     >>> policy_name(Bandit(0.3))
     'Bandit 0.3'

@@ -1,4 +1,4 @@
-"""Corpora become collections in the user's cache, encoded once; an interrupted run goes on where it was."""
+"""Encodes corpora into collections in the user's cache, once; an interrupted run continues where it stopped."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from maxsieve.text import Collection, Encoder
 from maxsieve.text.encoder import DEFAULT_STORE, Measuring
 
 PAPER_STORE: Store = "float16"
-"""How the paper keeps vectors, near enough."""
+"""The type of stored vectors that is nearest to the paper's."""
 CHUNK = 500
-"""Documents that are encoded once for all dimensions."""
+"""How many documents are encoded at a time, once for all dimensions."""
 
 
 class Around:
-    """An encoder around another, as which it counts tokens and makes queries."""
+    """A wrapper of an encoder: it counts tokens and encodes queries like the inner encoder."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -35,27 +35,27 @@ class Around:
 
 
 class Remembering(Around):
-    """An encoder that keeps the vectors of one chunk, so that collections of several dimensions share them."""
+    """An encoder that caches the vectors of one chunk, so that collections of several dimensions share them."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__(encoder)
         self._known: dict[str, F32] = {}
 
     def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
-        """The vectors of documents, encoded unless they are known."""
+        """The vectors of documents, from the cache or encoded."""
         missing = [text for text in dict.fromkeys(texts) if text not in self._known]
         self._known.update(zip(missing, self._encoder.documents(missing, progress=progress), strict=True))
         return [self._known[text] for text in texts]
 
     def forget(self) -> None:
-        """Begins with the next chunk."""
+        """Clears the cache before the next chunk."""
         self._known.clear()
 
 
 class Recalling(Around):
-    """An encoder that takes the vectors of a corpus's documents from a collection of it, where they are as float16.
+    """An encoder that reads the vectors of a corpus's documents from a collection of it, which stores float16.
 
-    int8 codes that are made of float16 are those of float32 but for one in a hundred, which is off by one.
+    int8 codes made from float16 equal those from float32, except that one in a hundred differs by one.
     """
 
     def __init__(self, encoder: Encoder, corpus: Corpus, known: Collection) -> None:
@@ -64,7 +64,7 @@ class Recalling(Around):
         self._ids = {text: one for one, text in corpus.documents.items()}
 
     def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
-        """The vectors of documents, encoded unless they are known."""
+        """The vectors of documents, from the cache or encoded."""
         found = {text: self._known.index.vectors(self._ids[text]) for text in texts if text in self._ids}
         missing = [text for text in dict.fromkeys(texts) if text not in found]
         found.update(zip(missing, self._encoder.documents(missing, progress=progress), strict=True))
@@ -74,10 +74,10 @@ class Recalling(Around):
 def embed(
     corpus: Corpus, encoder: Encoder, dims: Sequence[int], *, as_indexed: bool = False, progress: bool = False
 ) -> list[Collection]:
-    """A collection of the corpus for each number of dimensions, from the cache or made.
+    """A collection of the corpus for each number of dimensions, from the cache or made now.
 
-    As the paper keeps vectors, one document each, or as `Collection.create` does: long ones are cut into passages.
-    Documents are added in an order that is random but fixed, so that the first chunk, to which projections are fitted,
+    Vectors are stored as in the paper, whole documents, or as in `Collection.create`, where long documents are split
+    into passages. Documents are shuffled with a fixed seed, so that the first chunk, on which projections are fitted,
     is a sample of all.
     """
     remembering = Remembering(encoder)
@@ -96,9 +96,9 @@ def embed(
 
 
 def embed_as_indexed(corpus: Corpus, encoder: Encoder, dim: int | None, *, progress: bool = False) -> Collection:
-    """The corpus as `Collection.create` keeps it by default, or with fewer dimensions.
+    """The corpus as `Collection.create` stores it by default, or with fewer dimensions.
 
-    If it has been encoded before with all dimensions, the vectors come from there.
+    If the corpus was encoded before with all dimensions, those vectors are reused.
     """
     full = folder_of(corpus, encoder, encoder.dim)
     source: Encoder = encoder
@@ -111,10 +111,10 @@ def embed_as_indexed(corpus: Corpus, encoder: Encoder, dim: int | None, *, progr
 
 
 def folder_of(corpus: Corpus, encoder: Encoder, dim: int, *, as_indexed: bool = False) -> Path:
-    """Where a corpus is kept."""
+    """The folder of a corpus in the cache."""
     kept = f"-{DEFAULT_STORE}-passages" if as_indexed else ""
     name = f"{corpus.name}-{corpus.digest[:12]}-{Path(encoder.name).name}-d{dim}{kept}"
-    return cache_folder() / "collections" / name
+    return cache_folder() / "collections" / name.replace(":", "-")  # which no name on Windows may have
 
 
 def _opened(corpus: Corpus, encoder: Encoder, dim: int, *, as_indexed: bool) -> Collection:

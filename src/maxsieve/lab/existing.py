@@ -1,4 +1,4 @@
-"""Datasets of what exists: a collection, or vectors in a file, with queries and perhaps judgements."""
+"""Datasets from an existing collection or a file of vectors, with queries and optional judgements."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def of_collection(
     encoder: str | None = None,
     progress: bool = False,
 ) -> Dataset:
-    """A collection as it is: nothing is encoded but the queries, texts by id.
+    """An existing collection: only the queries (texts by id) are encoded.
 
     qrels
-        a file of judgements, in BEIR's or TREC's form; without one, what needs judgements can't be run.
+        a file of judgements, in the format of BEIR or TREC; some experiments need it.
     encoder
-        what the collection was made with, if that is no built-in model.
+        the collection's encoder, if it is not a built-in model.
     """
     collection = Collection.open(path, encoder)
     if not len(collection):
@@ -66,19 +66,19 @@ def of_vectors(
     encoder: str | None = None,
     progress: bool = False,
 ) -> Dataset:
-    """Token vectors of documents in a file, as ``maxsieve export`` and other programs write them.
+    """Token vectors of documents in a file, in any format of ``maxsieve export``.
 
     queries
-        texts by id, for ``encoder`` to encode, which must be the one that made the vectors; or a file of vectors.
+        texts by id, which ``encoder`` encodes (it must be the one that made the vectors); or a file of vectors.
     """
     vectors = exchange.read(path)
     if vectors.ids is None:
-        raise ValueError(f"{path} has no ids, by which judgements and answers name documents: add an array of them")
+        raise ValueError(f"{path} has no ids: judgements and answers need them; add an array of ids")
     ids = [str(one) for one in vectors.ids]
     if not ids:
         raise ValueError(f"{path} has no documents")
     if (repeated := find_duplicate(list(ids))) is not None:
-        raise ValueError(f"{path}: the id {repeated!r} is there twice")
+        raise ValueError(f"{path}: the id {repeated!r} occurs twice")
     asked, words = _vectors_of(queries, encoder, Path(path), vectors.dim)
     judged = _judged(qrels, dict.fromkeys(ids, ""), asked)
     index = Index.build(vectors.rows, ids, lengths=vectors.lengths)
@@ -92,29 +92,29 @@ def of_vectors(
 def _vectors_of(
     queries: Mapping[str, str] | str | Path, encoder: str | None, documents: Path, dim: int
 ) -> tuple[dict[str, F32], str]:
-    """The vectors of queries by id, and what they all are, in words."""
+    """The vectors of queries by id, and a description of them."""
     if isinstance(queries, Mapping):
         _check_asked(queries, documents)
         if encoder is None:
             raise ValueError(
-                f"which encoder made {documents} is not in the file: name it with --encoder, or give the queries as "
+                f"{documents} does not say which encoder made it: give --encoder, or give the queries as "
                 f"vectors, too ({', '.join(SUFFIXES)})"
             )
         loaded = load_encoder(encoder)
         if loaded.dim != dim:
             raise ValueError(
-                f"{documents} has vectors of {dim} dimensions, and {encoder} makes {loaded.dim}: it is not the encoder "
-                "that made them, or they were projected; a collection keeps its projection (--collection)"
+                f"{documents} has vectors of {dim} dimensions, but {encoder} makes {loaded.dim}: another encoder "
+                "made them, or they were projected; a collection stores its projection (--collection)"
             )
         rows = loaded.queries(list(queries.values()))
         found = {one: own for one, own in zip(queries, rows, strict=True) if len(own)}
         return found, f"{Path(encoder).name}, d = {dim}"
     given = exchange.read(queries)
     if given.dim != dim:
-        raise ValueError(f"{queries} has vectors of {given.dim} dimensions, and {documents} of {dim}")
+        raise ValueError(f"{queries} has vectors of {given.dim} dimensions, but {documents} has {dim}")
     names = [str(one) for one in given.ids] if given.ids is not None else [str(i) for i in range(len(given))]
     if (repeated := find_duplicate(list(names))) is not None:
-        raise ValueError(f"{queries}: the id {repeated!r} is there twice")
+        raise ValueError(f"{queries}: the id {repeated!r} occurs twice")
     pairs = zip(names, given.documents(), strict=True)
     asked = {one: np.asarray(own, np.float32) for one, own in pairs if len(own)}
     _check_asked(asked, queries)
@@ -132,7 +132,7 @@ def _judged(qrels: str | Path | None, documents: Mapping[str, object], queries: 
 
 def _check_asked(queries: Mapping[str, object], where: str | Path) -> None:
     if not queries:
-        raise ValueError(f"{where}: there is no query to ask")
+        raise ValueError(f"{where}: there are no queries")
 
 
 def _digest(parts: Iterable[object]) -> str:

@@ -1,4 +1,4 @@
-"""What experiments share: their options, and what names them."""
+"""What experiments share: options, and the record of an experiment."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from maxsieve.lab.results import Result
 
 @dataclass(frozen=True)
 class Options:
-    """What a user can set for every experiment."""
+    """The options of every experiment."""
 
     queries: int | None = None
-    """Only the first so many judged queries; None: all, or as many as ``quick`` takes."""
+    """How many of the judged queries to use; None: all, or the number of ``quick``."""
     threads: int | None = None
-    """For what isn't timed; timed runs say their own."""
+    """Threads for work that is not timed; timed runs set their own."""
     quick: bool = False
-    """Fewer queries and settings: to see that it works, and the shape of the answer."""
+    """Fewer queries and settings, for a quick look."""
     progress: bool = False
 
     QUICK_QUERIES = 20
@@ -33,7 +33,7 @@ class Options:
 
     @property
     def cores(self) -> int:
-        """Threads for what isn't timed."""
+        """Threads for work that is not timed."""
         return thread_count(self.threads)
 
     @contextmanager
@@ -45,7 +45,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A name, a sentence, and the function that runs it."""
+    """A name, a summary, and the function that runs the experiment."""
 
     name: str
     summary: str

@@ -1,21 +1,19 @@
-"""What figures were measured on and with: machine, versions, date and command line, in words."""
+"""How figures were measured: machine, versions, date and command line."""
 
 from __future__ import annotations
 
-import os
-import platform
-import re
 import shlex
 import sys
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import maxsieve
+from maxsieve.common.machine import cpu, installed, system, total_bytes
 from maxsieve.common.threads import thread_count
 from maxsieve.lab.corpora.corpus import digest
 
@@ -30,11 +28,11 @@ PACKAGES = (
     "bm25s",
     "PyStemmer",
 )
-"""What takes part in an experiment, besides maxsieve itself."""
+"""The packages that take part in an experiment, besides maxsieve itself."""
 
 
 def facts(*, encoder: str = "", packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
-    """Everything a reader needs to judge a figure, and to get it again.
+    """Everything a reader needs to judge a figure, and to reproduce it.
 
     >>> list(facts())
     ['machine', 'versions', 'date', 'command']
@@ -48,7 +46,7 @@ def facts(*, encoder: str = "", packages: Sequence[str] = PACKAGES) -> dict[str,
 
 
 def machine() -> dict[str, str]:
-    """CPU, the share of it that this process may use, the kernel in use, and memory."""
+    """CPU, the number of CPUs that this process may use, the kernel in use, and memory."""
     return {
         "CPU": cpu(),
         "CPUs to use": str(thread_count(None)),
@@ -59,7 +57,7 @@ def machine() -> dict[str, str]:
 
 
 def versions(packages: Sequence[str] = PACKAGES, *, encoder: str = "") -> dict[str, str]:
-    """Of maxsieve, and of those packages that are installed; and the encoder's name.
+    """Versions of maxsieve and of the packages that are installed, and the encoder's name.
 
     >>> list(versions(["numpy", "no-such-package"]))
     ['maxsieve', 'numpy']
@@ -70,7 +68,7 @@ def versions(packages: Sequence[str] = PACKAGES, *, encoder: str = "") -> dict[s
 
 @lru_cache(maxsize=1)
 def build() -> str:
-    """What tells this build of maxsieve from another one of the same version."""
+    """Distinguishes this build of maxsieve from others of the same version."""
     library = find_spec("maxsieve._core")
     if library is None or library.origin is None:
         raise FileNotFoundError("the native library of maxsieve is not in a file")
@@ -78,36 +76,11 @@ def build() -> str:
 
 
 def digest_of_build(package: Path, library: Path) -> str:
-    """SHA-256 of a package's files and of its native library; of the command line nothing is computed."""
+    """SHA-256 of a package's files and its native library, without the command line, which does not affect results."""
     files = {path.relative_to(package).as_posix(): path for path in package.rglob("*") if path.is_file()}
     unwanted = ("__pycache__", "cli")
     kept = {name: path for name, path in files.items() if not any(part in unwanted for part in name.split("/"))}
     return digest(sorted({**kept, library.name: library}.items()))
-
-
-def cpu() -> str:
-    """The CPU's name for itself."""
-    info = Path("/proc/cpuinfo")
-    names = re.findall(r"^model name\s*:\s*(.*)$", info.read_text(), re.MULTILINE) if info.is_file() else []
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def system() -> str:
-    """Operating system and Python."""
-    return f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
-
-
-def installed(name: str) -> str | None:
-    """The version of a distribution, if it is there."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
-
-
-def total_bytes() -> int:
-    """The machine's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def command(arguments: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Hybrid searches as experiments try them: many fusions of the same scores, and a weight that is chosen honestly."""
+"""Hybrid searches for experiments: many fusions of the same scores, and a cross-fitted weight."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Named(NamedTuple):
 
 
 class Hybrids:
-    """Both scores of a corpus's documents; late interaction scores none twice, however many fusions are tried."""
+    """Both scores of a corpus's documents. Late interaction scores each document once, for all fusions."""
 
     def __init__(self, data: Embedded, lexical: Sequence[Lexical], depth: int, threads: int) -> None:
         self._data, self._lexical, self._depth, self._threads = data, lexical, depth, threads
@@ -41,18 +41,20 @@ class Hybrids:
         return [[str(own.ids[place]) for place in best_of(own.scores, k).tolist()] for own in self._lexical]
 
     def fused(self, hybrid: Hybrid, k: int) -> Rankings:
-        """The k best by both, as `Collection.search` finds them."""
+        """The k best by the fused scores, as in `Collection.search`."""
         found = fuse(to_fusion(hybrid), self._first, self._lexical, self._score, k, self._depth)
         return [[str(one) for one in best.ids] for best in found]
 
     def staged(self, k: int) -> Rankings:
-        """The k best by late interaction of those that BM25 names."""
-        places = [np.sort(best_of(own.scores, self._depth)).tolist() for own in self._lexical]  # ties: the first added
+        """The k best by late interaction among the candidates of BM25."""
+        places = [
+            np.sort(best_of(own.scores, self._depth)).tolist() for own in self._lexical
+        ]  # ties are broken by insertion order
         named = self._score([[own.ids[i] for i in some] for own, some in zip(self._lexical, places, strict=True)])
         return [[str(found.ids[rank]) for rank in np.argsort(-found.scores, kind="stable")[:k]] for found in named]
 
     def _named(self, hits: Hits) -> Named:
-        """The hits by documents, of which each has one at most."""
+        """The hits with ids of documents; each document occurs at most once."""
         return Named(list(map(self._data.keys.document, hits.ids)), hits.scores)
 
     def _score(self, ids: list[list[Id]]) -> list[Named]:
@@ -71,9 +73,9 @@ class Hybrids:
 
 
 def cross_fitted(values: Mapping[float, Sequence[float]]) -> tuple[list[float], tuple[float, float]]:
-    """What each query gets with the weight that is best for the other half of the queries; and the halves' choices.
+    """The value of each query with the weight that is best for the other half of the queries; and both weights.
 
-    ``values`` are by weight, then by query; every other query is of one half. No query has a say in its own weight.
+    ``values`` are by weight, then by query; queries alternate between the halves. No query influences its own weight.
 
     >>> cross_fitted({0.25: [1.0, 0.0, 1.0, 0.0], 0.5: [0.5, 0.5, 0.5, 0.75]})
     ([0.5, 0.0, 0.5, 0.0], (0.25, 0.5))

@@ -1,4 +1,4 @@
-"""Figures that the paper prints, to stand beside ours where the experiment is the same in kind; and what is missing.
+"""Figures from the paper, for comparison with ours where the experiments correspond; and what is missing.
 
 All are for ColBERTv2 vectors with 32 query tokens on BEIR corpora, unless said otherwise.
 """

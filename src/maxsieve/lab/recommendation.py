@@ -1,4 +1,4 @@
-"""What `tune` found: the setting, how sure it is, and what to write."""
+"""The result of `tune`: the setting, its confidence, and the line of code that uses it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.policies import Bandit, Certified
 
 LEAST_SHARE, LEAST_MILLISECONDS = 0.2, 1.0
-"""What must be saved of `Certified`'s time, and how much time, before hits are given up for it."""
+"""The least share of `Certified`'s time, and the least time, that must be saved to accept missing hits."""
 
 
 @dataclass(frozen=True)

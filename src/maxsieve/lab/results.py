@@ -15,7 +15,7 @@ Cell = str | int | float | bool | None
 
 
 class Column(NamedTuple):
-    """A heading, and how numbers under it are written (as in `format`)."""
+    """A heading, and the format of its numbers (as in `format`)."""
 
     name: str
     format: str = ""
@@ -23,7 +23,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under headings. ``label`` is the LaTeX label of the paper's table that this one can be laid beside."""
+    """Rows under headings. ``label`` is the LaTeX label of the corresponding table in the paper."""
 
     title: str
     columns: list[Column]
@@ -32,7 +32,7 @@ class Table:
     note: str = ""
 
     def markdown(self) -> str:
-        """As a Markdown table, numbers to the right.
+        """The table in Markdown, with numbers aligned to the right.
 
         >>> print(Table("Speed", [Column("K"), Column("ms", ".1f")], [[5, 1.25], ["all", None]]).markdown())
         | K | ms |
@@ -50,7 +50,7 @@ class Table:
         return [[_text(cell, column) for cell, column in zip(row, self.columns, strict=True)] for row in self.rows]
 
     def is_text(self, place: int) -> bool:
-        """Whether a column holds words."""
+        """Whether a column has no numbers."""
         return not any(isinstance(row[place], int | float) for row in self.rows)
 
 
@@ -65,7 +65,7 @@ class Series:
     """Ends of the intervals around ``y``, if there are any."""
     high: list[float] | None = None
     notes: list[str] | None = None
-    """A word beside each point."""
+    """A label for each point."""
     kind: Literal["line", "bars", "marks"] = "line"
 
 
@@ -91,7 +91,7 @@ class Result:
     experiment: str
     corpus: str
     summary: str
-    """What was asked and with which settings, in a sentence or two."""
+    """The question and the settings, in a sentence or two."""
     tables: list[Table]
     charts: list[Chart] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -111,14 +111,14 @@ class Result:
 
     @property
     def stem(self) -> str:
-        """The beginning of its files' names; a corpus may be called ``beir/scifact``."""
+        """The prefix of its files' names; slashes and other special characters become hyphens."""
         return re.sub(r"[^\w.-]+", "-", f"{self.experiment}-{self.corpus}")
 
 
 def save(result: Result, folder: Path) -> list[Path]:
-    """Writes JSON, Markdown, and each chart as SVG and PNG; their paths.
+    """Writes JSON, Markdown, and each chart as SVG and PNG; returns the paths.
 
-    The JSON file comes last and whole: where it is, the others are.
+    The JSON file is written last and atomically: if it exists, the other files are complete.
     """
     from maxsieve.lab.charts import draw
 
@@ -148,7 +148,7 @@ def load(path: Path) -> Result:
 
 
 def join(results: Sequence[Result]) -> list[tuple[str, list[Result]]]:
-    """Results by experiment, in the order in which experiments first come."""
+    """Results by experiment, in the order in which the experiments first occur."""
     names = dict.fromkeys(result.experiment for result in results)
     return [(name, [result for result in results if result.experiment == name]) for name in names]
 

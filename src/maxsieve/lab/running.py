@@ -1,4 +1,4 @@
-"""One experiment on one corpus, with all that is needed to get the same figures again; or the same figures, kept."""
+"""Runs one experiment on one corpus and records how to reproduce it; or finds a saved result that is still valid."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from maxsieve.lab.results import Result, load
 
 
 def run(name: str, dataset: Dataset, options: Options) -> Result:
-    """Runs it; the result's facts say with which settings, on what machine, when, and by which command."""
+    """Runs an experiment. The result's facts are the settings, the machine, the date and the command."""
     result = find(name).run(dataset, options)
     own = {"settings": settings(dataset, options), **facts(encoder=dataset.encoder), **computed_by(dataset)}
     return replace(result, facts={**result.facts, **own})
 
 
 def reusable(name: str, dataset: Dataset, options: Options, folder: Path) -> Result | None:
-    """The result in the folder, if the same build made it of the same corpus with the same settings and machine."""
+    """The saved result, if it was made by the same build from the same corpus, with the same settings and machine."""
     path = folder / f"{Result(name, dataset.name, '', []).stem}.json"
     if not path.is_file():
         return None
@@ -32,7 +32,7 @@ def reusable(name: str, dataset: Dataset, options: Options, folder: Path) -> Res
 
 
 def settings(dataset: Dataset, options: Options) -> dict[str, Any]:
-    """What a user chose."""
+    """The user's settings."""
     return {
         "maxsieve": __version__,
         "corpus": dataset.digest[:12],
@@ -45,7 +45,7 @@ def settings(dataset: Dataset, options: Options) -> dict[str, Any]:
 
 
 def computed_by(dataset: Dataset) -> dict[str, Any]:
-    """What a result depends on besides that: sources, machine, versions, and the model's files, not only its name."""
+    """What else a result depends on: sources, machine, versions, and the contents of the model's files."""
     return {
         "build": build(),
         "machine": machine(),

@@ -1,4 +1,4 @@
-"""The methods of the paper with their knobs swept: what each finds, and the share of cells it computes for that."""
+"""Parameter sweeps over the paper's methods: the answers of each setting, and the share of cells it computes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from maxsieve.policies import Policy
 ALPHAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 GAMMAS = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.35, 0.40, 0.45, 0.50, 0.70, 0.80, 0.90, 1.0)
 TAUS = (0.40, 0.50, 0.60, 0.70, 0.80, 0.90, 1.0)
-"""The paper's six, and 1, at which Ball-carving is exhaustive scoring."""
+"""The paper's six values, and 1, where Ball-carving equals exhaustive scoring."""
 QUICK_ALPHAS = (0.05, 0.2, 0.5, 1.0)
 QUICK_GAMMAS = (0.1, 0.2, 0.4, 0.7, 1.0)
 QUICK_TAUS = (0.4, 0.6, 0.8, 1.0)
 
 BASELINE_DEPTH = 100
-"""Of the baselines' rankings: what the deepest of the experiments needs, so that all share one sweep."""
+"""Depth of the baselines' rankings: the largest that any experiment needs, so that all share one sweep."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A method at one setting of its knob: by query, its coverage and its answer, best first."""
+    """A method at one value of its parameter: coverage and answer (best first) by query."""
 
     method: str
     knob: float
@@ -59,9 +59,9 @@ def bandit_points(data: Embedded, k: int, options: Options) -> list[Point]:
 
 
 def baseline_points(data: Embedded, k: int, options: Options) -> dict[str, list[Point]]:
-    """Both baselines; their rankings don't depend on k, so that a prefix is the answer for a smaller one.
+    """Both baselines. Their rankings do not depend on k, so a prefix is the answer for a smaller k.
 
-    `Certified` gives what exhaustive scoring of the carved query gives, and sooner.
+    `Certified` gives the same as exhaustive scoring of the carved query, in less time.
     """
     k = max(k, BASELINE_DEPTH)
     taus = QUICK_TAUS if options.quick else TAUS
@@ -91,7 +91,7 @@ def _searched(
     count: int,
     options: Options,
 ) -> list[Point]:
-    """What the index finds at each setting: a knob, the policy, and the vectors that stand for the queries."""
+    """The answers of the index at each setting: a parameter, the policy, and the vectors used as queries."""
     points = []
     with options.bar(f"{method}, K = {k}", count * len(data.queries)) as advance:
         for knob, policy, queries in settings:

@@ -1,4 +1,4 @@
-"""Synthetic matrices of cells, kind and unkind to a sieve that judges rows by the few cells it has seen."""
+"""Synthetic matrices of cells, easy and hard for a sieve that judges rows by a few revealed cells."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maxsieve.lab.embedded import F32, F64
 from maxsieve.spec import RevealModel
 
 ROWS, TOKENS = 100, 32
-"""Of a matrix; the paper's queries have 32 tokens."""
+"""The shape of a matrix; the paper's queries have 32 tokens."""
 WINNERS = 5
 """The K that `rare_large_cells` and `rare_small_cells` are made for."""
 RIVALS = 20
@@ -29,13 +29,13 @@ def near_ties(rng: np.random.Generator) -> F64:
 
 
 def all_or_nothing(rng: np.random.Generator) -> F64:
-    """Cells of 0 and 1 alone, hardly smeared: the first ones of a good row are often all alike, its variance large."""
+    """Cells near 0 and 1 only: the first cells of a good row are often equal, although its variance is large."""
     ones = rng.random((ROWS, TOKENS)) < rng.uniform(0.1, 0.9, (ROWS, 1))
     return ones * 0.99 + rng.uniform(0, 0.01, (ROWS, TOKENS))
 
 
 def rare_large_cells(rng: np.random.Generator) -> F64:
-    """The best rows owe their place to three cells, the others being small and alike; flat rivals stand below them."""
+    """The best rows win by three large cells; their other cells are small and equal, below those of flat rivals."""
     return _flat(rng, best=0.3, spike=1.0, rivals=0.35, rival_spike=0.35)
 
 
@@ -45,11 +45,11 @@ def rare_small_cells(rng: np.random.Generator) -> F64:
 
 
 def _flat(rng: np.random.Generator, *, best: float, spike: float, rivals: float, rival_spike: float) -> F64:
-    """The best rows, rivals and hopeless ones, flat but for a thousandth, three cells of each apart."""
+    """The best rows, rivals and hopeless rows: constant up to a thousandth, except for three cells in each row."""
     levels = np.repeat([best, rivals, 0.1], [WINNERS, RIVALS, ROWS - WINNERS - RIVALS])
     spikes = np.repeat([spike, rival_spike, 0.1], [WINNERS, RIVALS, ROWS - WINNERS - RIVALS])
-    apart = rng.random((ROWS, TOKENS)).argsort(axis=1) < 3
-    return np.where(apart, spikes[:, None], levels[:, None]) + rng.normal(0, 0.001, (ROWS, TOKENS))
+    spiked = rng.random((ROWS, TOKENS)).argsort(axis=1) < 3
+    return np.where(spiked, spikes[:, None], levels[:, None]) + rng.normal(0, 0.001, (ROWS, TOKENS))
 
 
 KINDS: tuple[Kind, ...] = (even_rows, near_ties, all_or_nothing, rare_large_cells, rare_small_cells)
@@ -64,5 +64,5 @@ def synthetic_models(kind: Kind, count: int) -> Iterator[tuple[RevealModel, F32]
 
 
 def row_sums(cells: F32) -> F32:
-    """Canonical scores: in float64, one token after the other."""
+    """Canonical scores: summed in float64, in the order of tokens."""
     return np.asarray(np.cumsum(cells, axis=1, dtype=np.float64)[:, -1], np.float32)

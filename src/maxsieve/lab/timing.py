@@ -1,4 +1,4 @@
-"""Timed searches, one query at a time, in turns: a noisy moment then falls on every policy."""
+"""Timed searches, one query at a time. Policies take turns, so that noise on the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from maxsieve.lab.metrics.quality import overlap
 from maxsieve.policies import Policy
 
 QUERIES = 50
-"""That are timed, unless the user says how many; the paper's own number for its ablations."""
+"""How many queries are timed by default; the paper uses as many for its ablations."""
 QUICK_QUERIES = 10
 ROUNDS = 3
-"""Times each is run; the fastest counts."""
+"""How often each query is run; the fastest run counts."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """A way to search: policy, K, threads."""
+    """A search setting: policy, K, threads."""
 
     policy: Policy
     k: int
@@ -32,7 +32,7 @@ class Timed:
 
 @dataclass
 class Times:
-    """What came of it: per query the fastest call in seconds, and its hits."""
+    """For each query the fastest time in seconds, and its hits."""
 
     seconds: list[float] = field(default_factory=list)
     hits: list[Hits] = field(default_factory=list)
@@ -73,7 +73,7 @@ def timed_queries(data: Embedded, options: Options) -> Embedded:
 
 
 def measure(data: Embedded, ways: Sequence[Timed], options: Options) -> dict[Timed, Times]:
-    """Every way on every query, in turns."""
+    """Runs every setting on every query, in turns."""
     times = {way: Times() for way in ways}
     rounds = 1 if options.quick else ROUNDS
     with options.bar("timing", len(data.queries)) as advance:

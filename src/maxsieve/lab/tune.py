@@ -1,4 +1,4 @@
-"""Choosing a knob: the cheapest `Bandit` that is shown, on queries it wasn't chosen by, to reach an Overlap@K."""
+"""Tuning: the cheapest `Bandit` setting that reaches an Overlap@K, verified on held-out queries."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ MARGINS = (0, 5, 20)
 QUICK_ALPHAS = (0.1, 0.2, 0.5, 1.0)
 QUICK_MARGINS = (5, 20)
 LOOKS = 8
-"""Settings that are tried on the queries held out."""
+"""The most settings that are tried on the held-out queries."""
 CHOOSING = 0.25
-"""The share of queries to choose by. Choosing needs few; what can be shown is limited by how many are held out."""
+"""The share of queries that choose the setting. Few are enough; verification needs the others."""
 
 
 def tune(
@@ -47,18 +47,18 @@ def tune(
     """The cheapest setting of ``alphas`` x ``margins`` that is shown to find a share ``target`` of the true top ``k``.
 
     Queries are split at random, by ``seed``. On the first part every setting is run. Its cost is the share of cells it
-    computes, proxies and canonical ones alike: ``coverage + rescored / documents``, the same on every run and machine.
-    (A canonical cell takes 2 to 20 times as long as a proxy, by CPU, but few documents are rescored.) What remains are
-    the settings that reach the target there and that no cheaper one outdoes, 8 of them if there are more.
+    computes, proxies and canonical cells alike: ``coverage + rescored / documents``, the same on every run and machine.
+    (A canonical cell takes 2 to 20 times as long as a proxy, depending on the CPU, but few documents are rescored.) The
+    candidates are the settings that reach the target there, and for which no cheaper setting finds more; at most 8.
 
-    These are tried on the other queries **from the most careful to the cheapest, up to the first whose lower confidence
+    They are tried on the other queries **from the most careful to the cheapest, up to the first whose lower confidence
     bound (`lower_bound`) misses the target**; the one before it is the answer. Several looks at the same queries would
     ordinarily need a correction. This order needs none: for a wrong answer, a setting that is truly below the target
     must pass. Let B be the first such setting in the order. Whatever comes after it is looked at only if B passes, so
     that every wrong answer requires this one mistake, whose probability is at most ``1 - confidence`` (fixed-sequence
     testing). The order, and the stakes of the bound, come from the first part alone.
 
-    Times are taken last, of the answer beside `Certified`, in turns on one thread. They decide the advice only:
+    Times are measured last, of the answer and of `Certified`, in turns on one thread. They affect only the advice:
     `Recommendation.policy` has the rule.
     """
     _check_share("target", target, one_allowed=True)
@@ -98,9 +98,9 @@ def tune(
 
 
 def sequence(settings: Sequence[Setting], target: float) -> list[Setting]:
-    """The settings worth a look, the most careful first: they reach the target, and no cheaper one finds more.
+    """The settings to verify, the most careful first: they reach the target, and no cheaper one finds more.
 
-    Of many, some are taken at equal distances, the cheapest and the most careful among them.
+    If there are many, a few at equal distances are taken, including the cheapest and the most careful.
     """
     kept: list[Setting] = []
     for setting in sorted(settings, key=lambda one: (one.cost, -one.overlap)):

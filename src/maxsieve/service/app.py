@@ -1,4 +1,4 @@
-"""The application: routes, what happens when they fail, and the guard around all of them."""
+"""The application: routes, error handlers, and the guard around all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAILURES = (RequestValidationError, HTTPException, MaxsieveError, OSError, Value
 
 
 def create_app(service: Service) -> ASGIApp:
-    """The application of a service, for uvicorn or any other server of ASGI."""
+    """The application of a service, for uvicorn or any other ASGI server."""
     app = FastAPI(
         title="maxsieve",
         version=__version__,
@@ -31,8 +31,8 @@ def create_app(service: Service) -> ASGIApp:
     app.state.service = service
     for kind in FAILURES:
         app.add_exception_handler(kind, on_failure)
-    for room in (reranking, searching, documents, health, schema):
-        app.include_router(room.router)
+    for module in (reranking, searching, documents, health, schema):
+        app.include_router(module.router)
     page = page_routes()
     app.include_router(page)
     return Guard(app, service, frozenset(route.path for route in page.routes if hasattr(route, "path")))

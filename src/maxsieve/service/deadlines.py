@@ -1,4 +1,4 @@
-"""How long a request may take: as long as the service allows, or less if its header says so."""
+"""The timeout of a request: the service's, or a shorter one in the request's header."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ def _seconds(
     request: Request,
     timeout: Annotated[
         float | None,
-        Header(alias="X-Timeout-Seconds", gt=0, allow_inf_nan=False, description="Give up after so many seconds."),
+        Header(
+            alias="X-Timeout-Seconds",
+            gt=0,
+            allow_inf_nan=False,
+            description="Cancel the request after this many seconds.",
+        ),
     ] = None,
 ) -> float:
     longest = service_of(request).settings.deadline
@@ -22,4 +27,4 @@ def _seconds(
 
 
 Seconds = Annotated[float, Depends(_seconds)]
-"""How long a request may take."""
+"""The timeout of a request, in seconds."""

@@ -1,7 +1,7 @@
-"""How rerankers' APIs ask, and what they expect back. They are told apart by their fields, not by their paths.
+"""Requests and answers of the rerankers' APIs. They are recognised by their fields, not by their paths.
 
 ======================================  ========================  =========================================
-API                                     known by                  answer
+API                                     recognised by             answer
 ======================================  ========================  =========================================
 Text Embeddings Inference               ``texts``                 a list of ``index``, ``score``
 Voyage                                  ``top_k``/``truncation``  ``data``, ``usage``
@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 from maxsieve.service.settings import CHARACTERS, DOCUMENTS, QUERY_CHARACTERS
 
 Text = Annotated[str, Field(max_length=CHARACTERS)]
-Query = Annotated[str, Field(max_length=QUERY_CHARACTERS, description="What the best documents should be about.")]
+Query = Annotated[str, Field(max_length=QUERY_CHARACTERS, description="The text to rank documents by.")]
 Model = Annotated[
     str | None, Field(max_length=1000, description="Echoed: the encoder is chosen when the service is started.")
 ]
@@ -28,7 +28,7 @@ Top = Annotated[int, Field(ge=1, description="How many to return; all of them by
 
 
 class Scored(NamedTuple):
-    """A document by its place in the request, with its MaxSim score (None if it has no token) and its relevance."""
+    """A document's position in the request, its relevance, and its MaxSim score (None if it has no token)."""
 
     place: int
     relevance: float
@@ -43,7 +43,7 @@ class Ranking(NamedTuple):
 
 
 class Dialect(BaseModel):
-    """What all of them ask. Fields that are not known are ignored, as the APIs themselves do or once will."""
+    """The fields that all requests have. Unknown fields are ignored, so that newer clients work."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -58,22 +58,22 @@ class DocumentsDialect(Dialect):
     top_n: Top = None
     return_documents: bool | None = None
     rank_fields: Annotated[list[str], Field(max_length=100)] | None = Field(
-        None, description="Of documents that are objects: which fields to read, 'text' by default."
+        None, description="If documents are objects: the fields to read, 'text' by default."
     )
     raw_scores: bool | None = Field(None, description="Infinity: whether relevance_score is the sum of similarities.")
     max_tokens_per_doc: int | None = Field(None, description="Ignored: long documents are read whole.")
     max_chunks_per_doc: int | None = Field(None, description="Ignored: long documents are read whole.")
 
     def texts(self) -> list[str]:
-        """What is reranked."""
+        """The texts to rerank."""
         return [_text_of(one, self.rank_fields, place) for place, one in enumerate(self.documents)]
 
     def top(self) -> int | None:
-        """How many are returned."""
+        """How many documents to return."""
         return self.top_n
 
     def reply(self, ranking: Ranking, encoder: str) -> dict[str, Any]:
-        """As all four expect it."""
+        """The answer, as the clients of all four expect it."""
         results = []
         for one in ranking.documents:
             relevance = one.score if self.raw_scores and one.score is not None else one.relevance
@@ -107,15 +107,15 @@ class VoyageDialect(Dialect):
     truncation: bool | None = Field(None, description="Ignored: long documents are read whole.")
 
     def texts(self) -> list[str]:
-        """What is reranked."""
+        """The texts to rerank."""
         return self.documents
 
     def top(self) -> int | None:
-        """How many are returned."""
+        """How many documents to return."""
         return self.top_k
 
     def reply(self, ranking: Ranking, encoder: str) -> dict[str, Any]:
-        """As Voyage's clients expect it."""
+        """The answer, as Voyage's clients expect it."""
         return {
             "object": "list",
             "data": [
@@ -142,15 +142,15 @@ class TextsDialect(Dialect):
     truncate: bool | None = Field(None, description="Ignored: long documents are read whole.")
 
     def texts(self) -> list[str]:
-        """What is reranked."""
+        """The texts to rerank."""
         return self.texts_
 
     def top(self) -> int | None:
-        """How many are returned."""
+        """How many documents to return."""
         return self.top_n
 
     def reply(self, ranking: Ranking, encoder: str) -> list[dict[str, Any]]:
-        """As clients of TEI expect it."""
+        """The answer, as clients of TEI expect it."""
         return [
             {
                 "index": one.place,
@@ -178,18 +178,18 @@ RerankRequest = Annotated[
 
 
 def _text_of(document: str | dict[str, Any], fields: list[str] | None, place: int) -> str:
-    """The text of a document, which may be an object whose fields are to be read in order."""
+    """The text of a document; if it is an object, its fields in order."""
     if isinstance(document, str):
         return document
     parts = [document[name] for name in fields or ["text"] if document.get(name) is not None]
     if not parts or not all(isinstance(part, (str, int, float)) for part in parts):
         wanted = ", ".join(fields or ["text"])
-        raise ValueError(f"documents.{place}: none of the fields {wanted} is there, or one is no text")
+        raise ValueError(f"documents.{place}: the fields {wanted} are all missing, or one of them is not text")
     return "\n".join(map(str, parts))
 
 
 class Result(BaseModel):
-    """A document: its place in the request, its relevance in [0, 1], and the sum of similarities behind that."""
+    """A document: its position in the request, its relevance in [0, 1], and the MaxSim score behind it."""
 
     index: int
     relevance_score: float

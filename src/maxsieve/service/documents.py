@@ -21,10 +21,10 @@ PATH = "/v1/collections/{name}/documents"
 
 @router.post(PATH, response_model=AddAnswer, responses=documented(409, 423))
 async def add(name: Name, body: AddRequest, request: Request, here: Here, seconds: Seconds) -> Response:
-    """Add documents, or replace them. What is in already with the same text and metadata is skipped."""
+    """Add or replace documents. A document that is already stored with the same text and metadata is skipped."""
     opened = _writable(here, name)
     if sum(len(one.text) for one in body.documents) > CHARACTERS:
-        raise HTTPException(413, f"the documents have more than {CHARACTERS:,} characters together")
+        raise HTTPException(413, f"the documents have more than {CHARACTERS:,} characters in total")
     given = {one.id is None for one in body.documents}
     if len(given) > 1:
         raise HTTPException(422, "documents: give all of them an id, or none")
@@ -43,7 +43,7 @@ async def add(name: Name, body: AddRequest, request: Request, here: Here, second
 
 @router.delete(PATH, response_model=DeleteAnswer, responses=documented(423))
 async def delete(name: Name, body: DeleteRequest, request: Request, here: Here, seconds: Seconds) -> Response:
-    """Delete documents, all of them or, if an id is unknown, none."""
+    """Delete documents. If one of the ids is unknown, nothing is deleted."""
     opened = _writable(here, name)
 
     def work() -> Response:
@@ -56,5 +56,5 @@ async def delete(name: Name, body: DeleteRequest, request: Request, here: Here, 
 def _writable(here: Service, name: str) -> OpenCollection:
     opened = here.shelf[name]
     if not here.settings.writable:
-        raise HTTPException(403, "this service only reads: maxsieve serve --writable lets it write")
+        raise HTTPException(403, "this service is read-only: start it with maxsieve serve --writable")
     return opened

@@ -1,4 +1,4 @@
-"""What went wrong, as a status and a sentence. No traceback ever leaves the service."""
+"""Turns errors into a status and a message. No traceback ever leaves the service."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from maxsieve.cluster.coordinator import ShardsUnavailableError
 from maxsieve.common.printable import printable_json
 from maxsieve.errors import IndexLockedError, MaxsieveError
 from maxsieve.text.adding import OtherDocumentError
@@ -21,42 +22,42 @@ RETRY_SECONDS = 1
 
 
 class Problem(BaseModel):
-    """What went wrong, in a sentence."""
+    """An error message."""
 
     detail: str = Field(examples=["k: Input should be less than or equal to 1000"])
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What a route may answer instead, for its description."""
+    """The possible error answers of a route, for the OpenAPI schema."""
     every = (400, 401, 403, 404, 408, 413, 415, 421, 422, 429, 503, 504)
     return {status: {"model": Problem, "description": _MEANINGS[status]} for status in sorted({*statuses, *every})}
 
 
 _MEANINGS = {
-    400: "The request can't be understood, or a value in it makes no sense here.",
+    400: "The request is malformed, or a value in it is not valid here.",
     401: "The API key is missing or wrong.",
     403: "The request comes from another site, or the service was not started with --writable.",
     404: "There is no such collection, document or route.",
     408: "The request took too long to arrive.",
-    409: "A document of this id is there already, and is another one.",
+    409: "Another document with this id exists already.",
     413: "The request is too large.",
     415: "The body is not JSON.",
     421: "The Host header names another machine.",
     422: "The request does not fit the schema.",
     423: "Another process is writing to the collection.",
-    429: "Too many requests are under way.",
-    503: "The collection is damaged or gone, or the service is ending.",
+    429: "Too many requests are being handled.",
+    503: "The collection is damaged or missing, a shard is unavailable, or the service is shutting down.",
     504: "The deadline has passed.",
 }
 
 
 def answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """JSON, in which nothing can steer a terminal, whatever is in the texts."""
+    """A JSON answer. Control characters in texts are escaped, so that they can't affect a terminal."""
     return Response(printable_json(value).encode(), status, headers, "application/json")
 
 
 def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-    """The answer that says what went wrong."""
+    """An answer with an error message."""
     return answer({"detail": detail}, status, headers)
 
 
@@ -71,6 +72,8 @@ def to_problem(failure: BaseException) -> Response:
         return problem(
             423, "the collection is being written to by another process", {"Retry-After": str(RETRY_SECONDS)}
         )
+    if isinstance(failure, ShardsUnavailableError):
+        return problem(503, str(failure), {"Retry-After": str(RETRY_SECONDS)})
     if isinstance(failure, KeyError) and failure.args:
         return problem(404, str(failure.args[0]))
     if isinstance(failure, OtherDocumentError):
@@ -79,23 +82,23 @@ def to_problem(failure: BaseException) -> Response:
         return problem(400, str(failure))
     if isinstance(failure, (MaxsieveError, OSError)):
         logger.error("%s: %s", type(failure).__name__, failure)
-        return problem(503, "the collection is damaged or gone; the log of the service says more")
+        return problem(503, "the collection is damaged or missing; see the log of the service")
     logger.error("unexpected failure", exc_info=failure)
-    return problem(500, "something unexpected went wrong; the log of the service says what")
+    return problem(500, "an unexpected error occurred; see the log of the service")
 
 
 async def on_failure(_: Request, failure: Exception) -> Response:
-    """For FastAPI, which asks for a handler for each kind."""
+    """The handler for FastAPI, which is registered for each exception class."""
     return to_problem(failure)
 
 
 def _plain(failure: HTTPException) -> str:
-    sentences = {404: "there is no such route", 405: "this route does not answer this method"}
+    sentences = {404: "there is no such route", 405: "this route does not support this method"}
     return sentences.get(failure.status_code, str(failure.detail))
 
 
 def _validation(failure: RequestValidationError) -> str:
-    """The first thing that does not fit, and how many others there are."""
+    """The first validation error, and the number of others."""
     errors = failure.errors()
     first = errors[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body")

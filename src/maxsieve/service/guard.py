@@ -1,6 +1,6 @@
-"""What every request passes before a route sees it: who asks, from where, how much, how slowly.
+"""Checks that every request passes before it reaches a route: API key, origin, size, and time.
 
-It stands around the application as plain ASGI, so that a client that hangs up is noticed by the routes.
+It wraps the application as plain ASGI, so that routes notice when a client disconnects.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from maxsieve.service.service import Service
 from maxsieve.service.settings import is_loopback
 
 OPEN = {"/healthz", "/readyz"}
-"""What needs no API key, beside the page's own files."""
+"""Paths that need no API key, besides the files of the page."""
 
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -44,7 +44,7 @@ DISCARD_SECONDS = 1
 
 
 class Guard:
-    """Refuses what is not for the service, counts what is, and adds the headers that keep browsers strict."""
+    """Refuses requests that are not allowed, counts the others, and adds security headers."""
 
     def __init__(self, app: ASGIApp, service: Service, public: frozenset[str]) -> None:
         self._app, self._service, self._public = app, service, public | OPEN
@@ -52,7 +52,7 @@ class Guard:
         self._key = None if key is None else key.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A request."""
+        """Handles a request."""
         if scope["type"] != "http":
             raise RuntimeError(f"only HTTP is served, not {scope['type']}")
         exchange = _Exchange(scope, receive, send, self._service)
@@ -66,7 +66,7 @@ class Guard:
                 await self._app(scope, exchange.receive, exchange.send)
         except Exception as failure:
             if exchange.finished:
-                return  # what went wrong has been said
+                return  # the error was answered already
             if exchange.started:
                 raise
             await to_problem(failure)(scope, exchange.receive, exchange.send)
@@ -74,18 +74,18 @@ class Guard:
             exchange.count()
 
     def _check(self, scope: Scope, headers: Headers) -> None:
-        """The sentence for a request that may not pass."""
+        """Raises an error for a request that is not allowed."""
         if self._key is None and not _is_here(headers.get("host", "")):
-            raise HTTPException(421, "this service answers to this machine's own names only, such as 127.0.0.1")
+            raise HTTPException(421, "this service answers only to names of this machine, such as 127.0.0.1")
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2] != headers.get("host"):
-            raise HTTPException(403, "requests of other sites' pages are not answered")
+            raise HTTPException(403, "requests from pages of other sites are refused")
         if self._key is not None and scope["path"] not in self._public and not _carries(headers, self._key):
             raise HTTPException(401, "the API key is missing or wrong", {"WWW-Authenticate": "Bearer"})
 
 
 class _Exchange:
-    """A request as it comes and its answer as it goes, neither of them too large or too slow."""
+    """The messages of a request and its answer, with limits on size and time."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, service: Service) -> None:
         self._scope, self._receive, self._send, self._service = scope, receive, send, service
@@ -94,7 +94,7 @@ class _Exchange:
         self.started = self.finished = False
 
     async def receive(self) -> Message:
-        """The next part of the body; when it is complete, whatever comes whenever it comes."""
+        """The next part of the body. After the body is complete, there is no time limit."""
         if self._complete:
             return await self._receive()
         settings = self._service.settings
@@ -118,15 +118,15 @@ class _Exchange:
             known = {name.lower() for name, _ in message.get("headers", [])}
             added = [*HEADERS, *([] if b"cache-control" in known else [NO_STORE])]
             if not self._complete and self._scope["method"] in BODIES:
-                added.append((b"connection", b"close"))  # the rest of the body is not waited for
+                added.append((b"connection", b"close"))  # the rest of the body is not read
             message = {**message, "headers": [*message.get("headers", []), *added]}
         await self._send(message)
         self.finished = message["type"] == "http.response.body" and not message.get("more_body", False)
 
     async def _discard(self) -> None:
-        """Reads on for a moment: most clients look for an answer when they have sent everything, and not before."""
+        """Reads the rest of the body for a moment: most clients read the answer only after they have sent all."""
         if "expect" in Headers(scope=self._scope):
-            return  # this one waits for an answer before it sends anything
+            return  # this client waits for an answer before it sends the body
         end, left = perf_counter() + DISCARD_SECONDS, self._service.settings.body_bytes
         with suppress(asyncio.TimeoutError):
             while not self._complete and left > 0:
@@ -135,7 +135,7 @@ class _Exchange:
                 self._complete = not message.get("more_body", False)
 
     def count(self) -> None:
-        """For the metrics."""
+        """Updates the metrics."""
         route: Any = self._scope.get("route")
         path = getattr(route, "path", "none")
         self._service.metrics.requests.labels(path, str(self._status)).inc()
@@ -143,7 +143,7 @@ class _Exchange:
 
 
 def _length(headers: Mapping[str, str], most: int) -> int:
-    """The bytes of a body, as far as the client says; all that are allowed if it does not."""
+    """The size of the body that the client announces; if it does not, the largest allowed size."""
     length = headers.get("content-length", "")
     if not re.fullmatch("[0-9]{1,18}", length):
         return most if "transfer-encoding" in headers else 0
@@ -157,7 +157,7 @@ def _too_large(most: int) -> HTTPException:
 
 
 def _is_here(host: str) -> bool:
-    """Whether a Host header names this machine. A page elsewhere whose name was made to point here has another.
+    """Whether a Host header names this machine. In a DNS rebinding attack it names another host.
 
     >>> [_is_here(host) for host in ("127.0.0.1:8800", "localhost", "[::1]:8800", "evil.example:8800", "")]
     [True, True, True, False, False]
@@ -169,7 +169,7 @@ def _is_here(host: str) -> bool:
 
 
 def _carries(headers: Mapping[str, str], key: bytes) -> bool:
-    """Whether a request carries the API key, found out in a time that says nothing of it."""
+    """Whether a request has the API key, compared in constant time."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     given = token if scheme.lower() == "bearer" else headers.get("x-api-key", "")
     return hmac.compare_digest(given.strip().encode("latin-1", "replace"), key)

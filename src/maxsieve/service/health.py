@@ -1,4 +1,4 @@
-"""Routes for whoever runs the service: is it alive, is it ready, what does it count."""
+"""Routes for operators: health, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ router = APIRouter(tags=["health"])
 
 
 class Alive(BaseModel):
-    """The process answers."""
+    """The process is alive."""
 
     status: Literal["ok"]
 

@@ -1,4 +1,4 @@
-"""What Prometheus reads at ``/metrics``."""
+"""Metrics for Prometheus, at ``/metrics``."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Metrics:
             "maxsieve_request_seconds", "From request to answer.", ("route",), buckets=SECONDS, registry=registry
         )
         self.refused = Counter(
-            "maxsieve_refused", "Requests refused because too many were under way.", registry=registry
+            "maxsieve_refused", "Requests refused because too many were being handled.", registry=registry
         )
         self.given_up = Counter(
             "maxsieve_given_up",
-            "Requests given up: the client hung up, or the time was over.",
+            "Requests cancelled: the client disconnected, or the deadline passed.",
             ("why",),
             registry=registry,
         )
         self._group_size = Histogram(
-            "maxsieve_group_size", "Requests that were worked on together.", ("what",), buckets=SIZES, registry=registry
+            "maxsieve_group_size", "Requests that were processed together.", ("what",), buckets=SIZES, registry=registry
         )
         self._group_seconds = Histogram(
             "maxsieve_group_seconds", "Time for a group.", ("what",), buckets=SECONDS, registry=registry
@@ -43,10 +43,10 @@ class Metrics:
             self.searches.labels(name, "exact")
 
     def group(self, what: str, size: int, seconds: float) -> None:
-        """A group was worked on."""
+        """Records a processed group."""
         self._group_size.labels(what).observe(size)
         self._group_seconds.labels(what).observe(seconds)
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self._registry)

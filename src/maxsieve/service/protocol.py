@@ -1,4 +1,4 @@
-"""HTTP on one connection, by uvicorn and h11, with what those leave open: clients that dawdle, and too many of them."""
+"""HTTP on one connection, by uvicorn and h11, with timeouts for slow clients and a limit on connections."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from maxsieve.common.printable import printable_json
 
 
 def patient_protocol(patience: float, connections: int) -> type[H11Protocol]:
-    """A protocol that closes connections after ``patience`` seconds.
+    """A protocol that closes connections of slow clients, after ``patience`` seconds.
 
-    So long a client may take to send the headers of a request, or to read on where the buffers are full.
+    This is the time that a client may take to send the headers of a request, or to continue reading a full buffer.
     """
 
     class PatientProtocol(H11Protocol):
-        """Counts connections, and the time that their clients take."""
+        """Limits connections, and the time that their clients take."""
 
         _headers: asyncio.TimerHandle | None = None
         _unread: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            """A client has come."""
+            """A client has connected."""
             super().connection_made(transport)
             if len(self.connections) > connections:
                 transport.abort()
@@ -31,7 +31,7 @@ def patient_protocol(patience: float, connections: int) -> type[H11Protocol]:
             self._wait()
 
         def data_received(self, data: bytes) -> None:
-            """Some bytes have come: perhaps the first of another request, perhaps the last of its headers."""
+            """Bytes have arrived: perhaps the start of a request, perhaps the end of its headers."""
             before = self.cycle
             if self._headers is None and self.conn.their_state is h11.IDLE:
                 self._wait()
@@ -40,24 +40,24 @@ def patient_protocol(patience: float, connections: int) -> type[H11Protocol]:
                 self._done_waiting()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            """The client has gone."""
+            """The client has disconnected."""
             self._done_waiting()
             self._read_on()
             super().connection_lost(exc)
 
         def pause_writing(self) -> None:
-            """The client does not read what it is sent."""
+            """The client does not read its answer."""
             super().pause_writing()
             self._unread = self.loop.call_later(patience, self.transport.abort)
 
         def resume_writing(self) -> None:
-            """The client has read on."""
+            """The client continues to read."""
             self._read_on()
             super().resume_writing()
 
         def send_400_response(self, msg: str) -> None:
-            """What is no HTTP gets a sentence as JSON, too."""
-            body = printable_json({"detail": "this is no request that HTTP knows"}).encode()
+            """A request that is not valid HTTP also gets a JSON error."""
+            body = printable_json({"detail": "this is not a valid HTTP request"}).encode()
             length = str(len(body)).encode()
             headers = [(b"content-type", b"application/json"), (b"content-length", length), (b"connection", b"close")]
             if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):

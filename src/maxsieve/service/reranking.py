@@ -1,4 +1,4 @@
-"""Routes that rerank texts, as the rerankers' own services do."""
+"""Routes that rerank texts, compatible with the rerankers' own services."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ async def rerank(body: RerankRequest, request: Request, here: Here, seconds: Sec
 async def _rerank(body: RerankRequest, here: Service) -> Response:
     texts = body.texts()
     if sum(map(len, texts)) > CHARACTERS:
-        raise HTTPException(413, f"the documents have more than {CHARACTERS:,} characters together")
+        raise HTTPException(413, f"the documents have more than {CHARACTERS:,} characters in total")
     ranking = await rank(body.query, texts, body.top() or len(texts), here)
     return await here.aside(lambda: answer(body.reply(ranking, here.encoder.name)))
 
 
 async def rank(query: str, texts: Sequence[str], k: int, here: Service) -> Ranking:
-    """The k best texts, by their places. Long ones count by their best passage."""
+    """The k best texts, by position. A long text has the score of its best passage."""
     split = splitter_for(here.encoder, sizes_for(here.encoder))
     documents = [Document(place, text, None) for place, text in enumerate(texts)]
     passages = await here.aside(lambda: cut_documents(documents, split))
     [rows], encoder = await here.encode(RERANKING, [query], queries=True)
     if not len(rows):
-        raise HTTPException(400, f"the query is {query!r}, in which there is nothing to search for")
+        raise HTTPException(400, f"the query is {query!r}, which contains nothing to search for")
     vectors, _ = await here.encode(RERANKING, [one.encoded for _, one in passages], queries=False)
     keys = Keys(passages=split.cuts)
     hits = await here.aside(lambda: rerank_vectors(query, rows, passages, vectors, k, None, encoder, keys))

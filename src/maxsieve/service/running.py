@@ -1,4 +1,4 @@
-"""Starts the server, and ends it: what is under way is answered first."""
+"""Starts the server, and shuts it down after the running requests are answered."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 
 import uvicorn
 
+from maxsieve.common.processes import ENDING_SIGNALS
 from maxsieve.service.app import create_app
 from maxsieve.service.protocol import patient_protocol
 from maxsieve.service.service import Service
 
 
 class Server(uvicorn.Server):
-    """Answers requests at a socket. Ctrl-C and SIGTERM end it when what is under way is answered."""
+    """Answers requests on a socket. Ctrl-C and SIGTERM shut it down after the running requests are answered."""
 
     def __init__(self, service: Service, started: Callable[[], None] = lambda: None) -> None:
         settings = service.settings
@@ -36,33 +37,33 @@ class Server(uvicorn.Server):
         self._service, self._begun = service, started
 
     def serve_at(self, listener: socket.socket) -> None:
-        """Returns when it was told to end, by a signal or by `end`, and everything is let go of."""
+        """Serves until a signal or `end`; returns after everything is closed."""
         try:
             asyncio.run(self.serve(sockets=[listener]))
         finally:
             self._service.close()
 
     def end(self) -> None:
-        """Tells it to end; any thread."""
+        """Shuts the server down; may be called from any thread."""
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """When it begins."""
+        """Called when the server starts."""
         await super().startup(sockets)
         self._begun()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """A second Ctrl-C ends at once. Once all is done, no signal is raised again: nothing went wrong."""
+        """A second Ctrl-C ends it immediately. After a normal shutdown the signal is not raised again."""
         with contextlib.ExitStack() as restored:
             if threading.current_thread() is threading.main_thread():
-                for one in (signal.SIGINT, signal.SIGTERM):
+                for one in ENDING_SIGNALS:
                     restored.callback(signal.signal, one, signal.signal(one, self.handle_exit))
             yield
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens at an address."""
+    """A socket that listens on an address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=1024)

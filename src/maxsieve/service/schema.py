@@ -1,4 +1,4 @@
-"""``/openapi.json``, and the same as a page to read. Nothing is loaded from elsewhere, and there is no script."""
+"""``/openapi.json``, and the same as an HTML page, which loads nothing from elsewhere and has no scripts."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _page(schema: dict[str, Any]) -> str:
 
 
 def _kind(schema: dict[str, Any]) -> str:
-    """A type, in a few words."""
+    """A short description of a type."""
     if "$ref" in schema:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#{name}">{name}</a>'

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 
+from maxsieve.cluster.opening import AnyCollection
 from maxsieve.service.deadlines import Seconds
 from maxsieve.service.failures import answer, documented
 from maxsieve.service.service import Found, Here, SearchAsk, SearchKey, Service, attended
 from maxsieve.service.shapes import CollectionFacts, CollectionList, SearchAnswer, SearchRequest
 from maxsieve.service.strict import StrictRoute
 from maxsieve.text.answers import guarantee_sentence, to_plain
-from maxsieve.text.collection import Collection
 from maxsieve.text.encoder import Traceable
 from maxsieve.text.searching import METADATA
 from maxsieve.text.words import whole_word
@@ -41,7 +41,7 @@ async def collections(here: Here) -> Response:
 
 @router.get("/v1/collections/{name}", response_model=CollectionFacts, responses=documented())
 async def collection(name: Name, here: Here) -> Response:
-    """What there is to say about one of them."""
+    """Facts about a collection."""
     return answer(await here.aside(lambda: _facts(here, name)))
 
 
@@ -57,7 +57,7 @@ async def _search(name: str, body: SearchRequest, here: Service) -> Response:
     if body.query is not None:
         [rows], encoder = await here.encode(name, [body.query], queries=True)
         if not len(rows):
-            raise HTTPException(400, f"the query is {body.query!r}, in which there is nothing to search for")
+            raise HTTPException(400, f"the query is {body.query!r}, which contains nothing to search for")
         ask = SearchAsk(body.query, rows, encoder)
     else:
         ask = SearchAsk("", _rows(body.vectors or []), None)
@@ -81,10 +81,10 @@ async def _search(name: str, body: SearchRequest, here: Service) -> Response:
 
 
 def _rows(vectors: list[list[float]]) -> NDArray[np.float32]:
-    """A query that came as vectors."""
+    """The rows of a query that was sent as vectors."""
     lengths = sorted(set(map(len, vectors)))
     if len(lengths) > 1:
-        raise HTTPException(400, f"vectors: all rows must have as many numbers, not {lengths[0]} and {lengths[-1]}")
+        raise HTTPException(400, f"vectors: all rows must have the same length, not {lengths[0]} and {lengths[-1]}")
     with np.errstate(over="ignore"):
         rows = np.array(vectors, np.float32)
     if not np.isfinite(rows).all():
@@ -93,7 +93,7 @@ def _rows(vectors: list[list[float]]) -> NDArray[np.float32]:
 
 
 def _plain(body: SearchRequest, ask: SearchAsk, found: Found, seconds: dict[str, float]) -> dict[str, Any]:
-    """The answer as plain data."""
+    """The answer as JSON-compatible data."""
     hits, report = found.hits, found.hits.report
     plain = to_plain(hits, explain=body.matches)
     for hit in plain["hits"]:
@@ -136,7 +136,7 @@ def _plain(body: SearchRequest, ask: SearchAsk, found: Found, seconds: dict[str,
 
 
 def _words(query: str, ask: SearchAsk) -> list[dict[str, Any]]:
-    """The words of a query, as far as the encoder can tell."""
+    """The words of a query, if the encoder knows them."""
     if not isinstance(ask.encoder, Traceable):
         return []
     spans = dict.fromkeys(whole_word(query, span) for span in ask.encoder.query_spans(query))
@@ -144,7 +144,7 @@ def _words(query: str, ask: SearchAsk) -> list[dict[str, Any]]:
 
 
 def _facts(here: Service, name: str) -> dict[str, Any]:
-    found: Collection = here.shelf[name].current()
+    found: AnyCollection = here.shelf[name].current()
     facts = found.info()
     return {
         "name": name,

@@ -1,4 +1,4 @@
-"""What all requests share: the collections, the encoder, the threads that work, and the bounds of what waits."""
+"""State that all requests share: the collections, the encoder, the worker threads, and the limits on the queue."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from fastapi import Depends, HTTPException
 from numpy.typing import NDArray
 from starlette.requests import Request
 
+from maxsieve.cluster.opening import is_sharded
 from maxsieve.common.stopping import Stop
 from maxsieve.policies import Policy
-from maxsieve.service.gathering import Gatherer
+from maxsieve.service.batching import Batcher
 from maxsieve.service.metrics import Metrics
 from maxsieve.service.settings import CHUNK, TOGETHER, Settings
 from maxsieve.service.shelf import Shelf
@@ -30,7 +31,7 @@ T = TypeVar("T")
 F32 = NDArray[np.float32]
 
 RERANKING = ""
-"""The name under which texts are encoded that belong to no collection."""
+"""Used in place of a collection's name when texts are encoded for reranking."""
 
 
 class Encoded(NamedTuple):
@@ -41,7 +42,7 @@ class Encoded(NamedTuple):
 
 
 class SearchKey(NamedTuple):
-    """Searches that can be done together. ``alone`` tells apart those that must not be."""
+    """Searches with equal keys can be done together. A unique ``alone`` keeps a search separate."""
 
     collection: str
     k: int
@@ -56,7 +57,7 @@ class SearchKey(NamedTuple):
 
 
 class SearchAsk(NamedTuple):
-    """A query: its text (none if it came as vectors) and its vectors with the encoder that made them."""
+    """A query: its text (empty if it was sent as vectors), and its vectors with the encoder that made them."""
 
     text: str
     rows: F32
@@ -71,7 +72,7 @@ class Found(NamedTuple):
 
 
 class Service:
-    """One for the life of the server. Threads: one encodes, one searches, one writes, two put answers into words."""
+    """The state of the server. It has threads: one encodes, one searches, one writes, two format answers."""
 
     def __init__(self, shelf: Shelf, encoder: Encoder, settings: Settings) -> None:
         self.shelf, self.encoder, self.settings = shelf, encoder, settings
@@ -83,43 +84,43 @@ class Service:
         self._write_thread = ThreadPoolExecutor(1, "writing")
         self._others = ThreadPoolExecutor(2, "answering")
         watch = self.metrics.group
-        # two queues before one thread, which take turns: a long list of texts does not keep queries waiting
-        self._queries: Gatherer[str, list[str], Encoded] = Gatherer(
+        # two queues take turns on one thread, so that a long list of texts does not delay queries
+        self._queries: Batcher[str, list[str], Encoded] = Batcher(
             partial(self._encode, queries=True),
             self._encoder_thread,
             together=TOGETHER,
             watch=partial(watch, "encoding queries"),
         )
-        self._passages: Gatherer[str, list[str], Encoded] = Gatherer(
+        self._passages: Batcher[str, list[str], Encoded] = Batcher(
             partial(self._encode, queries=False),
             self._encoder_thread,
             together=TOGETHER // CHUNK,
             watch=partial(watch, "encoding documents"),
         )
-        self._searching: Gatherer[SearchKey, SearchAsk, Found] = Gatherer(
+        self._searching: Batcher[SearchKey, SearchAsk, Found] = Batcher(
             self._search, self._search_thread, together=TOGETHER, watch=partial(watch, "searching")
         )
-        self._writing: Gatherer[None, Callable[[], Any], Any] = Gatherer(
+        self._writing: Batcher[None, Callable[[], Any], Any] = Batcher(
             lambda _, works, stop: [work() for work in works], self._write_thread, together=1
         )
 
     def close(self) -> None:
-        """After the last request."""
+        """Stops the threads and closes the collections, after the last request."""
         for one in (self._encoder_thread, self._search_thread, self._write_thread, self._others):
             one.shutdown(cancel_futures=True)
         self.shelf.close()
 
     def under_way(self) -> int:
-        """Requests that have been let in and not been answered yet."""
+        """How many admitted requests are not answered yet."""
         return self._requests
 
     @contextmanager
     def admitted(self, size: int) -> Iterator[None]:
-        """Counts a request with a body of so many bytes; refuses it if too much is under way."""
+        """Counts a request and the bytes of its body; refuses it if there are too many at a time."""
         full = self._requests >= self.settings.waiting or self._bytes + size > self.settings.waiting_bytes
         if full:
             self.metrics.refused.inc()
-            raise HTTPException(429, "too many requests are under way; try again in a moment", {"Retry-After": "1"})
+            raise HTTPException(429, "too many requests at a time; try again in a moment", {"Retry-After": "1"})
         self._requests += 1
         self._bytes += size
         try:
@@ -129,11 +130,11 @@ class Service:
             self._bytes -= size
 
     async def encode(self, collection: str, texts: Sequence[str], *, queries: bool) -> Encoded:
-        """Token vectors of texts, a few at a time, so that others have their turn."""
+        """Token vectors of texts, a few at a time, so that other requests get their turn."""
         vectors: list[F32] = []
-        gatherer = self._queries if queries else self._passages
+        batcher = self._queries if queries else self._passages
         for start in range(0, len(texts), CHUNK):
-            some = await gatherer.ask(collection, list(texts[start : start + CHUNK]))
+            some = await batcher.ask(collection, list(texts[start : start + CHUNK]))
             vectors += some.vectors
         return Encoded(vectors, some.encoder)
 
@@ -142,11 +143,11 @@ class Service:
         return await self._searching.ask(key, ask)
 
     async def aside(self, work: Callable[[], T]) -> T:
-        """Short work on another thread, so that the event loop goes on."""
+        """Runs short work on another thread, so that the event loop is not blocked."""
         return await asyncio.get_running_loop().run_in_executor(self._others, work)
 
     async def write(self, work: Callable[[], T]) -> T:
-        """A change of a collection, one at a time. Once it is begun, it is finished."""
+        """Runs a change of a collection, one at a time. A change that has started is always finished."""
         answer: T = await self._writing.ask(None, work)
         return answer
 
@@ -164,6 +165,9 @@ class Service:
         encoder = collection.encoder
         # a projection may have been fitted, or the collection been replaced, since the texts were encoded
         vectors = [one.rows if one.encoder in (None, encoder) else encoder.queries([one.text])[0] for one in asks]
+        sharded = is_sharded(collection.path)
+        if sharded and key.alone is not None:
+            raise ValueError("trace: a search over shards can't be traced; leave it out")
         candidates, exclude = _as_list(key.candidates), _as_list(key.exclude)
         count = len(asks)
         queries = Queries(
@@ -185,6 +189,7 @@ class Service:
                 self.settings.threads,
                 key.hybrid,
                 trace=key.alone is not None,
+                **({"timeout": self.settings.deadline} if sharded else {}),
             )
         return [Found(hits, count) for hits in found]
 
@@ -194,7 +199,7 @@ def _as_list(ids: tuple[int | str, ...] | None) -> list[int | str] | None:
 
 
 async def attended(request: Request, work: Awaitable[T], seconds: float) -> T:
-    """What comes of some work, unless the client hangs up first or the time is over: then the work is given up."""
+    """Awaits the work; cancels it if the client disconnects or the time is over."""
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_disconnected(request))
     try:
@@ -204,7 +209,7 @@ async def attended(request: Request, work: Awaitable[T], seconds: float) -> T:
         given_up = service_of(request).metrics.given_up
         if gone.done():
             given_up.labels("hung up").inc()
-            raise HTTPException(499, "the client has hung up")
+            raise HTTPException(499, "the client has disconnected")
         given_up.labels("too late").inc()
         raise HTTPException(504, f"there was no answer within {seconds:g} seconds")
     finally:
@@ -218,11 +223,11 @@ async def _disconnected(request: Request) -> None:
 
 
 def service_of(request: Request) -> Service:
-    """The service that a request has come to."""
+    """The service of a request."""
     service: Any = request.app.state.service
     assert isinstance(service, Service)
     return service
 
 
 Here = Annotated[Service, Depends(service_of)]
-"""The service, as routes ask for it."""
+"""The service, as a dependency of routes."""

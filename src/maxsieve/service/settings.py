@@ -1,4 +1,4 @@
-"""What a service is started with, and the limits that every request meets."""
+"""The settings of a service, and the limits on requests."""
 
 from __future__ import annotations
 
@@ -6,56 +6,56 @@ import ipaddress
 from dataclasses import dataclass
 
 DOCUMENTS = 1000
-"""Documents of one request, to be reranked or added."""
+"""Limit on the documents of one request, for reranking or adding."""
 
 IDS = 10_000
-"""Ids of one request: candidates, ids that must not be hits, ids to be deleted."""
+"""Limit on the ids of one request: candidates, excluded ids, ids to delete."""
 
 CHARACTERS = 2_000_000
-"""Of all texts of one request together."""
+"""Limit on the total characters of all texts of one request."""
 
 QUERY_CHARACTERS = 16_384
 
 QUERY_TOKENS = 1024
-"""Rows of a query that comes as vectors."""
+"""Limit on the rows of a query that is sent as vectors."""
 
 DIMENSIONS = 4096
-"""Numbers in such a row."""
+"""Limit on the numbers in such a row."""
 
 HITS = 1000
 
 DEPTH = 10_000
-"""Candidates of a first stage."""
+"""Limit on the candidates of a first stage."""
 
 CHUNK = 16
-"""Texts of a request that are encoded before others have their turn."""
+"""How many texts of a request are encoded before other requests get their turn."""
 
 TOGETHER = 64
-"""Requests that are answered as one group."""
+"""The most requests that are answered as one group."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What whoever starts a service decides.
+    """The settings of a service.
 
     api_key
-        what requests must carry; None if they need none.
+        the key that requests must send; None if they need none.
     writable
         whether documents may be added and deleted.
     waiting, waiting_bytes
-        requests that may be under way at a time, and the bytes of their bodies; more are answered with 429.
+        limits on the requests at a time, and on the bytes of their bodies; further requests are answered with 429.
     body_bytes
-        of one request.
+        limit on the body of one request.
     deadline
-        seconds after which a request is given up.
+        seconds after which a request is cancelled.
     patience
-        seconds that a client may take to send its headers, to send the rest, or to take what it is sent.
+        seconds that a client may take to send its headers, to send its body, or to read its answer.
     connections
-        open at a time; more are closed at once.
+        limit on open connections; further ones are closed immediately.
     drain
-        seconds that requests under way have left when the service is told to end.
+        seconds that running requests have left when the service is shut down.
     threads
-        for a search; None for all CPUs.
+        threads of a search; None for one per CPU.
     """
 
     api_key: str | None = None
@@ -71,7 +71,7 @@ class Settings:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine only.
+    """Whether an address can be reached only from this machine.
 
     >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org", "")]
     [True, True, True, False, False, False]

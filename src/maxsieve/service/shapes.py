@@ -1,4 +1,4 @@
-"""What requests to the search routes look like, and their answers."""
+"""Schemas of the requests and answers of the search routes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Shape(BaseModel):
-    """Strict: no other fields, and no text where a number is expected."""
+    """A strict schema: no unknown fields, and no text where a number is expected."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -35,7 +35,7 @@ class CertifiedPolicy(Shape):
     name: Literal["certified"]
 
     def chosen(self) -> Policy:
-        """As the library has it."""
+        """The policy object of the library."""
         return Certified()
 
 
@@ -45,23 +45,23 @@ class ExhaustivePolicy(Shape):
     name: Literal["exhaustive"]
 
     def chosen(self) -> Policy:
-        """As the library has it."""
+        """The policy object of the library."""
         return Exhaustive()
 
 
 class CalibratedPolicy(Shape):
-    """Far faster, for a collection that was calibrated: a share of the exact answer on average."""
+    """Much faster, for a calibrated collection: finds a share of the exact answer on average."""
 
     name: Literal["calibrated"]
     overlap: float = Field(Calibrated().overlap, gt=0, lt=1)
 
     def chosen(self) -> Policy:
-        """As the library has it."""
+        """The policy object of the library."""
         return Calibrated(self.overlap)
 
 
 class BanditPolicy(Shape):
-    """The published sieve."""
+    """The published algorithm (Col-Bandit)."""
 
     name: Literal["bandit"]
     alpha: float = Field(Bandit().alpha, gt=0, le=1)
@@ -72,7 +72,7 @@ class BanditPolicy(Shape):
     radius: Radius = Bandit().radius
 
     def chosen(self) -> Policy:
-        """As the library has it."""
+        """The policy object of the library."""
         return Bandit(self.alpha, self.delta, self.margin, self.block, self.seed, self.radius)
 
 
@@ -94,7 +94,7 @@ _BY_NAME: dict[str, Policy] = {
 
 
 class SearchRequest(Shape):
-    """A query, as text or as token vectors, and what may be found how."""
+    """A query, as text or as token vectors, and the options of the search."""
 
     query: str | None = Field(None, max_length=QUERY_CHARACTERS, description="The text to search for.")
     vectors: list[Annotated[list[Number], Field(min_length=1, max_length=DIMENSIONS)]] | None = Field(
@@ -105,35 +105,37 @@ class SearchRequest(Shape):
     )
     k: int = Field(10, ge=1, le=HITS, description="How many documents to find.")
     policy: AnyPolicy = Field(
-        "certified", description="Which sieve runs: its name, or an object with its name and knobs."
+        "certified", description="The search policy: its name, or an object with its name and parameters."
     )
     candidates: Ids | None = Field(None, description="Search among these ids only.")
     exclude: Ids | None = Field(None, description="Ids that must not be hits.")
     where: dict[str, Any] | None = Field(None, description="A filter on metadata.")
-    first_stage: Literal["bm25"] | None = Field(None, description="Rank only the candidates that it names.")
-    depth: int = Field(100, ge=1, le=DEPTH, description="Candidates of the first stage, or documents to be fused.")
-    hybrid: Literal["rrf"] | Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None, description="Let BM25 have a say: by reciprocal ranks, or with a weight."
+    first_stage: Literal["bm25"] | None = Field(None, description="Rank only the candidates of this first stage.")
+    depth: int = Field(
+        100, ge=1, le=DEPTH, description="Number of candidates of the first stage, or of documents to be fused."
     )
-    matches: bool = Field(True, description="Whether hits say which of their words answered which of the query's.")
-    trace: bool = Field(False, description="Whether to tell how the sieve went, round by round.")
+    hybrid: Literal["rrf"] | Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None, description="Combine with BM25: by reciprocal rank fusion, or with BM25's weight."
+    )
+    matches: bool = Field(True, description="Whether hits list their words that match words of the query.")
+    trace: bool = Field(False, description="Whether to return the steps of the search.")
 
     @model_validator(mode="after")
     def _one_query(self) -> SearchRequest:
         if (self.query is None) == (self.vectors is None):
-            raise ValueError("give a query or vectors, one of the two")
+            raise ValueError("give either a query or vectors")
         if self.vectors is not None and (self.first_stage is not None or self.hybrid is not None):
-            raise ValueError("BM25 needs a query that is text, not vectors")
+            raise ValueError("BM25 needs a text query, not vectors")
         return self
 
     @property
     def chosen_policy(self) -> Policy:
-        """As the library has it."""
+        """The policy object of the library."""
         return _BY_NAME[self.policy] if isinstance(self.policy, str) else self.policy.chosen()
 
 
 class Word(BaseModel):
-    """A word of the query, and where it stands."""
+    """A word of the query, and its offsets."""
 
     word: str
     start: int
@@ -153,7 +155,7 @@ class Matched(BaseModel):
 
 
 class PassagePlace(BaseModel):
-    """Where the passage stands by which a long document was found."""
+    """Where the best passage of a long document is."""
 
     number: int
     of: int
@@ -168,8 +170,8 @@ class Hit(BaseModel):
     rank: int
     id: int | str
     score: float
-    late_score: float | None = Field(None, description="Of a hybrid search: by late interaction alone.")
-    bm25_score: float | None = Field(None, description="Of a hybrid search: by BM25 alone.")
+    late_score: float | None = Field(None, description="Only in a hybrid search: the score by late interaction.")
+    bm25_score: float | None = Field(None, description="Only in a hybrid search: the score by BM25.")
     text: str
     metadata: Any = None
     passage: PassagePlace | None = None
@@ -177,7 +179,7 @@ class Hit(BaseModel):
 
 
 class RoundOfSieve(BaseModel):
-    """One round: documents active in it, query tokens revealed after it, the threshold they had to reach, if any."""
+    """One round: active documents, query tokens revealed after it, and the threshold, if there was one."""
 
     active: int
     revealed: int
@@ -188,7 +190,7 @@ class ReportOfSearch(BaseModel):
     """How the answer was found and what it guarantees."""
 
     guarantee: Literal["exact", "pac", "calibrated", "none"]
-    sentence: str = Field(description="What is guaranteed, and among which documents.")
+    sentence: str = Field(description="The guarantee in words, and among which documents it holds.")
     scope: Literal["all", "matching", "candidates"]
     documents: int
     where: Any = Field(None, description="The filter, if there was one.")
@@ -204,9 +206,9 @@ class ReportOfSearch(BaseModel):
     deleted: int | None = None
     rounds: list[RoundOfSieve]
     isa: str
-    encode_seconds: float = Field(description="With the time that the query waited for its turn.")
+    encode_seconds: float = Field(description="Includes the time that the query waited in the queue.")
     search_seconds: float
-    together: int = Field(description="Requests that were answered in one group.")
+    together: int = Field(description="How many requests were answered in the same group.")
 
 
 class QueryOfSearch(BaseModel):
@@ -239,11 +241,13 @@ class AddRequest(Shape):
     """Documents to be added."""
 
     documents: list[NewDocument] = Field(min_length=1, max_length=DOCUMENTS)
-    replace: bool = Field(False, description="Whether a document of the same id is replaced; an error otherwise.")
+    replace: bool = Field(
+        False, description="Whether a stored document with the same id is replaced; otherwise it is an error."
+    )
 
 
 class AddAnswer(BaseModel):
-    """How many documents were new, in already, and replaced."""
+    """How many documents were added, skipped because they are stored already, and replaced."""
 
     added: int
     skipped: int
@@ -251,7 +255,7 @@ class AddAnswer(BaseModel):
 
 
 class DeleteRequest(Shape):
-    """Documents to be deleted, all of them or, if an id is unknown, none."""
+    """Documents to delete. If one of the ids is unknown, nothing is deleted."""
 
     ids: Ids = Field(min_length=1)
 
@@ -263,7 +267,7 @@ class DeleteAnswer(BaseModel):
 
 
 class CollectionFacts(BaseModel):
-    """What there is to say about a collection."""
+    """Facts about a collection."""
 
     name: str
     documents: int

@@ -1,4 +1,4 @@
-"""The collections that a service was started with, by name: opened once, and followed as others write to them."""
+"""The collections of a service, by name: opened once, and refreshed when other processes write to them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from maxsieve.cluster.opening import AnyCollection, open_any
 from maxsieve.errors import MaxsieveError
 from maxsieve.text.builtin import BUILT_IN_ENCODERS
 from maxsieve.text.collection import Collection
@@ -18,7 +20,7 @@ _NAME = re.compile(r"[\w.-]{1,100}")
 
 
 def name_of(path: Path) -> str:
-    """What a collection is called in a URL: its folder's name, without a suffix ``.ms``.
+    """The name of a collection in a URL: its folder's name, without the suffix ``.ms``.
 
     >>> name_of(Path("shelf/docs.ms")), name_of(Path("notes"))
     ('docs', 'notes')
@@ -40,16 +42,18 @@ def named(paths: Sequence[Path]) -> dict[str, Path]:
 
 
 class OpenCollection:
-    """A collection that stays open; if another one takes its folder, that is opened instead."""
+    """A collection that stays open. If its folder is replaced by another collection, that one is opened instead."""
 
-    def __init__(self, name: str, path: Path, open_it: Callable[[Path], Collection]) -> None:
+    def __init__(self, name: str, path: Path, open_it: Callable[[Path], AnyCollection]) -> None:
         self.name, self.path = name, path
         self._open = open_it
         self._turn = threading.Lock()
         self._collection = open_it(path)
+        if not isinstance(self._collection, Collection):
+            self._collection.start()  # now: no request waits for it, and Ray's signal handlers come before the server's
 
-    def current(self) -> Collection:
-        """In its newest state; `MaxsieveError` or `OSError` if it is damaged or gone."""
+    def current(self) -> AnyCollection:
+        """The collection in its newest state; `MaxsieveError` or `OSError` if it is damaged or missing."""
         with self._turn:
             known = self._collection
             try:
@@ -61,22 +65,24 @@ class OpenCollection:
                 known.close()
             return self._collection
 
-    def _is_another(self, known: Collection) -> bool:
-        """Whether there is a whole collection in the folder, but not the one that was opened."""
+    def _is_another(self, known: AnyCollection) -> bool:
+        """Whether the folder now contains another, undamaged collection."""
         with suppress(MaxsieveError, OSError, ValueError), self._open(self.path) as found:
             return found.index.snapshot.version != known.index.snapshot.version
         return False
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Closes the collection."""
         self._collection.close()
 
 
 class Shelf(Mapping[str, OpenCollection]):
-    """All of them."""
+    """All collections of a service, by name. ``cluster`` has the options with which those in shards are opened."""
 
-    def __init__(self, paths: Mapping[str, Path], encoder: Encoder) -> None:
-        self._encoder = encoder
+    def __init__(
+        self, paths: Mapping[str, Path], encoder: Encoder, *, cluster: Mapping[str, Any] | None = None
+    ) -> None:
+        self._encoder, self._cluster = encoder, cluster or {}
         self._open: dict[str, OpenCollection] = {}
         try:
             for name, path in paths.items():
@@ -85,22 +91,22 @@ class Shelf(Mapping[str, OpenCollection]):
             self.close()
             raise
 
-    def _open_one(self, path: Path) -> Collection:
-        """With the service's encoder, if it was made with that one; a built-in model is otherwise found by itself."""
+    def _open_one(self, path: Path) -> AnyCollection:
+        """Opens a collection with the service's encoder, or with the built-in encoder that it was made with."""
         named = read_description(path).encoder
         if named != self._encoder.name and named in BUILT_IN_ENCODERS:
-            return Collection.open(path)
-        return Collection.open(path, self._encoder)
+            return open_any(path, **self._cluster)
+        return open_any(path, self._encoder, **self._cluster)
 
     def close(self) -> None:
-        """Lets go of all of them."""
+        """Closes all collections."""
         for one in self._open.values():
             one.close()
 
     def __getitem__(self, name: str) -> OpenCollection:
         if name not in self._open:
             served = ", ".join(map(repr, self._open)) or "none"
-            raise KeyError(f"there is no collection {name!r} here; those that are: {served}")
+            raise KeyError(f"there is no collection {name!r} here; the collections are: {served}")
         return self._open[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The page: files of this package, known when the service starts. No path of a request reaches the disk."""
+"""The page: files of this package, read when the service starts. Paths of requests are never used to open files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INDEX = "index.html"
 
 
 def page_routes(folder: Path = Path(__file__).parent / "page") -> APIRouter:
-    """A route for each file of the page, ``/`` for its first one."""
+    """A route for each file of the page; ``/`` for ``index.html``."""
     router = APIRouter(include_in_schema=False)
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     for file in files:

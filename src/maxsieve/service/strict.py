@@ -1,4 +1,4 @@
-"""Bodies are JSON as RFC 8259 has it: no NaN, no lone surrogates, no endless nesting, nothing but UTF-8."""
+"""Request bodies must be JSON as in RFC 8259: UTF-8, no NaN, no lone surrogates, limited nesting."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class StrictRequest(Request):
     """A request whose body is read strictly."""
 
     async def json(self) -> Any:
-        """The body, or the sentence that says where it is no JSON."""
+        """The parsed body; an error says where it is not valid JSON."""
         try:
             return from_json(await self.body(), allow_inf_nan=False)
         except ValueError as wrong:
-            raise HTTPException(400, f"the body is no JSON: {wrong}"[:300]) from None
+            raise HTTPException(400, f"the body is not valid JSON: {wrong}"[:300]) from None
 
 
 class StrictRoute(APIRoute):
-    """A route that reads such requests, and only JSON."""
+    """A route that accepts only such requests."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Wraps FastAPI's own."""
+        """Wraps the handler of FastAPI."""
         handle = super().get_route_handler()
 
         async def strictly(request: Request) -> Response:

@@ -1,8 +1,8 @@
-"""Text in, token vectors out, and collections of texts that are searched by them.
+"""Encoders from text to token vectors, and collections of texts that are searched with them.
 
 An `Encoder` turns texts into token vectors; `load_encoder` finds one by name. A `Collection` keeps texts, ids,
-metadata and an index in one folder. The built-in model is fetched once, by ``maxsieve model fetch minilm``; nothing
-is downloaded unasked.
+metadata and an index in one folder. The built-in model is downloaded once, by ``maxsieve model fetch minilm``;
+nothing is downloaded without being asked for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maxsieve.text.collection import Collection
-    from maxsieve.text.cuts import TruncationWarning
     from maxsieve.text.encoder import Encoder, Measuring, Traceable, load_encoder
     from maxsieve.text.first_stage import BM25
     from maxsieve.text.hits import TextHits
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from maxsieve.text.reranking import rerank
     from maxsieve.text.sync_run import Synced
     from maxsieve.text.syncing import FolderSync
+    from maxsieve.text.truncation_warning import TruncationWarning
 
 __all__ = [
     "BM25",
@@ -48,9 +48,9 @@ __all__ = [
     "rerank",
 ]
 
-_ROOMS = {
+_MODULES = {
     "collection": ("Collection",),
-    "cuts": ("TruncationWarning",),
+    "truncation_warning": ("TruncationWarning",),
     "encoder": ("Encoder", "Measuring", "Traceable", "load_encoder"),
     "first_stage": ("BM25",),
     "hits": ("TextHits",),
@@ -63,11 +63,11 @@ _ROOMS = {
     "sync_run": ("Synced",),
     "syncing": ("FolderSync",),
 }
-"""Imported when they are first asked for: `maxsieve.text.inputs` and the help of the command line need none of them."""
+"""Imported on first use: `maxsieve.text.inputs` and the help of the command line need none of them."""
 
 
 def __getattr__(name: str) -> Any:
-    for room, names in _ROOMS.items():
+    for module, names in _MODULES.items():
         if name in names:
-            return getattr(importlib.import_module(f"{__name__}.{room}"), name)
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
-"""Documents on their way into a collection, so that it can be interrupted at any moment and gone on with.
+"""Adds documents to a collection, in such a way that it can be interrupted at any moment and resumed.
 
-They are read as they come and committed batch by batch. What is in already is recognised by its record before it is
-encoded, so going on is nothing but adding again.
+Documents are read one by one and committed in batches. A document that is already in the collection is recognised by
+its record before it is encoded. So to resume, one adds the same documents again.
 """
 
 from __future__ import annotations
@@ -18,25 +18,36 @@ from maxsieve.common.progress import Advance
 from maxsieve.ids import Id, to_id
 from maxsieve.index import Index
 from maxsieve.storage.metadata import to_json
-from maxsieve.text.cuts import naming_cuts
-from maxsieve.text.passages import Document, Keys, Splitter, as_stored, check_record, read_document, to_record
+from maxsieve.storage.segments import Segment
+from maxsieve.storage.snapshot import Snapshot
+from maxsieve.text.passages import (
+    Document,
+    Keys,
+    Records,
+    Splitter,
+    as_stored,
+    check_record,
+    read_document,
+    to_record,
+)
+from maxsieve.text.truncation_warning import naming_texts
 
 BATCH_CHARACTERS = 1 << 17
-"""Text that is encoded and committed at a time: some 30,000 tokens, a few seconds' work, and at most that is lost."""
+"""Characters of a batch: about 30,000 tokens, a few seconds of work. An interruption loses at most one batch."""
 
 BATCH_DOCUMENTS = 1024
 
 LOOKUPS = 64
-"""Documents that are looked up at a time."""
+"""How many documents are looked up at a time."""
 
 MOST_COPIED = 1 << 28
-"""Bytes of a document's metadata, in all its passages."""
+"""Limit on the bytes of a document's metadata, counted once for each passage."""
 
 COMMITS = 64
-"""So many commits are merged while more come: each has three open files."""
+"""After this many commits, segments are merged: each commit keeps three files open."""
 
 FEW_SEGMENTS, SMALL_SEGMENT = 8, 256 << 20
-"""More segments than this, each below this many bytes, are worth merging: opening takes milliseconds for each."""
+"""More than this many segments, each below this many bytes, are merged: opening each takes milliseconds."""
 
 Encode = Callable[[list[str]], Sequence[NDArray[np.float32]]]
 T = TypeVar("T")
@@ -44,7 +55,7 @@ _ABSENT = object()
 
 
 def derived_id(text: str) -> str:
-    """The id of a text that was given none: half its SHA-256, in hexadecimal.
+    """The id of a text that has none: half of its SHA-256, in hexadecimal.
 
     >>> derived_id("once upon a time") == derived_id("once upon a time") != derived_id("the end")
     True
@@ -53,7 +64,7 @@ def derived_id(text: str) -> str:
 
 
 def count_texts(texts: Iterable[str], ids: Iterable[Id] | None, metadata: Iterable[Any] | None) -> int | None:
-    """How many texts there are, if that is known; an error if ids or metadata are known to be of another number."""
+    """How many texts there are, if known. An error if the number of ids or metadata is known and differs."""
     for given, what in ((texts, "texts"), (ids, "ids"), (metadata, "metadata")):
         if isinstance(given, (str, bytes)) or (what == "metadata" and isinstance(given, dict)):
             raise TypeError(f"{what} must have an entry for each document, not be a single {type(given).__name__}")
@@ -68,9 +79,12 @@ def count_texts(texts: Iterable[str], ids: Iterable[Id] | None, metadata: Iterab
 
 
 def read_documents(
-    texts: Iterable[str], ids: Iterable[Id] | None, metadata: Iterable[Any] | None
+    texts: Iterable[str], ids: Iterable[Id] | None, metadata: Iterable[Any] | None, *, endless: bool = False
 ) -> Iterator[Document]:
-    """The documents one by one, checked. An id that is given twice is an error; one that is derived may come again."""
+    """The documents one by one, checked. An id that is given twice is an error; one that is derived may come again.
+
+    Of an ``endless`` stream the ids are not remembered: the code that adds the documents finds repeated ones.
+    """
     given = {"texts": texts, "ids": ids, "metadata": metadata}
     columns = {what: column for what, column in given.items() if column is not None}
     seen: set[Id] = set()
@@ -89,8 +103,9 @@ def read_documents(
         elif kind is not None and type(one) is not kind:
             raise TypeError(f"ids must be all str or all int, and {one!r} is {type(one).__name__}")
         else:
-            seen.add(one)
             kind = type(one)
+            if not endless:
+                seen.add(one)
         record = entry.get("metadata")
         if record is not None:
             try:
@@ -101,18 +116,23 @@ def read_documents(
 
 
 def check_text(text: Any, where: str) -> str:
-    """A str, or a `TypeError` that says where something else stands."""
+    """Returns a str, or raises a `TypeError` that says where the other value is."""
     if not isinstance(text, str):
         raise TypeError(f"{where} is {type(text).__name__}, not str")
     return str.__str__(text)
 
 
 class OtherDocumentError(ValueError):
-    """An id is in the collection already, with another text or other metadata, and is not to be replaced."""
+    """The collection already has this id with another text or other metadata, and ``replace`` is not set."""
+
+    @classmethod
+    def of(cls, one: Id, difference: str) -> OtherDocumentError:
+        """The error for a document, of which ``difference`` says what is not the same."""
+        return cls(f"ids: {one!r} is already in the collection, with {difference}; replace=True replaces it")
 
 
 class Added(NamedTuple):
-    """How many documents were new, in already (not encoded again), and replaced."""
+    """How many documents were new, skipped because they are already there, and replaced."""
 
     added: int
     skipped: int
@@ -129,10 +149,10 @@ def add_documents(
     replace: bool,
     advance: Advance,
 ) -> Added:
-    """Adds documents to the index of a collection; those of earlier batches stay when a later one fails."""
+    """Adds documents to the index of a collection. If a batch fails, the earlier batches stay."""
     queue = _Queue(index, keys, split, encode, replace, advance)
     for group in batches(documents, size_of, LOOKUPS):
-        _check_id_type(index, keys, group[0].id)
+        check_id_type(some_id(index.snapshot, keys), group[0].id)
         known = index.known_metadata(keys.key(document.id) for document in group)
         for document in group:
             key = keys.key(document.id)
@@ -143,7 +163,7 @@ def add_documents(
 
 
 def size_of(document: Document) -> int:
-    """Characters of its text, and of its metadata as they are kept."""
+    """The characters of its text and of its metadata as JSON."""
     return len(document.text) + _metadata_size(document)
 
 
@@ -152,7 +172,7 @@ def _metadata_size(document: Document) -> int:
 
 
 def batches(texts: Iterable[T], length: Callable[[T], int], most: int | None = None) -> Iterator[list[T]]:
-    """Cuts texts into batches to be encoded."""
+    """Groups texts into batches for encoding."""
     batch: list[T] = []
     characters = 0
     for text in texts:
@@ -165,13 +185,13 @@ def batches(texts: Iterable[T], length: Callable[[T], int], most: int | None = N
         yield batch
 
 
-def worth_merging(index: Index) -> bool:
+def worth_merging(segments: Iterable[Segment]) -> bool:
     """Whether many small commits have left many small segments."""
-    return sum(segment.nbytes < SMALL_SEGMENT for segment in index.snapshot.segments) > FEW_SEGMENTS
+    return sum(segment.nbytes < SMALL_SEGMENT for segment in segments) > FEW_SEGMENTS
 
 
 class _Queue:
-    """Documents that wait until there are enough for a batch."""
+    """Documents that wait until a batch is full."""
 
     def __init__(
         self, index: Index, keys: Keys, split: Splitter, encode: Encode, replace: bool, advance: Advance
@@ -184,24 +204,21 @@ class _Queue:
         self.added = Added(0, 0, 0)
 
     def put(self, document: Document, first: dict[str, Any] | None) -> None:
-        """Takes a document unless it is in already; ``first`` is the record of its first passage, if that is in."""
+        """Queues a document, unless it is stored already. ``first`` is the stored record of its first passage."""
         added, skipped, replaced = self.added
         if (stored := self._waiting.get(document.id)) is None and first is not None:
-            stored = self._stored(document, first)
+            stored = stored_as(document, first, self._keys, self._index)
         if stored is None:
             self._wait(document)
             self.added = Added(added + 1, skipped, replaced)
             return
-        same_text = as_stored(document.text) == as_stored(stored.text)
-        if same_text and as_stored(document.metadata) == as_stored(stored.metadata):
+        other = difference(document, stored)
+        if other is None:
             self.added = Added(added, skipped + 1, replaced)
             self._advance(1)
             return
         if not self._replace:
-            what = "other metadata" if same_text else "another text"
-            raise OtherDocumentError(
-                f"ids: {document.id!r} is in the collection already, with {what}; replace=True replaces it"
-            )
+            raise OtherDocumentError.of(document.id, other)
         self._wait(document)
         self.added = Added(added, skipped, replaced + 1)
 
@@ -209,7 +226,7 @@ class _Queue:
         self._waiting[document.id], self._sizes[document.id] = document, size_of(document)
 
     def commit(self, *, all_of_it: bool) -> None:
-        """Encodes and adds what waits; the last batch, if it is not full, only when all of it is asked for."""
+        """Encodes and adds the full batches; with ``all_of_it``, also the last batch, which is not full."""
         for ids in batches(list(self._waiting), self._sizes.__getitem__):
             full = len(ids) >= BATCH_DOCUMENTS or sum(map(self._sizes.__getitem__, ids)) >= BATCH_CHARACTERS
             if not (full or all_of_it):
@@ -224,18 +241,9 @@ class _Queue:
 
     def _add(self, documents: list[Document]) -> None:
         """One commit. A document that had more passages before loses the others with it."""
-        records: dict[Id, Any] = {}
-        texts: list[str] = []
-        names: dict[str, Id] = {}
-        for one in documents:
-            passages = self._split(one.text, one.metadata)
-            _check_copies(one, len(passages))
-            for passage in passages:
-                records[self._keys.key(one.id, passage.number)] = to_record(passage, one.metadata)
-                texts.append(passage.encoded)
-                names[passage.encoded] = one.id
+        records, texts, names = to_pieces(documents, self._split, self._keys)
         old = (key for one in documents for key in self._keys.of(one.id, self._index)) if self._replace else ()
-        with naming_cuts(names):
+        with naming_texts(names):
             self._index.add(
                 (rows for some in batches(texts, len) for rows in self._encoded(some)),
                 list(records),
@@ -249,27 +257,69 @@ class _Queue:
         self._advance(0, sum(map(len, vectors)))
         return vectors
 
-    def _stored(self, document: Document, first: dict[str, Any]) -> Document:
-        """What is in under a document's id: as much of it as tells whether it is the same."""
-        if "passage" in first and document.text.startswith(first["text"]):
-            return read_document(document.id, self._keys, self._index) or document
-        return Document(document.id, first["text"], first["metadata"])
+
+class Pieces(NamedTuple):
+    """Documents cut into passages: the records by their keys, what is encoded of each, and which document that is."""
+
+    records: dict[Id, Any]
+    texts: list[str]
+    names: dict[str, Id]
+
+
+def to_pieces(documents: Iterable[Document], split: Splitter, keys: Keys) -> Pieces:
+    """Cuts documents into passages."""
+    pieces = Pieces({}, [], {})
+    for one in documents:
+        passages = split(one.text, one.metadata)
+        _check_copies(one, len(passages))
+        for passage in passages:
+            pieces.records[keys.key(one.id, passage.number)] = to_record(passage, one.metadata)
+            pieces.texts.append(passage.encoded)
+            pieces.names[passage.encoded] = one.id
+    return pieces
+
+
+def stored_as(document: Document, first: dict[str, Any], keys: Keys, records: Records) -> Document:
+    """What is in under a document's id, where its first passage has the record ``first``.
+
+    As much of it is read as tells whether it is the same.
+    """
+    if "passage" in first and document.text.startswith(first["text"]):
+        return read_document(document.id, keys, records) or document
+    return Document(document.id, first["text"], first["metadata"])
+
+
+def difference(document: Document, stored: Document) -> str | None:
+    """What a document that is in has otherwise than one to be added under its id; None if they are the same.
+
+    >>> difference(Document("a", "A fox", {"year": 1}), Document("a", "A fox", None))
+    'other metadata'
+    """
+    if as_stored(document.text) != as_stored(stored.text):
+        return "another text"
+    return None if as_stored(document.metadata) == as_stored(stored.metadata) else "other metadata"
 
 
 def _check_copies(document: Document, passages: int) -> None:
-    """Refuses metadata that would fill memory and disk: it is kept with each passage of a document."""
+    """Refuses metadata that would fill memory and disk: they are stored with each passage of a document."""
     if passages > 1 and (size := _metadata_size(document)) * passages > MOST_COPIED:
         raise ValueError(
-            f"document {document.id!r}: its metadata takes {size:,} bytes and is kept with each of its {passages:,} "
-            f"passages, which is more than {MOST_COPIED:,} bytes; keep less of it"
+            f"document {document.id!r}: its metadata take {size:,} bytes and are stored with each of its {passages:,} "
+            f"passages, which is more than {MOST_COPIED:,} bytes in total; add less metadata"
         )
 
 
-def _check_id_type(index: Index, keys: Keys, one: Id) -> None:
-    """Refuses ids of another type than those in the index, before anything is encoded."""
-    state = index.snapshot
-    if not len(state.live):
-        return
-    known = keys.document(state.ids[int(state.live[0])])
-    if type(known) is not type(one):
+def some_id(state: Snapshot, keys: Keys) -> Id | None:
+    """The id of some document that is in; None if there is none."""
+    return keys.document(state.ids[int(state.live[0])]) if len(state.live) else None
+
+
+def check_id_type(known: Id | None, one: Id) -> None:
+    """Refuses an id of another type than one that is in the collection, before anything is encoded.
+
+    >>> check_id_type("a", 7)
+    Traceback (most recent call last):
+    TypeError: ids: 7 is int; this collection has str ids
+    """
+    if known is not None and type(known) is not type(one):
         raise TypeError(f"ids: {one!r} is {type(one).__name__}; this collection has {type(known).__name__} ids")

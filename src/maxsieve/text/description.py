@@ -1,6 +1,6 @@
-"""What a collection remembers of how its vectors are made, and its folder, which comes into being whole or not at all.
+"""The description of a collection: how its vectors are made. Its folder is created completely or not at all.
 
-`collection.json`, written last, makes a folder a collection. `projection.npy` is the matrix that makes vectors shorter.
+`collection.json` is written last and makes a folder a collection. `projection.npy` is the matrix that reduces vectors.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.arrays import MAX_DIM
-from maxsieve.common.files import read_small, replacing_as, sync_folder
+from maxsieve.common.files import opening_own_file, read_small, replacing_as, sync_folder
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.index import Index
 from maxsieve.storage.lock import NAME as LOCK
-from maxsieve.storage.lock import writer_lock
+from maxsieve.storage.lock import discard_lock, writer_lock
 from maxsieve.storage.segments import Store
 from maxsieve.text.encoder import Encoder
 from maxsieve.text.passages import sizes_for
@@ -34,13 +34,13 @@ PROJECTION = "projection.npy"
 INDEX = "index"
 FORMAT = "maxsieve collection"
 VERSION = 2
-"""What is written is 1 for a collection without passages and pooled vectors, as all were then."""
+"""Collections without passages and pooled vectors are written as version 1, which has neither."""
 
 MOST_BYTES = 1 << 20
-"""Of `collection.json`: no encoder needs as many to describe it."""
+"""Limit on `collection.json`: no description needs as much."""
 
 MOST_TOKENS = 1 << 20
-"""Of a passage."""
+"""Limit on the tokens of a passage."""
 
 MOST_PROJECTION_BYTES = 1 << 30
 _NPY_HEADER = 1 << 10
@@ -48,17 +48,17 @@ _NPY = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '<f4', 'fortran_order': False, 'shape': \((\d{1,9}), (\d{1,9})\), \} *\n",
     re.DOTALL,
 )
-_LEFT_BEHIND = (NAME + ".tmp", PROJECTION, PROJECTION + ".tmp", LOCK)
-"""With the index, what a creation that was killed may have left."""
+_LEFT_BEHIND = (NAME + ".tmp", PROJECTION, PROJECTION + ".tmp")
+"""Files that a killed creation may have left, besides the index and the lock."""
 
 
 @dataclass(frozen=True)
 class Description:
     """The encoder by name and fingerprint, its own dimension, and how its vectors are reduced to ``dim``.
 
-    ``projection`` is the SHA-256 of `projection.npy`. One without it whose ``dim`` is below the encoder's own is
-    that of a collection whose projection is still to be fitted: no vector is in it yet. ``passages`` says how long
-    texts are cut; None if they are not.
+    ``projection`` is the SHA-256 of `projection.npy`. If it is None and ``dim`` is below the encoder's, the projection
+    is not fitted yet, and the collection has no vectors. ``passages`` are the sizes of passages; None if texts are not
+    split.
     """
 
     encoder: str
@@ -67,7 +67,7 @@ class Description:
     dim: int
     projection: str | None = None
     pool: int = 1
-    """How many times fewer vectors a document has than tokens; not in the file where it is 1."""
+    """How many times fewer vectors a document has than tokens; left out of the file if it is 1."""
     passages: Sizes | None = None
 
     @property
@@ -78,7 +78,7 @@ class Description:
     def check_encoder(self, given: Encoder, path: Path) -> None:
         """Refuses an encoder whose vectors can't be compared with those in the collection.
 
-        The fingerprint decides where there is one: a model may have been moved, and then has another name.
+        If there is a fingerprint, it decides: a model that was moved has another name.
         """
         fingerprint = dict(given.fingerprint)
         same = fingerprint == self.fingerprint if fingerprint or self.fingerprint else given.name == self.encoder
@@ -92,8 +92,8 @@ class Description:
             for key in differing[:2]
         )
         raise ValueError(
-            f"{path} was made with the encoder {first}, and {second} is another{details}. "
-            "Vectors of two encoders can't be compared: open the collection with its own, or make a new one"
+            f"{path} was made with the encoder {first}, but {second} was given{details}. "
+            "Vectors of two encoders can't be compared: open the collection with its own encoder, or make a new one"
         )
 
 
@@ -109,14 +109,14 @@ def read_description(folder: Path) -> Description:
     try:
         text = _read(path, MOST_BYTES)
     except FileNotFoundError:
-        what = f"is no collection: it has no {NAME}" if folder.exists() else "does not exist"
+        what = f"is not a collection: it has no {NAME}" if folder.exists() else "does not exist"
         raise FileNotFoundError(f"{folder} {what}") from None
     except NotADirectoryError:
-        raise NotADirectoryError(f"{folder} is no folder; a collection is one") from None
+        raise NotADirectoryError(f"{folder} is not a folder; a collection is a folder") from None
     try:
         content = json.loads(text)
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-            raise DamagedIndexError(f"{path} is no record of a collection")
+            raise DamagedIndexError(f"{path} does not describe a collection")
         version = content.pop("version")
         if type(version) is int and version > VERSION:
             raise MaxsieveError(f"{path} has format version {version}; this maxsieve reads up to {VERSION}")
@@ -130,7 +130,7 @@ def read_description(folder: Path) -> Description:
 
 
 def write_description(folder: Path, description: Description) -> None:
-    """Replaces the description, durably: after a crash there is the old one or this one."""
+    """Replaces the description durably: after a crash there is either the old one or the new one."""
     content = {"format": FORMAT, "version": VERSION, **asdict(description)}
     if description.passages is not None:
         content["passages"] = description.passages._asdict()
@@ -139,12 +139,12 @@ def write_description(folder: Path, description: Description) -> None:
     if description.pool == 1:
         del content["pool"]
     if not {"passages", "pool"} & content.keys():
-        content["version"] = 1  # an older maxsieve reads it too
+        content["version"] = 1  # so that older versions of maxsieve can read it
     _replace(folder / NAME, json.dumps(content, indent=1).encode() + b"\n")
 
 
 def write_projection(folder: Path, description: Description, matrix: NDArray[np.float32]) -> Description:
-    """Writes the matrix, durably, and returns the description that names it, which is still to be written."""
+    """Writes the matrix durably, and returns a description that names it; the caller must write that."""
     buffer = io.BytesIO()
     np.save(buffer, np.ascontiguousarray(matrix, np.float32), allow_pickle=False)
     _replace(folder / PROJECTION, buffer.getvalue())
@@ -164,14 +164,14 @@ def read_projection(folder: Path, description: Description) -> NDArray[np.float3
     try:
         return _to_matrix(content, shape)
     except ValueError as problem:
-        raise DamagedIndexError(f"{path} is no projection: {problem}") from None
+        raise DamagedIndexError(f"{path} is not a projection: {problem}") from None
 
 
 def _to_matrix(content: bytes, shape: tuple[int, int]) -> NDArray[np.float32]:
     """The matrix in an .npy file as `write_projection` writes it. NumPy's own reader would evaluate the header."""
     header = _NPY.match(content)
     if header is None:
-        raise ValueError("it is no .npy file of float32")
+        raise ValueError("it is not an .npy file of float32")
     found = int(header[1]), int(header[2])
     if found != shape:
         raise ValueError(f"it has the shape {found}, not {shape}")
@@ -185,7 +185,7 @@ def _to_matrix(content: bytes, shape: tuple[int, int]) -> NDArray[np.float32]:
 
 
 def create_folder(folder: Path, description: Description, matrix: NDArray[np.float32] | None, store: Store) -> None:
-    """Makes a collection without documents in a folder that is new or empty; a failure leaves it so."""
+    """Creates a collection without documents in a new or empty folder. A failure leaves the folder as it was."""
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file; a collection needs a folder")
     made = not folder.exists()
@@ -211,29 +211,30 @@ def create_folder(folder: Path, description: Description, matrix: NDArray[np.flo
 
 
 def _check_empty(folder: Path) -> None:
-    """Refuses a folder in which there is more than a creation leaves behind that was killed."""
-    if folder.exists() and any(one.name not in (INDEX, *_LEFT_BEHIND) for one in folder.iterdir()):
-        raise FileExistsError(f"{folder} is not empty; Collection.open opens a collection that is there")
+    """Refuses a folder that is not empty. Files that a killed creation left do not count."""
+    if folder.exists() and any(one.name not in (INDEX, LOCK, *_LEFT_BEHIND) for one in folder.iterdir()):
+        raise FileExistsError(f"{folder} is not empty; Collection.open opens an existing collection")
 
 
 def _discard_index(folder: Path) -> None:
-    """Removes an index that nothing was ever added to. One with documents stays, and no other can be made there."""
+    """Removes an index without documents. An index with documents stays, and then no collection can be created."""
     with suppress(OSError, MaxsieveError), Index.open(folder / INDEX) as index:
         index.discard_if_empty()
 
 
 def _remove_all(folder: Path) -> None:
-    """Removes what was made. Under the lock, which goes last."""
+    """Removes everything that was created, the lock last. The caller holds the lock."""
     _discard_index(folder)
     with suppress(OSError):
         (folder / INDEX).rmdir()
     for name in (NAME, *_LEFT_BEHIND):
         with suppress(OSError):
             (folder / name).unlink()
+    discard_lock(folder)
 
 
 def _check(description: Description) -> None:
-    """Raises `ValueError` for what no writer writes."""
+    """Raises `ValueError` for values that maxsieve never writes."""
     strings = [description.encoder, *description.fingerprint.keys(), *description.fingerprint.values()]
     if not all(type(one) is str for one in strings):
         raise ValueError("the encoder is not named by strings")
@@ -255,10 +256,8 @@ def _check(description: Description) -> None:
 
 def _read(path: Path, at_most: int) -> bytes:
     """The bytes of a regular file; a link, a pipe, a device or a file that is too large is damage."""
-    try:
+    with opening_own_file(path):
         return read_small(path, at_most=at_most)
-    except (ValueError, IsADirectoryError) as problem:
-        raise DamagedIndexError(str(problem) if isinstance(problem, ValueError) else f"{path} is a folder") from None
 
 
 def _replace(path: Path, content: bytes) -> None:

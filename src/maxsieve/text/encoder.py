@@ -1,4 +1,4 @@
-"""What turns texts into token vectors: the protocol, the checks all encoders share, and loading one by name."""
+"""Encoders turn texts into token vectors: the protocol, the checks that all encoders share, and loading by name."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ F32 = NDArray[np.float32]
 Span = tuple[int, int]
 
 DEFAULT_ENCODER = "minilm"
-"""What a new collection is made with, unless it is told otherwise."""
+"""The encoder of a new collection by default."""
 
 DEFAULT_STORE: Store = "int8"
-"""How it keeps vectors, all their dimensions: docs/text.md has what other choices cost."""
+"""How a new collection stores vectors by default; docs/text.md has the cost of other choices."""
 
 SENTENCE_TRANSFORMERS = "st:"
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+(@[\w.-]+)?")
@@ -28,19 +28,19 @@ _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Texts in, token vectors out: for each text the rows [L, d], of unit length, none for a text without a token."""
+    """Turns each text into rows [L, d] of unit length, one per token; a text without tokens has none."""
 
     @property
     def name(self) -> str:
-        """What `load_encoder` loads again."""
+        """The name with which `load_encoder` loads it."""
 
     @property
     def dim(self) -> int:
-        """How many numbers a row has."""
+        """The dimension: how many numbers a row has."""
 
     @property
     def fingerprint(self) -> dict[str, str]:
-        """What decides the vectors (digests of files, limits): encoders that agree in it give the same ones."""
+        """What the vectors depend on (digests of files, limits): equal fingerprints mean equal vectors."""
 
     def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
         """The rows of each text, as a document is encoded."""
@@ -51,7 +51,7 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class Traceable(Protocol):
-    """An encoder that knows which characters each row stands for."""
+    """An encoder that knows which characters each row belongs to."""
 
     def document_spans(self, text: str) -> list[Span]:
         """One (start, end) per row of ``documents([text])[0]``, counted in characters of the text."""
@@ -62,38 +62,38 @@ class Traceable(Protocol):
 
 @runtime_checkable
 class Measuring(Protocol):
-    """An encoder that knows how long a text is for it, which decides where long ones are cut into passages."""
+    """An encoder that can count a text's tokens, which decides where long texts are split into passages."""
 
     @property
     def max_tokens(self) -> int | None:
-        """How many tokens of a text are read, those included that are added to it; None if all are."""
+        """The most tokens of a text that are read, including special tokens; None without a limit."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each of some short texts has, without those that are added."""
+        """How many tokens each of these short texts has, without special tokens."""
 
 
 def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
-    """The encoder of that name; nothing is downloaded.
+    """Loads an encoder by name; nothing is downloaded.
 
-    A name is that of a built-in model (``"minilm"``), or a folder with ``tokenizer.json`` and ``model.onnx`` (or one
-    file ``*.onnx``), or ``"st:"`` and a checkpoint for Sentence Transformers: a folder, a built-in model or a name on
-    its hub.
+    A name is a built-in model (``"minilm"``), or a folder with ``tokenizer.json`` and ``model.onnx`` (or one file
+    ``*.onnx``), or ``"st:"`` and a checkpoint for Sentence Transformers: a folder, a built-in model or a name on the
+    hub.
 
     >>> load_encoder("no such folder")
     Traceback (most recent call last):
-    ValueError: no encoder is called 'no such folder': it is neither a built-in model (minilm) nor a folder, nor does it
-    begin with 'st:', as those of Sentence Transformers do
+    ValueError: no encoder is called 'no such folder': it is neither a built-in model (minilm) nor a folder; names of
+    Sentence Transformers begin with 'st:'
     >>> load_encoder("colbert-ir/colbertv2.0")
     Traceback (most recent call last):
     ValueError: no encoder is called 'colbert-ir/colbertv2.0': it is neither a built-in model (minilm) nor a folder;
-    a checkpoint of that name on the hub is 'st:colbert-ir/colbertv2.0'
+    for a checkpoint on the hub, give 'st:colbert-ir/colbertv2.0'
     """
     from maxsieve.text.builtin import MODELS
     from maxsieve.text.models import model_path
     from maxsieve.text.onnx import OnnxEncoder
 
     if not isinstance(name, str):
-        raise TypeError(f"the name of an encoder is a str, not {type(name).__name__}")
+        raise TypeError(f"the name of an encoder must be a str, not {type(name).__name__}")
     if name.startswith(SENTENCE_TRANSFORMERS):
         from maxsieve.text.multi_vector import SentenceTransformersEncoder
 
@@ -105,25 +105,25 @@ def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
     if not Path(name).is_dir():
         known = ", ".join(known for known, model in MODELS.items() if model.onnx)
         hint = (
-            f"; a checkpoint of that name on the hub is 'st:{name}'"
+            f"; for a checkpoint on the hub, give 'st:{name}'"
             if _HUB_NAME.fullmatch(name)
-            else ", nor does it begin with 'st:', as those of Sentence Transformers do"
+            else "; names of Sentence Transformers begin with 'st:'"
         )
         raise ValueError(f"no encoder is called {name!r}: it is neither a built-in model ({known}) nor a folder{hint}")
     return OnnxEncoder(Path(name), threads=threads)
 
 
 def as_texts(texts: Iterable[str], what: str = "texts") -> list[str]:
-    r"""A list of strings that any tokenizer takes: a lone surrogate, which no UTF-8 has, becomes U+FFFD in its place.
+    r"""A list of strings that any tokenizer accepts: lone surrogates, which UTF-8 can't encode, become U+FFFD.
 
     >>> as_texts(["plain", "\ud800!"]) == ["plain", "\ufffd!"]
     True
     >>> as_texts("one text")
     Traceback (most recent call last):
-    TypeError: texts must be a list of strings: put a single one into a list
+    TypeError: texts must be a list of strings: put a single string into a list
     """
     if isinstance(texts, (str, bytes)):
-        raise TypeError(f"{what} must be a list of strings: put a single one into a list")
+        raise TypeError(f"{what} must be a list of strings: put a single string into a list")
     try:
         listed: list[Any] = list(texts)
     except TypeError:
@@ -132,14 +132,14 @@ def as_texts(texts: Iterable[str], what: str = "texts") -> list[str]:
 
 
 def as_text(text: str, what: str = "text") -> str:
-    """One string that any tokenizer takes, of the same length."""
+    """One string that any tokenizer accepts, of the same length."""
     if not isinstance(text, str):
         raise TypeError(f"{what} must be a str, not {type(text).__name__}")
     return _LONE_SURROGATES.sub("\ufffd", text)
 
 
 def unit_rows(rows: Any) -> F32:
-    """Rows as float32, divided by their norms; a row of zeros stays.
+    """Rows as float32, divided by their norms; a row of zeros stays as it is.
 
     >>> unit_rows([[3, 4], [0, 0]]).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]

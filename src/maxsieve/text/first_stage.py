@@ -1,4 +1,4 @@
-"""First stages: something cheap that names candidates, among which late interaction then finds the best."""
+"""First stages: cheap methods that select candidates, among which late interaction then finds the best."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ from maxsieve.where import Where
 
 if TYPE_CHECKING:
     from maxsieve.text.collection import Collection
+    from maxsieve.text.searching import Searchable
 
 FirstStage: TypeAlias = Callable[[str, int], Sequence[Id]]
 """``(query, depth)`` -> ids of at most ``depth`` candidates, best first."""
 
 READ = 4096
-"""Texts read at a time."""
+"""How many texts are read at a time."""
 
 DEEPER = 4
-"""How many times as many candidates a function is asked for when too few of them match a filter."""
+"""When too few candidates of a function match a filter, it is asked for this many times more."""
 
 
 class BM25:
     """Okapi BM25 over the texts of a collection, by `bm25s` (extra ``maxsieve[bm25]``) with its defaults.
 
-    Its table is kept in the collection's folder and made anew when the collection has changed. Words are runs of at
-    least two letters or digits, in lower case, without English stop words, reduced to their stems by the English
-    Snowball stemmer (PyStemmer); a document that shares none with the query is no candidate. Words of other languages
-    are cut alike in documents and queries, so they still meet, only not in every form.
+    Its table is stored in the collection's folder, and built again when the collection has changed. Words are runs of
+    at least two letters or digits, in lower case, without English stop words, stemmed by the English Snowball stemmer
+    (PyStemmer). A document that shares no word with the query is not a candidate. Words of other languages are stemmed
+    in the same way in documents and queries, so they still match, but not in every form.
     """
 
     def __init__(self, collection: Collection) -> None:
@@ -50,17 +51,17 @@ class BM25:
         self._current_state: _State | None = None
 
     @classmethod
-    def of(cls, collection: Collection) -> BM25:
+    def of(cls, collection: Searchable) -> BM25:
         """The one that belongs to a collection, in its present state."""
         bm25 = collection.bm25
         bm25._current()
         return bm25
 
     def __call__(self, query: str, depth: int, where: Where | None = None) -> list[Id]:
-        """Ids of the ``depth`` documents that suit the query best, best first; of equals, the first that was added.
+        """Ids of the ``depth`` documents with the highest scores, best first; ties are broken by insertion order.
 
-        A document that is kept as passages has the score of its best one. With ``where``, documents that do not match
-        it have none.
+        A document in passages has the score of its best passage. With ``where``, documents that do not match it are
+        left out.
         """
         depth = as_count(depth, "depth", at_least=1)
         state = self._current()
@@ -68,9 +69,9 @@ class BM25:
         return [state.ids[place] for place in best_of(state.by_document(scores), depth).tolist()]
 
     def scores(self, queries: Sequence[str], where: Sequence[Where | None] | None = None) -> Iterator[Lexical]:
-        """The scores of all documents for each query, one by one; 0 for one that can't be a hit.
+        """The scores of all documents, query by query. A document that can't be a hit has 0.
 
-        That is one without a token, or one that does not match the query's filter.
+        These are documents without a token, and documents that do not match the query's filter.
         """
         state = self._current()
         snapshot, ids, places = state.snapshot, state.ids, state.places
@@ -114,29 +115,29 @@ class _State:
 
     @cached_property
     def ids(self) -> list[Id]:
-        """Of documents."""
+        """The ids of documents."""
         return list(self.places)
 
     @cached_property
     def places(self) -> dict[Id, int]:
-        """Documents in the order of their first passages."""
+        """The position of each document, in the order of their first passages."""
         documents = dict.fromkeys(map(self.keys.document, self.snapshot.live_ids()))
         return {one: place for place, one in enumerate(documents)}
 
     @cached_property
     def _owners(self) -> NDArray[np.int64]:
-        """The place of the document that each passage is of."""
+        """The position of each passage's document."""
         owners = (self.places[self.keys.document(key)] for key in self.snapshot.live_ids())
         return np.fromiter(owners, np.int64, len(self.snapshot.live))
 
     def matching(self, where: Where | None, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Scores of passages, 0 where one does not match a filter."""
+        """Scores of passages, with 0 for those that do not match a filter."""
         if where is None:
             return scores
         return np.where(self.snapshot.matching(where)[self.snapshot.live], scores, np.float32(0))
 
     def by_document(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Scores of passages as those of documents: the best of each."""
+        """Scores of documents: the best score among the passages of each."""
         if not self.keys.passages:
             return scores
         best = np.zeros(len(self.places), np.float32)
@@ -144,10 +145,10 @@ class _State:
         return best
 
 
-def ask_first_stage(stage: FirstStage, query: str, depth: int, where: Where | None, collection: Collection) -> list[Id]:
+def ask_first_stage(stage: FirstStage, query: str, depth: int, where: Where | None, collection: Searchable) -> list[Id]:
     """The ``depth`` best candidates of a first stage, among the documents that match a filter.
 
-    A function knows nothing of filters: it is asked for more, until enough of what it names match, or it has no more.
+    A function knows nothing of filters: it is asked for more candidates, until enough of them match or it has no more.
     """
     if where is None:
         return to_ids(stage(query, depth), "first_stage")
@@ -158,7 +159,7 @@ def ask_first_stage(stage: FirstStage, query: str, depth: int, where: Where | No
     while True:
         named = list(dict.fromkeys(to_ids(stage(query, asked), "first_stage")))
         records = index.known_metadata(map(keys.key, named))
-        # one that is unknown stays, for the search to complain of
+        # an unknown id stays, so that the search reports it
         kept = [one for one in named if (key := keys.key(one)) not in records or where.matches(records[key])]
         if len(kept) >= depth or len(named) < asked or asked >= everything:
             return kept[:depth]
@@ -166,11 +167,11 @@ def ask_first_stage(stage: FirstStage, query: str, depth: int, where: Where | No
 
 
 def verify_table(folder: Path, state: Snapshot) -> None:
-    """Checks the table of a collection's present state, if one is kept: `DamagedIndexError` names it."""
+    """Checks the table of a collection's present state, if there is one; `DamagedIndexError` names it."""
     try:
         stems = Stems()
     except ModuleNotFoundError:
-        return  # then no table is used either
+        return  # without the extra, no table is used
     path = current_table(folder, state, stems.made_by)
     if path.is_symlink() or path.exists():
         WordTable.read(path, len(state.live))

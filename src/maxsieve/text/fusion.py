@@ -1,17 +1,17 @@
-"""BM25 and late interaction fused: two scores of a document become one.
+"""Fusion of BM25 and late interaction: one score from two.
 
 ``s_i`` is the score of document ``i`` by late interaction, ``t_i >= 0`` its score by BM25, 0 if it shares no word with
-the query. All that follows is about the documents that may be hits; of equals, the first that was added comes first.
+the query. All of this is about the documents that may be hits. Ties are broken by insertion order.
 
 **Convex combination** with the weight ``w`` of BM25, ``0 < w < 1``:
 
     f_i = (1 - w) (s_i - s_(100)) / (s_(1) - s_(100))  +  w t_i / t_(1)
 
-where ``s_(r)`` is the score at rank ``r``, or the last if there are fewer. BM25 is measured from 0, which is what a
-document without a common word has. Late interaction has no such end: any text gets most of the best score, so that it
-is measured from the hundredth, query by query. That was the better of the two on judged queries: measured from 0, BM25
-did more harm where it is weak, for the same gain where it is strong. (Where no document shares a word, BM25 adds
-nothing; where ``s_(1) = s_(100)``, ``s_i - s_(1)`` takes the place of the quotient.)
+where ``s_(r)`` is the score at rank ``r``, or the last score if there are fewer. BM25 is measured from 0, the score of
+a document that shares no word. Late interaction has no such zero point: any text gets most of the best score. So it is
+measured from the hundredth score of the query. On judged queries this was better than measuring from 0: there BM25 did
+more harm where it is weak, for the same gain where it is strong. (If no document shares a word, BM25 adds nothing. If
+``s_(1) = s_(100)``, ``s_i - s_(1)`` replaces the quotient.)
 
 The k best by ``f`` are found exactly (Fagin's threshold algorithm): all ``t_i`` are cheap, and the ``depth >= 100``
 best by late interaction are known, so that any other document has ``s_i <= s_(depth)``. With ``theta`` the k-th best
@@ -19,17 +19,18 @@ best by late interaction are known, so that any other document has ``s_i <= s_(d
 
     (1 - w) (s_(depth) - s_(100)) / (s_(1) - s_(100))  +  w t_i / t_(1)  >=  theta.
 
-Those are scored as well, and that is all: ``theta`` can only rise. One with ``t_i = 0`` is never needed: it can at best
-equal the last of the list, which was added before it. The bound is computed by the same operations as ``f``, each of
-which is monotone when rounded, so that it holds to the last bit. The depth changes the time, not the answer.
+Such documents are scored as well. No more are needed, because ``theta`` can only rise. A document with ``t_i = 0`` is
+never needed: at best it ties with the last of the list, which was added before it. The bound is computed by the same
+operations as ``f``, each of which is monotone when rounded, so it holds to the last bit. The depth changes the time,
+not the answer.
 
-**Reciprocal rank** (Cormack, Clarke and Buettcher, 2009), which looks at no score:
+***Reciprocal rank fusion** (Cormack, Clarke and Buettcher, 2009), which uses only ranks:
 
     f_i = 1 / (60 + rank of s_i)  +  1 / (60 + rank of t_i)
 
 over the union of the ``depth`` best by late interaction and the ``depth`` best by BM25, both scored by both. Ranks
 count from 1 within that union; up to the depth they are the ranks among all documents. A document that shares no word
-has no rank by BM25, and gets nothing for it. Here the depth is part of the formula.
+has no rank by BM25, and that term is 0. Here the depth is part of the formula.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ Hybrid: TypeAlias = Literal["rrf"] | float
 
 RANK_OFFSET = 60
 FAR = 100
-"""The rank from which late interaction is measured."""
+"""The rank whose score is the zero point of late interaction."""
 
 F64 = NDArray[np.float64]
 
 
 class Fused(NamedTuple):
-    """Documents, best first: their scores fused, and those by late interaction and BM25."""
+    """Documents, best first, with their fused scores and their scores by late interaction and BM25."""
 
     ids: list[Id]
     scores: F64
@@ -65,7 +66,7 @@ class Fused(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """What scores are measured by: the first and the hundredth of late interaction, the first of BM25."""
+    """The scores that normalise others: the first and the hundredth by late interaction, the first by BM25."""
 
     first: float
     far: float
@@ -73,22 +74,22 @@ class Ends(NamedTuple):
 
     @classmethod
     def of(cls, best: Scored, lexical: F32) -> Ends:
-        """From the best by late interaction, best first, and all by BM25."""
+        """From the best scores by late interaction, best first, and all scores by BM25."""
         late, words = best.scores, float(lexical.max(initial=0))
         return cls(float(late[0]), float(late[:FAR][-1]), words) if len(late) else cls(0.0, 0.0, words)
 
 
 class Fusion(Protocol):
-    """A way to fuse."""
+    """A method of fusion."""
 
     least: ClassVar[int]
-    """How many of the best by late interaction it must know."""
+    """The least number of best documents by late interaction that it needs."""
 
     def unseen(self, best: Scored, lexical: F32, k: int, depth: int) -> I64:
-        """The places of documents that late interaction must score besides its own ``depth`` best."""
+        """The positions of documents that late interaction must score besides its own ``depth`` best."""
 
     def scores(self, late: F32, lexical: F32, ends: Ends) -> F64:
-        """The fused scores of some documents, in the order they were added."""
+        """The fused scores of these documents, in insertion order."""
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,9 @@ class Weighted:
     least: ClassVar[int] = FAR
 
     def unseen(self, best: Scored, lexical: F32, k: int, depth: int) -> I64:
-        """Those whose bound reaches the k-th best that is known."""
+        """The documents whose upper bound reaches the k-th best known score."""
         if len(best.places) < depth:
-            return np.zeros(0, np.int64)  # late interaction has scored all that there are
+            return np.zeros(0, np.int64)  # late interaction has scored all documents
         ends = Ends.of(best, lexical)
         threshold = np.partition(self.scores(best.scores, lexical[best.places], ends), -k)[-k]
         others = np.setdiff1d(np.flatnonzero(lexical > 0), best.places)
@@ -114,10 +115,10 @@ class Weighted:
         return needed
 
     def scores(self, late: F32, lexical: F32, ends: Ends) -> F64:
-        """Both shares, weighted."""
+        """The weighted sum of both normalised scores."""
         late, lexical = late.astype(np.float64), lexical.astype(np.float64)
-        apart = ends.first > ends.far
-        shares = (late - ends.far) / (ends.first - ends.far) if apart else late - ends.first
+        differ = ends.first > ends.far
+        shares = (late - ends.far) / (ends.first - ends.far) if differ else late - ends.first
         words = lexical / ends.words if ends.words else lexical
         return (1 - self.weight) * shares + self.weight * words
 
@@ -137,7 +138,7 @@ class ReciprocalRank:
         return np.setdiff1d(best_of(lexical, depth), best.places)
 
     def scores(self, late: F32, lexical: F32, ends: Ends) -> F64:
-        """Ranks alone count."""
+        """The sum of both reciprocal ranks."""
         return _reciprocal(late) + np.where(lexical > 0, _reciprocal(lexical), 0.0)
 
 
@@ -148,7 +149,7 @@ def _reciprocal(scores: F32) -> F64:
 
 
 def to_fusion(hybrid: object) -> Fusion:
-    """The fusion that a user names.
+    """The fusion that the user's argument describes.
 
     >>> to_fusion("rrf"), to_fusion(0.25)
     (ReciprocalRank(), Weighted(weight=0.25))
@@ -174,12 +175,12 @@ def fuse(
     """The k best documents of each query.
 
     first
-        the ``depth`` best by late interaction, best first; fewer only if there are no more. The depth is at least k,
-        and what the fusion needs.
+        the ``depth`` best by late interaction, best first; fewer only if there are no more. The depth is at least k
+        and at least ``fusion.least``.
     lexical
-        what BM25 says, read once, query by query.
+        the scores by BM25, read once, query by query.
     find
-        is asked once for the scores of more documents, some for each query.
+        scores further documents by late interaction; called once, with a list of ids for each query.
     """
     begun = [_begin(fusion, own, words, k, depth) for own, words in zip(first, lexical, strict=True)]
     more = find([one.unseen for one in begun])
@@ -187,7 +188,7 @@ def fuse(
 
 
 class _Begun(NamedTuple):
-    """What is kept of a query until more is known: not BM25's scores of everything, as there may be many queries."""
+    """The state of a query between both passes. It omits most of BM25's scores, because there may be many queries."""
 
     unseen: list[Id]
     ends: Ends

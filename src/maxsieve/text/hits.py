@@ -1,19 +1,19 @@
-"""What a search for text returns."""
+"""The result of a text search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.checks import as_count
 from maxsieve.errors import DamagedIndexError
-from maxsieve.hits import Hits, Report
+from maxsieve.hits import Match, Report
 from maxsieve.ids import Id
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.text.encoder import Encoder, Traceable
@@ -23,8 +23,48 @@ from maxsieve.text.words import WordMatch, match_words
 from maxsieve.tracing import Trace
 
 
+class IndexHits(Protocol):
+    """What an index has found, whether it is one or in shards: passages by their keys."""
+
+    @property
+    def ids(self) -> list[Id]:
+        """The keys of the passages."""
+
+    @property
+    def scores(self) -> NDArray[np.float32]:
+        """Their scores."""
+
+    @property
+    def query_tokens(self) -> int:
+        """How many tokens the query has."""
+
+    @property
+    def report(self) -> Report:
+        """How the answer was found."""
+
+    @property
+    def trace(self) -> Trace | None:
+        """What the search did, step by step."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state that was searched."""
+
+    @property
+    def metadata(self) -> list[Any]:
+        """The records of the passages."""
+
+    def __len__(self) -> int: ...
+
+    def explain(self, rank: int) -> list[Match]:
+        """Each query token's best token of a passage."""
+
+    def reordered(self, ranks: Sequence[int], scores: NDArray[np.float32]) -> IndexHits:
+        """The hits at some ranks, under other scores."""
+
+
 class TextHit(NamedTuple):
-    """One document that was found, by its best passage. ``text`` is that passage's, which may be all there is."""
+    """One document that was found. ``text`` is its best passage, which may be the whole document."""
 
     id: Id
     score: float
@@ -34,12 +74,12 @@ class TextHit(NamedTuple):
 
 
 class HybridScores(NamedTuple):
-    """How BM25 and late interaction were fused, and what each said of the hits.
+    """How BM25 and late interaction were fused, and the scores of the hits by each.
 
     fusion
         ``"rrf"``, or the weight of BM25 (`maxsieve.text.fusion` has the formulas).
     depth
-        how many documents each named.
+        how many best documents of each were used.
     late, bm25
         the hits' scores by late interaction and by BM25, in the order of the hits.
     """
@@ -54,20 +94,21 @@ class HybridScores(NamedTuple):
 class TextHits:
     """The best documents for a text, best first; iterates as ``(id, score)``.
 
-    They can be pickled: texts, metadata and explanations are then found out for all of them, and the collection stays.
+    They can be pickled. Then texts, metadata and explanations of all hits are computed and included; the collection is
+    not.
 
     query
-        the text that was searched for; empty if that was vectors.
+        the text of the query; empty if the query was given as vectors.
     encode_seconds, search_seconds
-        time taken to encode the query, and to find the hits (with the first stage, if there was one); of many queries
-        at once, each query's share.
+        time to encode the query, and to find the hits, including the first stage. For many queries at once, each
+        query's share.
     scope
         ``"all"``: what the report guarantees holds among all documents; ``"matching"``: among those that match the
         filter; ``"candidates"``: among the candidates that were given or that the first stage chose, and that match.
     first_stage, depth
-        what chose the candidates (``"bm25"``, ``"a function"``) and how many it was asked for; None without one.
+        the first stage (``"bm25"``, ``"a function"``) and how many candidates it was asked for; None without one.
     hybrid
-        how BM25 had a say, and the scores that were fused; None if it had none. The guarantee is then about the fused
+        how BM25 was combined, and the scores that were fused; None without BM25. The guarantee is then about the fused
         scores.
     where
         the filter that the documents had to match; None without one.
@@ -78,7 +119,7 @@ class TextHits:
     search_seconds: float
     scope: Literal["all", "matching", "candidates"]
     _count: Callable[[], int]
-    _hits: Hits
+    _hits: IndexHits
     _encoder: Encoder
     _keys: Keys
     first_stage: str | None = None
@@ -88,7 +129,7 @@ class TextHits:
     _report: Report | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent to another process: all that can be asked of hits, found out before they go."""
+        """What is pickled: all that hits can return, computed now."""
         home = {"_count", "_encoder"}
         kept = {name: getattr(self, name) for name in (one.name for one in fields(self)) if name not in home}
         found = (name for name, kind in vars(TextHits).items() if isinstance(kind, cached_property))
@@ -109,7 +150,7 @@ class TextHits:
 
     @cached_property
     def has_passages(self) -> bool:
-        """Whether any document of the collection is kept as several passages: then the report counts passages."""
+        """Whether any document of the collection has several passages: then the report counts passages."""
         return self._keys.count(self.snapshot) < len(self.snapshot.live)
 
     @cached_property
@@ -124,7 +165,7 @@ class TextHits:
 
     @property
     def query_tokens(self) -> int:
-        """How many tokens the query has: a score by late interaction, divided by it, is their mean similarity."""
+        """How many tokens the query has. A late interaction score divided by it is the mean similarity per token."""
         return self._hits.query_tokens
 
     @property
@@ -134,7 +175,7 @@ class TextHits:
 
     @property
     def trace(self) -> Trace | None:
-        """What the engine did, step by step, if the search was asked for it; its ids are the keys of passages.
+        """The steps of the search, if ``trace=True`` was given. Its ids are the keys of passages.
 
         A key is the id of the document; ``id#p1``, ``id#p2`` and so on are further passages of a long one
         (`maxsieve.text.passages`).
@@ -159,7 +200,7 @@ class TextHits:
 
     @property
     def metadata(self) -> list[Any]:
-        """What was added with the hits, None where nothing was."""
+        """The metadata of the hits; None for a hit without metadata."""
         return [record["metadata"] for record in self._records]
 
     def __len__(self) -> int:
@@ -172,18 +213,18 @@ class TextHits:
         return f"TextHits({list(self)!r}, guarantee={self.report.guarantee!r}, scope={self.scope!r})"
 
     def hit(self, rank: int) -> TextHit:
-        """The hit at ``rank``, from 0, with everything that is known of it."""
+        """The hit at ``rank``, from 0, with its text and metadata."""
         rank = self._check_rank(rank)
         record = self._records[rank]
         passage = self.passages[rank]
         return TextHit(self.ids[rank], float(self.scores[rank]), passage.text, record["metadata"], passage)
 
     def explain(self, rank: int) -> list[WordMatch]:
-        """Which word of the hit at ``rank`` answered each word of the query, and how similar they are.
+        """For each word of the query, the best matching word of the hit at ``rank``, and their similarity.
 
-        Places are counted in the text of its passage; a word of the headings that the passage is under has none, and
-        ``start`` and ``end`` are 0. Vectors that were searched for have no words: ``query_start`` is their number.
-        Empty if the encoder can't tell which characters a vector stands for (it is no `Traceable`).
+        Offsets are counted in the text of the passage. For a match in the headings above the passage, ``start`` and
+        ``end`` are 0. If the query was given as vectors, ``query_start`` is the number of the vector. Empty if the
+        encoder does not know which characters a vector belongs to (it is not `Traceable`).
         """
         rank = self._check_rank(rank)
         return list(self._words[rank]) if "_words" in vars(self) else self._explain(rank)
@@ -200,7 +241,7 @@ class TextHits:
         asked = self._encoder.query_spans(self.query) if self.query else [(t, t) for t in range(len(matches))]
         spans = asked, self._encoder.document_spans(passage.encoded)
         if any(one.document_token >= len(spans[1]) for one in matches):
-            raise DamagedIndexError(f"the text of {self.ids[rank]!r} is not the one that its vectors were made of")
+            raise DamagedIndexError(f"the text of {self.ids[rank]!r} is not the text that its vectors were made from")
         words = match_words(self.query, spans[0], passage.encoded, spans[1], matches)
         return [word.moved(-len(passage.context)) for word in words]
 

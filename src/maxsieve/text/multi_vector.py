@@ -15,23 +15,22 @@ from maxsieve.common.optional import optional
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.text.carriers import sha256
-from maxsieve.text.cuts import warn_of_cuts
 from maxsieve.text.encoder import F32, SENTENCE_TRANSFORMERS, as_texts
 from maxsieve.text.hub import find_checkpoint
 from maxsieve.text.truncation import Truncation
+from maxsieve.text.truncation_warning import report_truncation
 
 _WINDOW = 256  # texts between two moves of the progress bar
 _DECISIVE = {".json", ".safetensors", ".bin", ".txt", ".model", ".metadata", ".jinja"}
 
 
 class SentenceTransformersEncoder:
-    """A checkpoint as the `MultiVectorEncoder` of Sentence Transformers runs it, as its authors intend.
+    """A checkpoint, run by the `MultiVectorEncoder` of Sentence Transformers.
 
-    `model` is a folder, a built-in model or a name on the hub (fetched before, see `fetch_model`). Prompts and
-    prefixes, query expansion, skip lists, masks and lengths are the checkpoint's own, and so are the rows: an empty
-    text has those of its prefix and special tokens. A checkpoint that was not trained for late interaction, and has
-    no projection of token vectors, gives its hidden states without special tokens, at unit length, as `OnnxEncoder`
-    does.
+    `model` is a folder, a built-in model or a name on the hub (downloaded before, see `fetch_model`). Prompts,
+    prefixes, query expansion, skip lists, masks and lengths are those of the checkpoint. So are the rows: an empty text
+    has those of its prefix and special tokens. A checkpoint without a projection of token vectors, which was not
+    trained for late interaction, gives its hidden states without special tokens, at unit length, like `OnnxEncoder`.
     """
 
     def __init__(self, model: str | Path, *, threads: int | None = None, device: str | None = None) -> None:
@@ -48,12 +47,12 @@ class SentenceTransformersEncoder:
 
     @property
     def name(self) -> str:
-        """What `load_encoder` loads again: ``st:`` and a folder, a built-in model, or the hub's name and revision."""
+        """The name for `load_encoder`: ``st:`` and a folder, a built-in model, or the hub's name and revision."""
         return SENTENCE_TRANSFORMERS + self._checkpoint.name
 
     @cached_property
     def dim(self) -> int:
-        """How many numbers a row has."""
+        """The dimension: how many numbers a row has."""
         return int(self._model.get_embedding_dimension() or self.queries(["a"])[0].shape[1])
 
     @cached_property
@@ -90,17 +89,17 @@ class SentenceTransformersEncoder:
 
     @property
     def _limit(self) -> int | None:
-        """How many tokens of a document are read."""
+        """The most tokens of a document that are read."""
         limit: int | None = getattr(self._model[0], "document_length", None) or self._model.get_max_seq_length()
         return limit
 
     @property
     def max_tokens(self) -> int | None:
-        """How many tokens of a document are read, with prompt and special ones."""
+        """The most tokens of a document that are read, including prompt and special tokens."""
         return self._limit
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each of some short texts has, without a prompt and special ones."""
+        """How many tokens each of these short texts has, without prompt and special tokens."""
         if self._truncation is not None:
             return self._truncation.count(as_texts(texts))
         tokens = self._model.tokenizer(as_texts(texts), add_special_tokens=False, truncation=False, verbose=False)
@@ -108,7 +107,7 @@ class SentenceTransformersEncoder:
 
     @cached_property
     def _truncation(self) -> Truncation | None:
-        """What cuts long documents before they are tokenised, where the tokenizer is known to allow it."""
+        """Shortens long documents before they are tokenised, if the tokenizer is known to allow it."""
         inner = getattr(self._model.tokenizer, "backend_tokenizer", None)
         if inner is None or self._limit is None:
             return None
@@ -125,7 +124,7 @@ class SentenceTransformersEncoder:
         prompt = next((self._model.prompts[name] for name in names if name in self._model.prompts), None) or ""
         tokens = self._model.tokenizer([prompt + text for text in read], truncation=False, verbose=False)["input_ids"]
         whole = (len(some) == len(all_) for some, all_ in zip(read, given, strict=True))
-        warn_of_cuts(given, [(len(ids), exact) for ids, exact in zip(tokens, whole, strict=True)], limit)
+        report_truncation(given, [(len(ids), exact) for ids, exact in zip(tokens, whole, strict=True)], limit)
 
 
 def _load(folder: Path, device: str | None) -> Any:
@@ -140,7 +139,7 @@ def _load(folder: Path, device: str | None) -> Any:
 
 
 def _is_multi_vector(folder: Path) -> bool:
-    """Whether the checkpoint brings what makes token vectors; else they would be projected at random."""
+    """Whether the checkpoint has a projection of token vectors; otherwise the library would add a random one."""
     settings = _read(folder / "config_sentence_transformers.json", {})
     modules = _read(folder / "modules.json", [])
     architectures = _read(folder / "config.json", {}).get("architectures") or []
@@ -152,7 +151,7 @@ def _is_multi_vector(folder: Path) -> bool:
 
 
 def _plain_modules(folder: Path) -> list[Any]:
-    """Hidden states of all tokens but those that the tokenizer adds, at unit length."""
+    """Modules for hidden states at unit length, of all tokens except special ones."""
     base = optional("sentence_transformers.base.modules", "st")
     multi = optional("sentence_transformers.multi_vector_encoder.modules", "st")
     transformer = base.Transformer(str(folder), model_kwargs={"local_files_only": True})
@@ -166,12 +165,12 @@ def _read(path: Path, default: Any) -> Any:
     try:
         return json.loads(path.read_bytes()) if path.is_file() else default
     except ValueError as problem:
-        raise ValueError(f"{path} is no JSON: {problem}") from None
+        raise ValueError(f"{path} is not valid JSON: {problem}") from None
 
 
 @contextmanager
 def _torch_threads(threads: int | None) -> Iterator[None]:
-    """So many threads in torch, which has one number for the whole process; the old one afterwards."""
+    """Sets torch's number of threads, which is one for the whole process; restores it afterwards."""
     torch = optional("torch", "st")
     before = torch.get_num_threads()
     if threads is None or threads == before:
@@ -186,7 +185,7 @@ def _torch_threads(threads: int | None) -> Iterator[None]:
 
 @contextmanager
 def _quiet_loading() -> Iterator[None]:
-    """No bar for the loading of weights, which takes a moment."""
+    """Hides the progress bar of loading weights, which takes a moment."""
     logging = optional("transformers.utils.logging", "st")
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()

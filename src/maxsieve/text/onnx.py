@@ -1,8 +1,8 @@
 """Token vectors of an ONNX model, by onnxruntime and tokenizers: no torch.
 
-Every text is run by itself on one thread, and the texts are spread over the threads. So a text's vectors are the same
-bits whatever stands beside it, on any number of threads. In a batch they would not be: a quantised model takes the
-scale of its activations over the whole batch. Nothing is padded, and it is not slower.
+Every text is run by itself on one thread, and the texts are distributed over the threads. So a text's vectors have the
+same bits whatever other texts are encoded, on any number of threads. In a batch they would not: a quantised model takes
+the scale of its activations over the whole batch. Nothing is padded, and it is not slower.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.text.carriers import sha256
-from maxsieve.text.cuts import warn_of_cuts
 from maxsieve.text.encoder import F32, Span, as_text, as_texts, unit_rows
 from maxsieve.text.onnx_files import OnnxFiles, OnnxModel, open_tokenizer
 from maxsieve.text.truncation import Truncation, own_tokens
+from maxsieve.text.truncation_warning import report_truncation
 from maxsieve.text.workers import spread
 
 
@@ -35,9 +35,9 @@ class OnnxEncoder:
 
     The rows of a text are the model's ``last_hidden_state``, at unit length, without the special tokens that the
     tokenizer adds. Documents and queries are encoded alike. `max_tokens` counts the special tokens too; by default it
-    is the limit that the folder's ``config.json`` and ``tokenizer_config.json`` state, else 512. Longer texts are
-    cut, with a `TruncationWarning`. `name` is for models that `load_encoder` knows by another name than their folder.
-    Pickled, it goes by its folder, and the model is loaded where it arrives.
+    is the limit in the folder's ``config.json`` and ``tokenizer_config.json``, else 512. Longer texts are
+    truncated, with a `TruncationWarning`. `name` is for models whose name in `load_encoder` is not their folder.
+    Pickling stores only the folder; unpickling loads the model from it.
     """
 
     def __init__(
@@ -59,27 +59,27 @@ class OnnxEncoder:
 
     @property
     def name(self) -> str:
-        """What `load_encoder` loads again: a built-in model's name, or the folder."""
+        """The name for `load_encoder`: a built-in model's name, or the folder."""
         return self._name
 
     @property
     def folder(self) -> Path:
-        """Where the model is."""
+        """The model's folder."""
         return self._files.folder
 
     @property
     def max_tokens(self) -> int:
-        """How many tokens of a text are read, special ones included."""
+        """The most tokens of a text that are read, including special tokens."""
         return self._max_tokens
 
     @cached_property
     def dim(self) -> int:
-        """How many numbers a row has."""
+        """The dimension: how many numbers a row has."""
         return self._model.dim or self._model.hidden(self._tokens.encode("a").encoding).shape[1]
 
     @cached_property
     def fingerprint(self) -> dict[str, str]:
-        """The digests of the files, and the limit."""
+        """The digests of the files, and the token limit."""
         digests = {path.name: sha256(path) for path in self._files.decisive}
         return {**digests, "max_tokens": str(self._max_tokens)}
 
@@ -88,11 +88,11 @@ class OnnxEncoder:
         return self._encode(as_texts(texts), progress=progress)
 
     def queries(self, texts: Sequence[str]) -> list[F32]:
-        """The rows [L, d] of each text, which are those it has as a document."""
+        """The rows [L, d] of each text, the same as for a document."""
         return self._encode(as_texts(texts), progress=False)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """How many rows each of some short texts would have, were there no limit."""
+        """How many rows each of these short texts would have without a limit."""
         return self._tokens.count(as_texts(texts))
 
     def document_spans(self, text: str) -> list[Span]:
@@ -111,7 +111,7 @@ class OnnxEncoder:
                 advance(1, len(one.rows))
 
             encoded = spread(self._encode_one, texts, threads=self._threads, done=done, size=len)
-        warn_of_cuts(texts, [(one.length, one.exact) for one in encoded], self._max_tokens)
+        report_truncation(texts, [(one.length, one.exact) for one in encoded], self._max_tokens)
         return [one.rows for one in encoded]
 
     def _encode_one(self, text: str) -> _Encoded:

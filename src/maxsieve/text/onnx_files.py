@@ -1,4 +1,4 @@
-"""What an ONNX model's folder holds, and its files opened, with errors that name them."""
+"""Finds and opens the files in an ONNX model's folder; errors name the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 
-_LIMIT = 512  # what BERT reads, where a folder doesn't say
+_LIMIT = 512  # BERT's limit, used if the folder does not state one
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 _FLOATS = ("tensor(float)", "tensor(float16)", "tensor(double)")
@@ -32,31 +32,33 @@ class OnnxFiles(NamedTuple):
         """The files in a folder."""
         folder = folder.absolute()
         if not folder.is_dir():
-            raise FileNotFoundError(f"{folder} is no folder")
+            raise FileNotFoundError(f"{folder} is not a folder")
         model, tokenizer = folder / "model.onnx", folder / "tokenizer.json"
         if not model.is_file():
             others = sorted(folder.glob("*.onnx"))
             if len(others) != 1:
                 found = ", ".join(other.name for other in others) or "none"
                 for_torch = not others and any((folder / name).is_file() for name in _FOR_TORCH)
-                hint = f"; as a checkpoint for Sentence Transformers it is called 'st:{folder}'" if for_torch else ""
-                raise FileNotFoundError(f"{folder} must hold model.onnx, or one file *.onnx; there is {found}{hint}")
+                hint = f"; to use it as a checkpoint for Sentence Transformers, give 'st:{folder}'" if for_torch else ""
+                raise FileNotFoundError(f"{folder} must contain model.onnx, or one file *.onnx; found: {found}{hint}")
             model = others[0]
         if not tokenizer.is_file():
-            raise FileNotFoundError(f"{tokenizer} is missing: the tokenizer that belongs to {model.name}")
+            raise FileNotFoundError(f"{tokenizer} is missing: {model.name} needs its tokenizer")
         return cls(folder, model, tokenizer)
 
     @property
     def decisive(self) -> list[Path]:
-        """The files that decide the vectors; weights may be kept beside the model, in files named after it."""
+        """The files that the vectors depend on. Weights may be in further files, whose names start with the model's."""
         return [*sorted(self.folder.glob(f"{self.model.name}*")), self.tokenizer]
 
     def max_tokens(self, asked: int | None) -> int:
-        """How many tokens to read: as many as asked for, if the model has so many positions, or all of them."""
+        """The token limit: the requested one, if the model has that many positions, or else the folder's own."""
         config = _read_json(self.folder / "config.json")
         positions = config.get("max_position_embeddings")
         if positions is not None and "roberta" in str(config.get("model_type")):
-            positions -= config.get("pad_token_id", 1) + 1  # RoBERTa counts positions from behind its padding's number
+            positions -= (
+                config.get("pad_token_id", 1) + 1
+            )  # RoBERTa's positions start after the id of its padding token
         stated = [positions, _read_json(self.folder / "tokenizer_config.json").get("model_max_length")]
         limits = [int(limit) for limit in stated if isinstance(limit, (int, float)) and 0 < limit < 1 << 20]
         if asked is None:
@@ -70,13 +72,13 @@ class OnnxModel:
     def __init__(self, path: Path) -> None:
         runtime = optional("onnxruntime", "text")
         options = runtime.SessionOptions()
-        # One thread, the caller's: it takes its share of texts, and no thread of the runtime's spins or dies in a fork.
+        # One thread, the caller's: texts are distributed over threads already. The runtime's would not survive a fork.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.enable_mem_pattern = False  # texts differ in length, and a pattern would be kept for each
+        options.enable_mem_pattern = False  # texts differ in length, and one pattern per length would be stored
         options.log_severity_level = _ERRORS_ONLY
         try:
             self._session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except Exception as problem:  # its errors have no class in common but this
+        except Exception as problem:  # its errors have no other common base class
             raise ValueError(f"{path} can't be loaded as an ONNX model: {problem}") from None
         self._path = path
         self._output, self.dim = self._find_output()
@@ -120,11 +122,13 @@ def open_tokenizer(path: Path, max_tokens: int) -> Any:
     tokenizers = optional("tokenizers", "text")
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as problem:  # it raises nothing more special
+    except Exception as problem:  # it raises no more specific class
         raise ValueError(f"{path} can't be loaded as a tokenizer: {problem}") from None
     added = tokenizer.num_special_tokens_to_add(False)
     if max_tokens <= added:
-        raise ValueError(f"max_tokens must be more than {added}, the special tokens of each text, not {max_tokens}")
+        raise ValueError(
+            f"max_tokens must be more than {added}, the number of special tokens of each text, not {max_tokens}"
+        )
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_tokens)
     return tokenizer
@@ -136,7 +140,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_bytes())
     except ValueError as problem:
-        raise ValueError(f"{path} is no JSON: {problem}") from None
+        raise ValueError(f"{path} is not valid JSON: {problem}") from None
     if not isinstance(content, dict):
-        raise ValueError(f"{path} must hold a JSON object")
+        raise ValueError(f"{path} must contain a JSON object")
     return content

@@ -1,8 +1,8 @@
-"""Documents of a collection that are kept as passages: under which keys, with which records, and put together again.
+"""Documents of a collection are stored as passages: the keys and records of passages, and how they are joined again.
 
-The inner index knows passages only. A key is the id of a document with the number of a passage: the id itself for the
-first, ``id#p1``, ``id#p2`` and so on for the others. Ids that are numbers, and ids that look like such a key, have a
-suffix for the first passage, too: ``7#i0``, ``a#p1#p0``. So every key is text and stands for one passage only.
+The inner index has only passages. The key of a passage is made from the document's id and the passage's number: the id
+itself for the first passage, ``id#p1``, ``id#p2`` and so on for the others. If an id is a number or looks like such a
+key, its first passage has a suffix, too: ``7#i0``, ``a#p1#p0``. So every key is text and belongs to one passage.
 """
 
 from __future__ import annotations
@@ -10,39 +10,41 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 from maxsieve.errors import DamagedIndexError
 from maxsieve.grouping import GroupBy
 from maxsieve.ids import Id
-from maxsieve.index import Index
 from maxsieve.storage.metadata import to_json
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.text.encoder import Encoder, Measuring
 from maxsieve.text.splitting import CountTokens, Sizes, split
 
 LONGEST, OVERLAP = 256, 32
-"""Tokens of a passage, and tokens that it repeats of the one before (docs/text.md has how they were chosen)."""
+"""The most tokens of a passage, and how many of them repeat the passage before (docs/text.md says why)."""
 
 ADDED = 8
-"""Tokens that an encoder may add to a text."""
+"""How many special tokens an encoder may add to a text."""
 
 ASSUMED = 512
-"""Tokens that an encoder is taken to read if it does not say."""
+"""The assumed token limit of an encoder that does not state one."""
+
+READ = 4096
+"""Records checked at a time."""
 
 READS = 3
-"""Times that a document is read, should it be replaced at that very moment."""
+"""How often a document is read again if it is replaced in the meantime."""
 
 _SUFFIX = re.compile(r"#([pi])(0|[1-9][0-9]{0,8})\Z")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 class Passage(NamedTuple):
-    """A part of a document, which may be all of it.
+    """A part of a document, or the whole document.
 
-    ``text`` is ``document[start : start + len(text)]``. ``number`` counts from 0, ``of`` is how many there are.
-    ``heading`` are the headings it is under, ``page`` is its page, where the document has them.
+    ``text`` is ``document[start : start + len(text)]``. ``number`` counts from 0, ``of`` is the number of passages.
+    ``heading`` are the headings above it and ``page`` is its page, if the document has them.
     """
 
     text: str
@@ -54,17 +56,27 @@ class Passage(NamedTuple):
 
     @property
     def encoded(self) -> str:
-        """What its vectors are made of: the headings, too, for it may not repeat what it is about."""
+        """The text that is encoded. It includes the headings, because the passage may not repeat its subject."""
         return self.context + self.text
 
     @property
     def context(self) -> str:
-        """What stands before the text when it is encoded."""
+        """The headings, which are put before the text when it is encoded."""
         return f"{self.heading}\n" if self.heading else ""
 
 
+class Records(Protocol):
+    """What passages are looked up in: an index, or the shards of one."""
+
+    def __contains__(self, key: object, /) -> bool:
+        """Whether a passage is there."""
+
+    def known_metadata(self, ids: Iterable[Id]) -> dict[Id, Any]:
+        """The records of those of some passages that are there."""
+
+
 class Document(NamedTuple):
-    """A text with its id and whatever the user keeps beside it."""
+    """A text with its id and its metadata."""
 
     id: Id
     text: str
@@ -72,7 +84,7 @@ class Document(NamedTuple):
 
 
 class Keys:
-    """The keys of a collection's documents; without ``passages`` every document is one, and its id the key.
+    """Keys of passages. Without ``passages`` every document is a single passage, and its id is the key.
 
     >>> keys = Keys(passages=True)
     >>> [keys.key("a", 0), keys.key("a", 2), keys.key("a#p2", 0), keys.key(7, 1)]
@@ -93,7 +105,7 @@ class Keys:
 
     @property
     def group_by(self) -> GroupBy | None:
-        """What an index of such keys groups its hits by."""
+        """The function by which an index with such keys groups its hits."""
         return self.document if self.passages else None
 
     def key(self, one: Id, number: int = 0) -> Id:
@@ -105,7 +117,7 @@ class Keys:
         return f"{one}#p{number}" if number or _SUFFIX.search(one) else one
 
     def document(self, key: Id) -> Id:
-        """The id of the document that a key is of."""
+        """The id of the document that a key belongs to."""
         return self.parse(key)[0]
 
     def parse(self, key: Id) -> tuple[Id, int]:
@@ -118,21 +130,21 @@ class Keys:
             return (int(one), int(found[2])) if _INTEGER.fullmatch(one) else (key, 0)
         return one, int(found[2])
 
-    def of(self, one: Id, index: Index) -> list[Id]:
-        """All keys of a document that are in the index."""
+    def of(self, one: Id, records: Records) -> list[Id]:
+        """All keys of a document that are there."""
         first = self.key(one)
-        if first not in index:
+        if first not in records:
             return []
         found = [first]
-        while self.passages and (key := self.key(one, len(found))) in index:
+        while self.passages and (key := self.key(one, len(found))) in records:
             found.append(key)
         return found
 
-    def of_all(self, ids: Iterable[Id], index: Index, what: str) -> list[Id]:
+    def of_all(self, ids: Iterable[Id], records: Records, what: str) -> list[Id]:
         """All keys of some documents; `KeyError` for one that is not there."""
         keys: list[Id] = []
         for one in ids:
-            if not (found := self.of(one, index)):
+            if not (found := self.of(one, records)):
                 raise KeyError(f"{what}: no document has the id {one!r}")
             keys += found
         return keys
@@ -146,7 +158,7 @@ class Keys:
         return self._counts[state]
 
     def firsts(self, keys: Iterable[Id]) -> Iterator[Id]:
-        """The ids of those documents whose first passage is among some keys, in order."""
+        """The ids of the documents whose first passage is among the keys, in order."""
         for key in keys:
             one, number = self.parse(key)
             if not number:
@@ -154,18 +166,18 @@ class Keys:
 
 
 class Splitter:
-    """Cuts documents into passages, or leaves them whole."""
+    """Splits documents into passages, or leaves them whole."""
 
     def __init__(self, sizes: Sizes | None, count_tokens: CountTokens) -> None:
         self._sizes, self._count_tokens = sizes, count_tokens
 
     @property
     def cuts(self) -> bool:
-        """Whether it cuts long texts at all."""
+        """Whether it splits long texts at all."""
         return self._sizes is not None
 
     def __call__(self, text: str, metadata: Any = None) -> list[Passage]:
-        """The passages of a text; a title among its metadata is what all its headings are under."""
+        """The passages of a text. A title in its metadata is put above all its headings."""
         if self._sizes is None:
             return [Passage(text)]
         title = metadata.get("title") if isinstance(metadata, dict) else None
@@ -177,7 +189,7 @@ class Splitter:
 
 
 def to_record(passage: Passage, metadata: Any) -> dict[str, Any]:
-    """What the index keeps beside a passage's vectors."""
+    """What the index stores as a passage's metadata."""
     record: dict[str, Any] = {"text": passage.text, "metadata": metadata}
     if passage.of > 1:
         record["passage"] = [passage.of, passage.start, passage.heading, passage.page]
@@ -185,27 +197,27 @@ def to_record(passage: Passage, metadata: Any) -> dict[str, Any]:
 
 
 def as_stored(record: Any) -> Any:
-    """A record as it is read back: JSON knows no tuples, and only keys that are str."""
+    """A record after a round trip through JSON, which has no tuples and only str keys."""
     return json.loads(to_json(record))
 
 
 def check_record(record: Any, key: Id) -> dict[str, Any]:
-    """The record of a passage that is in a collection: a dict with its text and metadata, or it is damaged.
+    """The record of a passage, checked: a dict with its text and metadata. Anything else is damage.
 
     >>> check_record({"text": "The fox"}, "fox")
     Traceback (most recent call last):
-    maxsieve.errors.DamagedIndexError: the document 'fox' has no text and metadata, as every document here has
+    maxsieve.errors.DamagedIndexError: the document 'fox' has no text or no metadata in its record
     """
     if not (isinstance(record, dict) and isinstance(record.get("text"), str) and "metadata" in record):
-        raise DamagedIndexError(f"the document {key!r} has no text and metadata, as every document here has")
+        raise DamagedIndexError(f"the document {key!r} has no text or no metadata in its record")
     match record.get("passage", [2, 0, "", None]):
         case [int(of), int(start), str(), None | int()] if of > 1 and start >= 0:
             return record
-    raise DamagedIndexError(f"the passage {key!r} does not know its place in a document")
+    raise DamagedIndexError(f"the record of the passage {key!r} does not say where it is in its document")
 
 
 def to_passage(record: dict[str, Any], number: int) -> Passage:
-    """The passage that a record, which was checked, is of."""
+    """The passage of a checked record."""
     of, start, heading, page = record.get("passage", [1, 0, "", None])
     return Passage(record["text"], number, of, start, heading, page)
 
@@ -219,26 +231,42 @@ def join(passages: Sequence[Passage], one: Id) -> str:
     text = ""
     for number, passage in enumerate(passages):
         if (passage.number, passage.of) != (number, len(passages)) or passage.start > len(text):
-            raise DamagedIndexError(f"the document {one!r} lacks a passage")
+            raise DamagedIndexError(f"a passage of the document {one!r} is missing")
         text += passage.text[len(text) - passage.start :]
     return text
 
 
-def read_document(one: Id, keys: Keys, index: Index) -> Document | None:
+def read_document(one: Id, keys: Keys, records: Records) -> Document | None:
     """A document as it was added, or None if it is not there."""
     for _ in range(READS):
-        records = index.known_metadata(keys.of(one, index))
-        if not records:
+        known = records.known_metadata(keys.of(one, records))
+        if not known:
             return None
-        checked = {key: check_record(record, key) for key, record in records.items()}
+        checked = {key: check_record(record, key) for key, record in known.items()}
         passages = [to_passage(record, keys.parse(key)[1]) for key, record in checked.items()]
         if len(passages) == passages[0].of:
             break
     return Document(one, join(passages, one), checked[keys.key(one)]["metadata"])
 
 
+def verify_records(state: Snapshot, keys: Keys) -> None:
+    """Reads all records: `DamagedIndexError` for one that is none, or for a document that lacks a passage."""
+    waiting: dict[Id, list[Passage]] = {}
+    for start in range(0, len(state.live), READ):
+        positions = state.live[start : start + READ].tolist()
+        for position, record in zip(positions, state.metadata(positions), strict=True):
+            one, number = keys.parse(key := state.ids[position])
+            passage = to_passage(check_record(record, key), number)
+            if keys.passages:
+                waiting.setdefault(one, []).append(passage)
+                if len(waiting[one]) == passage.of:
+                    join(sorted(waiting.pop(one), key=lambda passage: passage.number), one)
+    for one in waiting:
+        raise DamagedIndexError(f"a passage of the document {one!r} is missing")
+
+
 def sizes_for(encoder: Encoder) -> Sizes:
-    """How long passages are for an encoder: what it reads at once stays whole; headings need some room, too.
+    """Sizes of passages for an encoder: a text within its limit stays whole; a passage leaves space for headings.
 
     >>> class Reader:
     ...     max_tokens = 512
@@ -255,7 +283,7 @@ def sizes_for(encoder: Encoder) -> Sizes:
 
 
 def splitter_for(encoder: Encoder, sizes: Sizes | None) -> Splitter:
-    """Cuts documents for an encoder. If it can't count tokens, three characters count as one."""
+    """Splits documents for an encoder. If it can't count tokens, three characters count as one token."""
     return Splitter(sizes, encoder.count_tokens if isinstance(encoder, Measuring) else _guess)
 
 

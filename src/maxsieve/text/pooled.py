@@ -13,18 +13,18 @@ from maxsieve.pooling import clusters, cut, merges
 from maxsieve.text.encoder import F32, Encoder, Span, Traceable
 
 MOST = 64
-"""The largest factor: nobody pools further, and a collection that says so is damaged."""
+"""The largest factor that makes sense; a collection with a larger one is damaged."""
 
 
 class PooledEncoder:
     """An encoder whose documents have ``factor`` times fewer rows (`maxsieve.pool`); queries keep all of theirs.
 
-    If the inner encoder is `Traceable`, so is this one. A pooled row stands for several tokens; its span is that of the
-    token that is most similar to it. To find it the text is encoded again.
+    If the inner encoder is `Traceable`, so is this one. A pooled row is the mean of several tokens; its span is the
+    span of the token that is most similar to it. To find that token, the text is encoded again.
     """
 
     def __new__(cls, encoder: Encoder, factor: int) -> PooledEncoder:
-        """A `Traceable` one for an inner encoder that is."""
+        """Makes a `Traceable` encoder if the inner encoder is one."""
         traceable = cls is PooledEncoder and isinstance(encoder, Traceable)
         return super().__new__(_TraceablePooledEncoder if traceable else cls)
 
@@ -42,12 +42,12 @@ class PooledEncoder:
 
     @property
     def dim(self) -> int:
-        """The inner encoder's."""
+        """The dimension of the inner encoder."""
         return self.encoder.dim
 
     @property
     def fingerprint(self) -> dict[str, str]:
-        """That of the inner encoder, and the factor."""
+        """The fingerprint of the inner encoder, and the factor."""
         return {**self.encoder.fingerprint, "pool": str(self.factor)}
 
     def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
@@ -56,7 +56,7 @@ class PooledEncoder:
         return [cut(rows, merges(rows), self.factor) for rows in found]
 
     def queries(self, texts: Sequence[str]) -> list[F32]:
-        """The rows of each text, as a query is encoded: all of them."""
+        """The rows of each text, encoded as a query and not pooled."""
         return self.encoder.queries(texts)
 
 
@@ -76,7 +76,7 @@ class _TraceablePooledEncoder(PooledEncoder):
 
 
 def check_pool(factor: Any) -> int:
-    """A factor that vectors can be pooled by here and now: beyond 1 that needs SciPy.
+    """Checks a pooling factor; a factor above 1 needs SciPy.
 
     >>> check_pool(2)
     2
@@ -88,7 +88,7 @@ def check_pool(factor: Any) -> int:
 
 
 def _nearest(rows: F32, factor: int) -> list[int]:
-    """For each row of the pooled document, which of its tokens is most similar to it: of equals, the first."""
+    """For each row of the pooled document, the most similar of its tokens; ties are broken by position."""
     steps = merges(rows)
     own = clusters(len(rows), steps, factor)
     similarity = (rows * cut(rows, steps, factor)[own]).sum(axis=1) if len(rows) else np.zeros(0)

@@ -1,4 +1,4 @@
-"""Fewer dimensions: token vectors projected to their principal axes, and an encoder that gives projected ones."""
+"""Fewer dimensions: projection of token vectors to their principal axes, and an encoder that applies it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _CHUNK = 1 << 16  # rows at a time in float64
 def fit_projection(vectors: Iterable[Any], dim: int) -> F32:
     """The `dim` leading eigenvectors of the second-moment matrix of the rows, as columns [D, dim], largest first.
 
-    That is PCA without centring: of all projections to so many dimensions it keeps inner products best. `vectors` is
-    one array [rows, D] or several. An eigenvector's sign is such that its largest entry is positive.
+    This is PCA without centring: of all projections to `dim` dimensions, it preserves inner products best. `vectors` is
+    one array [rows, D] or several. The sign of an eigenvector is chosen so that its largest entry is positive.
 
     >>> fit_projection(np.array([[0.0, 3, 0], [1, 0, 0], [0, -3, 0]]), 2).T.tolist()
     [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
@@ -37,7 +37,7 @@ def fit_projection(vectors: Iterable[Any], dim: int) -> F32:
             chunk = rows[start : start + _CHUNK].astype(np.float64)
             moment += chunk.T @ chunk
     if moment is None or not moment.any():
-        raise ValueError("a projection needs vectors to be fitted to: there is none, or all are zero")
+        raise ValueError("a projection can't be fitted: there are no vectors, or all are zero")
     if not np.isfinite(moment).all():
         raise ValueError("vectors hold NaN or infinity, or overflow when squared")
     count = as_count(dim, "dim", at_least=1, at_most=len(moment))
@@ -48,12 +48,12 @@ def fit_projection(vectors: Iterable[Any], dim: int) -> F32:
 class ProjectedEncoder:
     """An encoder whose rows are those of another times a matrix [D, dim], at unit length again.
 
-    The name stays that of the inner encoder, which is what can be loaded; the fingerprint has the matrix as well. If
-    the inner encoder is `Traceable`, so is this one.
+    The name is that of the inner encoder, which can be loaded by it; the fingerprint includes the matrix. If the inner
+    encoder is `Traceable`, so is this one.
     """
 
     def __new__(cls, encoder: Encoder, matrix: Any) -> ProjectedEncoder:
-        """A `Traceable` one for an inner encoder that is."""
+        """Makes a `Traceable` encoder if the inner encoder is one."""
         traceable = cls is ProjectedEncoder and isinstance(encoder, Traceable)
         return super().__new__(_TraceableProjectedEncoder if traceable else cls)
 
@@ -84,7 +84,7 @@ class ProjectedEncoder:
 
     @property
     def fingerprint(self) -> dict[str, str]:
-        """That of the inner encoder, and the digest of the matrix."""
+        """The fingerprint of the inner encoder, and the digest of the matrix."""
         shape = f"{self.matrix.shape[0]}x{self.matrix.shape[1]}"
         digest = hashlib.sha256(self.matrix.astype("<f4").tobytes()).hexdigest()
         return {**self.encoder.fingerprint, "projection": f"{shape} {digest}"}

@@ -1,4 +1,4 @@
-"""The best of some texts, without a collection."""
+"""Reranks texts without a collection."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from maxsieve.ids import Id
 from maxsieve.index import Index
 from maxsieve.policies import Calibrated, Policy
 from maxsieve.text.adding import count_texts, read_documents
-from maxsieve.text.cuts import gathering_cuts, naming_cuts
 from maxsieve.text.encoder import DEFAULT_ENCODER, Encoder, load_encoder
 from maxsieve.text.hits import TextHits
 from maxsieve.text.passages import Document, Keys, Passage, Splitter, sizes_for, splitter_for, to_record
 from maxsieve.text.searching import Queries
+from maxsieve.text.truncation_warning import counting_truncations, naming_texts
 
 
 def rerank(
@@ -31,14 +31,14 @@ def rerank(
     encoder: str | Encoder = DEFAULT_ENCODER,
     policy: Policy | None = None,
 ) -> TextHits:
-    """The k best of some texts for a query, once; None for all. A text without a token is never a hit.
+    """The k best of these texts for a query; all of them if k is None. A text without a token is never a hit.
 
-    Long texts are cut into passages, as in a collection, and each is known by its best one.
+    Long texts are split into passages, as in a collection, and each has the score of its best passage.
 
     ids, metadata
-        one for each text, to know it again. Without ids, a text is known by its place in ``texts``, from 0.
+        one for each text. Without ids, the id of a text is its position in ``texts``, from 0.
     encoder
-        a name for `load_encoder`, which is loaded anew at each call, or an encoder.
+        an encoder, or a name for `load_encoder`; an encoder given by name is loaded again at each call.
 
     >>> class Letters:
     ...     name, dim, fingerprint = "letters", 26, {}
@@ -65,9 +65,9 @@ def rerank_with(
     metadata: Iterable[Any] | None = None,
     policy: Policy | None = None,
 ) -> TextHits:
-    """`rerank` with an encoder and passages as they were chosen before."""
+    """`rerank` with a given encoder and splitter."""
     if type(policy) is Calibrated:
-        raise ValueError("rerank can't be Calibrated(): its texts were not calibrated; leave policy out")
+        raise ValueError("rerank can't use Calibrated(): its texts were not calibrated; leave policy out")
     count_texts(texts, ids, metadata)
     listed = list(texts)
     documents = list(read_documents(listed, range(len(listed)) if ids is None else ids, metadata))
@@ -77,12 +77,12 @@ def rerank_with(
 def rerank_texts(
     query: str, documents: Sequence[Document], k: int, policy: Policy | None, encoder: Encoder, split: Splitter
 ) -> TextHits:
-    """The k best of some documents, once; long ones are cut into passages, as a collection does it."""
+    """The k best of these documents; long ones are split into passages, as in a collection."""
     queries = Queries.one(query)
     started = perf_counter()
     [rows] = queries.encode(encoder)
     passages = cut_documents(documents, split)
-    with gathering_cuts(), naming_cuts({one.encoded: document.id for document, one in passages}):
+    with counting_truncations(), naming_texts({one.encoded: document.id for document, one in passages}):
         vectors = encoder.documents([one.encoded for _, one in passages])
     took = perf_counter() - started
     hits = rerank_vectors(query, rows, passages, vectors, k, policy, encoder, Keys(passages=split.cuts))
@@ -90,7 +90,7 @@ def rerank_texts(
 
 
 def cut_documents(documents: Iterable[Document], split: Splitter) -> list[tuple[Document, Passage]]:
-    """All passages of some documents, each with the document it is of."""
+    """All passages of these documents, each with its document."""
     return [(document, one) for document in documents for one in split(document.text, document.metadata)]
 
 
@@ -104,7 +104,7 @@ def rerank_vectors(
     encoder: Encoder,
     keys: Keys,
 ) -> TextHits:
-    """`rerank_texts` for a query and passages that were encoded before."""
+    """`rerank_texts` for a query and passages that are already encoded."""
     started = perf_counter()
     index = Index.create(rows.shape[1], group_by=keys.group_by)
     index.add(
@@ -118,14 +118,14 @@ def rerank_vectors(
 
 
 def to_encoder(encoder: str | Encoder) -> Encoder:
-    """An encoder by its name, or as it is.
+    """Loads an encoder by name; an encoder object stays as it is.
 
     >>> to_encoder(7)
     Traceback (most recent call last):
-    TypeError: an encoder, or the name of one, is needed, not 7
+    TypeError: encoder must be an encoder or its name, not 7
     """
     if isinstance(encoder, str):
         return load_encoder(encoder)
     if not isinstance(encoder, Encoder):
-        raise TypeError(f"an encoder, or the name of one, is needed, not {encoder!r}")
+        raise TypeError(f"encoder must be an encoder or its name, not {encoder!r}")
     return encoder

@@ -1,42 +1,87 @@
-"""From the text of queries to hits with texts."""
+"""Searches a collection: from the text of queries to hits with texts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import compress
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.candidates import Candidates, per_query, read_candidates, read_exclude
 from maxsieve.common.checks import as_count
-from maxsieve.hits import Hits
 from maxsieve.ids import Id
 from maxsieve.policies import Calibrated, Policy
 from maxsieve.text.adding import check_text
 from maxsieve.text.encoder import Encoder
 from maxsieve.text.first_stage import BM25, FirstStage, ask_first_stage
 from maxsieve.text.fusion import Hybrid, to_fusion
-from maxsieve.text.hits import TextHits
+from maxsieve.text.hits import IndexHits, TextHits
 from maxsieve.text.hybrid import HybridHits, in_one_state, search_hybrid
-from maxsieve.text.passages import Keys
+from maxsieve.text.passages import Keys, Records
 from maxsieve.where import Where, per_query_where
 
-if TYPE_CHECKING:
-    from maxsieve.text.collection import Collection
-
-
 METADATA = ("metadata",)
-"""Where a record has what a filter is about."""
+"""The field of a record that filters look at."""
+
+
+class SearchedIndex(Records, Protocol):
+    """What a search for texts asks of an index, whether it is one or in shards."""
+
+    @property
+    def dim(self) -> int:
+        """Numbers in a vector."""
+
+    def search_many(self, queries: Iterable[Any], k: int = 10, **options: Any) -> Sequence[IndexHits]:
+        """The best passages for each query."""
+
+
+class Searchable(Protocol):
+    """A collection, whether it is one or in shards."""
+
+    @property
+    def index(self) -> Any:
+        """A `SearchedIndex`."""
+
+    @property
+    def keys(self) -> Keys:
+        """Under which keys passages are in the index."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """What makes its vectors."""
+
+    @property
+    def bm25(self) -> BM25:
+        """BM25 over its texts."""
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+
+    @property
+    def ids(self) -> list[Id]:
+        """All ids, in insertion order."""
+
+    @property
+    def state(self) -> object:
+        """What is searched at present: another object after each change."""
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether `Calibrated` can be promised anything about."""
+
+    def __len__(self) -> int: ...
 
 
 class Queries(NamedTuple):
-    """Texts to search for, and for each what errors call it, candidates, ids that must not be hits, and a filter.
+    """Texts to search for. For each: its name in errors, candidates, ids that must not be hits, and a filter.
 
-    ``vectors`` are those of the texts, where they have been made already.
+    ``vectors`` are the token vectors of the texts, if they are already encoded.
     """
 
     texts: list[str]
@@ -48,7 +93,7 @@ class Queries(NamedTuple):
 
     @classmethod
     def one(cls, text: str, candidates: Any = None, exclude: Any = None, where: Any = None) -> Queries:
-        """Of a single text."""
+        """A single query."""
         if isinstance(where, (list, tuple)):
             raise ValueError("where must be one filter, not a list of them")
         return cls(
@@ -68,7 +113,7 @@ class Queries(NamedTuple):
         where: Any = None,
         taker: str = "search_many",
     ) -> Queries:
-        """Of many texts; candidates, exclude and where are one for all, or a list with an entry for each."""
+        """Many queries; candidates, exclude and where are one value for all, or a list with one entry for each."""
         if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
             raise TypeError(f"{taker} takes a list of texts, not {texts!r}")
         listed = list(texts)
@@ -88,14 +133,14 @@ class Queries(NamedTuple):
         return vectors
 
     def check(self, usable: Iterable[bool]) -> None:
-        """An error for the first that is not usable."""
+        """Raises an error for the first query that is not usable."""
         for text, name, fine in zip(self.texts, self.names, usable, strict=True):
             if not fine:
-                raise ValueError(f"{name} is {text!r}, in which there is nothing to search for")
+                raise ValueError(f"{name} is {text!r}, which contains nothing to search for")
 
 
 def search_texts(
-    collection: Collection,
+    collection: Searchable,
     queries: Queries,
     k: int,
     policy: Policy | None,
@@ -105,21 +150,27 @@ def search_texts(
     hybrid: Hybrid | None = None,
     *,
     trace: bool = False,
+    **options: Any,
 ) -> list[TextHits]:
-    """The k best documents for each query; one query alone may have a ``trace``."""
+    """The k best documents for each query; one query alone may have a ``trace``. ``options`` are for the index."""
     count = max(1, len(queries.texts))
     if hybrid is not None:
-        to_fusion(hybrid)  # an error before anything is encoded
+        to_fusion(hybrid)  # so that an error is raised before anything is encoded
         if first_stage is not None:
-            raise ValueError("give hybrid or a first stage, not both: a hybrid search asks BM25 about every document")
+            raise ValueError(
+                "give hybrid or a first stage, not both: a hybrid search uses the BM25 scores of all documents"
+            )
         if trace:
-            raise ValueError("give hybrid or trace, not both: a hybrid search is several searches, put together")
+            raise ValueError("give hybrid or trace, not both: a hybrid search consists of several searches")
     if type(policy) is Calibrated:
         check_calibrated(collection)
-    index, encoder = collection.index, collection.encoder
+    index: SearchedIndex = collection.index
+    encoder = collection.encoder
     stage = to_first_stage(first_stage, collection)
     started = perf_counter()
-    vectors = [rows[:, : index.dim] for rows in queries.encode(encoder)]  # cut only where there is nothing to find yet
+    vectors = [
+        rows[:, : index.dim] for rows in queries.encode(encoder)
+    ]  # shorter only while the collection has no vectors and no projection
     encoded = perf_counter()
     if stage is not None:
         if any(one is not None for one in queries.candidates):
@@ -127,21 +178,28 @@ def search_texts(
         depth = as_count(depth, "depth", at_least=1)
     keys = collection.keys
 
-    def find(candidates: Sequence[Candidates], k: int, policy: Policy | None) -> list[Hits]:
+    def find(candidates: Sequence[Candidates], k: int, policy: Policy | None) -> Sequence[IndexHits]:
         chosen = _to_keys(candidates, collection, "candidates")
         unwanted = _to_keys(queries.exclude, collection, "exclude")
         if trace:
             [rows], [own], [others], [where] = vectors, chosen, unwanted, queries.where
             return [
-                index.search(
+                collection.index.search(
                     rows, k, policy=policy, candidates=own, exclude=others, where=where, threads=threads, trace=True
                 )
             ]
         return index.search_many(
-            vectors, k, policy=policy, candidates=chosen, exclude=unwanted, where=queries.where, threads=threads
+            vectors,
+            k,
+            policy=policy,
+            candidates=chosen,
+            exclude=unwanted,
+            where=queries.where,
+            threads=threads,
+            **options,
         )
 
-    def search() -> tuple[Sequence[Candidates], list[Hits]]:
+    def search() -> tuple[Sequence[Candidates], Sequence[IndexHits]]:
         named: Sequence[Candidates] = queries.candidates
         if stage is not None:
             asked = zip(queries.texts, queries.where, strict=True)
@@ -153,7 +211,7 @@ def search_texts(
     if hybrid is None:
         named = stage is not None or any(one is not None for one in (*queries.candidates, *queries.exclude))
         chosen_by_metadata = stage is not None and any(one is not None for one in queries.where)
-        # a document that is named may have other passages, or other metadata, a moment later
+        # another thread may change the passages or metadata of a candidate between the steps
         several = (keys.passages and named) or chosen_by_metadata
         candidates, found = in_one_state(collection, search) if several else search()
     else:
@@ -181,16 +239,16 @@ def search_texts(
     ]
 
 
-def check_calibrated(collection: Collection) -> None:
+def check_calibrated(collection: Searchable) -> None:
     """An error that says which call is missing, if it is."""
-    if collection.index.snapshot.calibration is None:
+    if not collection.calibrated:
         raise ValueError(
             "this collection is not calibrated: call collection.calibrate(queries) first, "
-            "or collection.calibrate() to take sentences of its documents"
+            "or collection.calibrate() to use sentences of its documents"
         )
 
 
-def to_first_stage(first_stage: FirstStage | str | None, collection: Collection) -> FirstStage | None:
+def to_first_stage(first_stage: FirstStage | str | None, collection: Searchable) -> FirstStage | None:
     """A first stage by name, or as given."""
     if first_stage is None or callable(first_stage):
         return first_stage
@@ -199,7 +257,7 @@ def to_first_stage(first_stage: FirstStage | str | None, collection: Collection)
     raise ValueError(f"first_stage must be 'bm25' or a function of query and depth, not {first_stage!r}")
 
 
-def _to_keys(entries: Sequence[Any], collection: Collection, what: str) -> list[Any]:
+def _to_keys(entries: Sequence[Any], collection: Searchable, what: str) -> list[Any]:
     """What each query may find, or must not, by the keys of the index; the same object where it was the same."""
     keys, index = collection.keys, collection.index
     if not keys.passages:
@@ -217,7 +275,9 @@ def _to_keys(entries: Sequence[Any], collection: Collection, what: str) -> list[
     return [known[id(entry)] for entry in entries]
 
 
-def _searched(hits: Hits, candidates: Candidates, exclude: list[Id] | None, where: Where | None, keys: Keys) -> int:
+def _searched(
+    hits: IndexHits, candidates: Candidates, exclude: list[Id] | None, where: Where | None, keys: Keys
+) -> int:
     """How many documents a query was compared with."""
     unwanted = set(exclude or ())
     state = hits.snapshot

@@ -1,11 +1,11 @@
-r"""Long texts become passages, cut where the text itself is divided: at headings, paragraphs, lines, sentences, words.
+r"""Splits long texts into passages, at headings, paragraphs, lines, sentences or words.
 
-Conventions that readers of all formats keep to: a line that starts with ``#`` to ``######`` and a space is a heading,
+Readers of all formats follow these conventions: a line that starts with ``#`` to ``######`` and a space is a heading,
 as in Markdown (not within a fence of three backticks), and a form feed ends a page.
 
-A text is cut in two, at the strongest division that leaves something on both sides, and of equally strong ones at that
-nearest to the middle; then each part again, until all are short enough. So sections stay whole where they can, short
-ones stay together, and a heading is hardly ever a passage by itself.
+A text is split in two at its strongest boundary that leaves enough on both sides; of equally strong boundaries, the one
+nearest to the middle is taken. Then each part is split again, until all are short enough. So sections stay whole if
+possible, short sections stay together, and a heading is almost never a passage by itself.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 SMALLEST = 4
-"""No side of a cut is below so small a share of a passage, if that can be helped."""
+"""If possible, each side of a cut has at least 1/SMALLEST of a passage."""
 
 EVEN = 32
-"""Nor below so small a share of what is cut, so that the work grows with the length of a text and not its square."""
+"""And at least 1/EVEN of the text that is cut, so that the time is not quadratic in the length of a text."""
 
 LONGEST_ATOM = 400
-"""Characters that are not cut; more without a sentence's end are cut at white space, or anywhere if there is none."""
+"""Limit on the characters of an atom. A longer sentence is cut at white space, or anywhere if there is none."""
 
 COUNTED = 1024
-"""Atoms whose tokens are counted at a time."""
+"""How many atoms are tokenised at a time."""
 
 LONGEST_HEADING = 200
-"""Characters of headings that are put before a passage."""
+"""Limit on the characters of headings that are put before a passage."""
 
 WORD, SENTENCE, LINE, PARAGRAPH, SECTION = range(5)
-"""How strong a division is; a heading of level n has SECTION + 6 - n."""
+"""The strengths of boundaries; a heading of level n has SECTION + 6 - n."""
 
 _DIVISION = re.compile(
     r"(?P<paragraph>\n[ \t]*\n\s*|\f\s*)|(?P<line>\n\s*)"
@@ -50,7 +50,7 @@ CountTokens = Callable[[Sequence[str]], Sequence[int]]
 
 
 class Sizes(NamedTuple):
-    """Tokens: of a text that stays whole, of a passage of a longer one at most, and that two passages share."""
+    """Token counts: limit of a text that stays whole, limit of a passage, and overlap of two passages."""
 
     whole: int
     passage: int
@@ -58,7 +58,7 @@ class Sizes(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """A passage of a text: where it stands, the headings it is under, and the page, if the text has pages."""
+    """A passage of a text: its offsets, the headings above it, and its page, if the text has pages."""
 
     start: int
     end: int
@@ -73,9 +73,9 @@ class _Heading(NamedTuple):
 
 
 def split(text: str, sizes: Sizes, count_tokens: CountTokens, title: str = "") -> list[Slice]:
-    r"""The passages of a text, in order. Together they are all of it; each may repeat the end of the one before.
+    r"""The passages of a text, in order. Together they cover the text; each may repeat the end of the one before.
 
-    ``title`` is what all headings are under.
+    ``title`` is put above all headings.
 
     >>> text = "# Tea\nBoil water.\n\n## Green\nNot too hot.\n\n## Black\nBoiling hot. Four minutes.\n"
     >>> for one in split(text, Sizes(8, 8, 0), lambda texts: [len(text.split()) for text in texts]):
@@ -84,7 +84,7 @@ def split(text: str, sizes: Sizes, count_tokens: CountTokens, title: str = "") -
     '## Green\nNot too hot.\n\n' Tea > Green
     '## Black\nBoiling hot. Four minutes.\n' Tea > Black
     """
-    if len(text.encode(errors="surrogatepass")) <= sizes.whole:  # no token is shorter than a byte
+    if len(text.encode(errors="surrogatepass")) <= sizes.whole:  # each token has at least one byte
         return [Slice(0, len(text), "", None)]
     starts, strengths = _atoms(text)
     ends = np.append(starts[1:], len(text))
@@ -94,7 +94,7 @@ def split(text: str, sizes: Sizes, count_tokens: CountTokens, title: str = "") -
     cuts = _cut(total, strengths, sizes.passage)
     found, place, before = list[Slice](), _Place(text, title), -1
     for first, last in pairwise(cuts):
-        # What is repeated is not all of the passage before, and ends where a section begins.
+        # The overlap is less than the whole previous passage, and does not cross the start of a section.
         lowest = max(before + 1, int(np.searchsorted(total, total[first] - sizes.overlap)))
         while first > lowest and strengths[first] < SECTION:
             first -= 1
@@ -106,7 +106,7 @@ def split(text: str, sizes: Sizes, count_tokens: CountTokens, title: str = "") -
 
 
 def _headings(text: str) -> Iterator[_Heading]:
-    """The headings outside of code, found as they are asked for: a text may consist of them."""
+    """The headings outside of code, found lazily: a text may consist of headings only."""
     code = _fenced(text)
     start, end = next(code, (len(text), len(text)))
     for found in _HEADING.finditer(text):
@@ -117,7 +117,7 @@ def _headings(text: str) -> Iterator[_Heading]:
 
 
 def _fenced(text: str) -> Iterator[tuple[int, int]]:
-    """Where code stands between fences; one that is never closed reaches to the end."""
+    """The spans of fenced code; a fence that is never closed reaches to the end."""
     opened: tuple[int, str] | None = None
     for fence in _FENCE.finditer(text):
         if opened is None:
@@ -130,7 +130,7 @@ def _fenced(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _atoms(text: str) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """Where the pieces begin that are never cut, and how strong the division before each is."""
+    """The starts of the atoms, which are never cut, and the strength of the boundary before each."""
     starts, strengths = array("q", [0]), array("b", [SECTION + 6])
     for place, strength in _divisions(text):
         for word in _words(text, starts[-1], place):
@@ -145,7 +145,7 @@ def _atoms(text: str) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
 
 
 def _divisions(text: str) -> Iterator[tuple[int, int]]:
-    """Where the text is divided, and how strongly, up to its end; of two divisions at one place the last counts."""
+    """The boundaries of the text and their strengths, up to its end. Of two at one place the last counts."""
     headings = _headings(text)
     heading = next(headings, None)
     for found in _DIVISION.finditer(text):
@@ -161,7 +161,7 @@ def _divisions(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _words(text: str, start: int, end: int) -> Iterator[int]:
-    """Where a long piece is cut all the same."""
+    """Where a piece that is too long is cut."""
     while end - start > LONGEST_ATOM:
         space = max(text.rfind(" ", start, start + LONGEST_ATOM), text.rfind("\t", start, start + LONGEST_ATOM))
         start = space + 1 if space > start else start + LONGEST_ATOM
@@ -205,7 +205,7 @@ def _cut(total: NDArray[np.int64], strengths: NDArray[np.int8], size: int) -> li
 
 
 class _Place:
-    """A place in a text, moved from its beginning on: the headings that it is under, and its page."""
+    """A cursor in a text that moves forward: the headings above it, and its page."""
 
     def __init__(self, text: str, title: str) -> None:
         self._text, self._title = text, title
@@ -214,7 +214,7 @@ class _Place:
         self._counted, self._pages = 0, 1
 
     def advance(self, start: int) -> None:
-        """Moves to a place, at which a heading may begin; its page is that of the first word."""
+        """Moves to an offset, at which a heading may begin; the page is that of the next word."""
         while (one := self._next) is not None and one.start <= start:
             self._path = [*(outer for outer in self._path if outer.level < one.level), one]
             self._next = next(self._headings, None)
@@ -225,7 +225,7 @@ class _Place:
 
     @property
     def heading(self) -> str:
-        """The headings, one in the other."""
+        """The headings from the outermost to the innermost."""
         names = [one.title for one in self._path]
         if self._title and names[:1] != [self._title]:
             names.insert(0, self._title)

@@ -1,4 +1,4 @@
-"""Texts as stems of words, and the table that BM25 makes of them."""
+"""Stems of the words in texts, and the BM25 table of them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from maxsieve.common.optional import optional
 from maxsieve.text.word_table import WordTable
 
 LANGUAGE = "english"
-"""Of stop words and stems, as bm25s and Snowball call it."""
+"""The language of stop words and stems, as named by bm25s and Snowball."""
 
 
 class Stems:
-    """Cuts texts into words, drops stop words and reduces the others to their stems (extra ``maxsieve[bm25]``).
+    """Splits texts into words, drops stop words and reduces the other words to their stems (extra ``maxsieve[bm25]``).
 
     >>> Stems().of_query("Who was running in the hills?")
     ['who', 'run', 'hill']
@@ -23,7 +23,7 @@ class Stems:
 
     @property
     def made_by(self) -> list[str]:
-        """What decides a table besides the texts: stems of one kind must never be looked for among another's."""
+        """What the table depends on besides the texts. A query's stems must be made in the same way as the table's."""
         return [self._bm25s.__version__, LANGUAGE, self._snowball.version()]
 
     def of_query(self, query: str) -> list[str]:
@@ -32,7 +32,7 @@ class Stems:
         return list(stems)
 
     def table(self, texts: list[str]) -> WordTable:
-        """The table of some documents."""
+        """The table of these documents."""
         stems = self._cut(texts, return_ids=True)
         if not any(stems.ids):
             return WordTable.empty(len(texts))
@@ -42,7 +42,7 @@ class Stems:
         return WordTable(made["data"], made["indices"], made["indptr"], retriever.vocab_dict, len(texts))
 
     def _cut(self, texts: list[str], *, return_ids: bool) -> Any:
-        stemmer = self._snowball.Stemmer(LANGUAGE)  # of this call only: threads must not share one
+        stemmer = self._snowball.Stemmer(LANGUAGE)  # a new one for each call: threads must not share one
         return self._bm25s.tokenize(
             texts, stopwords=LANGUAGE, stemmer=stemmer, return_ids=return_ids, show_progress=False
         )

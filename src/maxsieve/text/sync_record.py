@@ -1,9 +1,9 @@
-"""What a collection remembers of a folder that it follows: for each file its size, its time, and what became of it.
+"""The sync record of a folder that a collection follows: the size, time and digest of each file.
 
-The record is a file of lines in ``sync/`` inside the collection, each with its checksum; the last line about a document
-counts. Nothing in it is believed that the collection does not confirm: a document belongs to the folder only if its
-text and metadata have a digest that the record names. So a record that is lost, damaged, forged or old makes files be
-read again, and never has a document deleted that a sync did not put there.
+The record is a file of lines in ``sync/`` inside the collection. Each line has a checksum; the last line about a
+document counts. The record is not trusted alone: a document belongs to the folder only if the digest of its text and
+metadata is in the record. So if a record is lost, damaged, forged or old, files are read again, but no document is
+deleted that a sync did not add.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from maxsieve.common.files import (
     replacing_as,
     sync_folder,
 )
+from maxsieve.common.handles import sync_file
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.metadata import to_json
@@ -33,7 +34,7 @@ from maxsieve.storage.metadata import to_json
 FOLDER = "sync"
 FORMAT, VERSION = "maxsieve sync", 1
 MOST_BYTES = 1 << 30
-"""Of a record, some 200 bytes a file; a larger one is not ours."""
+"""Limit on the bytes of a record, which takes about 200 per file; a larger file is not a record."""
 
 LONGEST_LINE = 1 << 16
 SPARE_LINES = 1000
@@ -44,16 +45,16 @@ _LARGEST = 1 << 63
 
 
 class Seen(NamedTuple):
-    """What tells that a file has not changed: its size, and when it was written, in nanoseconds."""
+    """A file's size and modification time in nanoseconds; if both are equal, the file has not changed."""
 
     size: int
     mtime: int
 
 
 class Entry(NamedTuple):
-    """What is known of a document: the digests it may have if a sync put it there, and its file as it was then read.
+    """What is known of a document: the digests it may have if a sync added it, and the state of its file at that time.
 
-    Two digests: it was about to be replaced. No file: it is to be read again.
+    Two digests mean that it was about to be replaced. No file state means that the file must be read again.
     """
 
     digests: tuple[str, ...]
@@ -61,11 +62,11 @@ class Entry(NamedTuple):
 
 
 FORGOTTEN = Entry((), None)
-"""In place of an entry: nothing is known of the document any more."""
+"""Removes an entry: the document is no longer known."""
 
 
 def digest_of(text: str, metadata: Any) -> str:
-    """The digest of a document as a collection keeps it.
+    """The digest of a document as a collection stores it.
 
     >>> digest_of("The fox", {"n": 1})[:16]
     '735adc5e9a47816c'
@@ -80,15 +81,15 @@ class SyncRecord:
         self.path, self.folder, self.prefix = path, folder, prefix
         self.entries = dict(entries or {})
         self._lines = 0
-        """In the file; 0 if it can't be added to."""
+        """How many lines the file has; 0 if no lines can be appended."""
 
     @classmethod
     def read(cls, path: Path) -> SyncRecord | None:
-        """The record in a file, or None if there is none that can be used. Lines that are damaged are left out."""
+        """Reads a record; None if there is no usable one. Damaged lines are left out."""
         try:
             with open_regular(path) as file, naming_os_errors(path):
                 return cls._parsed(path, file) if os.fstat(file.fileno()).st_size <= MOST_BYTES else None
-        except (OSError, ValueError):  # none, or a link, a pipe, a device, a folder
+        except (OSError, ValueError):  # no file, or a link, a pipe, a device, a folder
             return None
 
     @classmethod
@@ -108,16 +109,16 @@ class SyncRecord:
             lines += 1
             if (parsed := _entry(_unsealed(line))) is not None:
                 record._take(*parsed)
-        record._lines = lines if line.endswith(b"\n") else 0  # torn by a crash
+        record._lines = lines if line.endswith(b"\n") else 0  # the last line was cut off by a crash
         return record
 
     def rename(self, prefix: str) -> None:
-        """Gives it another prefix, which the file is still to be told."""
+        """Changes the prefix; the next write puts it into the file."""
         self._lines = self._lines if prefix == self.prefix else 0
         self.prefix = prefix
 
     def note(self, entries: Mapping[str, Entry]) -> None:
-        """Adds lines to the file, durably; a file that has become long by that is written anew."""
+        """Appends lines to the file durably. A file that has become too long is rewritten."""
         for one, entry in entries.items():
             self._take(one, entry)
         self._lines += len(entries) if self._lines else 0
@@ -131,7 +132,7 @@ class SyncRecord:
         with naming_os_errors(self.path), open(handle, "ab") as file:
             file.writelines(_sealed(_line(one, entry)) for one, entry in entries.items())
             file.flush()
-            os.fsync(file.fileno())
+            sync_file(file.fileno())
 
     def write(self) -> None:
         """Replaces the file, durably."""
@@ -150,7 +151,7 @@ class SyncRecord:
 
 
 def record_path(collection: Path, folder: str) -> Path:
-    """Where the record of a folder is kept."""
+    """The path of a folder's record."""
     digest = hashlib.sha256(folder.encode("utf-8", "surrogateescape")).hexdigest()
     return collection / FOLDER / f"{digest[:32]}.record"
 
@@ -165,7 +166,7 @@ def read_records(collection: Path) -> Iterator[SyncRecord]:
 
 @contextmanager
 def sync_lock(collection: Path) -> Iterator[None]:
-    """One sync at a time: another one meets `IndexLockedError`."""
+    """Admits one sync at a time: another one raises `IndexLockedError`."""
     folder = check_own_folder(collection / FOLDER)
     folder.mkdir(exist_ok=True)
     with writer_lock(folder):
@@ -182,7 +183,7 @@ def _sealed(value: Any) -> bytes:
 
 
 def _unsealed(line: bytes) -> Any:
-    """What is on a line, or None if it is damaged."""
+    """The value on a line, or None if the line is damaged."""
     checksum, _, text = line.removesuffix(b"\n").partition(b" ")
     if checksum != b"%08x" % zlib.crc32(text):
         return None
@@ -193,7 +194,7 @@ def _unsealed(line: bytes) -> Any:
 
 
 def _entry(line: Any) -> tuple[str, Entry] | None:
-    """The entry on a line, or None if no writer writes such a one."""
+    """The entry on a line, or None if it is not a valid entry."""
     if not (isinstance(line, list) and len(line) == 4 and isinstance(line[0], str) and isinstance(line[1], list)):
         return None
     one, digests, *seen = line

@@ -1,4 +1,4 @@
-"""One run of a sync: what has changed in a folder, and bringing it into the collection."""
+"""One run of a sync: finds what has changed in a folder, and updates the collection."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 from maxsieve.text.collection import Collection
-from maxsieve.text.inputs.apart import Apart
 from maxsieve.text.inputs.columns import as_columns
 from maxsieve.text.inputs.document import BadInput, InputDocument
 from maxsieve.text.inputs.files import read_file
 from maxsieve.text.inputs.folder import document_files
+from maxsieve.text.inputs.isolated import IsolatedReader
 from maxsieve.text.sync_record import FORGOTTEN, Entry, Seen, SyncRecord, digest_of
 
 GROUP_DOCUMENTS, GROUP_CHARACTERS = 64, 1 << 20
-"""Documents that are noted in the record at a time, before they go into the collection."""
+"""How much is written to the record at a time, before it is added to the collection."""
 
 TICK, COARSE_TICK = 20_000_000, 2_000_000_000
-"""Nanoseconds in which a file may change twice and have the same time. The latter where times are whole seconds."""
+"""Nanoseconds in which a file may change twice with the same time; the second if times are whole seconds."""
 
 
 class Synced(NamedTuple):
-    """How many documents were new, changed, deleted; how many were as before; how many files are no documents."""
+    """How many documents were added, changed, deleted and unchanged, and how many files could not be read."""
 
     added: int = 0
     changed: int = 0
@@ -35,11 +35,11 @@ class Synced(NamedTuple):
     unchanged: int = 0
     bad: int = 0
     waiting: int = 0
-    """Files that are still being written, and were left for the next time."""
+    """Files that are still being written, and are left to the next run."""
 
 
 class Scan:
-    """The files of a folder as they are now, by the ids of their documents."""
+    """The present files of a folder, by the ids of their documents."""
 
     def __init__(self, folder: Path, prefix: str, without: Path) -> None:
         self.paths: dict[str, Path] = {}
@@ -49,7 +49,7 @@ class Scan:
             one = prefix + path.relative_to(folder).as_posix()
             try:
                 status = os.stat(path)
-            except OSError:  # a link to nowhere is to be named; what has just been removed is not there
+            except OSError:  # a broken link is reported; a file that was just removed is left out
                 if not path.is_symlink():
                     continue
                 self.paths[one], self.seen[one] = path, Seen(-1, -1)
@@ -57,14 +57,14 @@ class Scan:
                 self.paths[one], self.seen[one] = path, Seen(status.st_size, status.st_mtime_ns)
 
     def lasting(self, one: str) -> Seen | None:
-        """What will tell a change of the file; None if it was written just now and may be, unseen, once more."""
+        """The state that detects later changes; None if the file is so new that a change could have the same time."""
         seen = self.seen[one]
         tick = TICK if seen.mtime % 1_000_000_000 else COARSE_TICK
         return seen if seen.mtime + tick < self._at else None
 
 
 class SyncRun:
-    """One run: what is to be done, and doing it."""
+    """One run: plans what to do, and does it."""
 
     def __init__(
         self,
@@ -82,14 +82,14 @@ class SyncRun:
         self._pending: list[str] = []
         self._gone: list[str] = []
         self._settled: dict[str, Entry] = {}
-        """What the record is to say of documents when all is done."""
+        """The entries to write into the record at the end."""
         self.problems: list[BadInput] = []
         self.bad: dict[str, Seen] = {}
-        """The files that are no documents."""
+        """The files that could not be read."""
         self._counts: Counter[str] = Counter()
 
     def plan(self, earlier: Mapping[str, Seen] | None, bad: Mapping[str, Seen]) -> None:
-        """Looks at sizes and times only."""
+        """Decides what to do, by sizes and times of files only."""
         inside, entries, seen = set(self._collection.ids), self._record.entries, self._scan.seen
         counts = self._counts
         for one, now in seen.items():
@@ -104,13 +104,13 @@ class SyncRun:
         for one in entries:
             if one in seen:
                 continue
-            if earlier is not None and one in earlier:  # some programs remove a file to write it anew
+            if earlier is not None and one in earlier:  # some programs remove a file before they write it again
                 counts["waiting"] += 1
             else:
                 self._gone.append(one)
 
     def carry_out(self, progress: bool) -> Synced:
-        """Reads what is pending, adds what is new, deletes what is gone, and writes the record."""
+        """Reads pending files, adds new documents, deletes those of removed files, and writes the record."""
         if not (self._pending or self._gone):
             return Synced(**self._counts)
         documents = self._documents()
@@ -127,14 +127,14 @@ class SyncRun:
         return Synced(**self._counts)
 
     def _documents(self) -> Iterator[InputDocument]:
-        """The documents that are new or changed. Each is noted in the record before it is handed on."""
+        """The documents that are new or changed. Each is written to the record before it is yielded."""
         group: list[InputDocument] = []
         claims: dict[str, Entry] = {}
         characters = 0
-        with Apart() as apart:
+        with IsolatedReader() as reader:
             for one in self._pending:
                 try:
-                    document = _read(self._scan.paths[one], one, apart)
+                    document = _read(self._scan.paths[one], one, reader)
                     claim = self._claim(one, document)
                 except BadInput as bad:
                     self._refuse(bad, one)
@@ -155,18 +155,18 @@ class SyncRun:
         return group
 
     def _claim(self, one: str, document: InputDocument) -> Entry | None:
-        """What to note before the document goes in; None if it is in. `BadInput` if something else is in its place."""
+        """The entry to write before the document is added; None if it is stored. `BadInput` if its id is taken."""
         new, stored = digest_of(document.text, document.metadata), self._stored(one)
         entry = self._record.entries.get(one)
         own = stored is None or (entry is not None and stored in entry.digests)
         if not own and (other := next((it.folder for it in self._others if _has(it, one, stored)), None)):
             raise BadInput(
                 document.place,
-                f"the document {one!r} came from {other}; prefix= gives the files of this folder other ids, and if it "
+                f"the document {one!r} came from {other}; prefix= gives the files of this folder other ids; if it "
                 "is the same folder, moved_from= says so",
             )
         if not (own or self._adopt or stored == new):
-            problem = f"there is another document {one!r}, which no sync put there; adopt=True replaces it"
+            problem = f"there is another document {one!r}, which was not added by sync; adopt=True replaces it"
             raise BadInput(document.place, problem)
         self._settled[one] = Entry((new,), self._scan.lasting(one))
         if stored == new:
@@ -176,7 +176,7 @@ class SyncRun:
         return Entry((new,) if stored is None else (stored, new), None)
 
     def _refuse(self, bad: BadInput, one: str) -> None:
-        if not os.path.lexists(self._scan.paths[one]):  # removed a moment ago: the next run looks whether all is well
+        if not os.path.lexists(self._scan.paths[one]):  # just removed: the next run looks at it again
             self._counts["waiting"] += 1
             return
         if not self._skip_bad:
@@ -186,25 +186,25 @@ class SyncRun:
         self._counts["bad"] += 1
 
     def _delete(self) -> None:
-        """Deletes the documents of files that are gone, if they are still what a sync has put there."""
+        """Deletes the documents of removed files, if they are still as a sync added them."""
         entries = self._record.entries
-        doomed = [one for one in self._gone if self._stored(one) in entries[one].digests]
-        self._counts["deleted"] += len(doomed)
+        deleted = [one for one in self._gone if self._stored(one) in entries[one].digests]
+        self._counts["deleted"] += len(deleted)
         if self._dry_run:
             return
-        if doomed:
-            self._collection.delete(doomed)
+        if deleted:
+            self._collection.delete(deleted)
         self._settled.update(dict.fromkeys(self._gone, FORGOTTEN))
 
     def _stored(self, one: str) -> str | None:
-        """The digest of the document that is in under an id."""
+        """The digest of the stored document with this id."""
         with suppress(KeyError):
             return digest_of(self._collection.text(one), self._collection.metadata(one))
         return None
 
 
-def _read(path: Path, one: str, apart: Apart) -> InputDocument:
-    document = read_file(path, one, apart)
+def _read(path: Path, one: str, reader: IsolatedReader) -> InputDocument:
+    document = read_file(path, one, reader)
     if isinstance(document, BadInput):
         raise document
     return document

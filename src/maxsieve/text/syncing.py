@@ -1,8 +1,8 @@
-"""A folder that a collection follows: new files are added, changed ones replaced, deleted ones deleted, and no others.
+"""Makes a collection follow a folder: new files are added, changed files replaced, removed files deleted.
 
-A file whose size and time are as they were is not read; one whose text is as it was is not encoded. What a sync may
-replace or delete is only what a sync of the same folder has put there: `sync_record` says how that is known. It may be
-killed at any moment; the next one goes on.
+A file with the same size and time as before is not read; a document with the same text is not encoded. A sync replaces
+and deletes only documents that a sync of the same folder added: `sync_record` says how that is known. It may be killed
+at any moment; the next run continues.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from maxsieve.text.sync_record import Seen, SyncRecord, read_records, record_pat
 from maxsieve.text.sync_run import Scan, Synced, SyncRun
 
 FEW = 10
-"""So many documents may be missing at once, however few are left."""
+"""This many documents may disappear at once, even if few are left."""
 
 
 class FolderSync:
-    """Makes a collection follow a folder, once or again and again.
+    """Makes a collection follow a folder, once or repeatedly.
 
     collection, folder
-        each file below the folder is a document, its path in the folder the id.
+        each file below the folder is a document, and its path in the folder is the id.
     prefix
-        put before each id, so that two folders can be in one collection. Without one, that of the last time.
+        put before each id, so that two folders can be in one collection. By default, the prefix of the last run.
     adopt
-        a file whose id another document has, which no sync put there, is refused; with ``adopt`` it takes its place.
-        A document with the very text and metadata of the file is taken for the file's own in any case.
+        normally a file is refused if its id belongs to a document that was not added by sync; with ``adopt`` the file
+        replaces that document. A document with the same text and metadata as the file is adopted in any case.
     allow_deletes
-        a folder that is empty, or has lost more than half of its documents, is refused (it may be a disk that is not
-        mounted), unless this is True.
+        normally a folder that is empty, or has lost more than half of its documents, is refused, because its disk may
+        not be mounted. True allows it.
     moved_from
-        the folder's former path: what was put there from that path is this folder's now.
+        the folder's previous path: documents that came from it now belong to this folder.
 
     >>> import tempfile, numpy as np
     >>> class Lengths:
@@ -63,7 +63,7 @@ class FolderSync:
     ) -> None:
         self.collection, self.folder = collection, check_folder(folder)
         self.problems: list[BadInput] = []
-        """What was no document, in the last run."""
+        """The files that could not be read in the last run."""
         self._prefix, self._adopt, self._allow_deletes = prefix, adopt, allow_deletes
         self._moved_from = None if moved_from is None else os.path.realpath(moved_from)
         self._earlier: dict[str, Seen] | None = None
@@ -73,16 +73,16 @@ class FolderSync:
     def run(
         self, *, skip_bad: bool = False, dry_run: bool = False, settled: bool = False, progress: bool = False
     ) -> Synced:
-        """Goes through the folder once.
+        """Runs the sync once.
 
         skip_bad
-            what is no document is counted and left; otherwise the first ends the run, as a `BadInput`. The document
-            that was made from such a file before stays.
+            files that can't be read are counted and skipped; otherwise the first one ends the run with a `BadInput`. A
+            document that was made earlier from such a file stays.
         dry_run
             changes nothing, and encodes nothing.
         settled
-            for one run after another: files that have changed since the run before are left for the next, since
-            somebody may be writing them, and bad ones that have not changed are not looked at again.
+            for repeated runs: files that have changed since the previous run are left to the next one, because they may
+            still be written; bad files that have not changed are not read again.
         """
         self.problems = []
         if settled and self._idle and Scan(self.folder, self._prefix or "", self.collection.path).seen == self._earlier:
@@ -102,7 +102,7 @@ class FolderSync:
 
     @contextmanager
     def _record(self, dry_run: bool) -> Iterator[SyncRecord]:
-        """The record of this folder; but for a dry run, under the lock."""
+        """The record of this folder, under the lock (a dry run needs no lock)."""
         with ExitStack() as stack:
             if not dry_run:
                 stack.enter_context(sync_lock(self.collection.path))
@@ -115,11 +115,11 @@ class FolderSync:
             yield record
 
     def _take_over(self, record: SyncRecord, dry_run: bool) -> None:
-        """Makes what came from the folder's former path this one's. Asked for again, there is nothing more to do."""
+        """Moves the entries of the folder's previous path to this record. A second call has no effect."""
         assert self._moved_from is not None
         former = SyncRecord.read(record_path(self.collection.path, self._moved_from))
         if former is None and not record.entries:
-            raise ValueError(f"nothing in {self.collection.path} is known to come from {self._moved_from}")
+            raise ValueError(f"{self.collection.path} has no record of documents from {self._moved_from}")
         if former is None or former.folder == record.folder:
             return
         record.entries = {**former.entries, **record.entries}
@@ -137,19 +137,19 @@ class FolderSync:
         ]
 
     def _check_size(self, record: SyncRecord, found: int) -> None:
-        """Refuses a folder that has lost so much that something else may be wrong with it."""
+        """Refuses a folder that has lost so many files that something else may be wrong."""
         known = len(record.entries)
         if not known and not found:
             raise ValueError(no_documents(self.folder))
         if not self._allow_deletes and known and (not found or (known - found > FEW and 2 * found < known)):
             raise ValueError(
                 f"{self.folder} has {found:,} documents, but {known:,} came from it: is a disk not mounted? "
-                "If they are meant to be deleted: allow_deletes=True"
+                "If they should be deleted: allow_deletes=True"
             )
 
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:
-    """The folder's path without links, which is what it is known by."""
+    """The folder's path with links resolved, which identifies it in the record."""
     path = Path(os.path.realpath(folder))
     if not path.exists():
         raise FileNotFoundError(f"there is no folder {os.fspath(folder)}")

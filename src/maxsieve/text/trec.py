@@ -1,4 +1,4 @@
-"""Run files, as trec_eval reads them: ``query Q0 document rank score tag``."""
+"""TREC run files, the format of trec_eval: ``query Q0 document rank score tag``."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Write = Callable[[str, Sequence[Id], Sequence[float]], None]
 
 @contextmanager
 def run_file(path: PathLike) -> Iterator[Write]:
-    """Yields a function that writes a query's hits, best first. The file is there when all of them are.
+    """Yields a function that writes a query's hits, best first. The file appears when all hits are written.
 
-    Scores are written so that the same number is read back, and the order with it.
+    Scores survive a round trip: the same numbers are read back, and so the same order.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +66,7 @@ def write_run(run: Run, path: PathLike) -> None:
 
 
 def read_run(path: PathLike) -> dict[str, list[tuple[str, float]]]:
-    """Query id -> hits, by descending score, as trec_eval sees them; equals stay as they are in the file."""
+    """Query id -> hits, by descending score, as in trec_eval; ties keep the order of the file."""
     found: dict[str, dict[str, float]] = {}
     with opened(os.fspath(path)) as lines:
         for place, line in numbered(lines, os.fspath(path)):
@@ -76,17 +76,19 @@ def read_run(path: PathLike) -> dict[str, list[tuple[str, float]]]:
                 raise BadInput(place, f"there are {len(columns)} columns; {wanted}")
             hits = found.setdefault(columns[0], {})
             if columns[2] in hits:
-                raise BadInput(place, f"document {columns[2]!r} is a hit of query {columns[0]!r} already")
+                raise BadInput(place, f"document {columns[2]!r} occurs twice among the hits of query {columns[0]!r}")
             hits[columns[2]] = _score(columns[4], place)
     return {query: sorted(hits.items(), key=lambda hit: -hit[1]) for query, hits in found.items()}
 
 
 def column(value: str) -> str:
-    """An id as it stands in a run file or among judgements; one that would not be read back is refused."""
+    """An id as a column of a run file or of judgements; an id that would not survive a round trip is refused."""
     if not value or any(letter.isspace() for letter in value):
-        raise ValueError(f"the id {value!r} can't stand in a TREC file, whose columns are separated by white space")
+        raise ValueError(
+            f"the id {value!r} can't be written to a TREC file, whose columns are separated by white space"
+        )
     if value.startswith("\ufeff"):
-        raise ValueError(f"the id {value!r} can't stand in a TREC file: its byte order mark would be lost")
+        raise ValueError(f"the id {value!r} can't be written to a TREC file: its byte order mark would be lost")
     return value
 
 

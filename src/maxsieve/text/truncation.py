@@ -1,9 +1,9 @@
-"""A long text, cut before it is tokenised: a tokenizer takes some 200 bytes a character, and most of them for nothing.
+"""Shortens long texts before they are tokenised: a tokenizer takes about 200 bytes per character, mostly for nothing.
 
-What the tokenizer gives for the beginning of a text must not depend on where it was cut. That holds where it splits
-texts at white space before anything else: what stands before a space is then tokenised by itself. So a cut is accepted
-only if the tokens that are kept, and one more, end before such a space, and the space is well before the cut. Otherwise
-more of the text is read, in the end all of it.
+The tokens at the beginning of a text must not depend on where it is cut. That holds for tokenizers that split texts at
+white space first: the part before a space is then tokenised by itself. So a cut is accepted only if the kept tokens,
+and one more, end before such a space, and the space is well before the cut. Otherwise more of the text is tokenised, if
+necessary all of it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 CHARACTERS_PER_TOKEN = 32
-"""Read at first, for each token that is kept: seven times what English needs."""
+"""How many characters are tokenised at first for each kept token: seven times what English needs."""
 
 GROWTH = 4
 MARGIN = 256
-"""Characters between the space and the cut, at least: more than any character or added token is made of."""
+"""The least number of characters between the space and the cut: more than any added token has."""
 
 _SPLITTERS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit", "ByteLevel", "Metaspace"}
 _NARROWERS = {"Punctuation", "Digits"}
@@ -32,17 +32,17 @@ _LOCAL = {
 
 
 class Truncated(NamedTuple):
-    """A text as tokenised and cut to the most tokens that are read."""
+    """A tokenised text, truncated at the token limit."""
 
     encoding: Any
     length: int
-    """In tokens, special ones included, before the cut."""
+    """Number of tokens before truncation, including special tokens."""
     exact: bool
-    """Whether the length is that of the whole text; else the text has at least as many."""
+    """Whether ``length`` is exact; otherwise it is a lower bound."""
 
 
 class Truncation:
-    """A tokenizer that cuts at ``max_tokens``, given no more of a text than it needs for that."""
+    """A tokenizer that truncates at ``max_tokens``, and gets only as much of a text as it needs."""
 
     def __init__(self, tokenizer: Any, max_tokens: int) -> None:
         self.tokenizer, self._max_tokens = tokenizer, max_tokens
@@ -51,21 +51,21 @@ class Truncation:
         self._margin = max([MARGIN, *(2 * length for length in added)])
 
     def encode(self, text: str) -> Truncated:
-        """The tokens that are kept: the same, with the same spans, as if all of the text had been tokenised."""
+        """The kept tokens: the same tokens and spans as if the whole text were tokenised."""
         found, _ = self._encode(text)
         return found
 
     def shorten(self, text: str) -> str:
-        """As much of a text as is needed to find ``max_tokens``, and that there are more, or all of it."""
+        """The part of a text that has more than ``max_tokens`` tokens, or the whole text."""
         return text[: self._encode(text)[1]]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each of some short texts has, without those that the tokenizer adds."""
+        """How many tokens each of these short texts has, without special tokens."""
         encodings = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
         return [len(one) + sum(map(len, one.overflowing)) for one in encodings]
 
     def _encode(self, text: str) -> tuple[Truncated, int]:
-        """The tokens, and how many characters of the text are enough for them."""
+        """The tokens, and the number of characters that give the same tokens."""
         size = max(CHARACTERS_PER_TOKEN * self._max_tokens, 4 * self._margin)
         while self._space is not None and size < len(text):
             encoding = self.tokenizer.encode(text[:size])
@@ -79,26 +79,26 @@ class Truncation:
 
 
 def own_tokens(encoding: Any) -> Any:
-    """Which of the tokens are the text's own, not added by the tokenizer."""
+    """A mask of the tokens that belong to the text, without special tokens."""
     return np.array(encoding.special_tokens_mask) == 0
 
 
 def _count(encoding: Any) -> int:
-    """How many tokens a text has, those that are cut off included."""
+    """How many tokens a text has, including those that are cut off."""
     own = own_tokens(encoding)
     added = len(own) - np.count_nonzero(own)
     return int(len(own) + sum(len(rest) - added for rest in encoding.overflowing))
 
 
 def _count_before(encoding: Any, end: int) -> int:
-    """How many tokens end before a place in the text, and those that the tokenizer adds."""
+    """How many tokens end before an offset of the text, plus the special tokens."""
     parts = (encoding, *encoding.overflowing)
     found: int = sum(last <= end for part in parts for _, last in compress(part.offsets, own_tokens(part)))
     return found + len(encoding) - int(np.count_nonzero(own_tokens(encoding)))
 
 
 def _boundary(tokenizer: Any) -> re.Pattern[str] | None:
-    """Where a text may be cut: the first of a run of spaces. None if that could change the tokens before."""
+    """Where a text may be cut: at the first character of white space. None if a cut could change earlier tokens."""
     splitters = _steps(tokenizer.pre_tokenizer, "pretokenizers")
     kinds = {step["type"] for step in splitters}
     splits = kinds & _SPLITTERS and kinds <= _SPLITTERS | _NARROWERS
@@ -109,7 +109,7 @@ def _boundary(tokenizer: Any) -> re.Pattern[str] | None:
 
 
 def _steps(part: Any, inner: str) -> list[dict[str, Any]]:
-    """The steps of a tokenizer's part, one after the other."""
+    """The steps of a part of a tokenizer, with nested sequences flattened."""
     if part is None:
         return []
     pending, steps = [json.loads(part.__getstate__())], list[dict[str, Any]]()
@@ -123,7 +123,7 @@ def _steps(part: Any, inner: str) -> list[dict[str, Any]]:
 
 
 def _is_local(step: dict[str, Any]) -> bool:
-    """Whether a step of a normalizer looks at a character and its neighbours only."""
+    """Whether a step of a normalizer depends only on a character and its neighbours."""
     if step["type"] == "Replace":
         return "String" in step["pattern"] or step["pattern"].get("Regex") == " {2,}"
     return step["type"] in _LOCAL

@@ -1,9 +1,9 @@
-"""BM25's table of words on disk: one file of blocks with checksums, named after what it was made from.
+"""BM25's table of words on disk: one file of blocks with checksums, named by a digest of its inputs.
 
-The name is a digest of the index's version, which names its documents, of which of them are alive, and of what made
-stems of their words; it is in the file as well. A calibration changes none of these. So a table of another state, or of
-other stems, is never found, nor believed under another's name. A table is a cache: whatever is wrong with one, it is
-made anew. Nothing but files with such a name is ever removed, and no link is followed.
+The name is a digest of the index's version (which identifies its documents), of the mask of documents that are not
+deleted, and of the stemmer and its version. The digest is in the file as well. A calibration changes none of these. So
+a table of another state, or with other stems, is never used. A table is a cache: if anything is wrong with it, it is
+built again. Only files with such a name are ever removed, and links are not followed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from maxsieve.storage.snapshot import Snapshot
 FOLDER = "bm25"
 FORMAT = 1
 MOST_WORD_BYTES = 1 << 30
-"""Of all words with their numbers: some 50 million of them."""
+"""Limit on the bytes of all words with their numbers: about 50 million words."""
 
 _NAME = re.compile(r"[0-9a-f]{64}\.table(\.tmp)?")
 
 
 @dataclass(frozen=True)
 class WordTable:
-    """What each word adds to the score of each document: for word ``w``, ``data[indptr[w] : indptr[w + 1]]``."""
+    """What each word adds to the score of each document: ``data[indptr[w] : indptr[w + 1]]`` for word ``w``."""
 
     data: NDArray[np.float32]
     indices: NDArray[np.int32]
@@ -45,11 +45,11 @@ class WordTable:
 
     @classmethod
     def empty(cls, documents: int) -> WordTable:
-        """One without a word."""
+        """A table without words."""
         return cls(np.zeros(0, np.float32), np.zeros(0, np.int32), np.zeros(1, np.int64), {}, documents)
 
     def scores(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """The score of each document for some words, added in their order, as bm25s adds them.
+        """The score of each document for these words, summed in their order, as in bm25s.
 
         >>> table = WordTable(np.ones(2, np.float32), np.int32([0, 2]), np.array([0, 2]), {"fox": 0}, 3)
         >>> table.scores(["fox", "owl"]).tolist()
@@ -64,14 +64,14 @@ class WordTable:
 
     @classmethod
     def read(cls, path: Path, documents: int) -> WordTable:
-        """The table in a file, all of it checked; `DamagedIndexError` says what is wrong."""
+        """Reads and checks a table; `DamagedIndexError` says what is wrong."""
         check_own_folder(path.parent)
         try:
             file = BlockFile(path)
             _check_sizes(file, documents)
             file.verify(lambda _: None)
             if file.array("key", "|u1").tobytes() != path.stem.encode():
-                raise DamagedIndexError(f"{path} was made from something else")
+                raise DamagedIndexError(f"{path} has the digest of another table")
             table = cls(
                 file.array("data", "<f4"),
                 file.array("indices", "|u1").view("<i4"),
@@ -85,7 +85,7 @@ class WordTable:
         return table
 
     def write(self, path: Path) -> None:
-        """Writes a file that `read` reads, whole or not at all."""
+        """Writes the file atomically."""
         vocabulary = json.dumps(self.vocabulary, separators=(",", ":")).encode()
         with writing_blocks(path) as writer:
             writer.write("key", "|u1", 1, [np.frombuffer(path.stem.encode(), np.uint8)])
@@ -95,28 +95,28 @@ class WordTable:
             writer.write("vocabulary", "|u1", 1, [np.frombuffer(vocabulary, np.uint8)])
 
     def _check(self) -> None:
-        """Raises `ValueError` for what no writer writes: every number is used as an index."""
+        """Raises `ValueError` for values that maxsieve never writes: every number is used as an index."""
         ends, places, words = self.indptr, self.indices, self.vocabulary
         if not len(ends) or ends[0] or ends[-1] != len(places) or len(places) != len(self.data):
-            raise ValueError("its columns are not of one length")
+            raise ValueError("its columns differ in length")
         if (np.diff(ends) < 0).any() or not np.isfinite(self.data).all():
             raise ValueError("a number is out of order")
         if len(places) and not (places.min() >= 0 and places.max() < self.documents):
-            raise ValueError("it names a document that is not there")
+            raise ValueError("it refers to a document that does not exist")
         numbers: list[Any] = [words[word] for word in words if word] if isinstance(words, dict) else [None]
         if not all(type(number) is int and 0 <= number < len(ends) - 1 for number in numbers):
-            raise ValueError("its words have no numbers")  # the empty word, of which bm25s knows, is in no document
+            raise ValueError("its words have no numbers")  # bm25s adds the empty word, which is in no document
 
 
 def current_table(collection: Path, state: Snapshot, made_by: list[str]) -> Path:
-    """Where the table of a state is kept; ``made_by`` are the libraries that make it, and what they are told."""
+    """The path of the table of a state; ``made_by`` are the versions and settings of the libraries that make it."""
     made_from = json.dumps([FORMAT, made_by, state.version, len(state.alive)]).encode()
     digest = hashlib.sha256(made_from + np.packbits(state.alive).tobytes()).hexdigest()
     return collection / FOLDER / f"{digest}.table"
 
 
 def find_table(path: Path, documents: int) -> WordTable | None:
-    """The table in a file, or None if there is none that can be used."""
+    """The table in a file, or None if there is no usable one."""
     check_own_folder(path.parent)
     try:
         return WordTable.read(path, documents)
@@ -125,12 +125,12 @@ def find_table(path: Path, documents: int) -> WordTable | None:
 
 
 def keep_table(path: Path, table: WordTable) -> None:
-    """Writes a table and removes those of other states. A folder that can't be written to can still be searched."""
+    """Writes a table and removes those of other states. If the folder is read-only, searches still work."""
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
         check_own_folder(path.parent)
         if path.is_dir() and not path.is_symlink():
-            path.rmdir()  # an empty one; what is in a folder is nothing of ours
+            path.rmdir()  # only an empty folder is removed: its contents would not be ours
         table.write(path)
         for other in path.parent.iterdir():
             if _NAME.fullmatch(other.name) and other.name != path.name:
@@ -139,7 +139,7 @@ def keep_table(path: Path, table: WordTable) -> None:
 
 
 def _check_sizes(file: BlockFile, documents: int) -> None:
-    """Raises `ValueError`, before anything is read, if there is more than so many documents can need."""
+    """Raises `ValueError` if a block is larger than this number of documents can need. Reads no block."""
     sizes = {name: block.nbytes for name, block in file.blocks.items()}
     words, numbers = sizes.get("vocabulary", 0), sizes.get("indptr", 0) // 8
     most = {
@@ -150,4 +150,4 @@ def _check_sizes(file: BlockFile, documents: int) -> None:
         "indices": 4 * documents * numbers,
     }
     if any(size > most.get(name, 0) for name, size in sizes.items()):
-        raise ValueError("it is larger than it can be")
+        raise ValueError("it is larger than a table of this collection can be")

@@ -1,4 +1,4 @@
-"""Why a text matched: from token vectors back to the characters they stand for."""
+"""Why a text matched: maps matches of token vectors to words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from maxsieve.hits import Match
 
 LONGEST_WORD = 40
-"""Longer runs of letters are not taken for a word: some scripts put no spaces between words."""
+"""Longer runs of letters are not one word: some scripts have no spaces between words."""
 
 Span = tuple[int, int]
 
@@ -18,9 +18,9 @@ Span = tuple[int, int]
 class WordMatch(NamedTuple):
     """A word of the query, the word of the document most similar to it, and how similar.
 
-    ``text[start:end]`` is ``document``, and ``query`` stands at ``query_start`` in the query. A word of the query that
-    the encoder cuts into pieces is one match, with their mean similarity, if all pieces found the same word; otherwise
-    each piece is one.
+    ``text[start:end]`` is ``document``, and ``query`` is at ``query_start`` in the query. The encoder may split a word
+    of the query into pieces. If all pieces match the same word, they are one match with their mean similarity;
+    otherwise each piece is a match.
     """
 
     query: str
@@ -31,7 +31,7 @@ class WordMatch(NamedTuple):
     query_start: int = 0
 
     def moved(self, by: int) -> WordMatch:
-        """The same in a text that begins elsewhere; what is before its beginning is nowhere: 0 to 0."""
+        """The match with its offsets moved; a match that would start before 0 becomes empty."""
         start = max(0, self.start + by)
         return self._replace(start=start, end=max(start, self.end + by) if self.start + by >= 0 else start)
 
@@ -39,7 +39,7 @@ class WordMatch(NamedTuple):
 def match_words(
     query: str, query_spans: Sequence[Span], text: str, text_spans: Sequence[Span], matches: Sequence[Match]
 ) -> list[WordMatch]:
-    """Token matches as matches of words, in the query's order.
+    """Turns matches of tokens into matches of words, in the order of the query.
 
     >>> matches = [Match(0, 1, 0.75), Match(1, 2, 0.25), Match(2, 0, 0.5)]
     >>> for one in match_words("undo it", [(0, 2), (2, 4), (5, 7)], "it undoes", [(0, 2), (3, 5), (5, 9)], matches):
@@ -58,7 +58,7 @@ def match_words(
 
 
 def whole_word(text: str, span: Span) -> Span:
-    """The word that a piece of it stands in.
+    """The span of the word that contains a piece.
 
     >>> whole_word("see: overwritten!", (7, 9))
     (5, 16)
@@ -74,5 +74,5 @@ def whole_word(text: str, span: Span) -> Span:
 
 
 def _is_letter(one: str) -> bool:
-    """Part of a word: a letter or digit, but for ideographs and their like, which are words by themselves."""
+    """Whether it is part of a longer word: a letter or digit, but not an ideograph, which is a word by itself."""
     return (one.isalnum() or one == "_") and unicodedata.east_asian_width(one) not in ("W", "F")

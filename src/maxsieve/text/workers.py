@@ -1,4 +1,4 @@
-"""One function for many items, on some threads: for work that lets go of the GIL."""
+"""Applies a function to many items on several threads: for work that releases the GIL."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def spread(
 ) -> list[Result]:
     """``[work(item) for item in items]``; calls ``done(result)`` after each, one at a time.
 
-    The largest items are begun first, so that no thread begins a long one when the others are through. The threads end
-    with the call. An error, or Ctrl-C, stops the others after the item in hand.
+    The largest items are started first, so that no thread starts a long one when the others have finished. The threads
+    end with the call. An error, or Ctrl-C, stops the other threads after their current item.
 
     >>> spread(len, ["a", "bcd"], threads=2, done=lambda _: None)
     [1, 3]
@@ -32,7 +32,7 @@ def spread(
     one_at_a_time = threading.Lock()
     stopped = threading.Event()
 
-    def labour() -> None:
+    def run_worker() -> None:
         try:
             while not stopped.is_set():
                 with one_at_a_time:
@@ -46,11 +46,11 @@ def spread(
             stopped.set()
 
     if threads == 1 or len(items) < 2:
-        labour()
+        run_worker()
     else:
         with ThreadPoolExecutor(min(threads, len(items))) as crew:
             try:
-                for job in [crew.submit(labour) for _ in range(threads)]:
+                for job in [crew.submit(run_worker) for _ in range(threads)]:
                     job.result()
             finally:
                 stopped.set()

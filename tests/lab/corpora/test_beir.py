@@ -124,10 +124,10 @@ DOCUMENT = json.dumps(DOCUMENTS[0]) + "\n"
             bad(qrels=QRELS + "q1\tfox\t1\n"),
             "line 5: document 'fox' has grade 1 for query 'q1', but 2 on a line before",
         ),
-        (bad(qrels="query-id\tcorpus-id\tscore\n"), "qrels.tsv: there is no judgement in it"),
+        (bad(qrels="query-id\tcorpus-id\tscore\n"), "qrels.tsv: it contains no judgement"),
         (
             bad(qrels="x\ty\t1\n"),
-            "none of its 1 judgements is of a known query and a known document: there is no query 'x' (line 1)",
+            "none of its 1 judgements has a known query and a known document: there is no query 'x' (line 1)",
         ),
     ],
 )
@@ -154,8 +154,9 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     with pytest.warns(CorpusWarning) as caught:
         corpus = read_corpus(tmp_path)
     assert sorted(str(one.message) for one in caught) == [
-        f"{tmp_path}/qrels.tsv: 2 of 7 judgements are of an unknown document and left out; the first: 'gone' (line 5)",
-        f"{tmp_path}/qrels.tsv: 2 of 7 judgements are of an unknown query and left out; the first: 'q9' (line 6)",
+        f"{tmp_path}/qrels.tsv: 2 of 7 judgements have an unknown document and are left out; "
+        "the first: 'gone' (line 5)",
+        f"{tmp_path}/qrels.tsv: 2 of 7 judgements have an unknown query and are left out; the first: 'q9' (line 6)",
         f"{tmp_path}/queries.jsonl: 2 of 4 queries have no judgement; the first: 'q3' (line 3)",
     ]
     assert {one.filename for one in caught} == {__file__}
@@ -222,10 +223,11 @@ def test_a_part_has_the_relevant_documents_first(tmp_path: Path) -> None:
     assert (some.exclusions, corpus.exclusions) == ({"f": []}, {"f": ["f"]})
     assert corpus.part(queries=1).documents == corpus.documents
     assert corpus.part(documents=6) == corpus.part() == corpus
-    with pytest.raises(ValueError, match=r"3 queries of .* have 3 relevant documents, which don't fit into 2"):
+    with pytest.raises(ValueError, match=r"3 queries of .* have 3 relevant documents, more than 2"):
         corpus.part(documents=2)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "documents", "queries", "excluded"), [("scifact", 5183, 300, 0), ("arguana", 8784, 1401, 1401)]
 )

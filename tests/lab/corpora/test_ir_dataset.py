@@ -117,8 +117,8 @@ def test_what_is_left_out_is_counted(register: Register, forms: Any) -> None:
     source = f"ir_datasets:{name}"
     assert sorted(str(one.message) for one in caught) == [
         f"{source}: 1 of 2 queries have no judgement; the first: 'r'",
-        f"{source}: 1 of 3 judgements are of an unknown document and left out; the first: 'gone'",
-        f"{source}: 1 of 3 judgements are of an unknown query and left out; the first: 's'",
+        f"{source}: 1 of 3 judgements have an unknown document and are left out; the first: 'gone'",
+        f"{source}: 1 of 3 judgements have an unknown query and are left out; the first: 's'",
     ]
     assert {one.filename for one in caught} == {__file__}
 
@@ -128,7 +128,7 @@ def test_what_is_wrong_is_said(register: Register, forms: Any) -> None:
     qrels = [forms.GenericQrel("q", "d", 1)]
     with pytest.raises(ValueError, match="has no queries and no qrels"):
         read_corpus(register([document], name="maxsieve/docs"))
-    with pytest.raises(ValueError, match="the document 'd' comes twice"):
+    with pytest.raises(ValueError, match="the document 'd' occurs twice"):
         read_corpus(register([document, document], [query], qrels, name="maxsieve/twice"))
     with pytest.raises(ValueError, match="has no query"):
         read_corpus(register([document], [], qrels, name="maxsieve/none"))
@@ -144,9 +144,9 @@ def test_what_can_not_be_fetched(register: Register) -> None:
 
 
 def test_an_unknown_name(register: Register, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no folder 'no/such', and ir_datasets knows no dataset of that name"):
+    with pytest.raises(ValueError, match="no folder 'no/such', and no dataset of that name in ir_datasets"):
         read_corpus("no/such")
-    with pytest.raises(FileNotFoundError, match="is no folder"):
+    with pytest.raises(FileNotFoundError, match="is not a folder"):
         read_corpus(tmp_path / "missing")
     (tmp_path / "file").write_text("")
     with pytest.raises(FileNotFoundError, match="is a file, not a folder with a corpus"):

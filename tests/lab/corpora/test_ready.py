@@ -61,8 +61,8 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     source = tmp_path / "it.qrels.json"
     assert sorted(str(one.message) for one in caught) == [
         f"{source}: 1 of 2 queries have no judgement; the first: '8'",
-        f"{source}: 1 of 3 judgements are of an unknown document and left out; the first: 'gone'",
-        f"{source}: 1 of 3 judgements are of an unknown query and left out; the first: '9'",
+        f"{source}: 1 of 3 judgements have an unknown document and are left out; the first: 'gone'",
+        f"{source}: 1 of 3 judgements have an unknown query and are left out; the first: '9'",
     ]
     assert {one.filename for one in caught} == {__file__}
 
@@ -93,15 +93,15 @@ def not_a_number(row: int) -> Any:
         ({"query_tokens": np.full((3, 2), 1e39)}, "query '7', row 0, dimension 0: inf is not a finite float32"),
         ({"query_tokens": np.ones((3, 4))}, "queries have vectors of 4 dimensions, documents of 2"),
         ({"query_lengths": [0, 3]}, "query '7' has no tokens"),
-        ({"doc_tokens": np.zeros((0, 2)), "doc_lengths": [], "doc_ids": []}, "there is no document in it"),
-        ({"query_tokens": np.zeros((0, 2)), "query_lengths": [], "query_ids": []}, "there is no query in it"),
-        ({"qrels": "{"}, "it.qrels.json is no JSON"),
-        ({"qrels": [1]}, "it.qrels.json must hold a JSON object with queries as names, not list"),
+        ({"doc_tokens": np.zeros((0, 2)), "doc_lengths": [], "doc_ids": []}, "it contains no document"),
+        ({"query_tokens": np.zeros((0, 2)), "query_lengths": [], "query_ids": []}, "it contains no query"),
+        ({"qrels": "{"}, "it.qrels.json is not valid JSON"),
+        ({"qrels": [1]}, "it.qrels.json must contain a JSON object with queries as keys, not list"),
         ({"qrels": {"7": ["c"]}}, "query '7' must have an object of documents and grades, not ['c']"),
         ({"qrels": {"7": {"c": True}}}, "query '7', document 'c': the grade is True; it must be a whole number"),
         ({"qrels": {"7": {"c": "1"}}}, "query '7', document 'c': the grade is '1'; it must be a whole number"),
-        ({"qrels": {}}, "it.qrels.json: there is no judgement in it"),
-        ({"qrels": {"7": {"d": 1}}}, "none of its 1 judgements is of a known query and a known document"),
+        ({"qrels": {}}, "it.qrels.json: it contains no judgement"),
+        ({"qrels": {"7": {"d": 1}}}, "none of its 1 judgements has a known query and a known document"),
         ({"exclusions": {"9": ["c"]}}, "it.exclusions.json: there is no query '9'"),
         ({"exclusions": {"7": "c"}}, "query '7' must have a list of documents, not 'c'"),
         ({"exclusions": {"7": ["c", 7]}}, "query '7': there is no document 7"),
@@ -126,6 +126,7 @@ def test_no_such_file(tmp_path: Path) -> None:
         read_vectors(tmp_path / "it.npz")
 
 
+@pytest.mark.full
 def test_real_embeddings() -> None:
     folder = os.environ.get("MAXSIEVE_CORPORA")
     path = Path(folder or "").parent / "embeddings" / "colbertv2_nanofiqa.npz"

@@ -121,7 +121,7 @@ def test_ids_that_are_not_text() -> None:
 
 
 def test_a_document_comes_once() -> None:
-    with pytest.raises(ValueError, match="document 'a' is a hit of query 'q' twice"):
+    with pytest.raises(ValueError, match="document 'a' occurs twice among the hits of query 'q'"):
         quality({"q": ranked(["a", "b", "a"])}, {"q": {"a": 1}}, ["RR@10"])
 
 

@@ -1,6 +1,6 @@
-"""`maxsieve demo`: real text that every Python has, six questions, and the sieve beside exhaustive scoring.
+"""`maxsieve demo`: six questions on Python's own docstrings, answered by the sieve and by exhaustive scoring.
 
-Its collection is made once for each version of Python and NumPy, and kept in the cache.
+The collection is built once for each version of Python and NumPy, and kept in the cache.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import platform
+import re
 import shlex
 import shutil
 import sys
@@ -49,38 +50,38 @@ QUESTIONS = (
 
 K = 3
 TURNS = 5
-"""Each policy searches so often for a question, in turns; its fastest counts."""
+"""How often each policy answers a question. Policies take turns; the fastest run counts."""
 
 PICTURED = 2
-"""Questions that fit into the README's picture."""
+"""How many questions fit into the README's picture."""
 
 PICTURE_COLUMNS = 92
 
 
 EDITION = 1
-"""Of the rules by which docstrings are collected: with others, the collection is made anew."""
+"""Version of the rules that collect docstrings. When it changes, the collection is built again."""
 
 COMPLETE = "complete"
 
 NAME = "docstrings"
-"""What it is called where it is served."""
+"""The collection's name when it is served."""
 
 
 def register(app: typer.Typer) -> None:
-    """Puts the command into the tree."""
+    """Registers the command."""
     app.command(epilog="Example:  maxsieve demo")(demo)
 
 
 def demo(
     svg: Annotated[Path | None, typer.Option(hidden=True, help="Draw the terminal into this file.")] = None,
-    serve: Annotated[bool, typer.Option("--serve", help="Show it on a page in the browser instead.")] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="With --serve: the port.")] = DEFAULT_PORT,
+    serve: Annotated[bool, typer.Option("--serve", help="Serve the collection, with a page for the browser.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="With --serve: the port to listen on.")] = DEFAULT_PORT,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
     """Search the docstrings of the standard library and NumPy, and see why each hit matched.
 
-    The first time it fetches the model and indexes for about a minute; after that it takes seconds, without a network.
+    The first run downloads the model and indexes for about a minute. Later runs take seconds and need no network.
     """
     started = perf_counter()
     collection, made = library(progress=shows_progress(progress))
@@ -112,7 +113,7 @@ def demo(
 
 
 def library(encoder: str = DEFAULT_ENCODER, *, progress: bool) -> tuple[Collection, bool]:
-    """The collection, complete, and whether it had to be made or gone on with."""
+    """The complete collection, and whether this call had to build it or finish building it."""
     from maxsieve.text import Collection
 
     path = library_path()
@@ -132,14 +133,14 @@ def library(encoder: str = DEFAULT_ENCODER, *, progress: bool) -> tuple[Collecti
             progress=progress,
         )
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted; the same command goes on from here") from None
+        raise KeyboardInterrupt("interrupted; run the same command again to continue") from None
     (path / COMPLETE).touch()
     _remove_others(path)
     return collection, True
 
 
 def library_path() -> Path:
-    """Where it is kept."""
+    """The collection's folder in the cache."""
     return cache_folder() / "demo" / f"python-{platform.python_version()}-numpy-{np.__version__}-{EDITION}"
 
 
@@ -155,14 +156,14 @@ def _have_model(*, progress: bool) -> None:
 
 
 def _remove_others(path: Path) -> None:
-    """Those of other versions: each takes some 80 MB."""
+    """Removes the collections of other versions: each takes about 80 MB."""
     for other in path.parent.iterdir():
         if other != path:
             shutil.rmtree(other, ignore_errors=True)
 
 
 class Comparison(NamedTuple):
-    """The sieve's answer to a question, the seconds both took, and whether they agree to the bit."""
+    """The sieve's answer to a question, the seconds that each policy took, and whether both answers have equal bits."""
 
     hits: TextHits
     sieve_seconds: float
@@ -171,7 +172,7 @@ class Comparison(NamedTuple):
 
 
 def compare(collection: Collection, question: str) -> Comparison:
-    """Asks both ways."""
+    """Answers the question with both policies."""
     pairs = [
         (
             collection.search(question, K, policy=Certified()),
@@ -209,18 +210,20 @@ def _draw(collection: Collection, path: Path) -> None:
     console.print(f"{describe_size(collection)}; kernel {isa()}", soft_wrap=True)
     for question in QUESTIONS[:PICTURED]:
         _show(console, question, compare(collection, question))
-    console.save_svg(str(path), title="maxsieve")
+    drawn = console.export_svg(title="maxsieve")
+    # Rich would load a font from a site: the reader's own will do.
+    path.write_text(re.sub(r"@font-face \{[^}]*\}", "", drawn), encoding="utf-8")
     say(f"drawn into {path}")
 
 
 def _program() -> str:
-    """The command as it was called."""
+    """The command as the user called it."""
     name = sys.argv[0]
     return f"{Path(sys.executable).name} -m maxsieve.cli" if name.endswith("__main__.py") else _short(Path(name))
 
 
 def _short(path: Path) -> str:
-    """Relative to here if it is below, from the home folder if it is there."""
+    """Relative to the working directory if it is below it, otherwise absolute."""
     absolute = path.absolute()
     if absolute.is_relative_to(Path.cwd()):
         return os.path.relpath(absolute)

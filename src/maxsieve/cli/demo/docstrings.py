@@ -1,8 +1,8 @@
 """The demo's corpus: docstrings of the standard library and NumPy, a document for each module, class and function.
 
-Modules written in Python are parsed, not imported, so that nothing of theirs runs. Those written in C have no source to
-parse and are imported; what a Python module takes over from a private C module (``from _struct import *``) is described
-under the public name. ``os.path`` and NumPy have been imported anyway, and assemble their docstrings as they load.
+Modules written in Python are parsed, not imported, so that none of their code runs. Modules written in C have no source
+to parse and are imported. What a Python module imports from a private C module (``from _struct import *``) is listed
+under the public name. ``os.path`` and NumPy are imported already, and build their docstrings while they load.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SIGNATURE = re.compile(r"[\w.]+\(.*\)(\s*--?>.*)?")
 
 
 class Docstring(NamedTuple):
-    """A documented thing: its qualified name, what kind of thing it is, and the beginning of its docstring."""
+    """A documented object: its qualified name, its kind (module, class, ...), and the beginning of its docstring."""
 
     name: str
     kind: str
@@ -45,7 +45,7 @@ class Docstring(NamedTuple):
 
 
 def collect() -> list[Docstring]:
-    """All docstrings, ordered by name; the first of equal names counts."""
+    """All docstrings, sorted by name. If a name occurs twice, the first one is kept."""
     found: dict[str, Docstring] = {}
     for one in _everything():
         if len(one.text) >= FEWEST_CHARACTERS:
@@ -64,7 +64,7 @@ def _everything() -> Iterator[Docstring]:
 
 
 def parsed(module: SourceModule) -> Iterator[Docstring]:
-    """The docstrings of a module's source, and of what it takes over from private C modules."""
+    """The docstrings in a module's source, and of what it imports from private C modules."""
     tree = ast.parse(module.path.read_bytes())
     yield from _documented(module.name, "module", ast.get_docstring(tree))
     for node in _statements(tree.body):
@@ -83,7 +83,7 @@ def parsed(module: SourceModule) -> Iterator[Docstring]:
 
 
 def inspected(module: ModuleType, public: str, *, reexported: bool = False) -> Iterator[Docstring]:
-    """The docstrings of an imported module; ``public`` is the name it goes by, empty for the builtins."""
+    """The docstrings of an imported module; ``public`` is its public name, empty for the builtins."""
     if public:
         yield from _documented(public, "module", inspect.getdoc(module))
     for name, value in sorted(vars(module).items()):
@@ -117,7 +117,7 @@ def _documented(name: str, kind: str, docstring: Any) -> Iterator[Docstring]:
 
 
 def beginning(docstring: str) -> str:
-    r"""The first paragraphs, up to some 300 characters; signatures that C functions begin with are left out.
+    r"""The first paragraphs, up to about 300 characters, without the signature that starts a C function's docstring.
 
     >>> beginning("splitext(p)\n\nSplit the extension from a pathname.\n\nMore.")
     'Split the extension from a pathname.\n\nMore.'
@@ -134,7 +134,7 @@ def beginning(docstring: str) -> str:
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """A module's statements, those under ``if`` and ``try`` among them."""
+    """A module's statements, including those under ``if`` and ``try``."""
     for node in body:
         yield node
         if isinstance(node, (ast.If, ast.Try)):
@@ -176,7 +176,7 @@ def source_modules() -> list[SourceModule]:
 
 
 def compiled_modules() -> list[str]:
-    """The public modules of the standard library that are written in C, by name; importing one does nothing else."""
+    """The public modules of the standard library that are written in C, by name. Importing one has no side effects."""
     return sorted(name for name in sys.stdlib_module_names if _is_read(name) and is_compiled(name))
 
 

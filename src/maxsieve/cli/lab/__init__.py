@@ -1,4 +1,4 @@
-"""`maxsieve lab`: the paper's experiments on any corpus, a report of many, and the choice of a knob."""
+"""`maxsieve lab`: the paper's experiments on any corpus, a report over many of them, and a tuner for Bandit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from maxsieve.lab.experiments import SUMMARIES
 
 __all__ = ["register"]
 
-HELP = "Run the Col-Bandit paper's experiments on a corpus, and choose a knob."
+HELP = "Run the Col-Bandit paper's experiments on a corpus, and tune the bandit."
 
 
 def register(app: typer.Typer) -> None:
-    """Puts the commands into the tree."""
+    """Registers the commands."""
     group = typer.Typer(invoke_without_command=True, help=HELP)
     group.callback(epilog="Example:  maxsieve lab list")(_overview)
     for name, summary in SUMMARIES.items():

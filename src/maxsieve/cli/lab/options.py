@@ -33,29 +33,29 @@ class Settings(NamedTuple):
         list[str] | None,
         typer.Option(
             metavar="CORPUS",
-            help="A folder in BEIR form, an .npz of ready-made embeddings, or a name: of a folder or file in "
-            "MAXSIEVE_CORPORA, or of ir_datasets. Repeat it for more.",
+            help="A folder in BEIR format, an .npz file of embeddings, or the name of a folder or file in "
+            "MAXSIEVE_CORPORA or of a dataset in ir_datasets. Repeat the option for more.",
             show_default=False,
         ),
     ] = None
     collection: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="A collection, as it is, in place of a corpus.")
+        Path | None, typer.Option(metavar="FOLDER", help="An existing collection, in place of a corpus.")
     ] = None
     vectors: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Token vectors, as maxsieve export writes them, in place of a corpus."),
+        typer.Option(metavar="FILE", help="Token vectors in a format of maxsieve export, in place of a corpus."),
     ] = None
     queries: Annotated[
         list[str] | None,
         typer.Option(
             metavar="N|FILE",
-            help="Only the first so many queries. Or, with --collection and --vectors, the file of queries: one a "
+            help="N: use only the first N queries. FILE (with --collection and --vectors): the queries, one per "
             "line, id<TAB>text, JSON Lines, or vectors. Both may be given.",
             show_default="all",
         ),
     ] = None
     qrels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --collection and --vectors: judgements, if there are any.")
+        Path | None, typer.Option(metavar="FILE", help="With --collection and --vectors: relevance judgements.")
     ] = None
     encoder: Annotated[
         str | None,
@@ -65,12 +65,12 @@ class Settings(NamedTuple):
         int | None,
         typer.Option(
             min=1,
-            help="Dimensions to reduce to.",
-            show_default=f"{DIM} for the paper's experiments, else as maxsieve index",
+            help="Reduce vectors to this many dimensions.",
+            show_default=f"{DIM} for the paper's experiments, otherwise as maxsieve index",
         ),
     ] = None
     threads: Threads = None
-    quick: Annotated[bool, typer.Option("--quick", help="Few queries and settings: to see that it works.")] = False
+    quick: Annotated[bool, typer.Option("--quick", help="Few queries and settings, for a quick check.")] = False
 
     @property
     def first(self) -> int | None:
@@ -83,13 +83,13 @@ class Settings(NamedTuple):
         return _only([one for one in self.queries or () if not one.isdecimal()], "--queries FILE")
 
     def options(self, *, progress: bool) -> Options:
-        """As experiments take them."""
+        """The options in the form that experiments expect."""
         from maxsieve.lab.experiment import Options
 
         return Options(self.first, self.threads, self.quick, progress)
 
     def datasets(self, *, progress: bool) -> list[Dataset]:
-        """The corpora, read; results are named after them, so that no two may have the same name."""
+        """The corpora. Their names must differ, because results are named after them."""
         require_extra()
         self._check()
         found: dict[str, Dataset] = {}
@@ -103,16 +103,16 @@ class Settings(NamedTuple):
         """Refuses options that don't go together."""
         existing = self.collection or self.vectors
         if not self.corpus and not existing:
-            raise typer.BadParameter("name what to run on: --corpus, --collection or --vectors")
+            raise typer.BadParameter("say what to run on: --corpus, --collection or --vectors")
         if self.first == 0:
-            raise typer.BadParameter("--queries 0 leaves nothing to ask")
+            raise typer.BadParameter("--queries 0 leaves no query to run")
         if existing and self.query_file is None:
-            raise typer.BadParameter("--collection and --vectors need --queries FILE: what is to be asked")
+            raise typer.BadParameter("--collection and --vectors need queries: give --queries FILE")
         for option, given in (("--queries FILE", self.query_file), ("--qrels", self.qrels)):
             if given is not None and not existing:
-                raise typer.BadParameter(f"{option} belongs to --collection and --vectors: a corpus has its own")
+                raise typer.BadParameter(f"{option} works only with --collection or --vectors: a corpus has its own")
         if self.dim is not None and existing:
-            raise typer.BadParameter("--dim belongs to --corpus: vectors that exist have their dimensions")
+            raise typer.BadParameter("--dim works only with --corpus: existing vectors keep their dimensions")
 
     def _read(self, *, progress: bool) -> Iterator[Dataset]:
         from maxsieve.exchange.formats import SUFFIXES
@@ -143,12 +143,12 @@ T = TypeVar("T")
 
 def _only(given: list[T], option: str) -> T | None:
     if len(given) > 1:
-        raise typer.BadParameter(f"{option} is there {len(given)} times")
+        raise typer.BadParameter(f"{option} is given {len(given)} times; give it once")
     return given[0] if given else None
 
 
 def require_extra() -> None:
-    """Says at once what is missing, not after an hour of encoding."""
+    """Reports missing packages at the start, not after an hour of encoding."""
     from maxsieve.common.optional import optional
 
     for module in ("matplotlib", "scipy", "jinja2"):
@@ -156,7 +156,7 @@ def require_extra() -> None:
 
 
 def locate(name: str) -> str:
-    """A path as it is; a bare name as a folder or ``.npz`` file in the folder that MAXSIEVE_CORPORA names, if there.
+    """Looks a bare name up as a folder or ``.npz`` file in MAXSIEVE_CORPORA. Paths and other names stay as they are.
 
     >>> locate("./here"), locate("beir/scifact/test")
     ('./here', 'beir/scifact/test')

@@ -1,4 +1,4 @@
-"""`maxsieve lab report` and `page`: many experiments on many corpora, gone on with if interrupted, as one page."""
+"""`maxsieve lab report` and `page`: runs many experiments on many corpora, resumably, and makes one page of them."""
 
 from __future__ import annotations
 
@@ -43,23 +43,29 @@ def register(group: typer.Typer) -> None:
 def report(
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="EXPERIMENT", help="Only this one; repeat it for more.", show_default=False),
+        typer.Option(
+            metavar="EXPERIMENT", help="Run only this experiment. Repeat the option for more.", show_default=False
+        ),
     ] = None,
     skip: Annotated[
         list[str] | None,
-        typer.Option(metavar="EXPERIMENT", help="Not this one; repeat it for more.", show_default=False),
+        typer.Option(
+            metavar="EXPERIMENT", help="Leave out this experiment. Repeat the option for more.", show_default=False
+        ),
     ] = None,
     *,
     settings: Settings,
-    again: Annotated[bool, typer.Option("--again", help="Run also what is there already.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Run all experiments again, even if there is a result.")
+    ] = False,
     out: Out = DEFAULT_OUT,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
     """Run many experiments on many corpora, and make one page of them.
 
-    Results are written as they come. The same command again goes on after an interruption: results that are there, of
-    the same corpus with the same settings, are kept. An experiment that fails is named and left out.
+    Each result is written when its experiment ends. After an interruption, run the same command again: results of the
+    same corpus with the same settings are reused. An experiment that fails is reported and left out.
     """
     names = chosen(only, skip)
     shown = shows_progress(progress)
@@ -70,7 +76,9 @@ def report(
             entries.append(entry)
             tell(entry, as_json=as_json)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; {out} has what is done: the same command goes on from there") from None
+        raise KeyboardInterrupt(
+            f"interrupted; {out} has the results so far: run the same command again to continue"
+        ) from None
     write_pages([entry.result for entry in entries if entry.result is not None], out, as_json=as_json)
     failed = [f"{entry.experiment} on {entry.corpus}" for entry in entries if entry.failure]
     if failed:
@@ -78,10 +86,12 @@ def report(
 
 
 def page(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="With saved results.", show_default=False)],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="The folder with saved results.", show_default=False)
+    ],
     as_json: AsJson = False,
 ) -> None:
-    """Make the page again, of all results in a folder."""
+    """Make the page again from all results in a folder."""
     from maxsieve.lab.results import load
 
     paths = sorted(folder.glob("*.json"))
@@ -91,17 +101,17 @@ def page(
 
 
 def chosen(only: Sequence[str] | None, skip: Sequence[str] | None) -> list[str]:
-    """The experiments to run, in the order of the list.
+    """The experiments to run, in the order of ``maxsieve lab list``.
 
     >>> chosen(["margin", "pareto", "block"], ["block"])
     ['pareto', 'margin']
     """
     for name in (*(only or ()), *(skip or ())):
         if name not in SUMMARIES:
-            raise typer.BadParameter(f"there is no experiment {name!r}; maxsieve lab list names them")
+            raise typer.BadParameter(f"there is no experiment {name!r}; maxsieve lab list shows them")
     names = [name for name in SUMMARIES if (not only or name in only) and name not in (skip or ())]
     if not names:
-        raise typer.BadParameter("no experiment is left to run")
+        raise typer.BadParameter("--only and --skip leave no experiment to run")
     return names
 
 
@@ -120,25 +130,25 @@ def _entries(
                 if known is None:
                     result = run(name, dataset, options)
                     save(result, folder)
-            except Exception as problem:  # a night's work is not lost for one experiment that a corpus doesn't suit
+            except Exception as problem:  # one experiment that fails must not end a run of many hours
                 failure = sentence(problem)
             seconds = 0.0 if known else perf_counter() - started
             yield Entry(name, dataset.name, known or result, known is not None, seconds, failure)
 
 
 def tell(entry: Entry, *, as_json: bool) -> None:
-    """Says what became of an experiment."""
+    """Reports how an experiment ended."""
     if entry.failure:
         say(f"{entry.experiment} on {entry.corpus}: {entry.failure}")
     elif not as_json:
-        done = "was there" if entry.reused else f"{entry.seconds:.0f} s"
+        done = "reused" if entry.reused else f"{entry.seconds:.0f} s"
         print_line(f"{entry.experiment} on {entry.corpus}: {done}")
     if as_json:
         emit({**entry._asdict(), "result": None if entry.result is None else entry.result.stem})
 
 
 def write_pages(results: Sequence[Result], folder: Path, *, as_json: bool) -> None:
-    """Writes the pages of some results, and says where."""
+    """Writes the pages of these results, and prints their paths."""
     from maxsieve.lab.page import html_page, markdown_page
 
     paths = [folder / "index.html", folder / "results.md"]

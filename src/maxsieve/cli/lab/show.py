@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from maxsieve.lab.results import Result, Table
 
 ROOMY = 1000
-"""Columns where no terminal sets a limit: a table in a file or a pipe is never broken."""
+"""Width for output to a file or a pipe, where lines of a table must not be wrapped."""
 
 
 def output() -> Output:
@@ -39,7 +39,7 @@ def show_result(console: Console, result: Result) -> None:
 
 
 def show_paths(console: Console, paths: Sequence[Path]) -> None:
-    """What was written, a path a line."""
+    """The paths of the written files, one per line."""
     for path in paths:
         console.print(Text(str(path), "dim"), soft_wrap=True)
 

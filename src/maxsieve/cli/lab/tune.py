@@ -1,4 +1,4 @@
-"""`maxsieve lab tune`: the cheapest setting that reaches a target, and the line of code to use it."""
+"""`maxsieve lab tune`: finds the cheapest setting that reaches a target, and prints the line of code that uses it."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def register(group: typer.Typer) -> None:
 def tune(
     target: Annotated[float, typer.Option(help="The share of the true top K to find, on average.")] = 0.99,
     k: K = 10,
-    confidence: Annotated[float, typer.Option(help="How sure that must be.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="The confidence that the target is reached.")] = 0.95,
     *,
     settings: Settings,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the cheapest Bandit that is shown to find enough, and say which line of code to use.
+    """Find the cheapest Bandit setting that reaches the target, and print the line of code that uses it.
 
-    A quarter of the queries chooses; the others verify.
+    A quarter of the queries choose the setting; the other queries verify it.
     """
     from maxsieve.lab import tune as lab
 
@@ -60,7 +60,7 @@ def tune(
 
 
 def to_plain(found: Recommendation) -> dict[str, Any]:
-    """What becomes JSON."""
+    """The recommendation as JSON-compatible values."""
     chosen = found.chosen
     setting = chosen and {
         "alpha": chosen.setting.policy.alpha,

@@ -1,4 +1,4 @@
-"""`maxsieve search`: one query, many, or a conversation."""
+"""`maxsieve search`: one query, many queries, or an interactive session."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from rich.text import Text
 
 from maxsieve.cli import options
 from maxsieve.cli.console import Output, emit, say, shows_progress
-from maxsieve.cli.opening import open_collection
+from maxsieve.cli.opening import open_collection, search_options
 from maxsieve.cli.search.queries import Query, read_queries
 from maxsieve.cli.show import show_answer
 from maxsieve.common.printable import printable
 from maxsieve.common.progress import progress_bar
 from maxsieve.policies import Policy
 from maxsieve.text.answers import to_plain
-from maxsieve.text.cuts import naming_cuts
 from maxsieve.text.inputs.reading import STDIN, opened
 from maxsieve.text.trec import run_file
+from maxsieve.text.truncation_warning import naming_texts
 
 if TYPE_CHECKING:
-    from maxsieve.text import Collection, TextHits
+    from maxsieve.cluster.opening import AnyCollection
+    from maxsieve.text import TextHits
     from maxsieve.text.fusion import Hybrid
 
 Sink: TypeAlias = "Callable[[Query, TextHits], None]"
@@ -36,11 +37,11 @@ Sink: TypeAlias = "Callable[[Query, TextHits], None]"
 PROMPT = "> "
 
 BATCH = 64
-"""Queries of a file that are encoded and searched at a time."""
+"""Queries of a file are encoded and searched in batches of this size."""
 
 
 def register(app: typer.Typer) -> None:
-    """Puts the command into the tree."""
+    """Registers the command."""
     app.command(epilog="Example:  maxsieve search docs.ms how do I split a path")(search)
 
 
@@ -48,11 +49,11 @@ def search(
     collection: options.CollectionPath,
     query: Annotated[
         list[str] | None,
-        typer.Argument(metavar="QUERY", help="What to search for.", show_default="asked for, or standard input"),
+        typer.Argument(metavar="QUERY", help="What to search for.", show_default="prompt, or standard input"),
     ] = None,
     queries: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Queries: one a line, id<TAB>text, or JSON Lines; - for standard input."),
+        typer.Option(metavar="FILE", help="Queries: one per line, id<TAB>text, or JSON Lines; - for standard input."),
     ] = None,
     run: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the answers to a TREC run file.")] = None,
     encoder: options.EncoderName = None,
@@ -69,13 +70,13 @@ def search(
     hybrid: options.HybridOption = None,
     where: options.WhereOption = None,
     threads: options.Threads = None,
-    explain: Annotated[bool, typer.Option("--explain", help="With --json: the matched words of each hit.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="With --json: add the matched words of each hit.")] = False,
     progress: options.Progress = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Search a collection.
 
-    Without a query it asks for one after another on a terminal, and reads them from standard input otherwise.
+    Without a query it prompts for queries on a terminal; otherwise it reads them from standard input.
     """
     if query and queries:
         raise typer.BadParameter("give a query or --queries, not both")
@@ -85,9 +86,9 @@ def search(
     if fusion is not None and first_stage is not None:
         raise typer.BadParameter("give --hybrid or --first-stage, not both")
     if depth is not None and first_stage is None and fusion is None:
-        raise typer.BadParameter("--depth belongs to --first-stage or --hybrid")
+        raise typer.BadParameter("--depth works only with --first-stage or --hybrid")
     if explain and not as_json:
-        raise typer.BadParameter("--explain belongs to --json; otherwise matches are marked in the text")
+        raise typer.BadParameter("--explain works only with --json; without it, matches are marked in the text")
     chosen = options.to_policy(policy, alpha, delta, radius, seed, overlap, margin)
     stage, condition = first_stage.value if first_stage else None, options.to_filter(where)
     with open_collection(collection, encoder) as found:
@@ -108,16 +109,16 @@ def search(
         with opened(name) as lines:
             asked: Iterable[Query] = read_queries(lines, "standard input" if name == STDIN else name)
             if name != STDIN or run:
-                asked = list(asked)  # a bad line shows before the first search
+                asked = list(asked)  # so that a bad line is reported before the first search
             _answer(asked, searcher, sink, run, progress=shows_progress(progress), as_json=as_json)
 
 
 def _answer(
     queries: Iterable[Query], searcher: Searcher, sink: Sink, run: Path | None, *, progress: bool, as_json: bool
 ) -> None:
-    """Answers queries to the sink, or to a run file (then to the sink only if it is JSON)."""
+    """Sends answers to the sink, or to a run file (and then to the sink only if it is JSON)."""
     if run is None:
-        batch = BATCH if isinstance(queries, Sized) else 1  # who types or pipes queries waits for each answer
+        batch = BATCH if isinstance(queries, Sized) else 1  # someone who types or pipes queries waits for each answer
         for query, hits in searcher.all(queries, batch):
             sink(query, hits)
         return
@@ -137,7 +138,7 @@ def _answer(
 class Searcher:
     """A collection with the options of the command."""
 
-    collection: Collection
+    collection: AnyCollection
     k: int
     policy: Policy
     first_stage: str | None
@@ -147,20 +148,20 @@ class Searcher:
     threads: int | None
 
     def one(self, text: str, k: int, where: Any) -> TextHits:
-        """The hits for a text, among what is there now: others may have written since the last."""
+        """The hits for a text in the newest version of the collection: other processes may have changed it."""
         self.collection.refresh()
         return self.collection.search(text, k, **self._options | {"where": where})
 
     def all(self, queries: Iterable[Query], batch: int) -> Iterator[tuple[Query, TextHits]]:
         """Every query with its hits; ``batch`` of them are encoded and searched at a time.
 
-        Queries that come one by one are asked of what is there then, others all of the same version.
+        With a batch of 1, each query searches the newest version of the collection. Otherwise all use the same version.
         """
         iterator = iter(queries)
         while some := list(islice(iterator, batch)):
             if batch == 1:
                 self.collection.refresh()
-            with naming_cuts({query.text: query.id for query in some}):
+            with naming_texts({query.text: query.id for query in some}):
                 answers = self.collection.search_many([query.text for query in some], self.k, **self._options)
             yield from zip(some, answers, strict=True)
 
@@ -173,6 +174,7 @@ class Searcher:
             "depth": self.depth,
             "hybrid": self.hybrid,
             "where": self.where,
+            **search_options(self.collection),
         }
 
 

@@ -1,7 +1,8 @@
-"""A conversation: a query a line, with line editing and a history that is kept."""
+"""The interactive session: one query per line, with line editing and a saved history."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ HELP = "Type a query. :show N shows hit N in full, :k N asks for N hits, :where 
 
 
 class Conversation:
-    """Answers queries until there are no more."""
+    """Answers queries until the input ends."""
 
     def __init__(
         self,
@@ -41,14 +42,14 @@ class Conversation:
         self._last: TextHits | None = None
 
     def run(self) -> None:
-        """Until :quit or the end of the input. Ctrl-C gives up the line or the search, not the conversation."""
+        """Runs until :quit or the end of the input. Ctrl-C cancels the line or the search, not the session."""
         self._console.print(Text(HELP, "dim"), soft_wrap=True)
         with _history():
             while self._go_on():
                 pass
 
     def _go_on(self) -> bool:
-        """One line; False after the last."""
+        """Answers one line; False at the end."""
         try:
             line = input(PROMPT).strip()
             if line in (":quit", ":q", ":exit"):
@@ -81,7 +82,7 @@ class Conversation:
             say(sentence(problem))
 
     def _set_filter(self, written: str) -> None:
-        """The filter of the queries to come; nothing takes it away."""
+        """Sets the filter of later queries; an empty argument removes it."""
         try:
             self._where = options.to_filter(written or None)
         except typer.BadParameter as problem:
@@ -102,15 +103,15 @@ class Conversation:
 
 def _positive(argument: str) -> int:
     if not argument.strip().isdecimal() or int(argument) < 1:
-        raise ValueError(f"a number from 1 on is expected, not {argument.strip()!r}")
+        raise ValueError(f"a whole number of at least 1 is expected, not {argument.strip()!r}")
     return int(argument)
 
 
 @contextmanager
 def _history() -> Iterator[None]:
-    """Line editing, where Python has it, and the lines of earlier conversations."""
+    """Line editing, if Python has it, and the lines of earlier sessions."""
     try:
-        import readline
+        readline = importlib.import_module("readline")
     except ImportError:
         yield
         return

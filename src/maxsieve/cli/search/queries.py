@@ -1,4 +1,4 @@
-"""Queries from a file or a pipe: one a line, ``id<TAB>text``, or JSON Lines."""
+"""Queries from a file or a pipe: one per line, ``id<TAB>text``, or JSON Lines."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ IDS, TEXTS = ("_id", "id", "qid"), ("text", "query")
 
 
 class Query(NamedTuple):
-    """A text to search for, under the id its answer is known by."""
+    """A text to search for, and the id of its answer."""
 
     id: str
     text: str
 
 
 def read_queries(lines: Iterable[bytes], source: str) -> Iterator[Query]:
-    r"""The queries, as they come; the first line tells how they are written. Those without an id are numbered.
+    r"""The queries, one by one. The first line decides the format. Queries without an id are numbered.
 
     >>> list(read_queries([b"a red fox\n", b"\n", b"tea"], "it"))
     [Query(id='1', text='a red fox'), Query(id='2', text='tea')]

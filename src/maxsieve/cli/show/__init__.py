@@ -1,4 +1,4 @@
-"""Answers as people read them."""
+"""Answers for people."""
 
 from maxsieve.cli.show.answer import show_answer, show_hits
 

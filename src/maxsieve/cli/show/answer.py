@@ -1,4 +1,4 @@
-"""Answers: hits for people, with what they guarantee."""
+"""Prints hits for people, and what the answer guarantees."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from maxsieve.text.passages import Passage
 
 WIDEST = 100
-"""Longer lines are tiring to read, however wide the terminal is."""
+"""The longest line: longer ones are tiring to read, even on a wide terminal."""
 
 SNIPPET_LINES = 2
 
@@ -55,7 +55,7 @@ def show_hits(console: Console, hits: TextHits, *, lines: int = SNIPPET_LINES) -
 
 
 def heading(identity: Any, text: str, metadata: Any, passage: Passage | None = None) -> tuple[str, int]:
-    r"""What to call a document (its title, else its id), and how many characters of its text say the same again.
+    r"""A document's heading (its title, else its id), and how many characters of its text repeat the title.
 
     >>> heading("d1", "Alpha\nThe first letter.", {"title": "Alpha"})
     ('Alpha (d1)', 6)
@@ -72,7 +72,7 @@ def heading(identity: Any, text: str, metadata: Any, passage: Passage | None = N
 
 
 def place_of(passage: Passage) -> str:
-    """Where a passage stands in its document; nothing if it is all of it.
+    """Where a passage is in its document; empty if the passage is the whole document.
 
     >>> from maxsieve.text.passages import Passage
     >>> place_of(Passage("Not too hot.", 1, 4, 30, "Tea > Green", 2))
@@ -93,7 +93,7 @@ def _cut(name: str, cells: int) -> str:
 
 
 def report_line(hits: TextHits, policy: Policy | None = None) -> str:
-    """What an answer guarantees, and what it took."""
+    """One line: what the answer guarantees, and what it cost."""
     report = hits.report
     coverage = f" · {report.coverage:.0%} of cells revealed" if isinstance(policy, Bandit) else ""
     return (

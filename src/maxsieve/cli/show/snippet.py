@@ -1,4 +1,4 @@
-"""Why a document matched: its words marked by strength, and the part of it that shows them best."""
+"""Why a document matched: the part of its text with the strongest matches, in which matched words are marked."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from maxsieve.text.words import WordMatch
 
 GRADES = (0.35, 0.7, 1.1)
-"""The strengths from which a word is marked weakly, clearly and strongly."""
+"""The lowest strengths of a weak, a clear and a strong mark."""
 
 STYLES = ("", "underline", "bold cyan", "bold black on cyan")
-"""By grade."""
+"""The style of each grade."""
 
 WIDE = "\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U0001f000-\U0003ffff"
 REACH = 2000
-"""Characters after the last mark among which the snippet is looked for."""
+"""The snippet is searched up to this many characters after the last mark."""
 
 ELLIPSIS = "…"
 
@@ -43,9 +43,9 @@ class Mark(NamedTuple):
 def marks_of(matches: Sequence[WordMatch]) -> list[Mark]:
     """The matched words of a document with their strengths, in order.
 
-    A word's strength is its best similarity times its contribution: the similarities of all words of the query that
-    found their best match in it, over the mean similarity. So a word that one word of the query matches perfectly has
-    1 in a document whose other words match as well.
+    A word's strength is its best similarity times its contribution. The contribution is the sum of the similarities of
+    all query words whose best match it is, divided by the mean similarity. So a word that one query word matches
+    perfectly has strength 1 if the other query words match equally well.
 
     >>> from maxsieve.text.words import WordMatch
     >>> marks_of([WordMatch("name", "pathname", 8, 16, 0.75), WordMatch("path", "pathname", 8, 16, 0.5)])
@@ -94,7 +94,7 @@ def snippet(text: str, marks: Sequence[Mark], width: int, lines: int, *, skip: i
 
 
 def _pieces(text: str, marks: Sequence[Mark], start: int, end: int, longest: int) -> list[Piece]:
-    """What is never broken: words, parts of an endless word, single characters of a script that writes no words."""
+    """Pieces that are never split: words, parts of a very long word, single characters of scripts without spaces."""
     pieces: list[Piece] = []
     pattern = re.compile(f"[{WIDE}]|[^\\s{WIDE}]{{1,{longest}}}")
     upcoming = [mark for mark in marks if mark.start >= start]
@@ -110,7 +110,7 @@ def _pieces(text: str, marks: Sequence[Mark], start: int, end: int, longest: int
 
 
 def _best_rows(text: str, pieces: list[Piece], width: int, lines: int) -> list[list[Piece]]:
-    """The rows of pieces with the most strength. If little is lost, they start where the text or a sentence does."""
+    """The rows with the greatest strength. If that costs little, they begin where the text or a sentence begins."""
     if not pieces:
         return []
     cells = width * lines
@@ -126,11 +126,17 @@ def _best_rows(text: str, pieces: list[Piece], width: int, lines: int) -> list[l
         return start == 0, begins, strengths[start]
 
     start = max((start for start, strength in enumerate(strengths) if strength >= good), key=worth)
+
+    def shown(start: int) -> float:
+        return sum(piece.strength for row in _rows(pieces, start, width, lines) for piece in row)
+
+    if shown(start) < good:  # long pieces leave more of the lines empty than was thought
+        start = max(range(start, ends[start]), key=shown)
     return _rows(pieces, start, width, lines)
 
 
 def _ends(pieces: list[Piece], cells: int) -> list[int]:
-    """For each piece, where the pieces end that fit from it on; a tenth of the room is left for the ends of lines."""
+    """For each start, the end of the pieces that fit. A tenth of the width is kept free, because lines end unevenly."""
     ends, end, used = [], 0, 0
     for start in range(len(pieces)):
         while end < len(pieces) and used + pieces[end].cells + pieces[end].spaced <= cells * 9 // 10:

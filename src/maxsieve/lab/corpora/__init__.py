@@ -1,4 +1,4 @@
-"""Test collections: documents, queries and judgements; or their ready-made embeddings."""
+"""Test collections: documents, queries and relevance judgements; or precomputed embeddings of them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Corpus", "CorpusWarning", "ReadyVectors", "read_corpus", "read_vecto
 
 
 def read_corpus(source: str | Path) -> Corpus:
-    r"""The corpus in a folder in BEIR form, or the dataset of ``ir_datasets`` of that name.
+    r"""The corpus in a folder in BEIR format, or the dataset of ``ir_datasets`` with that name.
 
-    A folder has ``corpus.jsonl`` (``_id``, ``text`` and perhaps ``title``), ``queries.jsonl`` (``_id``, ``text``) and
-    ``qrels.tsv`` or ``qrels/test.tsv`` (query, document, grade). A name, with or without ``ir_datasets:`` before it,
-    is tried where there is no such folder. What is wrong is an error that names file and line; judgements of something
-    unknown are left out and counted in a `CorpusWarning`.
+    A folder has ``corpus.jsonl`` (``_id``, ``text`` and optionally ``title``), ``queries.jsonl`` (``_id``, ``text``)
+    and ``qrels.tsv`` or ``qrels/test.tsv`` (query, document, grade). A name, with or without ``ir_datasets:`` before
+    it, is tried if there is no such folder. Errors name file and line. Judgements of unknown queries or documents are
+    left out and counted in a `CorpusWarning`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -36,6 +36,6 @@ def read_corpus(source: str | Path) -> Corpus:
     if path.is_dir():
         return read_beir(path, stacklevel=2)
     if isinstance(source, Path) or path.exists():
-        problem = "is a file, not a folder with a corpus" if path.exists() else "is no folder"
+        problem = "is a file, not a folder with a corpus" if path.exists() else "is not a folder"
         raise FileNotFoundError(f"{source} {problem}")
     return read_ir_dataset(source, stacklevel=2)

@@ -1,4 +1,4 @@
-"""Corpora in BEIR form: a folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels.tsv``."""
+"""Corpora in BEIR format: a folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels.tsv``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maxsieve.text.inputs.lines import numbered
 from maxsieve.text.inputs.reading import opened
 
 DOCUMENTS, QUERIES, JUDGEMENTS = ("corpus.jsonl",), ("queries.jsonl",), ("qrels.tsv", "qrels/test.tsv")
-"""Where each part is: the first that exists."""
+"""The files of each part; the first that exists is used."""
 
 
 def read_beir(folder: Path, *, stacklevel: int = 1) -> Corpus:
@@ -34,7 +34,7 @@ def read_beir(folder: Path, *, stacklevel: int = 1) -> Corpus:
 
 
 def document_text(row: dict[str, Any]) -> str:
-    """What is indexed of a document.
+    """The text of a document that is indexed.
 
     >>> document_text({"_id": 1, "title": "Tea", "text": "A drink. "})
     'Tea A drink.'
@@ -44,7 +44,7 @@ def document_text(row: dict[str, Any]) -> str:
 
 
 def query_text(row: dict[str, Any]) -> str:
-    """What is asked; something must be."""
+    """The text of a query, which must not be empty."""
     text = to_text(_field(row, "text"), "text").strip()
     if not text:
         raise ValueError("the query is empty")
@@ -60,7 +60,7 @@ def _found(folder: Path, part: tuple[str, ...]) -> str:
 
 
 def _texts(path: Path, text_of: Callable[[dict[str, Any]], str]) -> tuple[dict[str, str], dict[str, Place]]:
-    """The texts of a file by id, and where each stands."""
+    """The texts of a file by id, and their places."""
     texts: dict[str, str] = {}
     places: dict[str, Place] = {}
     with opened(str(path)) as lines:

@@ -1,4 +1,4 @@
-"""A test collection: what is searched, what is asked, and what was judged to be an answer."""
+"""A test collection: documents, queries and relevance judgements."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pathlib import Path
 from maxsieve.common.checks import as_count
 
 PIECE = 1 << 20
-"""Bytes of a file that are in memory at once."""
+"""How many bytes of a file are read at a time."""
 SHARED_WORDS = 0.5
-"""Of all words of both texts. ArguAna's pairs, which differ in footnotes and white space, share 95 % and more."""
+"""The share of common words above which two texts are the same. ArguAna's pairs share 95 % and more."""
 
 
 class CorpusWarning(UserWarning):
-    """A part of a corpus is of no use: a judgement of something unknown, a query that nobody judged."""
+    """A part of a corpus can't be used: a judgement of an unknown document, a query without judgements."""
 
 
 @dataclass(frozen=True)
 class Corpus:
     """Documents and queries by id, in file order, and grades by query and document.
 
-    Ids are str, whatever they were in the files: ``7`` and ``"7"`` are the same id, ``"007"`` is another.
+    Ids are str, whatever their type in the files: ``7`` and ``"7"`` are the same id, ``"007"`` is a different one.
     """
 
     name: str
@@ -32,14 +32,14 @@ class Corpus:
     """The text of each: its title, a space, its text."""
     queries: dict[str, str]
     judgements: dict[str, dict[str, int]]
-    """Query id -> document id -> grade; only of queries and documents that there are."""
+    """Query id -> document id -> grade; only of queries and documents in the corpus."""
     digest: str
-    """SHA-256 of what it was read from, in hexadecimal: a key for caches. Parts of a corpus share it."""
+    """SHA-256 of the source, in hexadecimal: a key for caches. Parts of a corpus share it."""
     exclusions: dict[str, list[str]] = field(default_factory=dict)
     """Query id -> documents that must not be its hits."""
 
     def first(self, queries: int | None) -> Corpus:
-        """The same documents with only the first so many queries that have judgements; None: all of those.
+        """The same documents, with only the first judged queries; None means all judged queries.
 
         >>> queries = {"a": "?", "b": "tea?", "c": "green?"}
         >>> corpus = Corpus("it", {"d": "tea"}, queries, {"b": {"d": 1}, "c": {"d": 1}}, "")
@@ -50,7 +50,7 @@ class Corpus:
         return self._asked(islice((query for query in self.queries if query in self.judgements), count))
 
     def part(self, *, documents: int | None = None, queries: int | None = None) -> Corpus:
-        """The first so many queries, judged or not, and so many documents: relevant ones, then those that come first.
+        """The first queries, judged or not, and that many documents: the relevant ones, then the first of the others.
 
         >>> texts = {"a": "tea", "b": "coffee", "c": "water"}
         >>> corpus = Corpus("it", texts, {"q": "?", "r": "wet?"}, {"q": {"c": 1, "b": 0}, "r": {"b": 1}}, "")
@@ -63,8 +63,8 @@ class Corpus:
         relevant = {one for grades in asked.judgements.values() for one, grade in grades.items() if grade > 0}
         if documents < len(relevant):
             raise ValueError(
-                f"{len(asked.queries)} queries of {self.name} have {len(relevant)} relevant documents, which don't fit "
-                f"into {documents}: ask for more documents or fewer queries"
+                f"{len(asked.queries)} queries of {self.name} have {len(relevant)} relevant documents, more than "
+                f"{documents}: ask for more documents or fewer queries"
             )
         others = islice((one for one in self.documents if one not in relevant), documents - len(relevant))
         kept = relevant.union(others)
@@ -89,7 +89,7 @@ class Corpus:
 
 
 def digest(files: Iterable[tuple[str, Path]]) -> str:
-    """SHA-256 of files and of the names they go by, in hexadecimal."""
+    """SHA-256 of files and their names, in hexadecimal."""
     whole = hashlib.sha256()
     for name, path in files:
         whole.update(f"{name} {path.stat().st_size}\n".encode())
@@ -100,9 +100,9 @@ def digest(files: Iterable[tuple[str, Path]]) -> str:
 
 
 def exclude_themselves(queries: Mapping[str, str], documents: Mapping[str, str]) -> dict[str, list[str]]:
-    """For each query that is a document, as ArguAna's are, itself: the same id and, but for details, the same text.
+    """Excludes, for each query that is itself a document (as in ArguAna), that document: same id and almost same text.
 
-    The id alone does not tell: in many corpora queries and documents are numbered, each from 1 on.
+    The id alone is not enough: in many corpora both queries and documents are numbered from 1.
 
     >>> exclude_themselves({"1": "Is tea green?", "2": "red fox"}, {"1": "A  lake.", "2": "Red fox", "3": "red fox"})
     {'2': ['2']}

@@ -1,4 +1,4 @@
-"""Corpora by name, through the package ``ir_datasets``, which knows where to get them and keeps them."""
+"""Corpora by name, through the package ``ir_datasets``, which downloads and caches them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ PARTS = ("docs", "queries", "qrels")
 
 
 def read_ir_dataset(name: str, *, stacklevel: int = 1) -> Corpus:
-    """The dataset of this name, such as ``beir/scifact/test``; the first time, ir_datasets may have to fetch it."""
+    """The dataset of this name, such as ``beir/scifact/test``; the first time, ir_datasets may download it."""
     ir_datasets = optional("ir_datasets", "lab")
     name = name.removeprefix(PREFIX)
     try:
         dataset = ir_datasets.load(name)
     except KeyError:
-        raise ValueError(f"there is no folder {name!r}, and ir_datasets knows no dataset of that name") from None
+        raise ValueError(f"there is no folder {name!r}, and no dataset of that name in ir_datasets") from None
     if missing := [part for part in PARTS if not dataset.has(part)]:
-        raise ValueError(f"{name} of ir_datasets has no {' and no '.join(missing)}; parts of it may (name/test)")
+        raise ValueError(f"{name} of ir_datasets has no {' and no '.join(missing)}; a subset may have them (name/test)")
     source = PREFIX + name
     try:
         documents = _texts(((one.doc_id, one) for one in dataset.docs_iter()), source, "document")
@@ -43,7 +43,7 @@ def _texts(found: Iterable[tuple[object, Any]], source: str, kind: str) -> dict[
     texts: dict[str, str] = {}
     for identity, one in found:
         if str(identity) in texts:
-            raise ValueError(f"{source}: the {kind} {identity!r} comes twice")
+            raise ValueError(f"{source}: the {kind} {identity!r} occurs twice")
         texts[str(identity)] = _text(one)
     if not texts:
         raise ValueError(f"{source} has no {kind}")
@@ -51,7 +51,7 @@ def _texts(found: Iterable[tuple[object, Any]], source: str, kind: str) -> dict[
 
 
 def _text(one: Any) -> str:
-    """What ir_datasets takes for the text, or the title and the text."""
+    """The default text of ir_datasets, or title and text."""
     if hasattr(one, "default_text"):
         return str(one.default_text()).strip()
     return f"{getattr(one, 'title', None) or ''} {one.text}".strip()

@@ -1,4 +1,4 @@
-"""Judgements as files have them, and those of them that are of use."""
+"""Reads relevance judgements, and selects those of known queries and documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GRADE = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 class Judgement(NamedTuple):
-    """How well a document answers a query, and where that is written."""
+    """How relevant a document is to a query, and the place in the file."""
 
     place: Place
     query: str
@@ -31,7 +31,7 @@ class Judgement(NamedTuple):
 def read_judgements(lines: Iterable[bytes], source: str) -> Iterator[Judgement]:
     r"""Each line is a judgement: ``query document grade`` (BEIR) or ``query iteration document grade`` (TREC).
 
-    Columns are separated by tabs or, where a line has none, by white space. BEIR's header may be there or not.
+    Columns are separated by tabs or, in a line without tabs, by white space. BEIR's header is optional.
 
     >>> [found[1:] for found in read_judgements([b"query-id\tcorpus-id\tscore\n", b"q\t007\t1\n", b"q 0 7 2\n"], "it")]
     [('q', '007', 1), ('q', '7', 2)]
@@ -48,7 +48,7 @@ def read_judgements(lines: Iterable[bytes], source: str) -> Iterator[Judgement]:
 
 
 def by_query(found: Iterable[Judgement]) -> dict[str, dict[str, int]]:
-    """Query id -> document id -> grade. Two grades for one document are refused, the same one twice is not."""
+    """Query id -> document id -> grade. Two different grades for one document are an error."""
     judged: dict[str, dict[str, int]] = {}
     for place, query, document, grade in found:
         before = judged.setdefault(query, {}).setdefault(document, grade)
@@ -67,10 +67,9 @@ def keep_known(
     *,
     stacklevel: int,
 ) -> dict[str, dict[str, int]]:
-    """The judgements of known documents and queries; one warning for each kind of those left out.
+    """The judgements of known documents and queries; one warning for each kind that is left out.
 
-    An error if there is none, or none is left: then ids are written differently in the files, or the files don't
-    belong together.
+    An error if there are none, or none is left: then the files write ids differently, or do not belong together.
     """
     known: list[Judgement] = []
     left: dict[str, list[str]] = {"query": [], "document": []}
@@ -83,13 +82,13 @@ def keep_known(
             known.append(one)
     total = len(known) + len(left["query"]) + len(left["document"])
     if not total:
-        raise ValueError(f"{source}: there is no judgement in it")
+        raise ValueError(f"{source}: it contains no judgement")
     if not known:
         first = "; ".join(f"there is no {kind} {unknown[0]}" for kind, unknown in left.items() if unknown)
-        raise ValueError(f"{source}: none of its {total} judgements is of a known query and a known document: {first}")
+        raise ValueError(f"{source}: none of its {total} judgements has a known query and a known document: {first}")
     for kind, unknown in left.items():
         if unknown:
-            message = f"{source}: {len(unknown)} of {total} judgements are of an unknown {kind} and left out"
+            message = f"{source}: {len(unknown)} of {total} judgements have an unknown {kind} and are left out"
             warnings.warn(f"{message}; the first: {unknown[0]}", CorpusWarning, stacklevel=stacklevel + 1)
     return by_query(known)
 
@@ -97,7 +96,7 @@ def keep_known(
 def warn_of_unjudged(
     source: str, queries: Collection[str], judged: Collection[str], places: dict[str, Place], *, stacklevel: int
 ) -> None:
-    """One warning if there are queries without a judgement, which tell nothing about quality."""
+    """One warning if there are queries without judgements, which can't be used to measure quality."""
     if unjudged := [query for query in queries if query not in judged]:
         first = f"{unjudged[0]!r}{_at(places.get(unjudged[0], Place(source)))}"
         message = f"{source}: {len(unjudged)} of {len(queries)} queries have no judgement; the first: {first}"
@@ -105,7 +104,7 @@ def warn_of_unjudged(
 
 
 def write_qrels(judgements: Mapping[str, Mapping[str, int]], path: PathLike) -> None:
-    """Writes judgements as trec_eval reads them.
+    """Writes judgements in the format of trec_eval.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -120,7 +119,7 @@ def write_qrels(judgements: Mapping[str, Mapping[str, int]], path: PathLike) -> 
 
 
 def read_qrels(path: PathLike) -> dict[str, dict[str, int]]:
-    """Query id -> document id -> grade, from a file in TREC's or BEIR's form."""
+    """Query id -> document id -> grade, from a file in the format of TREC or BEIR."""
     with opened(os.fspath(path)) as lines:
         return by_query(read_judgements(lines, os.fspath(path)))
 

@@ -1,4 +1,4 @@
-"""Ready-made embeddings: an ``.npz`` file of token vectors, and judgements beside it."""
+"""Precomputed embeddings: an ``.npz`` file of token vectors, and judgements beside it."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ JUDGEMENTS, EXCLUSIONS = "{}.qrels.json", "{}.exclusions.json"
 
 @dataclass(frozen=True, eq=False)
 class ReadyVectors:
-    """Documents and queries as token vectors [tokens, d] of float32, often mapped from the file; ids are str."""
+    """Documents and queries as token vectors [tokens, d] of float32, often memory-mapped; ids are str."""
 
     name: str
     documents: list[F32]
     doc_ids: list[str]
     queries: dict[str, F32]
     judgements: dict[str, dict[str, int]]
-    """Query id -> document id -> grade; empty without a file of them."""
+    """Query id -> document id -> grade; empty if there is no such file."""
     digest: str
     """SHA-256 of the files, in hexadecimal."""
     exclusions: dict[str, list[str]]
-    """Query id -> documents that must not be its hits; empty without a file of them."""
+    """Query id -> documents that must not be its hits; empty if there is no such file."""
 
 
 def read_vectors(path: str | Path) -> ReadyVectors:
     """The embeddings in ``NAME.npz``: arrays ``doc_tokens``, ``doc_lengths``, ``doc_ids`` and the same with ``query_``.
 
     Beside it there may be ``NAME.qrels.json``, ``{query: {document: grade}}``, and ``NAME.exclusions.json``,
-    ``{query: [document, ...]}``, where queries are documents themselves: equal ids alone don't tell that.
+    ``{query: [document, ...]}``, for queries that are documents themselves: equal ids alone are not enough.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -77,21 +77,21 @@ def read_vectors(path: str | Path) -> ReadyVectors:
 
 
 def digest_of_vectors(path: Path) -> str:
-    """SHA-256 of the file of embeddings and of what is beside it, in hexadecimal."""
+    """SHA-256 of the file of embeddings and the files beside it, in hexadecimal."""
     files = [path, *(beside(path, template) for template in (JUDGEMENTS, EXCLUSIONS))]
     return digest((one.name, one) for one in files if one.is_file())
 
 
 def _read(path: Path, prefix: str, kind: str) -> tuple[list[str], list[F32]]:
-    """The ids and vectors in the arrays whose names begin so."""
+    """The ids and vectors in the arrays with this prefix."""
     names = (f"{prefix}_tokens", f"{prefix}_lengths", f"{prefix}_ids")
     try:
         found = read_npz(path, names=names)
-    except (ValueError, TypeError) as problem:  # the same for documents and queries, but for this
+    except (ValueError, TypeError) as problem:  # the message alone does not tell documents from queries
         raise type(problem)(f"{problem} (reading {', '.join(names)})") from None
     ids = [str(one) for one in found.ids or []]
     if not ids:
-        raise ValueError(f"{path}: there is no {kind} in it")
+        raise ValueError(f"{path}: it contains no {kind}")
     if (repeated := find_duplicate(list(ids))) is not None:
         raise ValueError(f"{path}: the id {repeated!r} is in {names[2]} twice")
     vectors = list(TokenVectors(to_float32(found.rows), found.lengths).documents())
@@ -114,7 +114,7 @@ def _judgements(path: Path) -> Iterator[Judgement]:
 
 
 def _exclusions(path: Path, documents: Collection[str], queries: Collection[str]) -> dict[str, list[str]]:
-    """The exclusions in ``{query: [document, ...]}``, all of them of known queries and documents."""
+    """The exclusions in ``{query: [document, ...]}``, checked against known queries and documents."""
     exclusions: dict[str, list[str]] = {}
     for query, excluded in _object(path).items():
         if query not in queries:
@@ -131,7 +131,7 @@ def _object(path: Path) -> dict[str, Any]:
     try:
         loaded = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as problem:
-        raise ValueError(f"{path} is no JSON: {problem}") from None
+        raise ValueError(f"{path} is not valid JSON: {problem}") from None
     if not isinstance(loaded, dict):
-        raise ValueError(f"{path} must hold a JSON object with queries as names, not {type(loaded).__name__}")
+        raise ValueError(f"{path} must contain a JSON object with queries as keys, not {type(loaded).__name__}")
     return loaded

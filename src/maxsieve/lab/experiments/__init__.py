@@ -1,4 +1,4 @@
-"""The experiments, found by name; a file is imported when an experiment in it is asked for."""
+"""The experiments by name. A module is imported when one of its experiments is requested."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUMMARIES = {
     "stores": "nDCG@10 against bytes a token, by dimensions, store and pooling.",
     "scaling": "Time and memory against N, tokens, T, K, d and threads.",
 }
-"""Every experiment in the order of a report, with its summary: known without importing any, so that help is quick."""
+"""All experiments in the order of a report, with summaries. Nothing is imported for them, so that help is fast."""
 
 FILES = {
     "effectiveness": "efficiency",
@@ -42,7 +42,7 @@ FILES = {
     "block": "knobs",
     "encoders": "retrieval",
 }
-"""Where an experiment is that has no file of its own name. Its function has its name in every case."""
+"""The module of each experiment that is not in a module of its own name. Its function always has its name."""
 
 
 def find(name: str) -> Experiment:
@@ -54,7 +54,7 @@ def find(name: str) -> Experiment:
     from maxsieve.lab.experiment import Experiment
 
     if name not in SUMMARIES:
-        raise KeyError(f"there is no experiment {name!r}; there are {', '.join(SUMMARIES)}")
+        raise KeyError(f"there is no experiment {name!r}; the experiments are {', '.join(SUMMARIES)}")
     function = name.replace("-", "_")
     module = import_module(f"{__name__}.{FILES.get(name, function)}")
     return Experiment(name, SUMMARIES[name], getattr(module, function))

@@ -1,4 +1,4 @@
-"""What becomes of a calibration and of a codebook when documents are added and deleted, and how large one should be."""
+"""How calibrations and codebooks age when documents are added and deleted, and how large a codebook should be."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from maxsieve.storage.codebook import MOST, SAMPLE, SEED, Codebook, centroids_fo
 from maxsieve.storage.snapshot import Snapshot
 
 THERE = (0.9, 0.8, 0.5, 0.25)
-"""Shares of the documents that are there at first; the others are added."""
+"""Shares of the documents that the index starts with; the others are added."""
 LEFT = (0.9, 0.8, 0.5)
-"""Shares that are left when others are deleted."""
+"""Shares of the documents that are left after deletion."""
 SIZES = (0.5, 1.0, 2.0)
-"""Of a codebook, beside the usual."""
+"""Sizes of a codebook, relative to the default."""
 TIMED, ROUNDS = 20, 3
-"""Queries of which the table is timed, and how often; the fastest counts."""
+"""How many queries are timed, and how often; the fastest run counts."""
 
 
 def ageing(dataset: Dataset, options: Options) -> Result:
@@ -122,9 +122,9 @@ def _sized(state: Snapshot, centroids: int, queries: list[F32], options: Options
     ranks = ranks_by_tier0(coded, queries, options)
     seconds: list[list[float]] = []
     for rows in queries[:TIMED]:
+        policy = _core.Calibrated(1, coded.mean_length)
         runs = [
-            _core.search(coded.corpus, [rows], [coded.searchable], 1, _core.Calibrated(1), 1, False)[0].stages
-            for _ in range(ROUNDS)
+            _core.search(coded.corpus, [rows], [coded.searchable], 1, policy, 1, False)[0].stages for _ in range(ROUNDS)
         ]
         seconds.append([min(run[stage] for run in runs) for stage in ("table", "tier 0")])
     return [min(MOST, centroids), *_depths(ranks), *(1e3 * np.median(seconds, axis=0)).tolist()]
@@ -137,7 +137,7 @@ def _size_table(rows: list[list[Cell]], ranks: Ranks) -> Table:
 
 
 def with_centroids(state: Snapshot, centroids: int, threads: int) -> Snapshot:
-    """A state without deleted documents, with a codebook of so many centroids instead of the usual number."""
+    """A state without deleted documents, with a codebook of this many centroids instead of the default."""
     codes = np.concatenate([segment.codes for segment in state.segments])
     scale = np.concatenate([np.repeat(segment.scale, segment.lengths) for segment in state.segments])
     chosen = spread_sample(len(codes), min(len(codes), SAMPLE * centroids))

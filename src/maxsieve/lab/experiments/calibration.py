@@ -1,4 +1,4 @@
-"""How often Bandit's answer is not the true one, against the delta it was asked for; and whether certificates hold."""
+"""How often Bandit misses the true answer, against its delta; and whether certificates hold."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DELTAS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.001)
 QUICK_DELTAS = (0.5, 0.1, 0.01)
 DEFAULT_DELTA = 0.01
 DOCUMENTS = 1000
-"""Sampled from the corpus: the sieve of the specification is slow."""
+"""How many documents are sampled from the corpus: the specification's sieve is slow."""
 SEEDS, QUICK_SEEDS = 5, 2
 MATRICES, QUICK_MATRICES = 200, 30
 CERTIFIED_KS = (5, 100)
@@ -41,12 +41,12 @@ class Rule(NamedTuple):
 
 RULES = (Rule("paper", 1.0), Rule("paper", 0.2), Rule("serfling", 1.0))
 CLAIMED = (RULES[0], RULES[2])
-"""Those of which a miss rate of at most delta is claimed: by the paper under an assumption, or proven."""
+"""Rules with a claimed miss rate of at most delta: by the paper under an assumption, or proven."""
 
 
 @dataclass
 class Tally:
-    """Answers, those that were not the true top K, and the coverage of all together."""
+    """The number of answers, of those that were not the true top K, and the sum of coverages."""
 
     runs: int = 0
     misses: int = 0
@@ -54,7 +54,7 @@ class Tally:
 
     @property
     def rate(self) -> float:
-        """Misses a run."""
+        """Misses per run."""
         return self.misses / self.runs
 
     @property
@@ -102,7 +102,7 @@ def calibration(dataset: Dataset, options: Options) -> Result:
 
 
 def sampled(data: Embedded, count: int) -> Embedded:
-    """The same queries on some of the documents that have tokens, always the same ones."""
+    """The same queries on a sample of the documents with tokens, with a fixed seed."""
     places = data.searchable.tolist()
     if len(places) > count:
         places = sorted(random.Random(0).sample(places, count))
@@ -110,7 +110,7 @@ def sampled(data: Embedded, count: int) -> Embedded:
 
 
 def real_models(data: Embedded, options: Options) -> Iterator[tuple[RevealModel, F32]]:
-    """For each query what `spec.reveal_exact` makes of its candidates, with their scores."""
+    """For each query the model of `spec.reveal_exact` on its candidates, and their scores."""
     for query, rows in data.queries.items():
         kept = data.candidates(query)
         cells = data.cells(rows, threads=options.cores)[kept]
@@ -175,7 +175,7 @@ def _table(title: str, found: dict[str, Tallies], deltas: tuple[float, ...]) -> 
 
 
 def _chart(name: str, title: str, lines: dict[str, tuple[Tallies, Rule]]) -> Chart:
-    """On logarithmic axes, where no miss at all is drawn at half a miss."""
+    """A chart with logarithmic axes; zero misses are drawn at half a miss."""
     series = []
     for words, (tallies, wanted) in lines.items():
         points = [(delta, tally) for (rule, delta), tally in tallies.items() if rule == wanted]

@@ -1,4 +1,4 @@
-"""Whether `Calibrated` keeps the overlap it promises: on halves of the queries, and calibrated on own sentences."""
+"""Whether `Calibrated` reaches its guaranteed overlap: on halves of the queries, and with own sentences."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from maxsieve.spec import depth, queries_needed
 from maxsieve.storage.snapshot import Snapshot
 
 Ranks = NDArray[np.int64]
-"""[queries, K]: the place by tier 0, from 1, of each of a query's true best documents, best first."""
+"""[queries, K]: the rank by tier 0, from 1, of each of a query's true best documents, best first."""
 
 KS = (1, 10, 100)
 TARGETS = (0.9, 0.95, 0.99)
 SPLITS, QUICK_SPLITS = 200, 20
 SENTENCES = 200
-"""Drawn from the documents."""
+"""How many sentences are drawn from the documents."""
 FEWEST_WORDS = 4
-"""Of a sentence: shorter ones are headings and remains of abbreviations."""
+"""The fewest words of a sentence: shorter ones are headings and parts of abbreviations."""
 
 
-class Kept(NamedTuple):
-    """What came of a promise on each of some splits of the queries: the mean overlap, and how deep that was."""
+class SplitResults(NamedTuple):
+    """The mean overlap on each random split of the queries, and the depth that was used."""
 
     overlaps: list[float]
     depths: list[int]
 
     @property
     def mean(self) -> Mean:
-        """Of the overlaps. Splits are drawn independently, so that its interval is that of the expected overlap."""
+        """The mean of the overlaps. Splits are independent, so its interval is that of the expected overlap."""
         return mean(self.overlaps)
 
 
@@ -82,7 +82,7 @@ def coverage(dataset: Dataset, options: Options) -> Result:
 
 
 def ranks_by_tier0(state: Snapshot, queries: Sequence[F32], options: Options, k: int = KS[-1]) -> Ranks:
-    """What a calibration of a state, which has a codebook, finds out about queries."""
+    """The ranks that a calibration measures on queries; the state must have a codebook."""
     with options.bar("calibrating", len(queries)) as advance:
         made = with_calibration(state, queries, k, "queries", options.cores, None, advance).calibration
     assert made is not None
@@ -90,23 +90,23 @@ def ranks_by_tier0(state: Snapshot, queries: Sequence[F32], options: Options, k:
 
 
 def ks_of(ranks: Ranks) -> list[int]:
-    """The numbers of hits that there are documents for."""
+    """The values of K that do not exceed the number of documents."""
     return [k for k in KS if k <= ranks.shape[1]]
 
 
 def targets_of(ranks: Ranks) -> list[float]:
-    """The targets that half of the queries can promise."""
+    """The targets for which half of the queries are enough."""
     found = [target for target in TARGETS if len(ranks) // 2 >= queries_needed(Calibrated(target).target)]
     if not found:
         fewest = 2 * queries_needed(Calibrated(TARGETS[0]).target)
-        raise ValueError(f"{len(ranks)} queries are too few to calibrate on a half of them: {fewest} will do")
+        raise ValueError(f"{len(ranks)} queries are too few to calibrate on half of them: at least {fewest} are needed")
     return found
 
 
-def kept(before: Ranks, after: Ranks, k: int, target: float, splits: int, growth: float = 1.0) -> Kept:
-    """Calibrates on random halves of the queries, as they ranked before, and measures on the rest, as they do now."""
+def kept(before: Ranks, after: Ranks, k: int, target: float, splits: int, growth: float = 1.0) -> SplitResults:
+    """Calibrates on random halves of the queries, ranked ``before``, and measures on the rest, ranked ``after``."""
     rng = np.random.default_rng(0)
-    found = Kept([], [])
+    found = SplitResults([], [])
     for _ in range(splits):
         chosen, others = np.split(rng.permutation(len(before)), [len(before) // 2])
         found.depths.append(max(k, ceil(depth(before[chosen], k, Calibrated(target).target) * growth)))
@@ -115,7 +115,7 @@ def kept(before: Ranks, after: Ranks, k: int, target: float, splits: int, growth
 
 
 def own_sentences(dataset: Dataset, count: int) -> list[F32]:
-    """Sentences of documents as queries: one each from documents chosen at random, always the same ones."""
+    """Sentences of documents as queries: one per document, chosen at random with a fixed seed."""
     texts = dataset.texts("drawing sentences").documents
     draw, sentences = random.Random(0), list[str]()
     for one in draw.sample(list(texts), len(texts)):
@@ -126,7 +126,7 @@ def own_sentences(dataset: Dataset, count: int) -> list[F32]:
     return [rows for rows in dataset.indexed_collection().encoder.queries(sentences) if len(rows)]
 
 
-def _halves(cells: dict[tuple[int, float], Kept], documents: int) -> Table:
+def _halves(cells: dict[tuple[int, float], SplitResults], documents: int) -> Table:
     rows: list[list[Cell]] = []
     for (k, target), found in cells.items():
         own, quantiles = found.mean, np.quantile(found.overlaps, [0.05, 0.95]).tolist()

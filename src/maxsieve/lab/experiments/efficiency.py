@@ -1,4 +1,4 @@
-"""What coverage buys: how much of it a method needs for a share of exhaustive scoring's figure, and the reverse."""
+"""The coverage that a method needs to reach a share of the exhaustive quality, and the reverse."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _needed(name: str, score: Score, by_k: dict[int, dict[str, list[Point]]], tr
 
 
 def effectiveness(dataset: Dataset, options: Options) -> Result:
-    """What is left of exhaustive scoring's Recall, nDCG and MRR at fixed coverage: per K a table."""
+    """The share of exhaustive scoring's Recall, nDCG and MRR at fixed coverage: per K a table."""
     data = dataset.embedded().first(options.count)
     if not data.judgements:
         raise ValueError(f"effectiveness needs judgements, and {data.name} has none")

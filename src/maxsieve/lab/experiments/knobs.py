@@ -1,4 +1,4 @@
-"""One knob of Bandit at a time: alpha, the margin (documents beyond K to rescore), the block (tokens of a round)."""
+"""One parameter of Bandit at a time: alpha, margin (documents beyond K to rescore), block (tokens per round)."""
 
 from __future__ import annotations
 

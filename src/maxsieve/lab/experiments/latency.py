@@ -1,4 +1,4 @@
-"""The time of a call on one thread: how it grows with K, and where it goes."""
+"""The time of a call on one thread: its growth with K, and its stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ward token pooling under Bandit: how much of the loss is the pooling's and how much the elimination's."""
+"""Ward token pooling under Bandit: the loss by pooling and the loss by elimination."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ ALPHA = 0.2
 LARGEST_DIM = 1040
 """127^2 * 1040 < 2^24: products of codes add up exactly in float32, in any order."""
 QUERY_TOKENS = 512
-"""Of one matrix product."""
+"""Rows of one matrix product."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How well a corpus of texts is searched: by default, with fewer dimensions, by BM25, by one vector, by two at once."""
+"""Retrieval quality on a corpus of texts: the default, fewer dimensions, BM25, one vector, hybrid search."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEPTH = 10
 FIRST_STAGE = 100
 K = 5
 WEIGHTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7)
-"""Of BM25, to choose from."""
+"""Weights of BM25 to choose from."""
 DEFAULT, STEMMED, SINGLE = "the default", "stemmed BM25", "one vector"
 
 

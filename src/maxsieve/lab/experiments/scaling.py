@@ -23,7 +23,7 @@ KS = (1, 5, 20, 100, 500)
 QUERIES = 20
 
 Setting = tuple[float, Embedded, int, int]
-"""A place on the axis, what is searched there, K, threads."""
+"""A position on the axis, the data that is searched, K, threads."""
 
 
 def scaling(dataset: Dataset, options: Options) -> Result:

@@ -1,4 +1,4 @@
-"""What a token costs on disk and what it is worth: dimensions, stores and pooling."""
+"""Bytes per token against quality: dimensions, stores and pooling."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from maxsieve.text.projection import fit_projection
 
 MEASURE, DEPTH = "nDCG@10", 10
 DIMS = (DIM, 256)
-"""Beside those that the encoder has."""
+"""Dimensions besides the encoder's own."""
 STORES: tuple[Store, ...] = ("float16", "int8")
 FACTORS, QUICK_FACTORS = (1, 2, 3), (1, 2)
 TOLERABLE = 0.01
-"""What a smaller way to keep vectors may lose, the whole interval of it."""
+"""The loss that a smaller store may have, for its whole confidence interval."""
 
 
 @dataclass(frozen=True)

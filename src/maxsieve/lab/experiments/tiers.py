@@ -1,4 +1,4 @@
-"""Overlap against time for every policy: `Calibrated` on queries that it was not calibrated on."""
+"""Overlap against time for every policy; `Calibrated` runs on held-out queries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from maxsieve.spec import queries_needed
 
 ALPHAS = (0.1, 0.2, 0.3, 0.5)
 TIMED, QUICK_TIMED = 20, 5
-"""Queries of which every policy is timed; the overlap is that of all that were not calibrated on."""
+"""How many queries are timed for each policy; the overlap is over all held-out queries."""
 
 
 def tiers(dataset: Dataset, options: Options) -> Result:

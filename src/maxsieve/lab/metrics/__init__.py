@@ -1,1 +1,1 @@
-"""How good answers are (`quality`), and how sure that is (`confidence`)."""
+"""Measures of answers (`quality`), and confidence intervals (`confidence`)."""

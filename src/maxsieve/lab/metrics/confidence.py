@@ -1,4 +1,4 @@
-"""How sure a mean over queries is: bootstrap confidence intervals, and a lower bound that needs no assumption."""
+"""Confidence in a mean over queries: bootstrap intervals, and a lower bound without assumptions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from maxsieve.common.optional import optional
 
 Values: TypeAlias = Mapping[str, float] | Sequence[float]
-"""One number a query: by its id, or in an order that is always the same."""
+"""One number per query: by its id, or in a fixed order."""
 
 CONFIDENCE = 0.95
 RESAMPLES = 9999
 SEED = 0
 TOGETHER = 1000
-"""Resamples that are in memory at once."""
+"""How many resamples are in memory at a time."""
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 """Of a stake, for `lower_bound`, to choose from. Staking all of it would make one sample of 0 the end."""

@@ -1,4 +1,4 @@
-"""How good answers are: beside exhaustive scoring (`overlap`), and by judgements (`quality`, by ``ir-measures``)."""
+"""Measures of answers: against exhaustive scoring (`overlap`), and by judgements (`quality`, by ``ir-measures``)."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def overlaps(answers: Mapping[str, Sequence[str]], truth: Mapping[str, Sequence[
 def quality(
     run: Run, judgements: Mapping[str, Mapping[str, int]], measures: Sequence[str]
 ) -> dict[str, dict[str, float]]:
-    """Measure -> query id -> value, for every judged query; those that the run lacks have 0.
+    """Measure -> query id -> value, for every judged query; a query that is missing in the run has 0.
 
-    Measures are named as ``ir-measures`` names them: ``nDCG@10``, ``R@50`` or ``Recall@50``, ``RR@10`` or ``MRR@10``.
-    The order of the hits is what counts: their scores are not looked at, so that ties stay as they were broken.
+    Measures have the names of ``ir-measures``: ``nDCG@10``, ``R@50`` or ``Recall@50``, ``RR@10`` or ``MRR@10``.
+    Only the order of the hits counts, not their scores, so that ties stay as they were broken.
 
     >>> quality({"q": [("a", 1.0), ("b", 1.0)]}, {"q": {"b": 1}, "r": {"a": 1}}, ["RR@10"])
     {'RR@10': {'q': 0.5, 'r': 0.0}}
@@ -55,7 +55,7 @@ def quality(
 
 
 def ranked(ids: Sequence[str]) -> list[tuple[str, float]]:
-    """Ids, best first, as hits of a run where there are no scores.
+    """Ids, best first, as hits of a run; scores are made from ranks.
 
     >>> ranked(["b", "a"])
     [('b', 2.0), ('a', 1.0)]
@@ -64,18 +64,18 @@ def ranked(ids: Sequence[str]) -> list[tuple[str, float]]:
 
 
 def _ranks(query: str, hits: Sequence[tuple[str, float]]) -> dict[str, float]:
-    """Scores that no two documents share: the evaluators sort by score, and break ties by document id."""
+    """Distinct scores by rank: the evaluators sort by score, and break ties by document id."""
     ids = [one for one, _ in hits]
     _refuse_other_than_str([query, *ids], "run")
     ranks = dict(ranked(ids))
     if len(ranks) < len(ids):
         repeated = next(one for one in ids if ids.count(one) > 1)
-        raise ValueError(f"run: document {repeated!r} is a hit of query {query!r} twice")
+        raise ValueError(f"run: document {repeated!r} occurs twice among the hits of query {query!r}")
     return ranks
 
 
 def _refuse_other_than_str(ids: Sequence[object], where: str) -> None:
-    """An int is never equal to the str that looks like it, and all its judgements would be lost in silence."""
+    """Refuses ids that are not str: an int never equals a str, so its judgements would silently be lost."""
     for one in ids:
         if not isinstance(one, str):
             raise TypeError(f"{where}: the id {one!r} is not a str")
@@ -86,7 +86,9 @@ def _parsed(ir_measures: Any, name: str) -> Any:
         measure = ir_measures.parse_measure(name)
         computable = any(one.is_available() and one.supports(measure) for one in ir_measures.DefaultPipeline.providers)
     except (NameError, ValueError, TypeError, SyntaxError, AssertionError) as problem:
-        raise ValueError(f"{name!r} is no measure that ir-measures knows: {problem}") from None
+        raise ValueError(f"{name!r} is not a measure of ir-measures: {problem}") from None
     if not computable:
-        raise ValueError(f"{name!r} can't be computed by what is installed of ir-measures; nDCG@10 can, for example")
+        raise ValueError(
+            f"{name!r} can't be computed by the installed providers of ir-measures; nDCG@10 can, for example"
+        )
     return measure

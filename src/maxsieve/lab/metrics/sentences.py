@@ -1,4 +1,4 @@
-"""What may be said of a difference: ahead, behind or faster only where its interval says so."""
+"""Sentences about differences: "ahead", "behind" or "faster" only if the confidence interval supports it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Verdict = Literal["ahead", "behind", "open"]
 
 
 def verdict(found: Mean) -> Verdict:
-    """What a difference shows: its sign, if its interval leaves out 0 and there are pairs enough.
+    """The sign of a difference, if its interval does not contain 0 and there are enough pairs.
 
     >>> verdict(Mean(0.004, -0.007, 0.015, 300)), verdict(Mean(-0.045, -0.06, -0.03, 300))
     ('open', 'behind')
@@ -44,7 +44,7 @@ def compared(first: str, second: str, found: Mean, spec: str = ".3f") -> str:
 
 
 def speed(seconds: Sequence[float], others: Sequence[float]) -> Mean:
-    """How many times as fast the first is, query by query: the geometric mean of the ratios, with its interval.
+    """The speed ratio, query by query: the geometric mean of the ratios, with its interval.
 
     >>> found = speed([1.0, 2.0], [2.0, 4.0])
     >>> round(found.value, 6), found.count
@@ -76,7 +76,7 @@ def faster(first: str, second: str, found: Mean) -> str:
 
 
 def interval(found: Mean, spec: str) -> str:
-    """Its ends, in brackets.
+    """The ends of the interval, in brackets.
 
     >>> interval(Mean(0.5, 0.25, 0.75, 9), ".2f")
     '(0.25 to 0.75)'

@@ -1,4 +1,4 @@
-"""Many results as one page: in HTML, one file that needs no other, without scripts; or in Markdown."""
+"""Many results as one page: one self-contained HTML file without scripts, or Markdown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_REPRODUCIBLE = "Not reproducible here"
 
 
 def html_page(results: Sequence[Result]) -> str:
-    """One page of results, charts and all."""
+    """One page of results, with their charts."""
     return _rendered("page.html.jinja", results)
 
 
@@ -104,7 +104,7 @@ def prose(text: str) -> Any:
 
 
 def anchor(*words: str) -> str:
-    """What can stand in an id and in a link.
+    """A text as it can be used in an id and in a link.
 
     >>> anchor("k-sensitivity", "beir/scifact")
     'k-sensitivity-beir-scifact'

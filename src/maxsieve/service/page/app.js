@@ -60,7 +60,7 @@ const complain = (problem) => {
   }
 };
 
-// The form as it stands, with numbers as numbers.
+// The current values of the form, with numbers as numbers.
 const readForm = () => {
   const fields = form.elements, wanted = { ...address.DEFAULTS };
   for (const name of Object.keys(wanted)) {

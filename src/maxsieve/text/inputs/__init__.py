@@ -1,4 +1,4 @@
-"""Documents as people have them: JSON, CSV, Parquet, text, PDF, HTML, Word, folders of these, standard input."""
+"""Reads documents: JSON, CSV, Parquet, text, PDF, HTML, Word, folders of these, standard input."""
 
 from maxsieve.text.inputs.document import BadInput, Fields, InputDocument
 from maxsieve.text.inputs.reading import STDIN, DocumentReader, Format, Input

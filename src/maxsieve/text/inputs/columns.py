@@ -1,4 +1,4 @@
-"""Documents side by side, as `Collection.add` takes them: texts, ids, metadata, read as they are needed."""
+"""Turns a stream of documents into the columns of `Collection.add`: texts, ids, metadata, read lazily."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from maxsieve.text.inputs.document import InputDocument
 
 
 class Expected:
-    """A column that says how long it will be, for the progress bar."""
+    """A column with an expected length, for the progress bar."""
 
     def __init__(self, column: Iterable[str], length: int) -> None:
         self._column, self._length = column, length

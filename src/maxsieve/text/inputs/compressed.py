@@ -1,4 +1,4 @@
-"""Files that gzip has made smaller: unpacked as they are read, so that no more is in memory than is asked for."""
+"""Files compressed by gzip, decompressed as a stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GZIP = ".gz"
 
 
 def suffix_of(path: Path) -> tuple[str, bool]:
-    """What a file is by its name, and whether it is compressed.
+    """The suffix of a file without ``.gz``, and whether it is compressed.
 
     >>> suffix_of(Path("corpus.JSONL.gz")), suffix_of(Path("notes.md"))
     (('.jsonl', True), ('.md', False))
@@ -26,7 +26,7 @@ def suffix_of(path: Path) -> tuple[str, bool]:
 
 @contextmanager
 def unpacking(file: BinaryIO, source: str) -> Iterator[BinaryIO]:
-    """What is in a compressed file, to be read inside the block; `ValueError` if it is broken."""
+    """A stream of a compressed file's contents, open inside the block; `ValueError` if the file is broken."""
     try:
         with gzip.GzipFile(fileobj=file, mode="rb") as inner:
             yield cast(BinaryIO, inner)
@@ -35,9 +35,9 @@ def unpacking(file: BinaryIO, source: str) -> Iterator[BinaryIO]:
 
 
 def read_compressed(path: Path, *, at_most: int) -> bytes:
-    """All that is in a compressed file; `ValueError` if it is more than ``at_most`` bytes."""
+    """The contents of a compressed file; `ValueError` if they are more than ``at_most`` bytes."""
     with open_regular(path, follow_links=True) as file, unpacking(file, str(path)) as inner:
         content = inner.read(at_most + 1)
     if len(content) > at_most:
-        raise ValueError(f"{path} unpacks to more than {at_most} bytes, the most that are read")
+        raise ValueError(f"{path} decompresses to more than {at_most} bytes, the limit")
     return content

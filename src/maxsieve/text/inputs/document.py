@@ -1,4 +1,4 @@
-"""One document of an input: its id, its text, its other fields, and where it stood."""
+"""One document of an input: its id, its text, its other fields, and its place in the input."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 DEFAULT_IDS = ("_id", "id")
 LARGEST_FILE = 1 << 26
-"""Bytes of a file that is one document and is read into memory; more is no document."""
+"""Limit on the bytes of a file that is one document: it is read into memory."""
 
 
 class Place(NamedTuple):
-    """Where something stands in an input.
+    """A place in an input.
 
     >>> str(Place("corpus.jsonl", "line", 7))
     'corpus.jsonl, line 7'
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 class InputDocument(NamedTuple):
-    """A document as it was found. Without an id of its own, None."""
+    """A document as it was read. ``id`` is None if it has none."""
 
     id: str | None
     text: str
@@ -36,14 +36,14 @@ class InputDocument(NamedTuple):
 
 
 class FileText(NamedTuple):
-    """What a file says, and its title or nothing."""
+    """The text of a file, and its title or an empty string."""
 
     text: str
     title: str = ""
 
 
 class BadInput(ValueError):  # noqa: N818 - as the user meets it
-    """A piece of an input that is not what was expected, and why. Readers yield it and go on: it can be skipped."""
+    """A part of an input that can't be read, and why. Readers yield it and continue, so it can be skipped."""
 
     def __init__(self, place: Place, problem: str) -> None:
         super().__init__(f"{place}: {problem}")
@@ -55,7 +55,7 @@ Found: TypeAlias = Iterator[InputDocument | BadInput]
 
 @dataclass(frozen=True)
 class Fields:
-    """Which fields mean what. ``keep`` names those that become metadata; None: all others do."""
+    """The names of the fields. ``keep`` lists the fields that become metadata; None means all other fields."""
 
     id: str | None = None
     text: str = "text"
@@ -69,7 +69,7 @@ class Fields:
         >>> Fields().document({"id": 7, "title": "Seven", "text": "A number.", "odd": True}, place)[:3]
         ('7', 'Seven\nA number.', {'title': 'Seven', 'odd': True})
         >>> Fields().document({"id": 7, "body": "A number."}, place)
-        BadInput("it: there is no field 'text' (but 'id', 'body'); name the one with the text by --text-field")
+        BadInput("it: there is no field 'text' (but 'id', 'body'); give the field with the text by --text-field")
         """
         try:
             identity, id_field = self._id(row)
@@ -93,14 +93,14 @@ class Fields:
     def _text(self, row: Mapping[str, Any]) -> tuple[str, str]:
         if self.text not in row:
             raise ValueError(
-                f"there is no field {self.text!r} ({_but(row)}); name the one with the text by --text-field"
+                f"there is no field {self.text!r} ({_but(row)}); give the field with the text by --text-field"
             )
         title = row.get(self.title)
         return to_text(row[self.text], self.text), "" if title is None else to_text(title, self.title)
 
 
 def to_identity(value: object, name: str) -> str:
-    """An id as text, whether it was written as text or as a whole number; what is neither is refused.
+    """An id as text, from text or a whole number; other types are refused.
 
     >>> to_identity(7, "_id"), to_identity("007", "_id")
     ('7', '007')
@@ -113,7 +113,7 @@ def to_identity(value: object, name: str) -> str:
 
 
 def to_text(value: object, name: str) -> str:
-    """A field that is text; what is not is refused."""
+    """A field that must be text; other types are refused."""
     if not isinstance(value, str):
         raise ValueError(f"the field {name!r} is {_shown(value)}; it must be text")
     return _encodable(value, name)
@@ -134,7 +134,7 @@ def _encodable(text: str, name: str) -> str:
         text.encode()
     except UnicodeEncodeError as problem:
         raise ValueError(
-            f"the field {name!r} is not valid text: half a surrogate pair at character {problem.start}"
+            f"the field {name!r} is not valid text: a lone surrogate at character {problem.start}"
         ) from None
     return text
 

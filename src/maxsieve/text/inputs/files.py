@@ -1,4 +1,4 @@
-"""A whole file as one document: text and Markdown as they are, PDF, HTML and Word as what they say."""
+"""Reads a whole file as one document: text and Markdown as they are, the text of PDF, HTML and Word files."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import os
 from pathlib import Path
 
 from maxsieve.common.files import read_small
-from maxsieve.text.inputs.apart import READERS, Apart
 from maxsieve.text.inputs.compressed import read_compressed, suffix_of
 from maxsieve.text.inputs.document import LARGEST_FILE, BadInput, InputDocument, Place
+from maxsieve.text.inputs.isolated import READERS, IsolatedReader
 from maxsieve.text.inputs.lines import BOM, WIDE_BOMS, not_utf8
 
 SUFFIXES = (".txt", ".md", *READERS)
 
 
-def read_file(path: Path, identity: str, apart: Apart) -> InputDocument | BadInput:
+def read_file(path: Path, identity: str, reader: IsolatedReader) -> InputDocument | BadInput:
     """The document in a file; its title, if it has one, is metadata."""
     place = Place(str(path))
     try:
         identity.encode()
         suffix, compressed = suffix_of(path)
         if suffix in READERS and not compressed:
-            text, title = apart.read(path, suffix)
+            text, title = reader.read(path, suffix)
             return InputDocument(identity, text, {"title": title} if title else None, place)
         return InputDocument(identity, _plain_text(path, compressed), None, place)
     except UnicodeDecodeError as problem:
@@ -30,7 +30,7 @@ def read_file(path: Path, identity: str, apart: Apart) -> InputDocument | BadInp
         return BadInput(Place(os.fsencode(path).decode(errors="replace")), "the name of the file is not UTF-8")
     except OSError as problem:
         return BadInput(place, f"can't be read: {problem.strerror}")
-    except ValueError as problem:  # a pipe, a device, a file without end
+    except ValueError as problem:  # a pipe, a device, a file that is too large
         return BadInput(place, str(problem).removeprefix(f"{path} "))
 
 

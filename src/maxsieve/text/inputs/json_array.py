@@ -1,4 +1,4 @@
-"""One JSON array of objects, item by item: a file of any size is read in little memory."""
+"""Reads one JSON array of objects item by item, so that a large file needs little memory."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from maxsieve.text.inputs.jsonl import kind_of
 from maxsieve.text.inputs.lines import LONGEST_LINE, not_utf8
 
 READ = 1 << 16
-"""Bytes read at a time, at least."""
+"""The least number of bytes that are read at a time."""
 
 _MARK = re.compile(r"[^ \t\r\n]")
 
 
 def read_json_array(file: BinaryIO, source: str, fields: Fields) -> Found:
-    """Each item is a document. After what is not JSON at all, nothing can be told of the rest: it is left.
+    """Each item is a document. Reading stops at invalid JSON, because the start of the next item is unknown.
 
     >>> import io
     >>> file = io.BytesIO(b'[{"id": "a", "text": "Alpha"}, {"id": "b", "text": "Beta"}]')
@@ -44,7 +44,7 @@ def read_json_array(file: BinaryIO, source: str, fields: Fields) -> Found:
 
 
 def _items(text: _Text) -> Iterator[tuple[Any, str]]:
-    """The items, each with what is wrong with it, if it could be read and yet is no JSON."""
+    """The items, each with an error message if Python can parse it but it is not valid JSON."""
     text.expect("[")
     if text.comes("]"):
         text.expect_end()
@@ -58,7 +58,7 @@ def _items(text: _Text) -> Iterator[tuple[Any, str]]:
 
 
 class _Text:
-    """The text of a file, of which as much is in memory as one item needs."""
+    """The text of a file. Only as much of it as one item needs is in memory."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._decoder = file, codecs.getincrementaldecoder("utf-8-sig")()
@@ -67,7 +67,7 @@ class _Text:
         self._json = json.JSONDecoder(parse_constant=self._constants.append)
 
     def comes(self, mark: str) -> bool:
-        """Whether this comes next, after spaces; if so, it is passed over."""
+        """Whether ``mark`` comes next, after white space; if so, moves past it."""
         found = self._next() == mark
         self._at += found
         return found
@@ -82,7 +82,7 @@ class _Text:
             raise ValueError(f"the array has ended, but {found!r} follows")
 
     def value(self) -> tuple[Any, str]:
-        """The value that comes next."""
+        """The next value, and an error message or an empty string."""
         self._next()
         self._constants.clear()
         while True:
@@ -91,7 +91,7 @@ class _Text:
                 if end < len(self._text) or self._ended:
                     self._at = end
                     odd = self._constants
-                    return value, f"not JSON: {odd[0]} is no number that JSON knows" if odd else ""
+                    return value, f"not JSON: {odd[0]} is not a JSON number" if odd else ""
             except json.JSONDecodeError as problem:
                 if self._ended:
                     raise ValueError(f"{problem.msg} at character {problem.pos - self._at + 1} of it") from None
@@ -100,7 +100,7 @@ class _Text:
             self._read_on()
 
     def _next(self) -> str:
-        """The next character that is no space, or nothing at the end."""
+        """The next character that is not white space; empty at the end."""
         while True:
             found = _MARK.search(self._text, self._at)
             self._at = found.start() if found else len(self._text)
@@ -109,7 +109,7 @@ class _Text:
             self._read_on()
 
     def _read_on(self) -> None:
-        """Twice as much each time, so that a long item is not gone through again for every piece of it."""
+        """Reads more, twice as much each time, so that parsing a long item takes linear time."""
         rest = self._text[self._at :]
         piece = self._file.read(max(READ, len(rest)))
         self._ended = not piece

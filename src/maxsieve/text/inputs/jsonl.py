@@ -48,11 +48,11 @@ def to_object(line: bytes, place: Place) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number that JSON knows")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def kind_of(value: Any) -> str:
-    """What a value is that should be an object."""
+    """The kind of a value, for error messages."""
     kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
     return kinds.get(type(value), "a number")
 

@@ -1,4 +1,4 @@
-"""Lines of bytes, decoded one by one so that a bad one can be named and skipped."""
+"""Lines of bytes, decoded one by one, so that a bad line can be reported and skipped."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from maxsieve.text.inputs.document import BadInput, Found, InputDocument, Place
 BOM = b"\xef\xbb\xbf"
 WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
 LONGEST_LINE = 1 << 26
-"""Bytes; more is no line of text, but a device or somebody's joke."""
+"""Limit on the bytes of a line: a longer one is not text, but a device or an attack."""
 
 
 def bounded_lines(file: BinaryIO, source: str, longest: int = LONGEST_LINE) -> Iterator[bytes]:
-    """The lines of a file. One that is too long is an error, and is not read to its end, which it may not have."""
+    """The lines of a file. A line that is too long is an error; it is not read to its end."""
     number = 0
     while line := file.readline(longest + 1):
         number += 1
@@ -25,7 +25,7 @@ def bounded_lines(file: BinaryIO, source: str, longest: int = LONGEST_LINE) -> I
 
 
 def numbered(lines: Iterable[bytes], source: str) -> Iterator[tuple[Place, bytes]]:
-    r"""The lines that are not blank, without their ends and the first one's BOM, and where they stand.
+    r"""The lines that are not blank, without line ends and BOM, with their places.
 
     >>> [(place.number, line) for place, line in numbered([b"one\r\n", b" \n", b"two"], "it")]
     [(1, b'one'), (3, b'two')]
@@ -54,7 +54,7 @@ def decoded(line: bytes, place: Place) -> str:
 
 
 def not_utf8(problem: UnicodeDecodeError) -> str:
-    """What to say of bytes that are not UTF-8."""
+    """The error message for bytes that are not UTF-8."""
     return f"not UTF-8 (byte {problem.object[problem.start]:#04x} at {problem.start})"
 
 

@@ -12,17 +12,17 @@ from maxsieve.text.inputs.document import DEFAULT_IDS, BadInput, Fields, Found, 
 from maxsieve.text.inputs.lines import LONGEST_LINE
 
 BATCH_ROWS = 16
-"""In memory at a time. A file of a few kilobytes may repeat one long value in all its rows."""
+"""How many rows are in memory at a time: a file of a few kilobytes may repeat one long value in all its rows."""
 
 
 def read_parquet(path: Path, fields: Fields) -> Found:
-    """Each row is a document; what JSON has no form for (dates, decimals) is kept as text."""
+    """Each row is a document. Values that JSON can't represent (dates, decimals) become text."""
     from maxsieve.common.optional import optional
 
     pa, pq = optional("pyarrow", "arrow"), optional("pyarrow.parquet", "arrow")
     source = str(path)
     number = 0
-    open_regular(path, follow_links=True).close()  # a pipe would be waited for
+    open_regular(path, follow_links=True).close()  # a pipe would block
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(BATCH_ROWS, columns=_wanted(file.schema_arrow.names, source, fields)):
@@ -53,7 +53,7 @@ def count_rows(path: Path) -> int | None:
 def _wanted(names: list[str], source: str, fields: Fields) -> list[str] | None:
     if fields.text not in names:
         listed = ", ".join(map(repr, names))
-        raise ValueError(f"{source}: there is no column {fields.text!r} but {listed}; name one by --text-field")
+        raise ValueError(f"{source}: there is no column {fields.text!r}, only {listed}; give one by --text-field")
     if fields.keep is None:
         return None
     needed = {fields.text, fields.title, *([fields.id] if fields.id else DEFAULT_IDS), *fields.keep}
@@ -61,19 +61,19 @@ def _wanted(names: list[str], source: str, fields: Fields) -> list[str] | None:
 
 
 def _check_length(row: dict[str, Any]) -> None:
-    """A row may be as long as a line of JSON."""
+    """A row may be as long as a line of JSON Lines."""
     if (length := sum(len(value) for value in row.values() if isinstance(value, str))) > LONGEST_LINE:
         raise ValueError(f"it has {length:,} characters; at most {LONGEST_LINE:,} are read")
 
 
 def _plain(value: Any, name: str) -> Any:
-    """As JSON can hold it."""
+    """The value in a JSON-compatible form."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, bytes):
-        raise ValueError(f"the column {name!r} holds bytes; keep only other columns by --keep")
+        raise ValueError(f"the column {name!r} holds bytes; list the other columns by --keep")
     if isinstance(value, dict):
         return {str(key): _plain(one, name) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

@@ -11,23 +11,25 @@ from maxsieve.text.inputs.document import FileText
 
 PAGE_END = "\f"
 LARGEST_PDF = 1 << 28
-"""Bytes, pictures and all."""
+"""Limit on the bytes of a PDF, including its pictures."""
 
 _NO_TITLE = re.compile(
     r"untitled.*|microsoft word - .*|.*\.(docx?|tex|dvi|indd|pptx?|xlsx?|odt|rtf|pdf)", re.IGNORECASE
 )
-"""What programs write into the field when nobody has: the name of a file."""
+"""Titles that programs fill in themselves, such as the name of a file."""
 
 
 def read_pdf(file: BinaryIO) -> FileText:
-    """All pages of a PDF. One that needs a password, or has no text, is refused with a `ValueError`."""
+    """The text of all pages. A PDF that needs a password, or has no text, is refused with a `ValueError`."""
     pypdf = optional("pypdf", "files")
     if file.seek(0, io.SEEK_END) > LARGEST_PDF:
-        raise ValueError(f"it is larger than {LARGEST_PDF} bytes, the most that are read")
+        raise ValueError(f"it is larger than {LARGEST_PDF} bytes, the limit")
     file.seek(0)
-    reader = pypdf.PdfReader(io.BytesIO(file.read(LARGEST_PDF)))  # pypdf asks a file for as much as it says it has
+    reader = pypdf.PdfReader(
+        io.BytesIO(file.read(LARGEST_PDF))
+    )  # pypdf would read as many bytes as the file claims to have
     if reader.is_encrypted and not _is_open(pypdf, reader):
-        raise ValueError("it is encrypted; write a copy without a password first")
+        raise ValueError("it is encrypted; save a copy without a password first")
     pages = [_text(page, number) for number, page in enumerate(reader.pages, start=1)]
     if not any(pages):
         raise ValueError(f"there is no text on its {len(pages):,} pages; if it is a scan, OCR can put text into it")
@@ -35,7 +37,7 @@ def read_pdf(file: BinaryIO) -> FileText:
 
 
 def _is_open(pypdf: Any, reader: Any) -> bool:
-    """Whether anybody may read it: many files are encrypted with an empty password, to forbid printing."""
+    """Whether an empty password opens it: many files are encrypted in this way, to forbid printing."""
     try:
         return bool(reader.decrypt(""))
     except (pypdf.errors.PyPdfError, NotImplementedError):
@@ -52,11 +54,11 @@ def _text(page: Any, number: int) -> str:
 
 
 def _title(reader: Any) -> str:
-    """What its author called it, unless that is only what a program made up."""
+    """The title in its metadata, unless a program filled it in."""
     try:
         title = str((reader.metadata or {}).get("/Title") or "").strip()
     except (MemoryError, RecursionError):
         raise
-    except Exception:  # the text is there: a broken title is no reason to refuse it
+    except Exception:  # a broken title is no reason to refuse the text
         return ""
     return "" if _NO_TITLE.fullmatch(title) else title

@@ -1,4 +1,4 @@
-"""Documents from files, folders and standard input, in one stream: bad ones refused or counted, ids checked."""
+"""Documents from files, folders and standard input, as one stream. Refuses or counts bad documents; checks ids."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from maxsieve.text.inputs.apart import READERS, Apart
 from maxsieve.text.inputs.compressed import suffix_of, unpacking
 from maxsieve.text.inputs.document import BadInput, Fields, Found, InputDocument, Place
 from maxsieve.text.inputs.files import SUFFIXES as FILE_SUFFIXES
 from maxsieve.text.inputs.files import read_file
 from maxsieve.text.inputs.folder import document_files, read_folder
+from maxsieve.text.inputs.isolated import READERS, IsolatedReader
 from maxsieve.text.inputs.json_array import read_json_array
 from maxsieve.text.inputs.jsonl import read_jsonl
 from maxsieve.text.inputs.lines import BOM, bounded_lines, read_lines
@@ -27,14 +27,14 @@ from maxsieve.text.inputs.tables import read_csv, read_tsv
 
 STDIN = "-"
 LARGEST_COUNTED = 1 << 30
-"""Bytes; the lines of a larger file are not counted beforehand."""
+"""The lines of a file with more bytes than this are not counted in advance."""
 
 PEEKED = 1 << 12
-"""Bytes in which a JSON file has begun; before that there may be spaces."""
+"""How many bytes are inspected to find the first character of a JSON file after white space."""
 
 
 class Format(str, Enum):
-    """How an input is written."""
+    """The format of an input."""
 
     JSONL = "jsonl"
     JSON = "json"
@@ -58,9 +58,9 @@ BY_SUFFIX = {
 
 @dataclass(frozen=True)
 class Input:
-    """An input: a path, or ``-`` for standard input. Without a format, the suffix or the first line tells it.
+    """An input: a path, or ``-`` for standard input. Without a format, the suffix or the first line decides it.
 
-    ``delimiter`` is what stands between the columns of a CSV file; without one, the header tells it.
+    ``delimiter`` separates the columns of a CSV file; without one, the header decides it.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Input:
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and self._format() is not Format.CSV:
-            raise ValueError(f"{self.name} is not read as CSV, and only that has a delimiter")
+            raise ValueError(f"{self.name} is not read as CSV: only CSV has a delimiter")
         if self.name == STDIN:
             if self.format in (Format.PARQUET, Format.FILES):
                 raise ValueError(f"standard input can't be read as {self.format.value}; give a path")
@@ -84,12 +84,12 @@ class Input:
         suffix, compressed = suffix_of(path)
         if self._format() is None:
             known = ", ".join(BY_SUFFIX)
-            raise ValueError(f"{self.name}: the suffix tells no format (known are {known}); name one by --format")
+            raise ValueError(f"{self.name}: the suffix does not tell the format (known: {known}); give one by --format")
         if compressed and (self._format() is Format.PARQUET or suffix in READERS):
-            raise ValueError(f"{self.name} is compressed a second time; unpack it first: gunzip")
+            raise ValueError(f"{self.name} must not be compressed by gzip: decompress it first, by gunzip")
 
     def documents(self, fields: Fields) -> Found:
-        """The documents and what is none, in order."""
+        """The documents, and errors for what can't be read, in order."""
         if self.name == STDIN:
             return self._read(sys.stdin.buffer, "standard input", self.format, fields)
         path = Path(self.name)
@@ -101,28 +101,28 @@ class Input:
         return self._file(path) if chosen is Format.FILES else self._lines(path, fields)
 
     def count(self) -> int | None:
-        """About how many documents there are (lines of a file, files of a folder), or None if only reading tells."""
+        """The approximate number of documents (lines of a file, files of a folder); None if it is not known."""
         path, chosen = Path(self.name), self._format()
         if path.is_dir():
             return len(document_files(path))
         if self.name == STDIN or not path.is_file() or path.stat().st_size > LARGEST_COUNTED:
-            return None  # to count what a pipe gives would be to eat it
+            return None  # counting would consume a pipe
         if chosen is Format.PARQUET:
             return count_rows(path)
         if chosen is Format.FILES:
             return 1
         if chosen in (Format.CSV, Format.JSON) or suffix_of(path)[1]:
-            return None  # a field may span lines, an array has none, and what is compressed would be unpacked
+            return None  # lines are not documents there, or a count would decompress the file
         with open(path, "rb") as file:
             return _count_lines(file) - (chosen is Format.TSV)
 
     def _format(self) -> Format | None:
-        """How it is written, as it was said or as the suffix says."""
+        """The given format, or the format of the suffix."""
         return self.format if self.format or self.name == STDIN else BY_SUFFIX.get(suffix_of(Path(self.name))[0])
 
     def _file(self, path: Path) -> Found:
-        with Apart() as apart:
-            yield read_file(path, path.as_posix(), apart)
+        with IsolatedReader() as reader:
+            yield read_file(path, path.as_posix(), reader)
 
     def _lines(self, path: Path, fields: Fields) -> Found:
         with _open(path) as file:
@@ -145,7 +145,7 @@ class Input:
 
 
 class DocumentReader:
-    """The documents of some inputs, one by one. The first bad one is raised, or with ``skip_bad`` counted and kept.
+    """The documents of all inputs, one by one. A bad document is raised; with ``skip_bad`` it is counted instead.
 
     >>> reader = DocumentReader([], Fields(), skip_bad=True)
     >>> list(reader), reader.bad
@@ -160,7 +160,7 @@ class DocumentReader:
         self._seen: dict[str, tuple[int, Place]] = {}
 
     def count(self) -> int | None:
-        """About how many documents there are, if that can be told without reading them."""
+        """The approximate number of documents, if it is known without reading them."""
         counts = [one.count() for one in self.inputs]
         return None if None in counts else sum(count for count in counts if count is not None)
 
@@ -179,12 +179,14 @@ class DocumentReader:
                     raise checked
 
     def _check(self, document: InputDocument) -> InputDocument | BadInput | None:
-        """All or none have an id of their own; a document that comes again, unchanged, is None."""
+        """Checks that all documents or none have an id. A repeated, unchanged document gives None."""
         if self.has_ids is None:
             self.has_ids = document.id is not None
         if self.has_ids != (document.id is not None):
             missing = (
-                "has no id, but those before it have" if self.has_ids else "has an id, but those before it have none"
+                "has no id, but the documents before it have one"
+                if self.has_ids
+                else "has an id, but the documents before it have none"
             )
             return BadInput(document.place, missing)
         if document.id is not None:
@@ -192,7 +194,7 @@ class DocumentReader:
             first, place = self._seen.setdefault(document.id, (digest, document.place))
             if first != digest:
                 return BadInput(
-                    document.place, f"the id {document.id!r} was given to another document before ({place})"
+                    document.place, f"the id {document.id!r} was used for another document before ({place})"
                 )
             if place != document.place:
                 return None
@@ -200,7 +202,7 @@ class DocumentReader:
 
 
 def guess(lines: Iterable[bytes]) -> tuple[Format, Iterator[bytes]]:
-    r"""JSON Lines if the first line that is not blank opens an object, else plain lines; and all lines again.
+    r"""The format, and all lines: JSON Lines if the first line that is not blank starts an object, else plain lines.
 
     >>> guess([b"\n", b'{"text": "it"}'])[0].value, guess([b"it"])[0].value
     ('jsonl', 'lines')
@@ -215,7 +217,7 @@ def guess(lines: Iterable[bytes]) -> tuple[Format, Iterator[bytes]]:
 
 @contextmanager
 def opened(name: str) -> Iterator[Iterator[bytes]]:
-    """The lines of a file, or those of standard input for ``-``."""
+    """The lines of a file, or of standard input for ``-``."""
     if name == STDIN:
         yield bounded_lines(sys.stdin.buffer, "standard input")
         return
@@ -225,7 +227,7 @@ def opened(name: str) -> Iterator[Iterator[bytes]]:
 
 @contextmanager
 def _open(path: Path) -> Iterator[BinaryIO]:
-    """A file that the user named, which may be a pipe; unpacked if its name says that it is compressed."""
+    """Opens a file, which may be a pipe; it is decompressed if its name ends in ``.gz``."""
     with open(path, "rb") as file:
         if not suffix_of(path)[1]:
             yield file

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from _csv import Reader
 
 LONGEST_FIELD = 1 << 26
-"""Characters; more is a quote that was never closed."""
+"""Limit on the characters of a field: more than this is a quote that was never closed."""
 
 DELIMITERS = ",;\t|"
-"""What may stand between the columns of a CSV file, the likeliest first."""
+"""The possible delimiters of a CSV file, the most common first."""
 
 
 def read_csv(lines: Iterable[bytes], source: str, fields: Fields, delimiter: str | None = None) -> Found:
-    r"""Each row after the header is a document; quoted fields may span lines. The header tells the delimiter.
+    r"""Each row after the header is a document; quoted fields may span lines. The header decides the default delimiter.
 
     >>> [document.text for document in read_csv([b"id;text\n", b'a;"Alpha,\n', b'beta"\n'], "it", Fields())]
     ['Alpha,\nbeta']
@@ -36,7 +36,7 @@ def read_csv(lines: Iterable[bytes], source: str, fields: Fields, delimiter: str
 
 
 def find_delimiter(header: str, fields: Fields) -> str:
-    r"""That which makes the header a list of columns in which those that are needed are; a comma if none does.
+    r"""The delimiter with which the header contains the required columns; a comma if there is none.
 
     >>> find_delimiter("id;text, all of it;text\n", Fields()), find_delimiter("id\ttext\n", Fields())
     (';', '\t')
@@ -59,7 +59,7 @@ def _head(text: Iterator[str]) -> Iterator[str]:
 
 
 def read_tsv(lines: Iterable[bytes], source: str, fields: Fields) -> Found:
-    r"""Each line after the header is a document. Quotes mean nothing: one in a text must not swallow the next lines.
+    r"""Each line after the header is a document. Quotes have no meaning: a quote in a text must not join lines.
 
     >>> [document.text for document in read_tsv([b"id\ttext\n", b'a\t"Alpha\n'], "it", Fields())]
     ['"Alpha']
@@ -93,7 +93,7 @@ def _rows(reader: Reader, source: str, fields: Fields) -> Found:
 
 
 def _text(lines: Iterable[bytes], source: str) -> Iterator[str]:
-    """Decoded so that bytes that are not UTF-8 survive until their row is known."""
+    """Decoded with surrogate escapes, so that bytes that are not UTF-8 can be reported with their row."""
     return (line.decode(errors="surrogateescape") for line in unmarked(lines, source))
 
 
@@ -108,5 +108,5 @@ def _header(row: list[str], source: str, fields: Fields) -> list[str]:
     for wanted, option in ((fields.text, "--text-field"), (fields.id, "--id-field")):
         if wanted is not None and wanted not in names:
             listed = ", ".join(map(repr, names))
-            raise ValueError(f"{source}: the header has no column {wanted!r} but {listed}; name one by {option}")
+            raise ValueError(f"{source}: the header has no column {wanted!r}, only {listed}; give one by {option}")
     return names

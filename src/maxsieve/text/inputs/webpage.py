@@ -11,7 +11,7 @@ from maxsieve.text.inputs.document import LARGEST_FILE, FileText
 from maxsieve.text.inputs.lines import BOM, WIDE_BOMS
 
 MARKS = {"li": "-", **{f"h{level}": "#" * level for level in range(1, 7)}}
-"""What stands before an element's first line."""
+"""The Markdown prefix of an element's first line."""
 
 DROPPED = {
     *("script", "style", "noscript", "template", "head", "nav", "svg", "math", "canvas", "iframe", "object", "audio"),
@@ -19,10 +19,10 @@ DROPPED = {
 }
 DROPPED_ROLES = {"navigation", "banner", "contentinfo", "search", "menu", "menubar", "dialog", "alertdialog"}
 SECTIONS = {"article", "main", "section", "blockquote"}
-"""A footer inside one of these is its own; one outside is the site's."""
+"""A footer inside one of these belongs to the text; any other belongs to the site and is dropped."""
 
 TIGHT = {"li", "tr", "br", "dt", "dd", "option"}
-"""Elements that are lines. Those of `BLOCKS` are paragraphs."""
+"""Elements that become lines. Those in `BLOCKS` become paragraphs."""
 
 BLOCKS = {
     *("address", "article", "aside", "blockquote", "body", "details", "div", "dl", "fieldset", "figcaption", "figure"),
@@ -35,14 +35,14 @@ _ENCODINGS = re.compile(
     r"(us-)?ascii|iso-?8859-\d{1,2}|latin-?\d|windows-\d{3,4}|cp\d{3,4}|koi8-[ru]|shift[_-]jis|euc-(jp|kr)|iso-2022-jp"
     r"|gb2312|gbk|gb18030|big5(-hkscs)?|mac(intosh|-roman)"
 )
-"""Names that pages use. Python knows other codecs, and some of them are no encodings of text."""
+"""Encodings of web pages. Python has other codecs, and some of them do not encode text."""
 
 LATIN = ("iso-8859-1", "latin1", "ascii", "us-ascii")
-"""Names that mean Windows' encoding on the web."""
+"""Names that mean windows-1252 on the web."""
 
 
 def read_webpage(file: BinaryIO) -> FileText:
-    r"""What a reader of the page reads, and its title, which is also the first heading.
+    r"""The visible text of the page, and its title, which is also the first heading.
 
     >>> import io
     >>> page = b"<title>Foxes</title><nav>Home</nav><h2>Food</h2><p>Mice,<br>grapes.<script>x()</script>"
@@ -51,7 +51,7 @@ def read_webpage(file: BinaryIO) -> FileText:
     """
     content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
-        raise ValueError(f"it is larger than {LARGEST_FILE} bytes, the most that are read")
+        raise ValueError(f"it is larger than {LARGEST_FILE} bytes, the limit")
     page = optional("selectolax.lexbor", "files").LexborHTMLParser(decode_page(content))
     head = page.head.css_first("title") if page.head is not None else None
     title = " ".join((head.text() if head is not None else "").split())
@@ -59,7 +59,7 @@ def read_webpage(file: BinaryIO) -> FileText:
 
 
 def decode_page(content: bytes) -> str:
-    r"""The page as text: by its byte order mark, by what it says, or UTF-8, or what was usual before.
+    r"""Decodes the page by its byte order mark, its declared charset, as UTF-8, or as windows-1252.
 
     >>> decode_page(b'<meta charset="koi8-r">\xcc\xc9\xd3\xc1')[-4:], decode_page(b"caf\xe9")
     ('лиса', 'café')
@@ -84,14 +84,14 @@ def decode_page(content: bytes) -> str:
 
 
 def _text(page: Any) -> str:
-    """The text of the page's main part, where it says which that is, or else of all of it."""
+    """The text of the page's main element, if it has exactly one with text; otherwise of the whole body."""
     main = page.css("main, [role=main]")
     found = _write(main[0]) if len(main) == 1 else ""
     return found or ("" if page.body is None else _write(page.body))
 
 
 def _with_title(title: str, text: str) -> str:
-    """The title comes first, unless the first heading is the title already, or all of it but the site's name."""
+    """Puts the title first, unless the first heading is the title or a part of it, as without the site's name."""
     first = text.partition("\n")[0]
     if not title or (first.startswith("# ") and first[2:] in title):
         return text
@@ -99,7 +99,7 @@ def _with_title(title: str, text: str) -> str:
 
 
 class _Page:
-    """Lines of a page as they come together."""
+    """Collects the lines of a page."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -110,7 +110,7 @@ class _Page:
         self._line.append(text)
 
     def end_line(self, gap: str, mark: str | None = None) -> None:
-        """Ends the line, if there is anything on it; a ``mark`` stands before the next one."""
+        """Ends the line, if it is not empty; ``mark`` becomes the prefix of the next line."""
         if line := " ".join("".join(self._line).split()).removesuffix(" |"):
             self._append(f"{self._mark} {line}" if self._mark else line)
             self._mark = ""
@@ -119,7 +119,7 @@ class _Page:
         self._widen(gap)
 
     def end_code(self) -> None:
-        """Ends lines whose spaces count, in a fence: what looks like a heading there is none."""
+        """Ends preformatted lines, in a code fence, so that none of them is taken for a heading."""
         if (code := "".join(self._line).strip("\n")).strip():
             self._append(f"```\n{code}\n```")
         self._line, self._mark = [], ""
@@ -158,12 +158,12 @@ def _write(body: Any) -> str:
 
 
 def _mark(tag: str, entered: bool) -> str | None:
-    """What stands before the next line: this element's mark, nothing after its end, or what was to stand there."""
+    """The prefix of the next line: the element's mark, empty after its end, or None to keep the present one."""
     return (MARKS[tag] if entered else "") if tag in MARKS else None
 
 
 def _walk(root: Any) -> Iterator[tuple[Any, bool]]:
-    """Each node when it is entered and when it is left, without those that are dropped; however deep, no recursion."""
+    """Each node on entry and on exit, without dropped ones. Not recursive, so that depth does not matter."""
     node, entering, end = root, True, root.mem_id
     while True:
         dropped = entering and node.mem_id != end and _is_dropped(node)

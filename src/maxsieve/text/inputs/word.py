@@ -10,18 +10,18 @@ from maxsieve.common.optional import optional
 from maxsieve.text.inputs.document import FileText
 
 LARGEST_PARTS = 1 << 28
-"""Bytes of all its files together, unpacked; they are read into memory."""
+"""Limit on the decompressed bytes of all its files: they are read into memory."""
 
 MOST_PARTS = 10_000
 DROPPED = {"del", "moveFrom", "Fallback", "instrText", "delText", "tabs", "rPr", "sectPr"}
-"""What was struck out, second versions for older programs, fields' commands, and properties."""
+"""Deleted text, alternatives for older programs, field codes, and properties."""
 
 BREAKS = {"tab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _HEADING = re.compile(r"[Hh]eading ([1-9])")
 
 
 def read_word(file: BinaryIO) -> FileText:
-    """The paragraphs and tables of a document in their order: insertions taken in, deletions left out."""
+    """The paragraphs and tables of a document in order, with tracked changes accepted."""
     docx, etree = optional("docx", "files"), optional("lxml.etree", "files")
     _check_size(file)
     document = docx.Document(file)
@@ -46,21 +46,21 @@ def read_word(file: BinaryIO) -> FileText:
 
 
 class _Text:
-    """Blocks of text as they come together: paragraphs, and rows of tables, whose cells may hold tables again."""
+    """Collects blocks of text: paragraphs, and rows of tables, whose cells may contain tables."""
 
     def __init__(self) -> None:
         self.blocks: list[str] = []
         self.title = self.style = ""
         self._line: list[str] = []
         self._rows: list[list[list[str]]] = []
-        """Of each table that is open, its open row: cells of paragraphs."""
+        """For each open table, the cells of its current row; a cell is a list of paragraphs."""
 
     def add(self, text: str) -> None:
         self._line.append(text)
 
     def start(self, tag: str) -> None:
         if tag == "p":
-            self._end_paragraph()  # a text box stands inside a paragraph
+            self._end_paragraph()  # a text box is inside a paragraph
         elif tag == "tr":
             self._rows.append([])
         elif tag == "tc" and self._rows:
@@ -103,18 +103,18 @@ class _Text:
 
 
 def _check_size(file: BinaryIO) -> None:
-    """Refuses an archive that unpacks to too much. Of each file no more is unpacked than the archive says it has."""
+    """Refuses an archive that decompresses to too much. `zipfile` reads no more of a file than its declared size."""
     with zipfile.ZipFile(file) as archive:
         parts = archive.infolist()
     if len(parts) > MOST_PARTS:
-        raise ValueError(f"it holds {len(parts):,} files; a document has a few dozen")
+        raise ValueError(f"it contains {len(parts):,} files; a Word document has a few dozen")
     if (size := sum(part.file_size for part in parts)) > LARGEST_PARTS:
-        raise ValueError(f"it unpacks to {size:,} bytes; at most {LARGEST_PARTS:,} are read")
+        raise ValueError(f"it decompresses to {size:,} bytes; at most {LARGEST_PARTS:,} are read")
     file.seek(0)
 
 
 def _title(document: Any) -> str:
-    """What its properties call it. Where there are none, python-docx would make some up."""
+    """The title in its properties. Without properties, python-docx would make up default ones."""
     if not any(link.reltype.endswith("/core-properties") for link in document.part.package.rels.values()):
         return ""
     return str(document.core_properties.title or "").strip()

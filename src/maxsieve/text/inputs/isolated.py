@@ -1,33 +1,32 @@
-"""Files that need a library to be read are read in a process apart, which may use so much memory and time and no more.
+"""Reads PDF, HTML and Word files in a separate process, with limits on memory and time.
 
-A PDF, a page or a Word document may come from anybody, and may be made to use up whoever reads it. A file that does is
-refused, and the next one gets a new process. The process ends with the block, or with the program however that ends.
+Such a file may be hostile: it may be made to use up memory or time. A file that reaches a limit is refused, and the
+next file gets a new process. The process ends with the ``with`` block, or with the program, however that ends.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
-import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from maxsieve.common.files import open_regular
+from maxsieve.common.processes import apart_options, fate_of, is_closed_pipe, limit_memory, limit_time
 from maxsieve.text.inputs.document import FileText
 from maxsieve.text.inputs.pdf import read_pdf
 from maxsieve.text.inputs.webpage import read_webpage
 from maxsieve.text.inputs.word import read_word
 
 SECONDS = 300
-"""Of processor time for a file: thousands of pages of a PDF."""
+"""Limit on the CPU time for a file: enough for thousands of pages of a PDF."""
 
 MEMORY = 1 << 30
-"""Bytes that reading may take."""
+"""Limit on the memory for reading a file, in bytes."""
 
 MOST_CHARACTERS = 1 << 26
 FATES = {
@@ -35,7 +34,7 @@ FATES = {
     "full": "reading it takes more than {mib} MiB of memory",
     "crashed": "the library that reads it crashed",
 }
-"""How a file can end the process that reads it."""
+"""Why the process can end while it reads a file."""
 
 READERS: dict[str, tuple[Callable[[BinaryIO], FileText], str]] = {
     ".pdf": (read_pdf, "a PDF"),
@@ -43,18 +42,20 @@ READERS: dict[str, tuple[Callable[[BinaryIO], FileText], str]] = {
     ".htm": (read_webpage, "HTML"),
     ".docx": (read_word, "a Word document"),
 }
-"""By suffix: what reads a file, and what it then is."""
+"""For each suffix, the function that reads a file, and the name of the format."""
 
-_CHILD = "import sys; sys.path[:] = {path!r}; from maxsieve.text.inputs.apart import serve; serve({seconds}, {memory})"
+_CHILD = (
+    "import sys; sys.path[:] = {path!r}; from maxsieve.text.inputs.isolated import serve; serve({seconds}, {memory})"
+)
 
 
-class Apart:
-    """The process, started when it is first needed; for one thread, in a ``with`` block.
+class IsolatedReader:
+    """The separate process. It starts on first use. To be used by one thread, in a ``with`` block.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, Apart() as apart:
+    >>> with tempfile.TemporaryDirectory() as folder, IsolatedReader() as reader:
     ...     _ = Path(folder, "foxes.html").write_text("<h1>Foxes</h1>")
-    ...     apart.read(Path(folder, "foxes.html"), ".html")
+    ...     reader.read(Path(folder, "foxes.html"), ".html")
     FileText(text='# Foxes', title='')
     """
 
@@ -62,17 +63,17 @@ class Apart:
         self._seconds, self._memory = seconds, memory
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> Apart:
+    def __enter__(self) -> IsolatedReader:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._end()
 
     def read(self, path: Path, suffix: str) -> FileText:
-        """What the file says; a `ValueError` says why it can't be told."""
+        """The text of the file; a `ValueError` says why it can't be read."""
         try:
             answer = self._ask({"path": os.fspath(path), "suffix": suffix})
-        except BaseException:  # Ctrl-C: the answer to this question must not be taken for that to the next
+        except BaseException:  # Ctrl-C: the next file must not get the answer for this one
             self._end()
             raise
         if "text" in answer:
@@ -86,7 +87,7 @@ class Apart:
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
-        with suppress(BrokenPipeError):
+        with _to_nobody():
             process.stdin.write(json.dumps(question).encode() + b"\n")
             process.stdin.flush()
         answer = process.stdout.readline()
@@ -100,8 +101,8 @@ class Apart:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # whose threads would reserve memory
-                start_new_session=True,  # Ctrl-C is for us
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # its threads would reserve memory
+                **apart_options(),
             )
         return self._process
 
@@ -109,28 +110,35 @@ class Apart:
         process, self._process = self._process, None
         if process is not None:
             process.kill()
-            with suppress(BrokenPipeError), process:  # closes the pipes and waits
+            with _to_nobody(), process:  # closes the pipes and waits
                 pass
 
 
+@contextmanager
+def _to_nobody() -> Iterator[None]:
+    """Ignores the error of writing to a process that has ended."""
+    try:
+        yield
+    except OSError as problem:
+        if not is_closed_pipe(problem):
+            raise
+
+
 def _fate(process: subprocess.Popen[bytes]) -> str:
-    """Why there was no answer."""
+    """Why the process ended without an answer."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(10)
-    if process.poll() == -signal.SIGXCPU:
-        return "slow"
-    return "full" if process.poll() in (-signal.SIGKILL, -signal.SIGABRT) else "crashed"
+    return fate_of(process.poll())
 
 
 def serve(seconds: int, memory: int) -> None:
-    """The process itself: answers questions, a line of JSON each, until there are none."""
+    """Runs in the separate process: reads requests, one line of JSON each, and answers them, until the input ends."""
     answers = os.fdopen(os.dup(1), "wb")
     silent = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silent, 1)  # what libraries print is no answer
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _limit_memory(memory)
+    os.dup2(silent, 1)  # so that output of libraries does not mix with answers
+    limit_memory(memory)
     for question in sys.stdin.buffer:
-        _limit_time(seconds)
+        limit_time(seconds)
         answers.write(json.dumps(_answer(**json.loads(question))).encode() + b"\n")
         answers.flush()
 
@@ -157,22 +165,5 @@ def _answer(path: str, suffix: str) -> dict[str, str]:
 
 
 def _clean(text: str) -> str:
-    """Halves of surrogate pairs, which fonts of PDFs may yield, are no text."""
+    """Replaces lone surrogates, which fonts of PDFs may produce, and removes NUL characters."""
     return text.encode("utf-8", "replace").decode().replace("\0", "")
-
-
-def _limit_memory(more: int) -> None:
-    """So many bytes beyond those that the process has now."""
-    with suppress(OSError, ValueError):  # a system that can't tell or does not limit
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        _lower(resource.RLIMIT_AS, pages * resource.getpagesize() + more)
-
-
-def _limit_time(seconds: int) -> None:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + seconds)
-
-
-def _lower(what: int, limit: int) -> None:
-    _, highest = resource.getrlimit(what)
-    resource.setrlimit(what, (limit if highest == resource.RLIM_INFINITY else min(limit, highest), highest))

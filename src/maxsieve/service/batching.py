@@ -1,4 +1,4 @@
-"""Requests that come while others are being worked on are then worked on together, without waiting for more to come."""
+"""Dynamic batching: requests that arrive while others are processed are processed together afterwards."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Waiting(Generic[Ask, Answer]):
-    """A request and the answer it will get."""
+    """A request, and the future of its answer."""
 
     def __init__(self, ask: Ask, answer: asyncio.Future[Answer]) -> None:
         self.ask, self.answer = ask, answer
-        self.group: Group[Ask, Answer] | None = None
+        self.batch: Batch[Ask, Answer] | None = None
 
 
-class Group(Generic[Ask, Answer]):
-    """Requests that are worked on together, until none of them waits for it any more."""
+class Batch(Generic[Ask, Answer]):
+    """Requests that are processed together. The work is stopped when nobody waits for it any more."""
 
     def __init__(self, members: list[Waiting[Ask, Answer]]) -> None:
         self.members, self.stop = members, Stop()
         for one in members:
-            one.group = self
+            one.batch = self
 
     def left(self) -> None:
-        """One of them has given up."""
+        """A member has stopped waiting."""
         if all(one.answer.done() for one in self.members):
             self.stop.request()
 
 
-class Gatherer(Generic[Key, Ask, Answer]):
-    """One group at a time: of the key that waits longest, all that have come by then, up to ``together`` of them.
+class Batcher(Generic[Key, Ask, Answer]):
+    """Processes one batch at a time: up to ``together`` waiting requests of the key that has waited longest.
 
-    ``work`` answers a group, on a thread of ``executor``. If it fails for a group of several, it is asked for each
-    alone, so that none gets another's error. Who is cancelled while waiting is forgotten; a group that nobody waits for
-    is stopped. All methods belong to one event loop.
+    ``work`` answers a batch, on a thread of ``executor``. If it fails for a batch of several requests, it is called for
+    each of them alone, so that none gets another's error. A request that is cancelled while it waits is removed; a
+    batch that nobody waits for is stopped. All methods must be called from one event loop.
     """
 
     def __init__(
@@ -56,15 +56,15 @@ class Gatherer(Generic[Key, Ask, Answer]):
     ) -> None:
         self._work, self._executor, self._together, self._watch = work, executor, together, watch
         self._queues: dict[Key, deque[Waiting[Ask, Answer]]] = {}
-        self._running: Group[Ask, Answer] | None = None
+        self._running: Batch[Ask, Answer] | None = None
 
     @property
     def waiting(self) -> int:
-        """Requests that no group has taken yet."""
+        """How many requests are not in a batch yet."""
         return sum(map(len, self._queues.values()))
 
     async def ask(self, key: Key, ask: Ask) -> Answer:
-        """The answer to a request, which is worked on together with others of the same key."""
+        """The answer to a request, which is processed together with others of the same key."""
         waiting: Waiting[Ask, Answer] = Waiting(ask, asyncio.get_running_loop().create_future())
         self._queues.setdefault(key, deque()).append(waiting)
         self._begin()
@@ -75,8 +75,8 @@ class Gatherer(Generic[Key, Ask, Answer]):
             raise
 
     def _forget(self, key: Key, waiting: Waiting[Ask, Answer]) -> None:
-        if waiting.group is not None:
-            waiting.group.left()
+        if waiting.batch is not None:
+            waiting.batch.left()
             return
         queue = self._queues[key]
         queue.remove(waiting)
@@ -88,36 +88,36 @@ class Gatherer(Generic[Key, Ask, Answer]):
             return
         key = next(iter(self._queues))
         queue = self._queues.pop(key)
-        group = Group([queue.popleft() for _ in range(min(len(queue), self._together))])
+        batch = Batch([queue.popleft() for _ in range(min(len(queue), self._together))])
         if queue:
-            self._queues[key] = queue  # behind the others
-        self._running = group
+            self._queues[key] = queue  # at the end of the line
+        self._running = batch
         started = perf_counter()
-        asks = [one.ask for one in group.members]
-        outcomes = asyncio.get_running_loop().run_in_executor(self._executor, self._outcomes, key, asks, group.stop)
-        outcomes.add_done_callback(lambda done: self._finish(group, done, perf_counter() - started))
+        asks = [one.ask for one in batch.members]
+        outcomes = asyncio.get_running_loop().run_in_executor(self._executor, self._outcomes, key, asks, batch.stop)
+        outcomes.add_done_callback(lambda done: self._finish(batch, done, perf_counter() - started))
 
     def _finish(
-        self, group: Group[Ask, Answer], done: asyncio.Future[Sequence[Answer | BaseException]], seconds: float
+        self, batch: Batch[Ask, Answer], done: asyncio.Future[Sequence[Answer | BaseException]], seconds: float
     ) -> None:
         self._running = None
         failure = None if done.cancelled() else done.exception()
         if done.cancelled() or failure is not None:
-            outcomes: Sequence[Answer | BaseException] = [failure or asyncio.CancelledError()] * len(group.members)
+            outcomes: Sequence[Answer | BaseException] = [failure or asyncio.CancelledError()] * len(batch.members)
         else:
             outcomes = done.result()
-        for one, outcome in zip(group.members, outcomes, strict=True):
+        for one, outcome in zip(batch.members, outcomes, strict=True):
             if one.answer.done():
                 continue
             if isinstance(outcome, BaseException):
                 one.answer.set_exception(outcome)
             else:
                 one.answer.set_result(outcome)
-        self._watch(len(group.members), seconds)
+        self._watch(len(batch.members), seconds)
         self._begin()
 
     def _outcomes(self, key: Key, asks: Sequence[Ask], stop: Stop) -> Sequence[Answer | BaseException]:
-        """On a thread: what became of each."""
+        """Runs on a thread: the answer or the error of each request."""
         try:
             return self._work(key, asks, stop)
         except StoppedError:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from maxsieve.text.collection import Collection
-from maxsieve.text.room import PARTS
+from maxsieve.text.disk_usage import PARTS
 
 from .support import WordEncoder, sentences
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import maxsieve as ms
 from maxsieve.text import TruncationWarning
-from maxsieve.text.cuts import gathering_cuts, naming_cuts, warn_of_cuts
+from maxsieve.text.truncation_warning import counting_truncations, naming_texts, report_truncation
 from text.support import WordEncoder
 
 LIMIT = 5
@@ -25,7 +25,7 @@ class CuttingEncoder(WordEncoder):
 
     def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
         rows = super().documents(texts)
-        warn_of_cuts(texts, [(len(some), True) for some in rows], LIMIT)
+        report_truncation(texts, [(len(some), True) for some in rows], LIMIT)
         return [some[:LIMIT] for some in rows]
 
 
@@ -53,7 +53,7 @@ def test_all_texts_count_and_the_first_that_were_cut_are_named(
         said = said_by(lambda: collection.add(documents.values(), documents.keys()))
     assert len(said) == 2
     assert "'d2'" in said[0] or dim is not None  # a projection is fitted before ids are read
-    assert said[-1] == ("in all, 4 of 11 texts were cut at 5 tokens: 'd2', 'd5', 'd8' and 1 more; the longest has 9")
+    assert said[-1] == ("in total, 4 of 11 texts were cut at 5 tokens: 'd2', 'd5', 'd8' and 1 more; the longest has 9")
 
 
 def test_one_batch_is_said_once(tmp_path: Path) -> None:
@@ -66,14 +66,14 @@ def test_one_batch_is_said_once(tmp_path: Path) -> None:
 
 def test_what_is_inside_another_gathering_is_said_with_it(tmp_path: Path) -> None:
     def several() -> None:
-        with gathering_cuts():
+        with counting_truncations():
             for i in range(3):
                 collection.add(texts(3, 6 + i).values(), [f"a{i}", f"b{i}"], replace=True)
 
     with ms.Collection.create(tmp_path / "it", CuttingEncoder(), None) as collection:
         assert said_by(several) == [
             "1 of 2 texts were cut at 5 tokens: 'b0'; the longest has 6",
-            "in all, 3 of 6 texts were cut at 5 tokens: 'b0', 'b1', 'b2'; the longest has 8",
+            "in total, 3 of 6 texts were cut at 5 tokens: 'b0', 'b1', 'b2'; the longest has 8",
         ]
 
 
@@ -87,9 +87,9 @@ def test_an_encoder_by_itself_says_it_each_time() -> None:
 
 def test_a_failure_is_not_followed_by_a_sum() -> None:
     def fail() -> None:
-        with suppress(ZeroDivisionError), gathering_cuts():
-            warn_of_cuts(["a b"], [(9, False)], LIMIT)
-            warn_of_cuts(["c d"], [(8, True)], LIMIT)
+        with suppress(ZeroDivisionError), counting_truncations():
+            report_truncation(["a b"], [(9, False)], LIMIT)
+            report_truncation(["c d"], [(8, True)], LIMIT)
             raise ZeroDivisionError
 
     assert said_by(fail) == ["1 of 1 texts were cut at 5 tokens; the longest has at least 9"]
@@ -97,7 +97,7 @@ def test_a_failure_is_not_followed_by_a_sum() -> None:
 
 def test_a_long_name_is_shortened() -> None:
     def work() -> None:
-        with gathering_cuts(), naming_cuts({"a b": "x" * 1000}):
-            warn_of_cuts(["a b"], [(9, True)], LIMIT)
+        with counting_truncations(), naming_texts({"a b": "x" * 1000}):
+            report_truncation(["a b"], [(9, True)], LIMIT)
 
     assert len(said_by(work)[0]) < 200

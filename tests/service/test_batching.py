@@ -1,4 +1,4 @@
-"""The gatherer against a model of it: whoever waits gets exactly the answer to what was asked, once."""
+"""The batcher against a model of it: whoever waits gets exactly the answer to what was asked, once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from maxsieve import Collection
 from maxsieve.common.stopping import Stop, StoppedError
 from maxsieve.policies import Certified, Exhaustive
-from maxsieve.service.gathering import Gatherer
+from maxsieve.service.batching import Batcher
 from maxsieve.service.service import SearchAsk, SearchKey
 from maxsieve.text import OnnxEncoder
 from service.support import Served
@@ -46,22 +46,22 @@ class BadError(ValueError):
     """What is asked for can't be done."""
 
 
-class Gathering(RuleBasedStateMachine):
-    """Requests come, groups finish, clients hang up, in any order. A request is (key, number); some are bad."""
+class Batching(RuleBasedStateMachine):
+    """Requests come, batches finish, clients hang up, in any order. A request is (key, number); some are bad."""
 
     @initialize()
     def begin(self) -> None:
         self.loop = asyncio.new_event_loop()
         self.executor = ByHand()
-        self.groups: list[tuple[str, list[int], Stop]] = []
-        self.gatherer: Gatherer[str, int, tuple[str, int]] = Gatherer(self.work, self.executor, together=TOGETHER)
+        self.batches: list[tuple[str, list[int], Stop]] = []
+        self.batcher: Batcher[str, int, tuple[str, int]] = Batcher(self.work, self.executor, together=TOGETHER)
         self.tasks: dict[int, tuple[str, bool, asyncio.Task[tuple[str, int]]]] = {}
         self.finished: set[int] = set()
         self.taken: list[int] = []
         self.number = 0
 
     def work(self, key: str, asks: Sequence[int], stop: Stop) -> list[tuple[str, int]]:
-        self.groups.append((key, list(asks), stop))
+        self.batches.append((key, list(asks), stop))
         if stop.requested:
             raise StoppedError("nobody waits")
         if any(one < 0 for one in asks):
@@ -80,21 +80,21 @@ class Gathering(RuleBasedStateMachine):
         for place in range(count):
             self.number += 1
             ask = -self.number if bad and place == 0 else self.number
-            task = self.loop.create_task(self.gatherer.ask(key, ask))
+            task = self.loop.create_task(self.batcher.ask(key, ask))
             self.tasks[self.number] = key, ask < 0, task
         self.settle()
 
     @precondition(lambda self: self.executor.waiting)
     @rule()
     def finish(self) -> None:
-        assert len(self.executor.waiting) == 1  # one group at a time
-        before = len(self.groups)
+        assert len(self.executor.waiting) == 1  # one batch at a time
+        before = len(self.batches)
         self.executor.step()
         self.settle()
-        key, asks, _ = self.groups[before]
+        key, asks, _ = self.batches[before]
         assert len(asks) <= TOGETHER
         numbers = [abs(one) for one in asks]
-        assert not set(numbers) & set(self.taken)  # each is worked on in one group only
+        assert not set(numbers) & set(self.taken)  # each is worked on in one batch only
         self.taken += numbers
         assert numbers == sorted(numbers)
         assert all(self.tasks[one][0] == key for one in numbers)
@@ -120,12 +120,12 @@ class Gathering(RuleBasedStateMachine):
 
     @invariant()
     def nobody_is_forgotten(self) -> None:
-        if not hasattr(self, "gatherer"):
+        if not hasattr(self, "batcher"):
             return
         waiting = [one for one, (*_, task) in self.tasks.items() if not task.done()]
         if waiting:
             assert self.executor.waiting
-        assert self.gatherer.waiting <= len(waiting)
+        assert self.batcher.waiting <= len(waiting)
 
     def teardown(self) -> None:
         if not hasattr(self, "loop"):
@@ -134,14 +134,14 @@ class Gathering(RuleBasedStateMachine):
             self.finish()
         self.every_answer_is_its_own()
         assert all(task.done() for *_, task in self.tasks.values())
-        assert self.gatherer.waiting == 0
+        assert self.batcher.waiting == 0
         answered = {one for one, (*_, task) in self.tasks.items() if not task.cancelled()}
         assert answered == self.finished
         self.loop.close()
 
 
-TestGathering = Gathering.TestCase
-TestGathering.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestBatching = Batching.TestCase
+TestBatching.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 
 
 def test_a_group_that_nobody_waits_for_is_stopped() -> None:
@@ -153,8 +153,8 @@ def test_a_group_that_nobody_waits_for_is_stopped() -> None:
         return list(asks)
 
     async def scenario() -> None:
-        gatherer: Gatherer[str, int, int] = Gatherer(work, executor, together=8)
-        asks = [asyncio.ensure_future(gatherer.ask("key", one)) for one in range(3)]
+        batcher: Batcher[str, int, int] = Batcher(work, executor, together=8)
+        asks = [asyncio.ensure_future(batcher.ask("key", one)) for one in range(3)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         executor.step()  # the first was taken alone

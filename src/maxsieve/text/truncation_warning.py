@@ -1,7 +1,8 @@
-"""Texts that were longer than an encoder reads: counted over all its calls, and named where their names are known.
+"""Warnings about truncated texts: one summary over many calls of an encoder, with the names of the texts.
 
-An encoder counts what it cuts by `warn_of_cuts`, call by call. Who calls it many times puts the calls inside
-`gathering_cuts`: then the first cut is said when it happens, and at the end how many there were of all texts.
+An encoder reports truncated texts by `report_truncation`, in each call. Code that calls it many times puts the calls
+inside `counting_truncations`: then there is one warning at the first truncated text, and one at the end, with the
+total.
 """
 
 from __future__ import annotations
@@ -11,20 +12,30 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 NAMED = 3
-"""So many of the texts that were cut are named."""
+"""How many truncated texts a warning names."""
 
 _NAME_CHARACTERS = 60
 
 
 class TruncationWarning(UserWarning):
-    """Texts were longer than the encoder reads: what follows the limit has no vectors."""
+    """Texts were longer than the encoder's limit: the part after the limit has no vectors."""
+
+
+class Tally(NamedTuple):
+    """What one process has counted, to be added to what others have: texts, those cut, the limit, longest, names."""
+
+    texts: int
+    cut: int
+    limit: int
+    longest: tuple[int, bool]
+    names: list[Any]
 
 
 class Cuts:
-    """How many texts were encoded, how many of them were cut, and which came first.
+    """How many texts were encoded, how many of them were truncated, and the names of the first of these.
 
     >>> cuts = Cuts()
     >>> cuts.count(["one", "two"], [(3, True), (4, True)], limit=9)
@@ -44,7 +55,7 @@ class Cuts:
         self._said = ""
 
     def count(self, texts: Sequence[str], lengths: Sequence[tuple[int, bool]], limit: int) -> None:
-        """Texts that were encoded; of each, how many tokens it has, and whether that is all or it may have more."""
+        """Counts encoded texts. Each length is the number of tokens, and whether it is exact or a lower bound."""
         self._texts += len(texts)
         cut = [(text, length) for text, length in zip(texts, lengths, strict=True) if length[0] > limit]
         if not cut:
@@ -57,13 +68,41 @@ class Cuts:
                 self._name(self._known[text])
             elif len(self._names) < NAMED:
                 self._nameless.add(hash(text))
+        self._say()
+
+    def _say(self) -> None:
+        """Says the first cut when it happens."""
         if not self._said:
             self._said = self.sentence
             _warn(self._said)
 
+    @property
+    def tally(self) -> Tally:
+        """All that was counted."""
+        return Tally(self._texts, self._cut, self._limit, self._longest, self._names)
+
+    def add(self, tally: Tally) -> None:
+        """What another process has counted.
+
+        >>> cuts = Cuts()
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     cuts.add(Tally(7, 1, 9, (12, True), ["story"]))
+        >>> cuts.add(Tally(5, 0, 0, (0, True), []))
+        >>> cuts.sentence
+        "1 of 12 texts were cut at 9 tokens: 'story'; the longest has 12"
+        """
+        self._texts += tally.texts
+        if tally.cut:
+            self._cut += tally.cut
+            self._limit, self._longest = tally.limit, max(self._longest, tally.longest)
+            for name in tally.names:
+                self._name(name)
+            self._say()
+
     @contextmanager
     def naming(self, names: Mapping[str, Any]) -> Iterator[None]:
-        """Inside, texts that are cut are known by their names; and so are those that were cut before, unknown."""
+        """Inside, warnings use these names of texts. Texts that were truncated earlier get their names, too."""
         before, self._known = self._known, names
         try:
             if self._nameless:
@@ -80,13 +119,13 @@ class Cuts:
             self._names.append(name)
 
     def finish(self) -> None:
-        """Says how many there were in all, if that is more than was said already."""
+        """Warns about the total, if it is more than the first warning said."""
         if self._cut and self.sentence != self._said:
-            _warn(f"in all, {self.sentence}")
+            _warn(f"in total, {self.sentence}")
 
     @property
     def sentence(self) -> str:
-        """What there is to say."""
+        """The message of the warning."""
         longest, exact = self._longest
         return (
             f"{self._cut} of {self._texts} texts were cut at {self._limit} tokens{self._listed}; "
@@ -104,32 +143,37 @@ class Cuts:
 _gathered: ContextVar[Cuts | None] = ContextVar("gathered", default=None)
 
 
-def warn_of_cuts(texts: Sequence[str], lengths: Sequence[tuple[int, bool]], limit: int) -> None:
-    """Counts texts that were encoded, whether they were cut or not, with their lengths as `Cuts.count` has them.
+def report_truncation(texts: Sequence[str], lengths: Sequence[tuple[int, bool]], limit: int) -> None:
+    """Reports encoded texts, truncated or not, with their lengths in the form of `Cuts.count`.
 
-    A `TruncationWarning` says if texts were cut. It points to the code outside of this package that led there.
+    A `TruncationWarning` is issued if texts were truncated. It points to the caller outside of this package.
     """
     (_gathered.get() or Cuts()).count(texts, lengths, limit)
 
 
+def add_cuts(tally: Tally) -> None:
+    """Counts texts that were encoded by another process."""
+    (_gathered.get() or Cuts()).add(tally)
+
+
 @contextmanager
-def gathering_cuts() -> Iterator[None]:
-    """Inside, texts are counted together; if that is inside another gathering, together with those."""
-    if _gathered.get() is not None:
-        yield
+def counting_truncations() -> Iterator[Cuts]:
+    """Inside, texts of all calls are counted together. Nested uses count together with the outermost."""
+    if (outer := _gathered.get()) is not None:
+        yield outer
         return
     cuts = Cuts()
     before = _gathered.set(cuts)
     try:
-        yield
+        yield cuts
     finally:
         _gathered.reset(before)
     cuts.finish()
 
 
 @contextmanager
-def naming_cuts(names: Mapping[str, Any]) -> Iterator[None]:
-    """Inside, whoever gathers knows texts by these names."""
+def naming_texts(names: Mapping[str, Any]) -> Iterator[None]:
+    """Inside, an active `counting_truncations` uses these names of texts."""
     cuts = _gathered.get()
     if cuts is None:
         yield

@@ -1,4 +1,4 @@
-"""What takes the room in a collection's folder: bytes on disk, part by part."""
+"""Disk usage of a collection's folder, by part."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from maxsieve.storage.manifest import kind_of
 from maxsieve.storage.segment_file import StoredSegment
 from maxsieve.storage.segments import Segment
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.text.description import INDEX, PROJECTION
+from maxsieve.text.description import PROJECTION
 from maxsieve.text.word_table import FOLDER as BM25
 
 BLOCKS = {"rows": "vectors", "codes": "codes", "scale": "bounds", "rho": "bounds", "nu": "bounds", "offsets": "bounds"}
-"""The part that a block of a segment belongs to; all others hold ids."""
+"""The part that each block of a segment belongs to; blocks not listed hold ids."""
 
 FILES = {"centroids": "centroids", "codebook": "centroids", "calibration": "calibration", "records": "texts"}
-"""The part that a file of the index belongs to, by its kind."""
+"""The part that each kind of index file belongs to."""
 
 PARTS = {
     "vectors": "vectors, as float16 or float32",
@@ -32,19 +32,20 @@ PARTS = {
     "projection": "projection",
     "other": "other files",
 }
-"""Each part in words."""
+"""A description of each part."""
 
 
-def room(folder: Path, state: Snapshot) -> dict[str, Any]:
-    """Bytes of all files, part by part; how many times the texts that is; and what deleted documents take of it.
+def disk_usage(folder: Path, state: Snapshot) -> dict[str, Any]:
+    """Bytes of all files, by part; the ratio of the total to the texts; and the bytes that deleted documents take.
 
-    ``deleted`` counts vectors, codes, bounds and centroids. Texts are as they are kept: with ids and metadata, as JSON.
+    ``deleted`` counts vectors, codes, bounds and centroids. Texts are counted as stored: with ids and metadata, as
+    JSON.
     """
     parts = dict.fromkeys(PARTS, 0)
-    segments = {segment.file.path.name: segment for segment in state.segments if isinstance(segment, StoredSegment)}
+    segments = {segment.file.path: segment for segment in state.segments if isinstance(segment, StoredSegment)}
     for path, size in _files(folder):
-        if path.parent == folder / INDEX and path.name in segments:
-            inside = segments[path.name].file.blocks
+        if path in segments:
+            inside = segments[path].file.blocks
             for name, block in inside.items():
                 parts[BLOCKS.get(name, "ids")] += block.nbytes
             parts["other"] += size - sum(block.nbytes for block in inside.values())
@@ -61,14 +62,12 @@ def room(folder: Path, state: Snapshot) -> dict[str, Any]:
 
 def _part(path: Path) -> str:
     """The part that a file belongs to, which is no segment of the present state."""
-    top = path.parts[0]
-    if top == INDEX:
-        return FILES.get(kind_of(path.name) or "", "other")
-    return {PROJECTION: "projection", BM25: "bm25"}.get(top, "other")
+    known = {PROJECTION: "projection", BM25: "bm25"}
+    return known.get(path.parts[0]) or FILES.get(kind_of(path.name) or "", "other")
 
 
 def _deleted(segment: Segment) -> int:
-    """What documents take that were deleted and are still there."""
+    """Bytes of deleted documents that are still in the segment."""
     documents, tokens = int((~segment.alive).sum()), int(segment.lengths[~segment.alive].sum())
     if not documents:
         return 0
@@ -77,7 +76,7 @@ def _deleted(segment: Segment) -> int:
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, int]]:
-    """All files and their sizes; links are not followed, and what goes meanwhile is left out."""
+    """All files and their sizes. Links are not followed; files that are removed meanwhile are left out."""
     for parent, _, names in os.walk(folder):
         for name in names:
             path = Path(parent, name)
