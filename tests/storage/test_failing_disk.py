@@ -162,13 +162,13 @@ def _fail(
 def test_failed_beginning(
     fault: str, change: str, there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    docs = _docs(0, 10)
+    docs = _docs(0, 10 if change == "build" else 0)
 
     def begin(folder: Path) -> None:
         if change == "create":
             ms.Index.create(DIM, path=folder).close()
         else:
-            ms.Index.build(docs, metadata=[str(i) for i in range(10)], path=folder).close()
+            ms.Index.build(docs, metadata=[str(i) for i in range(len(docs))], path=folder).close()
 
     begin(tmp_path / "whole")
     whole = _state(tmp_path / "whole")
@@ -181,13 +181,15 @@ def test_failed_beginning(
         error = _attempt(broken, nth, lambda folder=folder: begin(folder))
         if error is None:
             assert _state(folder) == whole
-        elif (folder / "manifest.json").exists():  # what was committed stays, and can be gone on with
-            left += 1
-            assert change == "build" or broken.failed == ["unlink"]
+        elif (folder / "manifest.json").exists():  # what was committed stays, and can be continued
+            # an interrupt may come a moment too late: while the lock is released, after the commit
+            late = isinstance(error, KeyboardInterrupt) and broken.failed == ["flock"]
+            assert change == "build" or late, broken.failed
+            left += not late
             with ms.Index.open(folder) as index:
                 index.verify()
                 assert _read(index) == whole[: len(index)]
-                rest = range(len(index), 10)
+                rest = range(len(index), len(docs))
                 index.add([docs[i] for i in rest], rest, metadata=[str(i) for i in rest])
                 assert _read(index) == whole
             assert not _strays(folder)
