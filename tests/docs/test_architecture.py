@@ -22,8 +22,9 @@ def test_every_folder_and_module_of_the_index_is_named() -> None:
 
 def test_every_file_that_is_named_is_there() -> None:
     names = set(re.findall(r"`([\w/]+\.(?:py|cpp|hpp|md|txt))`", TEXT))
-    there = [path.as_posix() for path in ROOT.rglob("*") if "." not in path.relative_to(ROOT).parts[0]]
-    there += [path.as_posix() for path in ROOT.iterdir()]
+    top = list(ROOT.iterdir())
+    folders = [path for path in top if path.is_dir() and "." not in path.name and path.name not in ("build", "dist")]
+    there = [path.as_posix() for paths in (top, *(folder.rglob("*") for folder in folders)) for path in paths]
     assert names
     missing = [name for name in names if not any(path.endswith("/" + name) for path in there)]
     assert not missing
