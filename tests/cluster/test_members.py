@@ -163,6 +163,22 @@ def test_calibrated_follows_up_the_same_documents(
     assert sum(part.survivors for part in found) == expected.survivors
 
 
+@pytest.mark.parametrize("with_documents", [0, 1])
+def test_calibrated_with_a_member_that_has_no_document_to_offer(with_documents: int, tmp_path: Path) -> None:
+    """The last place that is followed up is a proxy and a sequence number, whichever member comes first."""
+    rng = np.random.default_rng(0)
+    docs = [np.repeat(one, 3, axis=0) for one in rng.standard_normal((4, 1, 8)).astype(np.float32)] * 30  # many ties
+    ids = [f"d{i}" for i in range(len(docs))]
+    folder = build(tmp_path / "c", docs, ids, 2)
+    train_codebook(folder)
+    here = [one for one in ids if shard_of(one, 2) == with_documents]
+    policy = CalibratedDepth(10, 1000.0)
+    found, exchanges = search(folder, [(0,), (1,)], docs[0], 5, policy, candidates=here)
+    assert exchanges == 4
+    assert [part.survivors for part in found] == [10 * (shard == with_documents) for shard in (0, 1)]
+    assert together(found, 5)[0] == [one for one in here if int(one[1:]) % 4 == 0][:5]
+
+
 @pytest.mark.parametrize("policy", [ms.Certified(), ms.Bandit(block=1, margin=0)], ids=["certified", "bandit"])
 def test_a_member_that_knows_nothing_of_a_session_replays_it(policy: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
