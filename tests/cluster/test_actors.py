@@ -99,15 +99,30 @@ class FakeRay:
         return [], calls
 
 
-def test_a_search_that_waits_hears_of_new_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All nodes are gone, and another has come: whoever tries again is sent there."""
+@pytest.fixture
+def ray(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
     strategy = SimpleNamespace(NodeAffinitySchedulingStrategy=lambda *_, **__: None)
     monkeypatch.setattr(actors, "optional", lambda *_: strategy)
-    ray = FakeRay(["a", "b"])
+    return FakeRay(["a", "b"])
+
+
+def test_a_search_that_waits_hears_of_new_nodes(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All nodes are gone, and another has come: whoever tries again is sent there."""
     pool = ActorPool(ray, Path("corpus"), replicas=2, actors_per_node=1)
     pool.serve([5, 5])
-    assert {seat.node for seat in pool.cover()} == {"a", "b"}
+    assert {seat.node for seat in pool.cover([5, 5])} == {"a", "b"}
     ray.names = ["c"]
     later = pool.now() + NODE_CHECK_INTERVAL + 1
     monkeypatch.setattr(pool, "now", lambda: later)
     assert pool.another((0, 1), ()) == Seat("c", 0)
+
+
+@pytest.mark.parametrize("newer", [1, 2, 7])
+def test_a_search_of_the_version_before_a_rebalance_has_all_its_shards(ray: FakeRay, newer: int) -> None:
+    """One thread searches four shards, while another searches the version that has more or fewer of them."""
+    pool = ActorPool(ray, Path("corpus"), replicas=1, actors_per_node=1)
+    pool.serve([5] * 4)
+    pool.serve([5] * newer)
+    assert sorted(shard for shards in pool.cover([5] * 4).values() for shard in shards) == [0, 1, 2, 3]
+    assert sorted(shard for shards in pool.cover([5] * newer).values() for shard in shards) == list(range(newer))
+    assert pool.another((0, 3), ()) in pool.cover([5] * 4)

@@ -36,7 +36,7 @@ def to_request(shards: tuple[int, ...], alone: bool) -> SearchRequest:
 
 def search(members: FakeMembers, latencies: LatencyHistory | None = None, **options: Any) -> Found:
     settings = {"timeout": 60.0, "partial": "refuse"} | options
-    (found,) = run(members, [to_request], latencies or LatencyHistory(), **settings)
+    (found,) = run(members, members.sizes, [to_request], latencies or LatencyHistory(), **settings)
     return found
 
 
@@ -224,7 +224,7 @@ def test_many_searches_at_a_time() -> None:
     corpus = corpus_of(6)
     faults: dict[int, Fault] = {3: "dead after", 17: "late", 40: "disk", 41: "dead before"}
     members = FakeMembers(corpus, 3, 2, plan_of(faults))
-    found = run(members, [to_request] * 30, LatencyHistory(), timeout=60.0, partial="refuse")
+    found = run(members, members.sizes, [to_request] * 30, LatencyHistory(), timeout=60.0, partial="refuse")
     assert [best(one) for one in found] == [truth(corpus)] * 30
     assert members.clock < 30 * (STEPS + 1) * QUICK + 60.0
     check_nothing_is_left(members)

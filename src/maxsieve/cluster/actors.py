@@ -17,7 +17,7 @@ import pickle
 import socket
 import time
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from threading import RLock
@@ -160,15 +160,21 @@ class ActorPool(Members):
         """Whether the connection to Ray with which the actors were started still exists: actors end with it."""
         return self._ray.is_initialized() and _connection(self._ray) == self._connection
 
-    def cover(self) -> dict[Seat, Shards]:
-        """Seats that together answer for every shard; suspected seats only if there are no others."""
+    def cover(self, sizes: Sequence[int]) -> dict[Seat, Shards]:
+        """Seats that together answer for every shard; suspected seats only if there are no others.
+
+        After `rebalance`, searches of the version before it may still run. So the number of shards is the caller's.
+        """
         with self._lock:
             if self.now() - self._nodes_checked > NODE_CHECK_INTERVAL:
                 self._update_nodes()
             self._ping_suspected()
             if not self._placement.seats:
-                raise ShardsUnavailableError("the Ray cluster has no live node", tuple(range(len(self._sizes))))
-            return cover(self._sizes, self._placement, avoid=self._suspected, turn=next(self._turns))
+                raise ShardsUnavailableError("the Ray cluster has no live node", tuple(range(len(sizes))))
+            placement = self._placement
+            if len(sizes) != len(placement.owners):
+                placement = self._place(sizes, {seat.node for seat in placement.seats})
+            return cover(sizes, placement, avoid=self._suspected, turn=next(self._turns))
 
     def another(self, shards: Shards, tried: Collection[Seat]) -> Seat | None:
         """A seat that can take over some shards: first those that serve them, then others, then suspected ones."""
@@ -179,7 +185,8 @@ class ActorPool(Members):
                 self._update_nodes()  # a waiting search must notice new nodes
             self._ping_suspected()
             able = [seat for seat in self._placement.seats if seat not in tried]
-            serves = Counter(seat for shard in shards for seat in self._placement.owners[shard])
+            owners = self._placement.owners
+            serves = Counter(seat for shard in shards if shard < len(owners) for seat in owners[shard])
             return min(able, key=lambda seat: (seat in self._suspected, -serves[seat]), default=None)
 
     def start(self, seat: Seat, method: str, *arguments: Any) -> Hashable:
@@ -277,9 +284,7 @@ class ActorPool(Members):
         names = sorted(node["NodeID"] for node in working)
         if not force and names == sorted({seat.node for seat in self._actors}):
             return
-        self._placement = place(
-            self._sizes, names, replicas=self._replicas, actors_per_node=self._per_node, before=self._placement
-        )
+        self._placement = self._place(self._sizes, names)
         for seat in set(self._actors).difference(self._placement.seats):
             del self._actors[seat]
             self._suspected.pop(seat, None)
@@ -287,6 +292,9 @@ class ActorPool(Members):
         for seat in self._placement.seats:
             if seat not in self._actors:
                 self._start(seat)
+
+    def _place(self, sizes: Sequence[int], nodes: Iterable[str]) -> Placement:
+        return place(sizes, nodes, replicas=self._replicas, actors_per_node=self._per_node, before=self._placement)
 
     def _start(self, seat: Seat) -> None:
         strategies = optional("ray.util.scheduling_strategies", "ray")

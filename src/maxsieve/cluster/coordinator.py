@@ -68,8 +68,8 @@ class ShardsUnavailableError(MaxsieveError):
 class Members(Protocol):
     """The members of a corpus, as a search sees them. All times are measured by their clock (`now`)."""
 
-    def cover(self) -> dict[Seat, Shards]:
-        """Seats that together answer for every shard, with the shards of each seat."""
+    def cover(self, sizes: Sequence[int]) -> dict[Seat, Shards]:
+        """Seats that together answer for every shard, with the shards of each seat. ``sizes``: tokens of each shard."""
 
     def another(self, shards: Shards, tried: Collection[Seat]) -> Seat | None:
         """A seat that can take over some shards, if possible one that serves them; None if all seats were tried."""
@@ -210,14 +210,21 @@ class Search:
     """A running search. It never waits: `run` passes it the results of calls, and tells it when time has passed."""
 
     def __init__(
-        self, members: Members, to_request: ToRequest, latencies: LatencyHistory, *, timeout: float, partial: Partial
+        self,
+        members: Members,
+        sizes: Sequence[int],
+        to_request: ToRequest,
+        latencies: LatencyHistory,
+        *,
+        timeout: float,
+        partial: Partial,
     ) -> None:
         self._members, self._to_request, self._latencies = members, to_request, latencies
         self._timeout, self._partial = timeout, partial
         self._began, self._retried, self._hedged = members.now(), 0, 0
         self._missing: set[int] = set()
         self.found: Found | None = None
-        self._begin(members.cover().items())
+        self._begin(members.cover(sizes).items())
 
     @property
     def calls(self) -> Iterator[Hashable]:
@@ -425,9 +432,19 @@ def _is_offer(answer: Any) -> bool:
 
 
 def run(
-    members: Members, requests: Sequence[ToRequest], latencies: LatencyHistory, *, timeout: float, partial: Partial
+    members: Members,
+    sizes: Sequence[int],
+    requests: Sequence[ToRequest],
+    latencies: LatencyHistory,
+    *,
+    timeout: float,
+    partial: Partial,
 ) -> list[Found]:
-    """Runs searches, several at the same time, and returns the result of each."""
+    """Runs searches, several at the same time, and returns the result of each.
+
+    ``sizes`` has the tokens of each shard in the version that is searched. Other threads may search another version,
+    with another number of shards, with the same members.
+    """
     found: dict[int, Found] = {}
     active: dict[int, Search] = {}
     waiting = deque(enumerate(requests))
@@ -435,7 +452,7 @@ def run(
         while len(found) < len(requests):
             while waiting and len(active) < CONCURRENT_SEARCHES:
                 number, to_request = waiting.popleft()
-                active[number] = Search(members, to_request, latencies, timeout=timeout, partial=partial)
+                active[number] = Search(members, sizes, to_request, latencies, timeout=timeout, partial=partial)
             seconds = min(search.tick() for search in active.values())
             calls = [call for search in active.values() for call in search.calls]
             done = members.wait(calls, seconds, for_all=len(active) == 1)

@@ -533,7 +533,7 @@ class ShardedIndex:
             if self._members is None or not self._members.connected:
                 options = {"replicas": self._replicas, "actors_per_node": self._per_node}
                 self._members = ActorPool(self._connected(), self._folder.path, **options)
-            self._members.serve([shard.tokens for shard in view.manifest.shards])
+            self._members.serve(view.sizes)
             return self._members
 
     def _search(self, arguments: SearchArguments) -> list[ShardedHits]:
@@ -572,7 +572,9 @@ class ShardedIndex:
         def attempt(which: Sequence[int], deep: int, before: int) -> Iterator[Ranked]:
             policy = fixed(before)
             requests = [search_request(view, arguments, i, deep, policy) for i in which]
-            answers = run(pool, requests, self._latencies, timeout=arguments.timeout, partial=arguments.partial)
+            answers = run(
+                pool, view.sizes, requests, self._latencies, timeout=arguments.timeout, partial=arguments.partial
+            )
             for i, one in zip(which, answers, strict=True):
                 found[i], best[i] = one, merge_parts(one.parts, deep)
                 yield Ranked(best[i].ids, best[i].documents)
@@ -605,8 +607,9 @@ class ShardedIndex:
             requests = [
                 with_arguments(places_request, manifest.generation, *one) for one in zip(some, wanted, strict=True)
             ]
+            pool = self._actor_pool(view)
             for counted in run(
-                self._actor_pool(view), requests, self._latencies, timeout=CALIBRATION_TIMEOUT, partial="refuse"
+                pool, view.sizes, requests, self._latencies, timeout=CALIBRATION_TIMEOUT, partial="refuse"
             ):
                 yield sum(counted.parts) + 1
 
