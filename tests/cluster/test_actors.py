@@ -17,7 +17,7 @@ from maxsieve.cluster.exchange import UnknownSessionError
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import Part, SearchRequest
 from maxsieve.cluster.placement import Seat
-from maxsieve.errors import MaxsieveError, StaleVersionError
+from maxsieve.errors import ClosedIndexError, MaxsieveError, StaleVersionError
 
 from .holding import put
 
@@ -98,6 +98,9 @@ class FakeRay:
     def wait(self, calls: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
         return [], calls
 
+    def kill(self, _: Any) -> None:
+        pass
+
 
 @pytest.fixture
 def ray(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
@@ -126,3 +129,17 @@ def test_a_search_of_the_version_before_a_rebalance_has_all_its_shards(ray: Fake
     assert sorted(shard for shards in pool.cover([5] * 4).values() for shard in shards) == [0, 1, 2, 3]
     assert sorted(shard for shards in pool.cover([5] * newer).values() for shard in shards) == list(range(newer))
     assert pool.another((0, 3), ()) in pool.cover([5] * 4)
+
+
+def test_a_closed_pool_starts_no_actor_and_gives_no_empty_answer(
+    ray: FakeRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index is closed while another thread has queries left, and the list of nodes is due to be read again."""
+    pool = ActorPool(ray, Path("corpus"), replicas=1, actors_per_node=1)
+    pool.serve([5, 5])
+    pool.close()
+    later = pool.now() + NODE_CHECK_INTERVAL + 1
+    monkeypatch.setattr(pool, "now", lambda: later)
+    with pytest.raises(ClosedIndexError):
+        pool.cover([5, 5])
+    assert not pool._actors

@@ -166,9 +166,7 @@ class ActorPool(Members):
         After `rebalance`, searches of the version before it may still run. So the number of shards is the caller's.
         """
         with self._lock:
-            if self.now() - self._nodes_checked > NODE_CHECK_INTERVAL:
-                self._update_nodes()
-            self._ping_suspected()
+            self._look_around()
             if not self._placement.seats:
                 raise ShardsUnavailableError("the Ray cluster has no live node", tuple(range(len(sizes))))
             placement = self._placement
@@ -179,11 +177,7 @@ class ActorPool(Members):
     def another(self, shards: Shards, tried: Collection[Seat]) -> Seat | None:
         """A seat that can take over some shards: first those that serve them, then others, then suspected ones."""
         with self._lock:
-            if self._closed:
-                raise ClosedIndexError("this index was closed before the search was done")
-            if self.now() - self._nodes_checked > NODE_CHECK_INTERVAL:
-                self._update_nodes()  # a waiting search must notice new nodes
-            self._ping_suspected()
+            self._look_around()  # a waiting search must notice new nodes
             able = [seat for seat in self._placement.seats if seat not in tried]
             owners = self._placement.owners
             serves = Counter(seat for shard in shards if shard < len(owners) for seat in owners[shard])
@@ -274,6 +268,14 @@ class ActorPool(Members):
                 self._ray.kill(actor)
             self._actors, self._suspected, self._sizes, self._placement = {}, {}, [], Placement((), ())
             self._closed = True
+
+    def _look_around(self) -> None:
+        """Notices new and lost nodes, and members that answer again. Raises `ClosedIndexError` after `close`."""
+        if self._closed:
+            raise ClosedIndexError("this index was closed before the search was done")
+        if self.now() - self._nodes_checked > NODE_CHECK_INTERVAL:
+            self._update_nodes()
+        self._ping_suspected()
 
     def _update_nodes(self, *, force: bool = False) -> None:
         """Reads the list of live nodes. If it has changed, or with ``force``, places the shards again."""
