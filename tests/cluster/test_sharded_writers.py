@@ -15,10 +15,11 @@ import pytest
 
 import maxsieve as ms
 from maxsieve.arrays import read_documents
+from maxsieve.cluster import folder as folder_module
 from maxsieve.cluster import writing
 from maxsieve.cluster.collection import ShardedCollection
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.manifest import read_cluster, write_cluster
+from maxsieve.cluster.manifest import ClusterManifest, read_cluster, write_cluster
 from maxsieve.cluster.shard import add_to_shard, compact_shard, delete_from_shard, open_shard
 from maxsieve.cluster.sharding import shard_of
 from maxsieve.errors import IndexLockedError, MaxsieveError, StaleVersionError
@@ -79,6 +80,30 @@ def test_a_writer_without_the_lock_is_noticed(folder: ShardedFolder) -> None:
     assert folder.refresh()
     assert "x" not in folder.ids
     folder.verify()
+
+
+def test_a_refresh_during_a_commit_does_not_go_back(folder: ShardedFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that searches reads the manifest, just before the writer in another thread replaces it."""
+    waiting, replaced = threading.Event(), threading.Event()
+
+    def slowly(path: Path) -> ClusterManifest:
+        found = read_cluster(path)
+        if threading.current_thread() is reader:
+            waiting.set()
+            replaced.wait(0.5)  # the writer must wait for this thread, or this thread must not go back
+        return found
+
+    monkeypatch.setattr(folder_module, "read_cluster", slowly)
+    reader = threading.Thread(target=folder.refresh)
+    with folder.writing():
+        reader.start()
+        waiting.wait()
+        put(folder, some(1, 1), ["x"])
+        replaced.set()
+        reader.join()
+        assert folder.manifest == read_cluster(folder.path)
+        put(folder, some(2, 1), ["y"])
+    assert folder.known(["x", "y"]) == {"x", "y"}
 
 
 def test_a_version_stays_readable_until_the_one_after_the_next(folder: ShardedFolder) -> None:
