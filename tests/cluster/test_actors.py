@@ -33,9 +33,9 @@ def ask(actor: ShardActor, *arguments: Any, forgotten: tuple[str, ...] = ()) -> 
     return pickle.loads(actor.advance(pickle.dumps((forgotten, arguments))))
 
 
-def request(folder: ShardedFolder, *, alone: bool = False, generation: int = 0) -> SearchRequest:
+def request(folder: ShardedFolder, *, alone: bool = False, version: str | None = None) -> SearchRequest:
     query = np.ones((1, 4), np.float32)
-    return SearchRequest(folder.manifest.generation + generation, (0, 1), alone, query, 3, ms.Certified())
+    return SearchRequest(version or folder.manifest.fingerprint, (0, 1), alone, query, 3, ms.Certified())
 
 
 def test_a_part(folder: ShardedFolder) -> None:
@@ -48,7 +48,7 @@ def test_an_error_is_a_result(folder: ShardedFolder) -> None:
     """Raised, it would be printed by Ray when nobody waits for it any more."""
     actor = ShardActor(folder.path, 1)
     assert isinstance(ask(actor, "s", None, ()), UnknownSessionError)
-    assert isinstance(ask(actor, "s", request(folder, generation=7), ()), StaleVersionError)
+    assert isinstance(ask(actor, "s", request(folder, version="7-0"), ()), StaleVersionError)
 
 
 class OddError(Exception):

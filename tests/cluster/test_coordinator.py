@@ -31,7 +31,7 @@ def corpus_of(shards: int, documents: int = 40, seed: int = 0) -> list[list[Doc]
 
 def to_request(shards: tuple[int, ...], alone: bool) -> SearchRequest:
     query = np.ones((3, 2), np.float32)
-    return SearchRequest(1, shards, alone, query, K, ms.Bandit(), None, None, None, None)
+    return SearchRequest("1", shards, alone, query, K, ms.Bandit(), None, None, None, None)
 
 
 def search(members: FakeMembers, latencies: LatencyHistory | None = None, **options: Any) -> Found:

@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree, rmtree
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import CalibratedDepth, Member, Part, SearchRequest
 from maxsieve.cluster.sharding import shard_of
 from maxsieve.cluster.training import train_codebook
+from maxsieve.errors import StaleVersionError
 from maxsieve.spec.shards import certified_in_shards
 
 from .holding import put
@@ -64,7 +66,7 @@ def search(
 
     requests = [
         SearchRequest(
-            folder.manifest.generation,
+            folder.manifest.fingerprint,
             part,
             len(parts) == 1,
             query,
@@ -185,7 +187,7 @@ def test_a_member_that_knows_nothing_of_a_session_replays_it(policy: Any, tmp_pa
     docs = [rng.standard_normal((5, 8)).astype(np.float32) for _ in range(200)]
     folder = build(tmp_path / "c", docs, [f"d{i}" for i in range(200)], 3)
     query = rng.standard_normal((6, 8)).astype(np.float32)
-    requests = [SearchRequest(folder.manifest.generation, (i,), False, query, 5, policy, threads=1) for i in range(3)]
+    requests = [SearchRequest(folder.manifest.fingerprint, (i,), False, query, 5, policy, threads=1) for i in range(3)]
     members = [Member(folder.path) for _ in requests]
     replies: tuple[tuple[float, ...], ...] = ()
     while True:
@@ -252,7 +254,36 @@ def test_all_members_together_rescore_little_more_than_one_index(tmp_path: Path)
 def two_requests(folder: ShardedFolder) -> list[SearchRequest]:
     """One for each of two shards."""
     query = np.ones((2, 8), np.float32)
-    return [SearchRequest(folder.manifest.generation, (i,), False, query, 3, ms.Certified()) for i in range(2)]
+    return [SearchRequest(folder.manifest.fingerprint, (i,), False, query, 3, ms.Certified()) for i in range(2)]
+
+
+def test_another_corpus_in_the_same_place_is_not_searched(tmp_path: Path) -> None:
+    """A member is started again after the folder was removed and filled with other documents, as many commits ago."""
+    first = build(tmp_path / "c", ragged(np.random.default_rng(0), 20, 8, ties=False), list(range(20)), 2)
+    rmtree(first.path)
+    second = build(tmp_path / "c", ragged(np.random.default_rng(1), 20, 8, ties=False), list(range(20)), 2)
+    assert first.manifest.generation == second.manifest.generation
+    for request in two_requests(first):
+        with pytest.raises(StaleVersionError):
+            Member(second.path).advance("s", request, ())
+
+
+def test_a_version_that_was_undone_is_not_searched(tmp_path: Path) -> None:
+    """An older copy of the folder is restored and changed: the number of the version has been used before."""
+    folder = build(tmp_path / "c", ragged(np.random.default_rng(0), 20, 8, ties=False), list(range(20)), 2)
+    copytree(folder.path, tmp_path / "copy")
+    put(folder, [np.full((1, 8), 9, np.float32)], [20])
+    running = Member(folder.path)
+    running.advance("s", replace(two_requests(folder)[0], shards=(0, 1), alone=True), ())
+    rmtree(folder.path)
+    copytree(tmp_path / "copy", folder.path)
+    restored = ShardedFolder.open(folder.path)
+    put(restored, [np.full((1, 8), 9, np.float32)], [21])
+    assert restored.manifest.generation == folder.manifest.generation
+    part = running.advance("t", replace(two_requests(restored)[0], shards=(0, 1), alone=True), ())
+    assert isinstance(part, Part)
+    assert 21 in part.ids
+    assert 20 not in part.ids
 
 
 def test_a_search_that_nobody_goes_on_with_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -605,7 +605,7 @@ class ShardedIndex:
             )
             wanted = [answer.best.sequence[answer.places] for answer in self._find(view, arguments)]
             requests = [
-                with_arguments(places_request, manifest.generation, *one) for one in zip(some, wanted, strict=True)
+                with_arguments(places_request, manifest.fingerprint, *one) for one in zip(some, wanted, strict=True)
             ]
             pool = self._actor_pool(view)
             for counted in run(
