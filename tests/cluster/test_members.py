@@ -289,10 +289,10 @@ def test_a_version_that_was_undone_is_not_searched(tmp_path: Path) -> None:
 def test_a_search_that_nobody_goes_on_with_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     first, second = two_requests(folder)
-    one = Member(folder.path)
+    one, before = Member(folder.path), set(threading.enumerate())
     monkeypatch.setattr(member, "REPLY_TIMEOUT", 0.01)
     offers = one.advance("s", first, ())
-    for thread in threading.enumerate():
+    for thread in set(threading.enumerate()) - before:  # sessions of other tests wait for a minute
         if thread.name == "maxsieve-session":
             thread.join(60)
     assert not one._sessions
