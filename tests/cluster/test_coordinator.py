@@ -182,6 +182,16 @@ def test_a_stale_version_everywhere_is_the_callers_to_mend() -> None:
         search(members, partial="allow")
 
 
+@pytest.mark.parametrize("partial", ["refuse", "allow"])
+def test_a_version_that_is_gone_where_members_answer_is_the_callers_to_mend(partial: str) -> None:
+    """Who can't be reached would not have the files either: waiting for it, or leaving shards out, is no use."""
+    members = FakeMembers(corpus_of(4), 2, 1, lambda seat, _: "stale" if seat.node == "node0" else "dead before")
+    with pytest.raises(StaleVersionError):
+        search(members, partial=partial)
+    assert members.clock < 1.0
+    check_nothing_is_left(members)
+
+
 def test_a_mistake_of_the_caller_is_not_tried_elsewhere() -> None:
     class Unknown(FakeMembers):
         def _advance(self, *arguments: Any) -> Any:

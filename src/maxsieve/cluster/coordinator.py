@@ -332,8 +332,8 @@ class Search:
         if other is not None:
             self._retried += 1
             self._ask(assignment, other, new=True)
-        elif all(isinstance(one, StaleVersionError) for one in assignment.failures.values()):
-            raise problem
+        elif stale := [one for one in assignment.failures.values() if isinstance(one, StaleVersionError)]:
+            raise stale[0]  # the version has been removed: a member that failed otherwise could not open it either
         elif self._partial == "allow":
             self._leave_out([assignment], late=False)
         else:
