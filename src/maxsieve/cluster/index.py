@@ -316,9 +316,8 @@ class ShardedIndex:
 
     def verify(self, *, progress: bool = False) -> None:
         """Reads all files and compares checksums; `DamagedIndexError` names the damaged file."""
-        view = self._view
         with progress_bar("verifying", None, shown=progress, unit="bytes") as advance:
-            view.folder.verify(advance)
+            self._read(lambda view: view.folder.verify(advance))
 
     def start(self) -> None:
         """Connects to Ray and starts the members, which takes seconds. Otherwise the first search does this."""
@@ -326,8 +325,7 @@ class ShardedIndex:
 
     def info(self) -> ShardedInfo:
         """Facts about the index: documents, shards, and the members that were started."""
-        view, members = self._view, self._members
-        manifest = view.manifest
+        members, (manifest, calibration) = self._members, self._read(lambda view: (view.manifest, view.calibration))
         return ShardedInfo(
             manifest.documents,
             manifest.tokens,
@@ -336,7 +334,7 @@ class ShardedIndex:
             manifest.similarity,
             len(manifest.shards),
             manifest.generation,
-            None if view.calibration is None else view.calibration.origin,
+            None if calibration is None else calibration.origin,
             [] if members is None else [MemberInfo(*one) for one in members.present()],
         )
 
