@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import subprocess
@@ -130,6 +131,23 @@ def test_what_a_change_writes_on_the_way_does_not_stay(folder: ShardedFolder, mo
         before = named(folder)
     folder.compact()
     assert files(folder) == before | named(folder)
+
+
+def test_a_commit_that_fails_leaves_nothing_of_any_chunk(
+    folder: ShardedFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "CHUNK_BYTES", 100)
+    before, held = files(folder), content(folder)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folder_module, "write_cluster", full)
+        with pytest.raises(OSError, match="No space left"):
+            put(folder, some(2, 200), [f"x{i}" for i in range(200)])
+    assert files(folder) == before
+    assert content(folder) == held
 
 
 def test_a_late_attempt_is_in_nobodys_way(folder: ShardedFolder) -> None:

@@ -93,12 +93,13 @@ def files_of(root: Path, version: ShardVersion) -> set[Path]:
 
 
 def remove_new(root: Path, made: Iterable[ShardVersion], kept: Iterable[ShardVersion]) -> None:
-    """Removes the files of the versions ``made`` that no version of ``kept`` needs."""
+    """Removes the files of the versions ``made`` that no version of ``kept`` needs, unless this was done before."""
     wanted = {path for version in set(kept) for path in files_of(root, version)}
     for version in made:
-        for path in files_of(root, version) - wanted:
-            with suppress(OSError):  # Windows can't remove a mapped file: it is removed later, when it is old
-                path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            for path in files_of(root, version) - wanted:
+                with suppress(OSError):  # Windows can't remove a mapped file: it is removed later, when it is old
+                    path.unlink(missing_ok=True)
 
 
 class ShardDirectory(Directory):
