@@ -131,9 +131,7 @@ def test_a_search_of_the_version_before_a_rebalance_has_all_its_shards(ray: Fake
     assert pool.another((0, 3), ()) in pool.cover([5] * 4)
 
 
-def test_a_closed_pool_starts_no_actor_and_gives_no_empty_answer(
-    ray: FakeRay, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_closed_pool_starts_no_actor_and_gives_no_empty_answer(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
     """The index is closed while another thread has queries left, and the list of nodes is due to be read again."""
     pool = ActorPool(ray, Path("corpus"), replicas=1, actors_per_node=1)
     pool.serve([5, 5])

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
+from maxsieve.cluster.member import Member, SearchRequest
+from maxsieve.cluster.tier0_places import PlacesRequest
+from maxsieve.errors import StaleVersionError
 
 from .local import LocalIndex
 
@@ -40,3 +43,27 @@ def test_every_question_is_answered(name: str, tmp_path: Path) -> None:
         writer.compact()
         writer.recalibrate()
     assert QUESTIONS[name](reader) == QUESTIONS[name](LocalIndex.open(tmp_path / "c"))
+
+
+@pytest.mark.parametrize("kind", [SearchRequest, PlacesRequest])
+def test_storage_that_shows_a_version_late(kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A calibration asks the members for the version that it has just committed itself."""
+    rng = np.random.default_rng(0)
+    docs = [rng.standard_normal((3, 4)).astype(np.float32) for _ in range(60)]
+    index = LocalIndex.build(tmp_path / "c", docs, shards=2, actors_per_node=2)
+    real, is_late = Member.advance, [True]
+
+    def advance(self: Member, session: str, request: Any, replies: Any) -> Any:
+        if is_late[0] and isinstance(request, kind):
+            raise StaleVersionError("not here yet")
+        return real(self, session, request, replies)
+
+    def refresh() -> None:
+        is_late[0] = False
+
+    monkeypatch.setattr(Member, "advance", advance)
+    monkeypatch.setattr(index, "refresh", refresh)
+    index.calibrate(docs[:1], k=5)
+    assert index.calibration is not None
+    assert not is_late[0]
+    index.close()

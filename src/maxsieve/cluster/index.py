@@ -505,7 +505,10 @@ class ShardedIndex:
                 self._current = View(self._folder, self._current)
 
     def _read(self, read: Callable[[View], T]) -> T:
-        """Calls ``read`` with the current version, or with a newer one if the files of the current one are removed."""
+        """Calls ``read`` with the current version, or with a newer one if the files of the current one are removed.
+
+        If there is no newer one, some node does not see the current one yet: then this waits, and tries again.
+        """
         wait = FIRST_WAIT
         for _ in range(ATTEMPTS):
             with suppress(StaleVersionError):
@@ -601,13 +604,14 @@ class ShardedIndex:
             arguments = SearchArguments(
                 list(some), deep, CERTIFIED, nothing, nothing, nothing, None, "refuse", CALIBRATION_TIMEOUT
             )
-            wanted = [answer.best.sequence[answer.places] for answer in self._find(view, arguments)]
+            answers = self._read(lambda _: self._find(view, arguments))
+            wanted = [answer.best.sequence[answer.places] for answer in answers]
             requests = [
                 with_arguments(places_request, manifest.fingerprint, *one) for one in zip(some, wanted, strict=True)
             ]
-            pool = self._actor_pool(view)
-            for counted in run(
-                pool, view.sizes, requests, self._latencies, timeout=CALIBRATION_TIMEOUT, partial="refuse"
+            pool, sizes = self._actor_pool(view), view.sizes
+            for counted in self._read(
+                lambda _: run(pool, sizes, requests, self._latencies, timeout=CALIBRATION_TIMEOUT, partial="refuse")
             ):
                 yield sum(counted.parts) + 1
 
