@@ -257,6 +257,19 @@ def two_requests(folder: ShardedFolder) -> list[SearchRequest]:
     return [SearchRequest(folder.manifest.fingerprint, (i,), False, query, 3, ms.Certified()) for i in range(2)]
 
 
+def test_files_of_older_versions_are_let_go(tmp_path: Path) -> None:
+    """Only searches that began before the last change use the version before it, and none an older one."""
+    folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
+    one, versions = Member(folder.path), []
+    for number in range(4):
+        for request in two_requests(folder):
+            one.advance("s", replace(request, alone=True), ())
+        versions.append(folder.manifest.fingerprint)
+        assert list(one._views) == [(version, (shard,)) for version in versions[-2:] for shard in (0, 1)]
+        put(folder, [np.ones((1, 8), np.float32)] * 9, list(range(100 + 9 * number, 109 + 9 * number)))
+        folder.compact()
+
+
 def test_another_corpus_in_the_same_place_is_not_searched(tmp_path: Path) -> None:
     """A member is started again after the folder was removed and filled with other documents, as many commits ago."""
     first = build(tmp_path / "c", ragged(np.random.default_rng(0), 20, 8, ties=False), list(range(20)), 2)

@@ -35,7 +35,11 @@ from maxsieve.storage.snapshot import Snapshot
 from maxsieve.where import Where
 
 MAX_VIEWS = 8
-"""The number of views (sets of shards at one version) that stay open: searches of older versions may still run."""
+"""The number of views (sets of shards at one version) that stay open: other members may be slow or lost."""
+
+MAX_VERSIONS = 2
+"""The number of versions that stay open: searches that began before a change may still run. Files that are mapped take
+disk space even after they were removed."""
 
 MAX_SESSIONS = 256
 """The number of sessions that are kept. The least recently used one is removed first; it can be started again."""
@@ -202,8 +206,9 @@ class Member:
             opened = self._open(version, shards)
             with self._lock:
                 self._views[version, shards] = opened
-                for old in list(self._views)[:-MAX_VIEWS]:
-                    del self._views[old]
+                latest = list(dict.fromkeys(one for one, _ in reversed(self._views)))[:MAX_VERSIONS]
+                kept = [one for one in self._views if one[0] in latest][-MAX_VIEWS:]
+                self._views = {one: self._views[one] for one in kept}
             return opened
 
     def _known_view(self, version: str, shards: tuple[int, ...]) -> _View | None:
