@@ -162,7 +162,7 @@ class Member:
         """
         if isinstance(request, PlacesRequest):
             state = self._view(request.version, request.shards).state
-            return places_step(state, request, replies, self._threads(request.threads))
+            return places_step(state, request, replies, self._threads(None))
         if request is not None and request.alone:
             view = self._view(request.version, request.shards)
             return view.search(request, None, self._threads(request.threads))

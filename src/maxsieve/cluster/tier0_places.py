@@ -28,7 +28,6 @@ class PlacesRequest(NamedTuple):
     alone: bool
     query: NDArray[np.float32]
     wanted: NDArray[np.int64]
-    threads: int | None = None
 
     @property
     def kind(self) -> str:
