@@ -13,6 +13,7 @@ import pytest
 import maxsieve as ms
 from maxsieve.cluster import actors
 from maxsieve.cluster.actors import NODE_CHECK_INTERVAL, ActorPool, ShardActor
+from maxsieve.cluster.coordinator import LostMemberError
 from maxsieve.cluster.exchange import UnknownSessionError
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import Part, SearchRequest
@@ -141,3 +142,35 @@ def test_a_closed_pool_starts_no_actor_and_gives_no_empty_answer(ray: FakeRay, m
     with pytest.raises(ClosedIndexError):
         pool.cover([5, 5])
     assert not pool._actors
+
+
+class FakeRayError(Exception):
+    actor_init_failed = False
+
+
+class FakeStartError(FakeRayError):
+    actor_init_failed = True
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (FakeRayError("The actor died.\n\tclass_name: ShardActor\n"), "The actor died."),
+        (
+            FakeStartError("The actor died, ray::ShardActor.__init__()\n  File m.py, line 1\nFileNotFoundError: no c"),
+            "a worker could not start: FileNotFoundError: no c",
+        ),
+    ],
+)
+def test_a_member_that_can_not_start_says_why(ray: FakeRay, problem: Exception, message: str) -> None:
+    def get(_: Any) -> Any:
+        raise problem
+
+    none = type("none", (FakeRayError,), {})
+    errors = SimpleNamespace(
+        RayError=FakeRayError, RayTaskError=none, ActorDiedError=FakeStartError, ActorUnschedulableError=none
+    )
+    ray.get, ray.exceptions = get, errors  # type: ignore[attr-defined]
+    found = ActorPool(ray, Path("corpus"), replicas=1, actors_per_node=1)._result("a call")
+    assert isinstance(found, LostMemberError)
+    assert str(found) == message

@@ -26,6 +26,7 @@ from typing import Any
 from maxsieve.cluster.coordinator import LostMemberError, Members, Shards, ShardsUnavailableError
 from maxsieve.cluster.member import Member
 from maxsieve.cluster.placement import Placement, Seat, cover, place
+from maxsieve.cluster.ray_errors import reason_of
 from maxsieve.common.optional import optional
 from maxsieve.errors import ClosedIndexError, MaxsieveError
 
@@ -227,9 +228,9 @@ class ActorPool(Members):
         except errors.RayTaskError as problem:
             return problem.cause
         except (errors.ActorDiedError, errors.ActorUnschedulableError) as problem:
-            return DeadMemberError(_first_line(problem))
+            return DeadMemberError(reason_of(problem))
         except errors.RayError as problem:
-            return LostMemberError(_first_line(problem))
+            return LostMemberError(reason_of(problem))
 
     def forget(self, seat: Seat, session: str) -> None:
         """Tells a member that a session will not be continued."""
@@ -349,7 +350,3 @@ def _packed_error(problem: Exception) -> bytes:
 def _unpack(given: Any) -> Any:
     """The result of an actor's method: pickled bytes, or a process id as it is."""
     return pickle.loads(given) if isinstance(given, bytes) else given
-
-
-def _first_line(problem: Exception) -> str:
-    return str(problem).strip().partition("\n")[0]
