@@ -257,6 +257,14 @@ def two_requests(folder: ShardedFolder) -> list[SearchRequest]:
     return [SearchRequest(folder.manifest.fingerprint, (i,), False, query, 3, ms.Certified()) for i in range(2)]
 
 
+@pytest.mark.parametrize("reply", [(), (40.0,), (40.0, 1.0, 1.0)])
+def test_a_reply_of_another_length_is_refused(reply: tuple[float, ...], tmp_path: Path) -> None:
+    """As a process with another version of maxsieve may send: the engine must not read past its end."""
+    folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
+    with pytest.raises(ValueError, match="a reply has a number for each offer"):
+        Member(folder.path).advance("s", two_requests(folder)[0], (reply,))
+
+
 def test_files_of_older_versions_are_let_go(tmp_path: Path) -> None:
     """Only searches that began before the last change use the version before it, and none an older one."""
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)

@@ -14,8 +14,7 @@ from maxsieve.errors import MaxsieveError
 Kind: TypeAlias = Literal["kth", "sum", "max"]
 Offer: TypeAlias = tuple[Kind, int, NDArray[np.float64], NDArray[np.float64] | None]
 """Four fields: what the reply is to be (the sum, the largest or the k-th largest of the numbers of all members); k; the
-numbers of this member (the k largest are enough); and tie-breakers for these numbers (lower ones first), or None. A
-member without numbers has None, even if the others have tie-breakers."""
+numbers of this member (the k largest are enough); and tie-breakers for these numbers (lower ones first), or None."""
 Offers: TypeAlias = list[Offer]
 Reply: TypeAlias = tuple[float, ...]
 Replies: TypeAlias = tuple[Reply, ...]
