@@ -148,6 +148,14 @@ def test_nobody_answers_in_time() -> None:
     check_nothing_is_left(members)
 
 
+def test_the_last_error_is_named_even_if_a_new_attempt_is_under_way() -> None:
+    """All members fail at first; the second attempt is not answered in time."""
+    members = FakeMembers(corpus_of(4), 1, 1, lambda _, number: "disk" if number == 0 else "late")
+    with pytest.raises(ShardsUnavailableError, match=r"within 1 s; last error: .*Input/output error"):
+        search(members, timeout=1.0)
+    check_nothing_is_left(members)
+
+
 def test_a_shard_that_nobody_can_read() -> None:
     """One shard's file is unreadable wherever it is tried: all others answer, and the answer says so."""
     corpus = corpus_of(7)

@@ -179,7 +179,9 @@ class Assignment:
     calls
         the calls for this part that are not finished yet.
     failures
-        the seats that failed at this step, each with its error.
+        the seats that failed at this attempt at the step, each with its error.
+    last_error
+        the last error of any attempt at this step.
     retry_at
         the time of the next attempt, after all members have failed at this step.
     no_alternative
@@ -196,6 +198,7 @@ class Assignment:
     calls: dict[Hashable, Call] = field(default_factory=dict)
     answer: Any = None
     failures: dict[Seat, Exception] = field(default_factory=dict)
+    last_error: Exception | None = None
     retry_at: float | None = None
     no_alternative: bool = False
     first: Offers = field(default_factory=list)
@@ -316,13 +319,14 @@ class Search:
             self._members.suspect(late.seat)
         assignment.calls.clear()
         assignment.failures.clear()
+        assignment.last_error = None
 
     def _take_over(self, assignment: Assignment, asked: Call, problem: Exception) -> None:
         if isinstance(problem, UnknownSessionError):  # after a restart, for example: start a new session there
             self._retried += 1
             self._ask(assignment, asked.seat, new=True)
             return
-        assignment.failures[asked.seat] = problem
+        assignment.failures[asked.seat] = assignment.last_error = problem
         self._members.forget(asked.seat, asked.session)
         if isinstance(problem, LostMemberError):
             self._members.suspect(asked.seat)
@@ -401,7 +405,7 @@ class Search:
             self._leave_out(assignments, late=True)
             return
         shards = tuple(sorted(shard for assignment in assignments for shard in assignment.request.shards))
-        causes = [problem for assignment in assignments for problem in assignment.failures.values()]
+        causes = [assignment.last_error for assignment in assignments if assignment.last_error is not None]
         which = f"shard{'s' * (len(shards) > 1)} {', '.join(map(str, shards))}"
         cause = f"; last error: {causes[-1]}" if causes else ""
         raise ShardsUnavailableError(f"no member answered for {which} within {self._timeout:g} s{cause}", shards)
