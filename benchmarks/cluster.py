@@ -133,7 +133,7 @@ def steps(path: Path, queries: list[Any]) -> list[float]:
     seconds: list[list[float]] = []
     for number, query in enumerate([*queries[:5], *queries]):
         shards = tuple(range(len(manifest.shards)))
-        request = SearchRequest(manifest.generation, shards, False, query, K, ms.Certified())
+        request = SearchRequest(manifest.fingerprint, shards, False, query, K, ms.Certified())
         replies: tuple[Any, ...] = ()
         took = []
         while True:

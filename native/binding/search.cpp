@@ -54,14 +54,19 @@ class PythonExchange : public Exchange {
     std::vector<double> share(std::vector<Offer> offers) override {
         const nb::gil_scoped_acquire held;
         nb::list given;
+        size_t expected = offers.size();
         for (Offer& offer : offers) {
             const char* kind = offer.kind == Offer::Kind::kth ? "kth" : offer.kind == Offer::Kind::sum ? "sum" : "max";
             const size_t count = offer.values.size();
             nb::object orders = nb::none();
-            if (!offer.orders.empty()) orders = to_numpy(std::move(offer.orders), {count});
+            if (offer.orders) {
+                orders = to_numpy(std::move(*offer.orders), {count});
+                ++expected;
+            }
             given.append(nb::make_tuple(kind, offer.k, to_numpy(std::move(offer.values), {count}), orders));
         }
-        const auto replies = nb::cast<std::vector<double>>(share_(given));
+        auto replies = nb::cast<std::vector<double>>(share_(given));
+        require(replies.size() == expected, "a reply has a number for each offer, and one more if it has orders");
         return replies;
     }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,7 +16,8 @@ struct Offer {
     Kind kind;
     int64_t k = 0;               // kth: which one is asked for, of the values of all members
     std::vector<double> values;  // kth: the k largest of this member, or all if it has fewer; else one number
-    std::vector<double> orders;  // kth: breaks ties between values, the lower first; empty where equal values are equal
+    // kth: breaks ties between values, the lower first; nothing where equal values are equal.
+    std::optional<std::vector<double>> orders = std::nullopt;
 };
 
 // The offer of one number, of which the sum or the largest over all members is asked for.

@@ -34,12 +34,12 @@ Place last_of_all(const Tier0& tier, const Corpus& corpus, std::span<const int64
                   Exchange& exchange) {
     std::vector<int64_t> first(candidates.begin(), candidates.end());
     if (static_cast<int64_t>(candidates.size()) > n) first = survivors(tier, corpus, candidates, n, nullptr);
-    Offer offer{Offer::Kind::kth, n, {}, {}};
+    Offer offer{Offer::Kind::kth, n, {}, std::vector<double>{}};
     size_t hint = 0, i = 0;
     for (const int64_t position : first) {
         while (candidates[i] != position) ++i;
         offer.values.push_back(static_cast<double>(tier.proxies[i]));
-        offer.orders.push_back(static_cast<double>(corpus.order(position, hint)));
+        offer.orders->push_back(static_cast<double>(corpus.order(position, hint)));
     }
     const std::vector<double> last = exchange.share({std::move(offer)});
     return {static_cast<int32_t>(last[0]), static_cast<int64_t>(last[1])};

@@ -73,8 +73,8 @@ class FakeMembers(Members):
         self.calls: Counter[Seat] = Counter()
         self.suspected: list[Seat] = []
 
-    def cover(self) -> dict[Seat, tuple[int, ...]]:
-        return cover(self.sizes, self.placement)
+    def cover(self, sizes: Sequence[int]) -> dict[Seat, tuple[int, ...]]:
+        return cover(sizes, self.placement)
 
     def another(self, shards: tuple[int, ...], tried: Collection[Seat]) -> Seat | None:
         able = [seat for seat in self.placement.seats if seat not in tried]

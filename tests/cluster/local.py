@@ -22,10 +22,9 @@ class LocalMembers(Members):
     def __init__(self, path: Path, members: int) -> None:
         self._members = {Seat(f"node{i}", 0): Member(path) for i in range(members)}
         self._pool = ThreadPoolExecutor(32)
-        self.sizes: list[int] = []
 
-    def cover(self) -> dict[Seat, Shards]:
-        return cover(self.sizes, place(self.sizes, [seat.node for seat in self._members]))
+    def cover(self, sizes: Sequence[int]) -> dict[Seat, Shards]:
+        return cover(sizes, place(sizes, [seat.node for seat in self._members]))
 
     def another(self, shards: Shards, tried: Collection[Seat]) -> Seat | None:
         return next((seat for seat in self._members if seat not in tried), None)
@@ -56,7 +55,6 @@ class LocalIndex(ShardedIndex):
     def _actor_pool(self, view: View) -> Members:
         if not isinstance(self._members, LocalMembers):
             self._members: Any = LocalMembers(self._folder.path, self._per_node)
-        self._members.sizes = [shard.tokens for shard in view.manifest.shards]
         return self._members
 
     def _tasks(self) -> Run:

@@ -13,11 +13,12 @@ import pytest
 import maxsieve as ms
 from maxsieve.cluster import actors
 from maxsieve.cluster.actors import NODE_CHECK_INTERVAL, ActorPool, ShardActor
+from maxsieve.cluster.coordinator import LostMemberError
 from maxsieve.cluster.exchange import UnknownSessionError
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import Part, SearchRequest
 from maxsieve.cluster.placement import Seat
-from maxsieve.errors import MaxsieveError, StaleVersionError
+from maxsieve.errors import ClosedIndexError, MaxsieveError, StaleVersionError
 
 from .holding import put
 
@@ -33,9 +34,9 @@ def ask(actor: ShardActor, *arguments: Any, forgotten: tuple[str, ...] = ()) -> 
     return pickle.loads(actor.advance(pickle.dumps((forgotten, arguments))))
 
 
-def request(folder: ShardedFolder, *, alone: bool = False, generation: int = 0) -> SearchRequest:
+def request(folder: ShardedFolder, *, alone: bool = False, version: str | None = None) -> SearchRequest:
     query = np.ones((1, 4), np.float32)
-    return SearchRequest(folder.manifest.generation + generation, (0, 1), alone, query, 3, ms.Certified())
+    return SearchRequest(version or folder.manifest.fingerprint, (0, 1), alone, query, 3, ms.Certified())
 
 
 def test_a_part(folder: ShardedFolder) -> None:
@@ -48,7 +49,7 @@ def test_an_error_is_a_result(folder: ShardedFolder) -> None:
     """Raised, it would be printed by Ray when nobody waits for it any more."""
     actor = ShardActor(folder.path, 1)
     assert isinstance(ask(actor, "s", None, ()), UnknownSessionError)
-    assert isinstance(ask(actor, "s", request(folder, generation=7), ()), StaleVersionError)
+    assert isinstance(ask(actor, "s", request(folder, version="7-0"), ()), StaleVersionError)
 
 
 class OddError(Exception):
@@ -98,16 +99,78 @@ class FakeRay:
     def wait(self, calls: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
         return [], calls
 
+    def kill(self, _: Any) -> None:
+        pass
 
-def test_a_search_that_waits_hears_of_new_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All nodes are gone, and another has come: whoever tries again is sent there."""
+
+@pytest.fixture
+def ray(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
     strategy = SimpleNamespace(NodeAffinitySchedulingStrategy=lambda *_, **__: None)
     monkeypatch.setattr(actors, "optional", lambda *_: strategy)
-    ray = FakeRay(["a", "b"])
+    return FakeRay(["a", "b"])
+
+
+def test_a_search_that_waits_hears_of_new_nodes(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All nodes are gone, and another has come: whoever tries again is sent there."""
     pool = ActorPool(ray, Path("corpus"), replicas=2, actors_per_node=1)
     pool.serve([5, 5])
-    assert {seat.node for seat in pool.cover()} == {"a", "b"}
+    assert {seat.node for seat in pool.cover([5, 5])} == {"a", "b"}
     ray.names = ["c"]
     later = pool.now() + NODE_CHECK_INTERVAL + 1
     monkeypatch.setattr(pool, "now", lambda: later)
     assert pool.another((0, 1), ()) == Seat("c", 0)
+
+
+@pytest.mark.parametrize("newer", [1, 2, 7])
+def test_a_search_of_the_version_before_a_rebalance_has_all_its_shards(ray: FakeRay, newer: int) -> None:
+    """One thread searches four shards, while another searches the version that has more or fewer of them."""
+    pool = ActorPool(ray, Path("corpus"), replicas=1, actors_per_node=1)
+    pool.serve([5] * 4)
+    pool.serve([5] * newer)
+    assert sorted(shard for shards in pool.cover([5] * 4).values() for shard in shards) == [0, 1, 2, 3]
+    assert sorted(shard for shards in pool.cover([5] * newer).values() for shard in shards) == list(range(newer))
+    assert pool.another((0, 3), ()) in pool.cover([5] * 4)
+
+
+def test_a_closed_pool_starts_no_actor_and_gives_no_empty_answer(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index is closed while another thread has queries left, and the list of nodes is due to be read again."""
+    pool = ActorPool(ray, Path("corpus"), replicas=1, actors_per_node=1)
+    pool.serve([5, 5])
+    pool.close()
+    later = pool.now() + NODE_CHECK_INTERVAL + 1
+    monkeypatch.setattr(pool, "now", lambda: later)
+    with pytest.raises(ClosedIndexError):
+        pool.cover([5, 5])
+    assert not pool._actors
+
+
+class FakeRayError(Exception):
+    actor_init_failed = False
+
+
+class FakeStartError(FakeRayError):
+    actor_init_failed = True
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (FakeRayError("The actor died.\n\tclass_name: ShardActor\n"), "The actor died."),
+        (
+            FakeStartError("The actor died, ray::ShardActor.__init__()\n  File m.py, line 1\nFileNotFoundError: no c"),
+            "a worker could not start: FileNotFoundError: no c",
+        ),
+    ],
+)
+def test_a_member_that_can_not_start_says_why(ray: FakeRay, problem: Exception, message: str) -> None:
+    def get(_: Any) -> Any:
+        raise problem
+
+    none = type("none", (FakeRayError,), {})
+    errors = SimpleNamespace(
+        RayError=FakeRayError, RayTaskError=none, ActorDiedError=FakeStartError, ActorUnschedulableError=none
+    )
+    ray.get, ray.exceptions = get, errors  # type: ignore[attr-defined]
+    found = ActorPool(ray, Path("corpus"), replicas=1, actors_per_node=1)._result("a call")
+    assert isinstance(found, LostMemberError)
+    assert str(found) == message

@@ -31,12 +31,12 @@ def corpus_of(shards: int, documents: int = 40, seed: int = 0) -> list[list[Doc]
 
 def to_request(shards: tuple[int, ...], alone: bool) -> SearchRequest:
     query = np.ones((3, 2), np.float32)
-    return SearchRequest(1, shards, alone, query, K, ms.Bandit(), None, None, None, None)
+    return SearchRequest("1", shards, alone, query, K, ms.Bandit(), None, None, None, None)
 
 
 def search(members: FakeMembers, latencies: LatencyHistory | None = None, **options: Any) -> Found:
     settings = {"timeout": 60.0, "partial": "refuse"} | options
-    (found,) = run(members, [to_request], latencies or LatencyHistory(), **settings)
+    (found,) = run(members, members.sizes, [to_request], latencies or LatencyHistory(), **settings)
     return found
 
 
@@ -148,6 +148,14 @@ def test_nobody_answers_in_time() -> None:
     check_nothing_is_left(members)
 
 
+def test_the_last_error_is_named_even_if_a_new_attempt_is_under_way() -> None:
+    """All members fail at first; the second attempt is not answered in time."""
+    members = FakeMembers(corpus_of(4), 1, 1, lambda _, number: "disk" if number == 0 else "late")
+    with pytest.raises(ShardsUnavailableError, match=r"within 1 s; last error: .*Input/output error"):
+        search(members, timeout=1.0)
+    check_nothing_is_left(members)
+
+
 def test_a_shard_that_nobody_can_read() -> None:
     """One shard's file is unreadable wherever it is tried: all others answer, and the answer says so."""
     corpus = corpus_of(7)
@@ -180,6 +188,16 @@ def test_a_stale_version_everywhere_is_the_callers_to_mend() -> None:
         search(members)
     with pytest.raises(StaleVersionError):
         search(members, partial="allow")
+
+
+@pytest.mark.parametrize("partial", ["refuse", "allow"])
+def test_a_version_that_is_gone_where_members_answer_is_the_callers_to_mend(partial: str) -> None:
+    """Who can't be reached would not have the files either: waiting for it, or leaving shards out, is no use."""
+    members = FakeMembers(corpus_of(4), 2, 1, lambda seat, _: "stale" if seat.node == "node0" else "dead before")
+    with pytest.raises(StaleVersionError):
+        search(members, partial=partial)
+    assert members.clock < 1.0
+    check_nothing_is_left(members)
 
 
 def test_a_mistake_of_the_caller_is_not_tried_elsewhere() -> None:
@@ -224,7 +242,7 @@ def test_many_searches_at_a_time() -> None:
     corpus = corpus_of(6)
     faults: dict[int, Fault] = {3: "dead after", 17: "late", 40: "disk", 41: "dead before"}
     members = FakeMembers(corpus, 3, 2, plan_of(faults))
-    found = run(members, [to_request] * 30, LatencyHistory(), timeout=60.0, partial="refuse")
+    found = run(members, members.sizes, [to_request] * 30, LatencyHistory(), timeout=60.0, partial="refuse")
     assert [best(one) for one in found] == [truth(corpus)] * 30
     assert members.clock < 30 * (STEPS + 1) * QUICK + 60.0
     check_nothing_is_left(members)

@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree, rmtree
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import CalibratedDepth, Member, Part, SearchRequest
 from maxsieve.cluster.sharding import shard_of
 from maxsieve.cluster.training import train_codebook
+from maxsieve.errors import StaleVersionError
 from maxsieve.spec.shards import certified_in_shards
 
 from .holding import put
@@ -64,7 +66,7 @@ def search(
 
     requests = [
         SearchRequest(
-            folder.manifest.generation,
+            folder.manifest.fingerprint,
             part,
             len(parts) == 1,
             query,
@@ -163,13 +165,29 @@ def test_calibrated_follows_up_the_same_documents(
     assert sum(part.survivors for part in found) == expected.survivors
 
 
+@pytest.mark.parametrize("with_documents", [0, 1])
+def test_calibrated_with_a_member_that_has_no_document_to_offer(with_documents: int, tmp_path: Path) -> None:
+    """The last place that is followed up is a proxy and a sequence number, whichever member comes first."""
+    rng = np.random.default_rng(0)
+    docs = [np.repeat(one, 3, axis=0) for one in rng.standard_normal((4, 1, 8)).astype(np.float32)] * 30  # many ties
+    ids = [f"d{i}" for i in range(len(docs))]
+    folder = build(tmp_path / "c", docs, ids, 2)
+    train_codebook(folder)
+    here = [one for one in ids if shard_of(one, 2) == with_documents]
+    policy = CalibratedDepth(10, 1000.0)
+    found, exchanges = search(folder, [(0,), (1,)], docs[0], 5, policy, candidates=here)
+    assert exchanges == 4
+    assert [part.survivors for part in found] == [10 * (shard == with_documents) for shard in (0, 1)]
+    assert together(found, 5)[0] == [one for one in here if int(one[1:]) % 4 == 0][:5]
+
+
 @pytest.mark.parametrize("policy", [ms.Certified(), ms.Bandit(block=1, margin=0)], ids=["certified", "bandit"])
 def test_a_member_that_knows_nothing_of_a_session_replays_it(policy: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     docs = [rng.standard_normal((5, 8)).astype(np.float32) for _ in range(200)]
     folder = build(tmp_path / "c", docs, [f"d{i}" for i in range(200)], 3)
     query = rng.standard_normal((6, 8)).astype(np.float32)
-    requests = [SearchRequest(folder.manifest.generation, (i,), False, query, 5, policy, threads=1) for i in range(3)]
+    requests = [SearchRequest(folder.manifest.fingerprint, (i,), False, query, 5, policy, threads=1) for i in range(3)]
     members = [Member(folder.path) for _ in requests]
     replies: tuple[tuple[float, ...], ...] = ()
     while True:
@@ -236,16 +254,66 @@ def test_all_members_together_rescore_little_more_than_one_index(tmp_path: Path)
 def two_requests(folder: ShardedFolder) -> list[SearchRequest]:
     """One for each of two shards."""
     query = np.ones((2, 8), np.float32)
-    return [SearchRequest(folder.manifest.generation, (i,), False, query, 3, ms.Certified()) for i in range(2)]
+    return [SearchRequest(folder.manifest.fingerprint, (i,), False, query, 3, ms.Certified()) for i in range(2)]
+
+
+@pytest.mark.parametrize("reply", [(), (40.0,), (40.0, 1.0, 1.0)])
+def test_a_reply_of_another_length_is_refused(reply: tuple[float, ...], tmp_path: Path) -> None:
+    """As a process with another version of maxsieve may send: the engine must not read past its end."""
+    folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
+    with pytest.raises(ValueError, match="a reply has a number for each offer"):
+        Member(folder.path).advance("s", two_requests(folder)[0], (reply,))
+
+
+def test_files_of_older_versions_are_let_go(tmp_path: Path) -> None:
+    """Only searches that began before the last change use the version before it, and none an older one."""
+    folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
+    one, versions = Member(folder.path), []
+    for number in range(4):
+        for request in two_requests(folder):
+            one.advance("s", replace(request, alone=True), ())
+        versions.append(folder.manifest.fingerprint)
+        assert list(one._views) == [(version, (shard,)) for version in versions[-2:] for shard in (0, 1)]
+        put(folder, [np.ones((1, 8), np.float32)] * 9, list(range(100 + 9 * number, 109 + 9 * number)))
+        folder.compact()
+
+
+def test_another_corpus_in_the_same_place_is_not_searched(tmp_path: Path) -> None:
+    """A member is started again after the folder was removed and filled with other documents, as many commits ago."""
+    first = build(tmp_path / "c", ragged(np.random.default_rng(0), 20, 8, ties=False), list(range(20)), 2)
+    rmtree(first.path)
+    second = build(tmp_path / "c", ragged(np.random.default_rng(1), 20, 8, ties=False), list(range(20)), 2)
+    assert first.manifest.generation == second.manifest.generation
+    for request in two_requests(first):
+        with pytest.raises(StaleVersionError):
+            Member(second.path).advance("s", request, ())
+
+
+def test_a_version_that_was_undone_is_not_searched(tmp_path: Path) -> None:
+    """An older copy of the folder is restored and changed: the number of the version has been used before."""
+    folder = build(tmp_path / "c", ragged(np.random.default_rng(0), 20, 8, ties=False), list(range(20)), 2)
+    copytree(folder.path, tmp_path / "copy")
+    put(folder, [np.full((1, 8), 9, np.float32)], [20])
+    running = Member(folder.path)
+    running.advance("s", replace(two_requests(folder)[0], shards=(0, 1), alone=True), ())
+    rmtree(folder.path)
+    copytree(tmp_path / "copy", folder.path)
+    restored = ShardedFolder.open(folder.path)
+    put(restored, [np.full((1, 8), 9, np.float32)], [21])
+    assert restored.manifest.generation == folder.manifest.generation
+    part = running.advance("t", replace(two_requests(restored)[0], shards=(0, 1), alone=True), ())
+    assert isinstance(part, Part)
+    assert 21 in part.ids
+    assert 20 not in part.ids
 
 
 def test_a_search_that_nobody_goes_on_with_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     first, second = two_requests(folder)
-    one = Member(folder.path)
+    one, before = Member(folder.path), set(threading.enumerate())
     monkeypatch.setattr(member, "REPLY_TIMEOUT", 0.01)
     offers = one.advance("s", first, ())
-    for thread in threading.enumerate():
+    for thread in set(threading.enumerate()) - before:  # sessions of other tests wait for a minute
         if thread.name == "maxsieve-session":
             thread.join(60)
     assert not one._sessions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import subprocess
@@ -15,10 +16,11 @@ import pytest
 
 import maxsieve as ms
 from maxsieve.arrays import read_documents
+from maxsieve.cluster import folder as folder_module
 from maxsieve.cluster import writing
 from maxsieve.cluster.collection import ShardedCollection
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.manifest import read_cluster, write_cluster
+from maxsieve.cluster.manifest import ClusterManifest, read_cluster, write_cluster
 from maxsieve.cluster.shard import add_to_shard, compact_shard, delete_from_shard, open_shard
 from maxsieve.cluster.sharding import shard_of
 from maxsieve.errors import IndexLockedError, MaxsieveError, StaleVersionError
@@ -81,6 +83,30 @@ def test_a_writer_without_the_lock_is_noticed(folder: ShardedFolder) -> None:
     folder.verify()
 
 
+def test_a_refresh_during_a_commit_does_not_go_back(folder: ShardedFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that searches reads the manifest, just before the writer in another thread replaces it."""
+    waiting, replaced = threading.Event(), threading.Event()
+
+    def slowly(path: Path) -> ClusterManifest:
+        found = read_cluster(path)
+        if threading.current_thread() is reader:
+            waiting.set()
+            replaced.wait(0.5)  # the writer must wait for this thread, or this thread must not go back
+        return found
+
+    monkeypatch.setattr(folder_module, "read_cluster", slowly)
+    reader = threading.Thread(target=folder.refresh)
+    with folder.writing():
+        reader.start()
+        waiting.wait()
+        put(folder, some(1, 1), ["x"])
+        replaced.set()
+        reader.join()
+        assert folder.manifest == read_cluster(folder.path)
+        put(folder, some(2, 1), ["y"])
+    assert folder.known(["x", "y"]) == {"x", "y"}
+
+
 def test_a_version_stays_readable_until_the_one_after_the_next(folder: ShardedFolder) -> None:
     late, later = ShardedFolder.open(folder.path), ShardedFolder.open(folder.path)
     held, before = folder.snapshot(), content(folder)
@@ -105,6 +131,23 @@ def test_what_a_change_writes_on_the_way_does_not_stay(folder: ShardedFolder, mo
         before = named(folder)
     folder.compact()
     assert files(folder) == before | named(folder)
+
+
+def test_a_commit_that_fails_leaves_nothing_of_any_chunk(
+    folder: ShardedFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "CHUNK_BYTES", 100)
+    before, held = files(folder), content(folder)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folder_module, "write_cluster", full)
+        with pytest.raises(OSError, match="No space left"):
+            put(folder, some(2, 200), [f"x{i}" for i in range(200)])
+    assert files(folder) == before
+    assert content(folder) == held
 
 
 def test_a_late_attempt_is_in_nobodys_way(folder: ShardedFolder) -> None:

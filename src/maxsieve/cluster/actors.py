@@ -17,7 +17,7 @@ import pickle
 import socket
 import time
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from threading import RLock
@@ -26,6 +26,7 @@ from typing import Any
 from maxsieve.cluster.coordinator import LostMemberError, Members, Shards, ShardsUnavailableError
 from maxsieve.cluster.member import Member
 from maxsieve.cluster.placement import Placement, Seat, cover, place
+from maxsieve.cluster.ray_errors import reason_of
 from maxsieve.common.optional import optional
 from maxsieve.errors import ClosedIndexError, MaxsieveError
 
@@ -160,26 +161,27 @@ class ActorPool(Members):
         """Whether the connection to Ray with which the actors were started still exists: actors end with it."""
         return self._ray.is_initialized() and _connection(self._ray) == self._connection
 
-    def cover(self) -> dict[Seat, Shards]:
-        """Seats that together answer for every shard; suspected seats only if there are no others."""
+    def cover(self, sizes: Sequence[int]) -> dict[Seat, Shards]:
+        """Seats that together answer for every shard; suspected seats only if there are no others.
+
+        After `rebalance`, searches of the version before it may still run. So the number of shards is the caller's.
+        """
         with self._lock:
-            if self.now() - self._nodes_checked > NODE_CHECK_INTERVAL:
-                self._update_nodes()
-            self._ping_suspected()
+            self._look_around()
             if not self._placement.seats:
-                raise ShardsUnavailableError("the Ray cluster has no live node", tuple(range(len(self._sizes))))
-            return cover(self._sizes, self._placement, avoid=self._suspected, turn=next(self._turns))
+                raise ShardsUnavailableError("the Ray cluster has no live node", tuple(range(len(sizes))))
+            placement = self._placement
+            if len(sizes) != len(placement.owners):
+                placement = self._place(sizes, {seat.node for seat in placement.seats})
+            return cover(sizes, placement, avoid=self._suspected, turn=next(self._turns))
 
     def another(self, shards: Shards, tried: Collection[Seat]) -> Seat | None:
         """A seat that can take over some shards: first those that serve them, then others, then suspected ones."""
         with self._lock:
-            if self._closed:
-                raise ClosedIndexError("this index was closed before the search was done")
-            if self.now() - self._nodes_checked > NODE_CHECK_INTERVAL:
-                self._update_nodes()  # a waiting search must notice new nodes
-            self._ping_suspected()
+            self._look_around()  # a waiting search must notice new nodes
             able = [seat for seat in self._placement.seats if seat not in tried]
-            serves = Counter(seat for shard in shards for seat in self._placement.owners[shard])
+            owners = self._placement.owners
+            serves = Counter(seat for shard in shards if shard < len(owners) for seat in owners[shard])
             return min(able, key=lambda seat: (seat in self._suspected, -serves[seat]), default=None)
 
     def start(self, seat: Seat, method: str, *arguments: Any) -> Hashable:
@@ -226,9 +228,9 @@ class ActorPool(Members):
         except errors.RayTaskError as problem:
             return problem.cause
         except (errors.ActorDiedError, errors.ActorUnschedulableError) as problem:
-            return DeadMemberError(_first_line(problem))
+            return DeadMemberError(reason_of(problem))
         except errors.RayError as problem:
-            return LostMemberError(_first_line(problem))
+            return LostMemberError(reason_of(problem))
 
     def forget(self, seat: Seat, session: str) -> None:
         """Tells a member that a session will not be continued."""
@@ -268,6 +270,14 @@ class ActorPool(Members):
             self._actors, self._suspected, self._sizes, self._placement = {}, {}, [], Placement((), ())
             self._closed = True
 
+    def _look_around(self) -> None:
+        """Notices new and lost nodes, and members that answer again. Raises `ClosedIndexError` after `close`."""
+        if self._closed:
+            raise ClosedIndexError("this index was closed before the search was done")
+        if self.now() - self._nodes_checked > NODE_CHECK_INTERVAL:
+            self._update_nodes()
+        self._ping_suspected()
+
     def _update_nodes(self, *, force: bool = False) -> None:
         """Reads the list of live nodes. If it has changed, or with ``force``, places the shards again."""
         self._nodes_checked = self.now()
@@ -277,9 +287,7 @@ class ActorPool(Members):
         names = sorted(node["NodeID"] for node in working)
         if not force and names == sorted({seat.node for seat in self._actors}):
             return
-        self._placement = place(
-            self._sizes, names, replicas=self._replicas, actors_per_node=self._per_node, before=self._placement
-        )
+        self._placement = self._place(self._sizes, names)
         for seat in set(self._actors).difference(self._placement.seats):
             del self._actors[seat]
             self._suspected.pop(seat, None)
@@ -287,6 +295,9 @@ class ActorPool(Members):
         for seat in self._placement.seats:
             if seat not in self._actors:
                 self._start(seat)
+
+    def _place(self, sizes: Sequence[int], nodes: Iterable[str]) -> Placement:
+        return place(sizes, nodes, replicas=self._replicas, actors_per_node=self._per_node, before=self._placement)
 
     def _start(self, seat: Seat) -> None:
         strategies = optional("ray.util.scheduling_strategies", "ray")
@@ -339,7 +350,3 @@ def _packed_error(problem: Exception) -> bytes:
 def _unpack(given: Any) -> Any:
     """The result of an actor's method: pickled bytes, or a process id as it is."""
     return pickle.loads(given) if isinstance(given, bytes) else given
-
-
-def _first_line(problem: Exception) -> str:
-    return str(problem).strip().partition("\n")[0]

@@ -68,8 +68,8 @@ class ShardsUnavailableError(MaxsieveError):
 class Members(Protocol):
     """The members of a corpus, as a search sees them. All times are measured by their clock (`now`)."""
 
-    def cover(self) -> dict[Seat, Shards]:
-        """Seats that together answer for every shard, with the shards of each seat."""
+    def cover(self, sizes: Sequence[int]) -> dict[Seat, Shards]:
+        """Seats that together answer for every shard, with the shards of each seat. ``sizes``: tokens of each shard."""
 
     def another(self, shards: Shards, tried: Collection[Seat]) -> Seat | None:
         """A seat that can take over some shards, if possible one that serves them; None if all seats were tried."""
@@ -179,7 +179,9 @@ class Assignment:
     calls
         the calls for this part that are not finished yet.
     failures
-        the seats that failed at this step, each with its error.
+        the seats that failed at this attempt at the step, each with its error.
+    last_error
+        the last error of any attempt at this step.
     retry_at
         the time of the next attempt, after all members have failed at this step.
     no_alternative
@@ -196,6 +198,7 @@ class Assignment:
     calls: dict[Hashable, Call] = field(default_factory=dict)
     answer: Any = None
     failures: dict[Seat, Exception] = field(default_factory=dict)
+    last_error: Exception | None = None
     retry_at: float | None = None
     no_alternative: bool = False
     first: Offers = field(default_factory=list)
@@ -210,14 +213,21 @@ class Search:
     """A running search. It never waits: `run` passes it the results of calls, and tells it when time has passed."""
 
     def __init__(
-        self, members: Members, to_request: ToRequest, latencies: LatencyHistory, *, timeout: float, partial: Partial
+        self,
+        members: Members,
+        sizes: Sequence[int],
+        to_request: ToRequest,
+        latencies: LatencyHistory,
+        *,
+        timeout: float,
+        partial: Partial,
     ) -> None:
         self._members, self._to_request, self._latencies = members, to_request, latencies
         self._timeout, self._partial = timeout, partial
         self._began, self._retried, self._hedged = members.now(), 0, 0
         self._missing: set[int] = set()
         self.found: Found | None = None
-        self._begin(members.cover().items())
+        self._begin(members.cover(sizes).items())
 
     @property
     def calls(self) -> Iterator[Hashable]:
@@ -309,13 +319,14 @@ class Search:
             self._members.suspect(late.seat)
         assignment.calls.clear()
         assignment.failures.clear()
+        assignment.last_error = None
 
     def _take_over(self, assignment: Assignment, asked: Call, problem: Exception) -> None:
         if isinstance(problem, UnknownSessionError):  # after a restart, for example: start a new session there
             self._retried += 1
             self._ask(assignment, asked.seat, new=True)
             return
-        assignment.failures[asked.seat] = problem
+        assignment.failures[asked.seat] = assignment.last_error = problem
         self._members.forget(asked.seat, asked.session)
         if isinstance(problem, LostMemberError):
             self._members.suspect(asked.seat)
@@ -325,8 +336,8 @@ class Search:
         if other is not None:
             self._retried += 1
             self._ask(assignment, other, new=True)
-        elif all(isinstance(one, StaleVersionError) for one in assignment.failures.values()):
-            raise problem
+        elif stale := [one for one in assignment.failures.values() if isinstance(one, StaleVersionError)]:
+            raise stale[0]  # the version has been removed: a member that failed otherwise could not open it either
         elif self._partial == "allow":
             self._leave_out([assignment], late=False)
         else:
@@ -394,7 +405,7 @@ class Search:
             self._leave_out(assignments, late=True)
             return
         shards = tuple(sorted(shard for assignment in assignments for shard in assignment.request.shards))
-        causes = [problem for assignment in assignments for problem in assignment.failures.values()]
+        causes = [assignment.last_error for assignment in assignments if assignment.last_error is not None]
         which = f"shard{'s' * (len(shards) > 1)} {', '.join(map(str, shards))}"
         cause = f"; last error: {causes[-1]}" if causes else ""
         raise ShardsUnavailableError(f"no member answered for {which} within {self._timeout:g} s{cause}", shards)
@@ -425,9 +436,19 @@ def _is_offer(answer: Any) -> bool:
 
 
 def run(
-    members: Members, requests: Sequence[ToRequest], latencies: LatencyHistory, *, timeout: float, partial: Partial
+    members: Members,
+    sizes: Sequence[int],
+    requests: Sequence[ToRequest],
+    latencies: LatencyHistory,
+    *,
+    timeout: float,
+    partial: Partial,
 ) -> list[Found]:
-    """Runs searches, several at the same time, and returns the result of each."""
+    """Runs searches, several at the same time, and returns the result of each.
+
+    ``sizes`` has the tokens of each shard in the version that is searched. Other threads may search another version,
+    with another number of shards, with the same members.
+    """
     found: dict[int, Found] = {}
     active: dict[int, Search] = {}
     waiting = deque(enumerate(requests))
@@ -435,7 +456,7 @@ def run(
         while len(found) < len(requests):
             while waiting and len(active) < CONCURRENT_SEARCHES:
                 number, to_request = waiting.popleft()
-                active[number] = Search(members, to_request, latencies, timeout=timeout, partial=partial)
+                active[number] = Search(members, sizes, to_request, latencies, timeout=timeout, partial=partial)
             seconds = min(search.tick() for search in active.values())
             calls = [call for search in active.values() for call in search.calls]
             done = members.wait(calls, seconds, for_all=len(active) == 1)

@@ -41,17 +41,16 @@ def merge(offers: Sequence[Offers]) -> Reply:
         raise ValueError("the members of a search asked for different numbers: they run different versions of maxsieve")
     reply: list[float] = []
     for same in zip(*offers, strict=True):
-        kind, k, _, tied = same[0]
+        kind, k, _, _ = same[0]
         values = np.concatenate([offer[2] for offer in same])
         if kind == "sum":
             reply.append(float(values.sum()))
         elif kind == "max":
             reply.append(float(values.max()))
-        elif tied is None:
-            reply.append(_kth_largest(values, k))
+        elif tied := [offer[3] for offer in same if offer[3] is not None]:
+            reply += _kth_pair(values, np.concatenate(tied), k)
         else:
-            orders = np.concatenate([np.zeros(0) if offer[3] is None else offer[3] for offer in same])
-            reply += _kth_pair(values, orders, k)
+            reply.append(_kth_largest(values, k))
     return tuple(reply)
 
 

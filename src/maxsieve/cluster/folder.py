@@ -83,6 +83,7 @@ class ShardedFolder:
     def __init__(self, path: Path, manifest: ClusterManifest) -> None:
         self.path, self.manifest = path, manifest
         self._turn = threading.RLock()
+        self._moving = threading.Lock()  # from reading or replacing the manifest until it is the current version
         self._writers = 0
         self._opened: dict[int, Opened] = {}
         self._whole: tuple[ClusterManifest, Snapshot] | None = None
@@ -146,17 +147,18 @@ class ShardedFolder:
 
     def refresh(self) -> bool:
         """Goes to the newest version; False if that is already the current one."""
-        newest = read_cluster(self.path)
-        if newest.uid != self.manifest.uid:
-            raise MaxsieveError(f"{self.path} now holds another corpus; open it again")
-        changed = newest != self.manifest
-        self._go_to(newest)
-        return changed
+        with self._moving:
+            newest = read_cluster(self.path)
+            if newest.uid != self.manifest.uid:
+                raise MaxsieveError(f"{self.path} now holds another corpus; open it again")
+            changed = newest != self.manifest
+            self._go_to(newest)
+            return changed
 
     def _go_to(self, manifest: ClusterManifest) -> None:
         """Makes a version the current one, and closes shards that it does not have."""
         self.manifest = manifest
-        for shard in [one for one in self._opened if one >= len(manifest.shards)]:
+        for shard in [one for one in list(self._opened) if one >= len(manifest.shards)]:
             self._opened.pop(shard, None)
 
     @contextmanager
@@ -224,11 +226,12 @@ class ShardedFolder:
             next_sequence=after, shards=versions, codebook=codebook, id_type=_agreed("types of ids", types)
         )
         manifest = self._with_calibration(manifest, old, calibration)
-        if read_cluster(self.path) != old:
-            raise MaxsieveError(f"{self.path} was changed by a writer without the lock; nothing was committed")
-        sync_folder(self.path)
-        write_cluster(self.path, manifest)
-        self._go_to(manifest)
+        with self._moving:
+            if read_cluster(self.path) != old:
+                raise MaxsieveError(f"{self.path} was changed by a writer without the lock; nothing was committed")
+            sync_folder(self.path)
+            write_cluster(self.path, manifest)
+            self._go_to(manifest)
         try:
             sync_folder(self.path)
         except OSError as problem:

@@ -316,9 +316,8 @@ class ShardedIndex:
 
     def verify(self, *, progress: bool = False) -> None:
         """Reads all files and compares checksums; `DamagedIndexError` names the damaged file."""
-        view = self._view
         with progress_bar("verifying", None, shown=progress, unit="bytes") as advance:
-            view.folder.verify(advance)
+            self._read(lambda view: view.folder.verify(advance))
 
     def start(self) -> None:
         """Connects to Ray and starts the members, which takes seconds. Otherwise the first search does this."""
@@ -326,8 +325,7 @@ class ShardedIndex:
 
     def info(self) -> ShardedInfo:
         """Facts about the index: documents, shards, and the members that were started."""
-        view, members = self._view, self._members
-        manifest = view.manifest
+        members, (manifest, calibration) = self._members, self._read(lambda view: (view.manifest, view.calibration))
         return ShardedInfo(
             manifest.documents,
             manifest.tokens,
@@ -336,7 +334,7 @@ class ShardedIndex:
             manifest.similarity,
             len(manifest.shards),
             manifest.generation,
-            None if view.calibration is None else view.calibration.origin,
+            None if calibration is None else calibration.origin,
             [] if members is None else [MemberInfo(*one) for one in members.present()],
         )
 
@@ -507,7 +505,10 @@ class ShardedIndex:
                 self._current = View(self._folder, self._current)
 
     def _read(self, read: Callable[[View], T]) -> T:
-        """Calls ``read`` with the current version, or with a newer one if the files of the current one are removed."""
+        """Calls ``read`` with the current version, or with a newer one if the files of the current one are removed.
+
+        If there is no newer one, some node does not see the current one yet: then this waits, and tries again.
+        """
         wait = FIRST_WAIT
         for _ in range(ATTEMPTS):
             with suppress(StaleVersionError):
@@ -533,7 +534,7 @@ class ShardedIndex:
             if self._members is None or not self._members.connected:
                 options = {"replicas": self._replicas, "actors_per_node": self._per_node}
                 self._members = ActorPool(self._connected(), self._folder.path, **options)
-            self._members.serve([shard.tokens for shard in view.manifest.shards])
+            self._members.serve(view.sizes)
             return self._members
 
     def _search(self, arguments: SearchArguments) -> list[ShardedHits]:
@@ -572,7 +573,9 @@ class ShardedIndex:
         def attempt(which: Sequence[int], deep: int, before: int) -> Iterator[Ranked]:
             policy = fixed(before)
             requests = [search_request(view, arguments, i, deep, policy) for i in which]
-            answers = run(pool, requests, self._latencies, timeout=arguments.timeout, partial=arguments.partial)
+            answers = run(
+                pool, view.sizes, requests, self._latencies, timeout=arguments.timeout, partial=arguments.partial
+            )
             for i, one in zip(which, answers, strict=True):
                 found[i], best[i] = one, merge_parts(one.parts, deep)
                 yield Ranked(best[i].ids, best[i].documents)
@@ -601,12 +604,14 @@ class ShardedIndex:
             arguments = SearchArguments(
                 list(some), deep, CERTIFIED, nothing, nothing, nothing, None, "refuse", CALIBRATION_TIMEOUT
             )
-            wanted = [answer.best.sequence[answer.places] for answer in self._find(view, arguments)]
+            answers = self._read(lambda _: self._find(view, arguments))
+            wanted = [answer.best.sequence[answer.places] for answer in answers]
             requests = [
-                with_arguments(places_request, manifest.generation, *one) for one in zip(some, wanted, strict=True)
+                with_arguments(places_request, manifest.fingerprint, *one) for one in zip(some, wanted, strict=True)
             ]
-            for counted in run(
-                self._actor_pool(view), requests, self._latencies, timeout=CALIBRATION_TIMEOUT, partial="refuse"
+            pool, sizes = self._actor_pool(view), view.sizes
+            for counted in self._read(
+                lambda _: run(pool, sizes, requests, self._latencies, timeout=CALIBRATION_TIMEOUT, partial="refuse")
             ):
                 yield sum(counted.parts) + 1
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import asdict, dataclass
+from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +52,15 @@ class ClusterManifest(Common):
     calibration: Extra | None = None
     added: int = 0
     deleted: int = 0
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The generation and a digest of everything else: no other version has the same.
+
+        Generations alone repeat if an older copy of the folder is restored, or another corpus is made in its place.
+        """
+        content = json.dumps(asdict(self), sort_keys=True)
+        return f"{self.generation}-{blake2b(content.encode(), digest_size=8).hexdigest()}"
 
     @property
     def documents(self) -> int:

@@ -35,7 +35,11 @@ from maxsieve.storage.snapshot import Snapshot
 from maxsieve.where import Where
 
 MAX_VIEWS = 8
-"""The number of views (sets of shards at one version) that stay open: searches of older versions may still run."""
+"""The number of views (sets of shards at one version) that stay open: other members may be slow or lost."""
+
+MAX_VERSIONS = 2
+"""The number of versions that stay open: searches that began before a change may still run. Files that are mapped take
+disk space even after they were removed."""
 
 MAX_SESSIONS = 256
 """The number of sessions that are kept. The least recently used one is removed first; it can be started again."""
@@ -48,8 +52,8 @@ REPLY_TIMEOUT = 60.0
 class SearchRequest:
     """A request to a member.
 
-    generation
-        the version of the corpus. A member that can't open this version any more raises `StaleVersionError`.
+    version
+        the fingerprint of the version of the corpus. A member that can't open it any more raises `StaleVersionError`.
     shards
         the shards that this member answers for in this search.
     alone
@@ -60,7 +64,7 @@ class SearchRequest:
         ids of documents of these shards. None means: all documents are candidates, no document is excluded.
     """
 
-    generation: int
+    version: str
     shards: tuple[int, ...]
     alone: bool
     query: NDArray[np.float32]
@@ -130,7 +134,7 @@ class Part(NamedTuple):
 
 Step: TypeAlias = Offers | Part | Counts
 _Exchange: TypeAlias = Callable[[Offers], list[float]]
-_OpenView: TypeAlias = "Callable[[int, tuple[int, ...]], _View]"
+_OpenView: TypeAlias = "Callable[[str, tuple[int, ...]], _View]"
 
 
 class AbandonedError(MaxsieveError):
@@ -148,7 +152,7 @@ class Member:
         self._folder = ShardedFolder.open(path)
         self._sharing = sharing_node_with
         self._lock, self._opening = threading.Lock(), threading.Lock()
-        self._views: dict[tuple[int, tuple[int, ...]], _View] = {}
+        self._views: dict[tuple[str, tuple[int, ...]], _View] = {}
         self._sessions: dict[str, _Session] = {}
 
     def advance(self, session: str, request: SearchRequest | PlacesRequest | None, replies: Replies) -> Step:
@@ -157,10 +161,10 @@ class Member:
         Without a request, it continues a session, or raises `UnknownSessionError` if it does not know the session.
         """
         if isinstance(request, PlacesRequest):
-            state = self._view(request.generation, request.shards).state
-            return places_step(state, request, replies, self._threads(request.threads))
+            state = self._view(request.version, request.shards).state
+            return places_step(state, request, replies, self._threads(None))
         if request is not None and request.alone:
-            view = self._view(request.generation, request.shards)
+            view = self._view(request.version, request.shards)
             return view.search(request, None, self._threads(request.threads))
         with self._lock:
             running = self._sessions.get(session)
@@ -193,33 +197,34 @@ class Member:
     def _threads(self, wanted: int | None) -> int:
         return thread_count(wanted) if wanted is not None else max(1, thread_count(None) // self._sharing)
 
-    def _view(self, generation: int, shards: tuple[int, ...]) -> _View:
-        if (known := self._known_view(generation, shards)) is not None:
+    def _view(self, version: str, shards: tuple[int, ...]) -> _View:
+        if (known := self._known_view(version, shards)) is not None:
             return known
         with self._opening:  # opening reads files; searches of other views continue meanwhile
-            if (known := self._known_view(generation, shards)) is not None:
+            if (known := self._known_view(version, shards)) is not None:
                 return known
-            opened = self._open(generation, shards)
+            opened = self._open(version, shards)
             with self._lock:
-                self._views[generation, shards] = opened
-                for old in list(self._views)[:-MAX_VIEWS]:
-                    del self._views[old]
+                self._views[version, shards] = opened
+                latest = list(dict.fromkeys(one for one, _ in reversed(self._views)))[:MAX_VERSIONS]
+                kept = [one for one in self._views if one[0] in latest][-MAX_VIEWS:]
+                self._views = {one: self._views[one] for one in kept}
             return opened
 
-    def _known_view(self, generation: int, shards: tuple[int, ...]) -> _View | None:
+    def _known_view(self, version: str, shards: tuple[int, ...]) -> _View | None:
         with self._lock:
-            known = self._views.pop((generation, shards), None)
+            known = self._views.pop((version, shards), None)
             if known is not None:
-                self._views[generation, shards] = known  # the most recently used view is the last one
+                self._views[version, shards] = known  # the most recently used view is the last one
             return known
 
-    def _open(self, generation: int, shards: tuple[int, ...]) -> _View:
+    def _open(self, version: str, shards: tuple[int, ...]) -> _View:
         folder = self._folder
-        if folder.manifest.generation != generation:
+        if folder.manifest.fingerprint != version:
             folder.refresh()
-        if folder.manifest.generation != generation:
+        if folder.manifest.fingerprint != version:
             raise StaleVersionError(
-                f"{folder.path} is at version {folder.manifest.generation}, and {generation} was asked for"
+                f"{folder.path} is at version {folder.manifest.fingerprint}, and {version} was asked for"
             )
         segments = [segment for shard in shards for segment in folder.shard(shard).version.segments]
         return _View(folder.snapshot(shards), Positions(segments))
@@ -306,7 +311,7 @@ class _Session:
     def _run(self) -> None:
         try:
             with self._stop:
-                view = self._open_view(self._request.generation, self._request.shards)
+                view = self._open_view(self._request.version, self._request.shards)
                 part = view.search(self._request, self._exchange, self._threads)
             self._put(part)
         except BaseException as problem:  # it is raised where the caller waits for this search

@@ -14,9 +14,14 @@ def as_own_error(problem: Any, what: str) -> Exception:
     """
     if isinstance(cause := getattr(problem, "cause", None), Exception):
         return cause
+    return MaxsieveError(f"{what}: {reason_of(problem)}")
+
+
+def reason_of(problem: Any) -> str:
+    """What is wrong, in one line: the first line of an error of Ray, or why an actor could not start."""
     if getattr(problem, "actor_init_failed", False):
-        return MaxsieveError(f"{what}: a worker could not start: {last_line(str(problem))}")
-    return MaxsieveError(f"{what}: {str(problem).strip().partition(chr(10))[0]}")
+        return f"a worker could not start: {last_line(str(problem))}"
+    return str(problem).strip().partition("\n")[0]
 
 
 def last_line(message: str) -> str:

@@ -70,7 +70,7 @@ def search_request(
 
     def to_request(shards: Shards, alone: bool) -> SearchRequest:
         return SearchRequest(
-            generation=manifest.generation,
+            version=manifest.fingerprint,
             shards=shards,
             alone=alone,
             query=arguments.rows[number],
@@ -104,7 +104,7 @@ class _Shared:
 
 
 def places_request(
-    generation: int, query: NDArray[np.float32], wanted: NDArray[np.int64], shards: Shards, alone: bool
+    version: str, query: NDArray[np.float32], wanted: NDArray[np.int64], shards: Shards, alone: bool
 ) -> PlacesRequest:
     """A request to a member for the places by tier 0 of the documents with these sequence numbers."""
-    return PlacesRequest(generation, shards, alone, query, wanted)
+    return PlacesRequest(version, shards, alone, query, wanted)

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.arrays import Batch, Documents
+from maxsieve.arrays import Documents
 from maxsieve.cluster.manifest import ClusterManifest, ShardVersion, folder_name
 from maxsieve.common.files import check_own_folder, sync_folder
 from maxsieve.common.threads import thread_count
@@ -93,12 +93,13 @@ def files_of(root: Path, version: ShardVersion) -> set[Path]:
 
 
 def remove_new(root: Path, made: Iterable[ShardVersion], kept: Iterable[ShardVersion]) -> None:
-    """Removes the files of the versions ``made`` that no version of ``kept`` needs."""
+    """Removes the files of the versions ``made`` that no version of ``kept`` needs, unless this was done before."""
     wanted = {path for version in set(kept) for path in files_of(root, version)}
     for version in made:
-        for path in files_of(root, version) - wanted:
-            with suppress(OSError):  # Windows can't remove a mapped file: it is removed later, when it is old
-                path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            for path in files_of(root, version) - wanted:
+                with suppress(OSError):  # Windows can't remove a mapped file: it is removed later, when it is old
+                    path.unlink(missing_ok=True)
 
 
 class ShardDirectory(Directory):
@@ -180,14 +181,10 @@ class ShardAddition:
         self.version: ShardVersion | None = None
 
     def arrive(self, ids: list[Id], texts: list[str | None] | None, sequence: NDArray[np.int64]) -> None:
-        """Takes ids, metadata as JSON and sequence numbers of documents that `add` gets later. Checks the ids."""
+        """Takes ids, metadata as JSON and sequence numbers of documents that come later. Checks the ids."""
         if len(sequence) != len(ids):
             raise ValueError(f"there are {len(sequence)} sequence numbers for {len(ids)} ids")
         self._addition.arrive(ids, [None] * len(ids) if texts is None else texts, sequence)
-
-    def add(self, batch: Batch) -> None:
-        """Adds the next of the announced documents, in order. Their arrays must not change until the end."""
-        self._builder.add(batch)
 
     def add_quantised(self, offsets: NDArray[np.int64], blocks: Blocks) -> None:
         """Adds the next announced documents as one segment with finished blocks, except the sequence numbers."""
@@ -255,13 +252,11 @@ def compact_shard(root: Path, base: ShardVersion) -> ShardVersion:
     return directory.written
 
 
-def name_tokens_of_shard(
-    root: Path, base: ShardVersion, codebook: Codebook, threads: int | None = None
-) -> ShardVersion:
+def name_tokens_of_shard(root: Path, base: ShardVersion, codebook: Codebook) -> ShardVersion:
     """Makes a version with a codebook, and with the centroid of each token by this codebook."""
 
     def named(state: Snapshot) -> Snapshot:
-        segments = [codebook.name_tokens(segment, thread_count(threads)) for segment in state.segments]
+        segments = [codebook.name_tokens(segment, thread_count(None)) for segment in state.segments]
         return changed(state, segments=segments, codebook=codebook)
 
     directory = ShardDirectory.at(root, base)

@@ -23,12 +23,11 @@ Counts: TypeAlias = NDArray[np.int64]
 class PlacesRequest(NamedTuple):
     """Asks for the places of the documents with the ``wanted`` sequence numbers."""
 
-    generation: int
+    version: str
     shards: tuple[int, ...]
     alone: bool
     query: NDArray[np.float32]
     wanted: NDArray[np.int64]
-    threads: int | None = None
 
     @property
     def kind(self) -> str:

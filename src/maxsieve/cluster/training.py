@@ -13,18 +13,18 @@ from maxsieve.storage.codebook import Codebook, choose_tokens, gather_tokens, li
 from maxsieve.storage.snapshot import Snapshot
 
 
-def train_codebook(folder: ShardedFolder, *, threads: int | None = None, run: Run = in_turn) -> None:
+def train_codebook(folder: ShardedFolder, *, run: Run = in_turn) -> None:
     """Trains the codebook of `Calibrated`, and assigns all tokens to its centroids, in one commit.
 
     This removes a calibration. To calibrate again, read its queries before (`ShardedFolder.calibration`).
     """
     with folder.writing():
-        book = learn_codebook(folder, threads)
+        book = learn_codebook(folder)
         calls = {i: (folder.path, version, book) for i, version in enumerate(folder.manifest.shards)}
         folder.commit(folder.change(name_tokens_of_shard, calls, run))
 
 
-def learn_codebook(folder: ShardedFolder, threads: int | None = None) -> Codebook:
+def learn_codebook(folder: ShardedFolder) -> Codebook:
     """The codebook that `Index.train_codebook` makes of the same documents in the same order.
 
     Tokens are numbered in the insertion order of their documents, in whichever shard these are. Shards are read one
@@ -50,4 +50,4 @@ def learn_codebook(folder: ShardedFolder, threads: int | None = None) -> Codeboo
             segments = open_to_change(root, version).segments
             codes[mine], scale[mine] = gather_tokens(segments, documents[mine] - start, before_end[mine])
         start += len(some)
-    return Codebook.learn(corpus.dim, codes, scale, int(lengths.sum()), thread_count(threads))
+    return Codebook.learn(corpus.dim, codes, scale, int(lengths.sum()), thread_count(None))

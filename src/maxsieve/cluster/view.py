@@ -32,6 +32,11 @@ class View:
             self._held.add(shard)
 
     @property
+    def sizes(self) -> list[int]:
+        """The tokens of each shard."""
+        return [shard.tokens for shard in self.manifest.shards]
+
+    @property
     def state(self) -> Snapshot:
         """All shards as one snapshot."""
         return self.folder.whole
