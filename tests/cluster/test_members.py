@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -320,6 +322,31 @@ def test_a_search_that_nobody_goes_on_with_is_forgotten(tmp_path: Path, monkeypa
     monkeypatch.undo()
     replies = (merge([offers, Member(folder.path).advance("t", second, ())]),)
     assert as_text([one.advance("s", first, replies)]) == as_text([Member(folder.path).advance("u", first, replies)])
+
+
+def test_a_process_ends_while_searches_wait_for_replies(tmp_path: Path) -> None:
+    """Python ends threads that it meets after its end, and their C++ with them: that aborts the process."""
+    folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
+    program = f"""
+import time
+from pathlib import Path
+import numpy as np
+import maxsieve as ms
+from maxsieve.cluster import member
+
+class SlowEnd:
+    def __del__(self, sleep=time.sleep):
+        sleep(1)
+
+end, member.REPLY_TIMEOUT = SlowEnd(), 0.5
+one = member.Member(Path({str(folder.path)!r}))
+query = np.ones((2, 8), np.float32)
+request = member.SearchRequest({folder.manifest.fingerprint!r}, (0,), False, query, 3, ms.Certified())
+for i in range(4):
+    one.advance(str(i), request, ())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_searches_go_on_while_other_shards_are_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,10 @@ number of times, on any member: one that does not know the session starts from t
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf, isnan
@@ -46,6 +48,9 @@ MAX_SESSIONS = 256
 
 REPLY_TIMEOUT = 60.0
 """Seconds that a search waits for a reply before it ends. It can be started again."""
+
+END_TIMEOUT = 10.0
+"""Seconds that the end of the process waits for a search."""
 
 
 @dataclass(frozen=True)
@@ -297,6 +302,7 @@ class _Session:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="maxsieve-session", daemon=True)
                 self._thread.start()
+                _started.add(self)
             self._changed.wait_for(lambda: len(self._steps) > len(replies) or self._failure is not None)
             if len(self._steps) > len(replies):
                 return self._steps[len(replies)]
@@ -307,6 +313,12 @@ class _Session:
         """Ends the search."""
         self._stop.request()
         self._fail(AbandonedError("this search was abandoned"))
+
+    def end(self) -> None:
+        """Ends the search, and waits until its thread has ended."""
+        if self._thread is not None and self._thread.is_alive():
+            self.abandon()
+            self._thread.join(END_TIMEOUT)
 
     def _run(self) -> None:
         try:
@@ -339,3 +351,13 @@ class _Session:
         with self._changed:
             self._failure = self._failure or problem
             self._changed.notify_all()
+
+
+_started: weakref.WeakSet[_Session] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    """Ends all searches before Python ends: a thread that comes back from the engine later would abort the process."""
+    for session in list(_started):
+        session.end()
