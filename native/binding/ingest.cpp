@@ -8,6 +8,7 @@
 #include "binding/corpus.hpp"
 #include "binding/interruptible.hpp"
 #include "binding/rows.hpp"
+#include "binding/without_gil.hpp"
 #include "index/ingest.hpp"
 #include "index/normalise.hpp"
 #include "kernels/table.hpp"
@@ -39,13 +40,13 @@ int64_t ingest_into(const ArrayList& arrays, int64_t d, const Flat<const int64_t
 }
 
 int64_t find_invalid_row(const Matrix<const float>& rows) {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     return first_invalid_row(current_kernel(), rows.data(), static_cast<int64_t>(rows.shape(0)),
                              static_cast<int64_t>(rows.shape(1)));
 }
 
 void normalise_rows(const Matrix<float>& rows) {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     const DefaultFloatingPoint state;
     normalise(rows.data(), static_cast<int64_t>(rows.shape(0)), static_cast<int64_t>(rows.shape(1)));
 }

@@ -1,9 +1,10 @@
-// Long work without the GIL, which Ctrl-C can end, and so can the stop that its thread watches.
+// Long work without the GIL, which Ctrl-C can end, and so can the stop that its thread watches, and the end of Python.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 #include "binding/stopping.hpp"
+#include "binding/without_gil.hpp"
 #include "numeric/floating_point.hpp"
 #include "threads/interrupt.hpp"
 
@@ -14,9 +15,10 @@ namespace maxsieve {
 template <class Work>
 auto interruptible(const Work& work) {
     Stop::check();
-    const nanobind::gil_scoped_release released;
+    const WithoutGil released;
     const DefaultFloatingPoint state;
-    Interrupt interrupt([] {
+    Interrupt interrupt([&released] {
+        released.check();
         Stop::check();
         const nanobind::gil_scoped_acquire held;
         if (PyErr_CheckSignals() != 0) throw nanobind::python_error();

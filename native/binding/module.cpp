@@ -11,6 +11,7 @@
 #include "binding/ingest.hpp"
 #include "binding/search.hpp"
 #include "binding/stopping.hpp"
+#include "binding/without_gil.hpp"
 #include "kernels/table.hpp"
 #include "search/damage.hpp"
 
@@ -69,6 +70,7 @@ NB_MODULE(_core_supported, m) {
     bind_search(m);
     bind_ingest(m);
     bind_stopping(m);
+    wait_at_the_end();
     m.def("isa", [] { return current_kernel().name; });
     m.def("isas", &isa_names);
     m.def("use_isa", &use_kernel, "name"_a);
