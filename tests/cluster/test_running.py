@@ -26,6 +26,8 @@ class FakeRay:
         self.exceptions = SimpleNamespace(RayError=self.RayError)
         self.stored: dict[str, Any] = {}
         self.sent: list[tuple[Any, ...]] = []
+        self.cancelled: list[int] = []
+        self.interrupted = False
 
     def put(self, one: Any) -> str:
         name = f"object {len(self.stored)}"
@@ -42,7 +44,12 @@ class FakeRay:
         return SimpleNamespace(options=lambda **_: task)
 
     def wait(self, calls: list[int], num_returns: int) -> tuple[list[int], list[int]]:
+        if self.interrupted:
+            raise KeyboardInterrupt
         return calls[-num_returns:], calls[:-num_returns]
+
+    def cancel(self, call: int) -> None:
+        self.cancelled.append(call)
 
     def get(self, call: int) -> Any:
         arguments = (self.stored.get(one, one) if isinstance(one, str) else one for one in self.sent[call])
@@ -84,6 +91,21 @@ def test_all_are_waited_for_before_one_that_failed_is_raised() -> None:
     with pytest.raises(DamagedIndexError, match="the file is missing"):
         list(run)
     assert sorted(done) == [0, 1, 3]
+
+
+@pytest.mark.parametrize("when", ["between results", "while waiting"])
+def test_an_interruption_cancels_the_tasks_that_are_not_done(when: str) -> None:
+    """Otherwise they would go on, and fill the disk with files that nobody needs."""
+    ray = FakeRay()
+    run = iter(as_tasks(ray)(lambda number: ShardVersion(f"{number:04d}", "", 0), {i: (i,) for i in range(4)}))
+    assert next(run)[0] == 3
+    if when == "between results":
+        run.close()  # type: ignore[attr-defined]
+    else:
+        ray.interrupted = True
+        with pytest.raises(KeyboardInterrupt):
+            next(run)
+    assert ray.cancelled == [0, 1, 2]
 
 
 def test_a_lost_task_is_one_line_that_names_its_shard() -> None:

@@ -26,6 +26,8 @@ def in_turn(change: Change, calls: Mapping[int, tuple[Any, ...]]) -> Iterator[tu
 def as_tasks(ray: Any) -> Run:
     """Runs changes of shards as Ray tasks, all at the same time. The first error is raised when all tasks are done.
 
+    An interruption cancels the tasks that are not done. They remove what they have written.
+
     A task starts from the version of its shard that the corpus names, and writes files with unique names. Its result
     becomes visible only with the commit of the corpus. So Ray can safely retry a task whose worker or node has died.
     """
@@ -35,12 +37,17 @@ def as_tasks(ray: Any) -> Run:
         sent = _sent_once(ray, list(calls.values()))
         shards = {task.remote(*sent(arguments)): shard for shard, arguments in calls.items()}
         waiting, problems = list(shards), []
-        while waiting:
-            (done,), waiting = ray.wait(waiting, num_returns=1)
-            try:
-                yield shards[done], ray.get(done)
-            except ray.exceptions.RayError as problem:
-                problems.append(as_own_error(problem, f"shard {shards[done]} could not be written"))
+        try:
+            while waiting:
+                (done,), waiting = ray.wait(waiting, num_returns=1)
+                try:
+                    yield shards[done], ray.get(done)
+                except ray.exceptions.RayError as problem:
+                    problems.append(as_own_error(problem, f"shard {shards[done]} could not be written"))
+        except BaseException:
+            for left in waiting:
+                ray.cancel(left)
+            raise
         if problems:
             raise problems[0]
 
