@@ -10,16 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-GENERATED = {"docs/results.md"}
-"""Written by `make results`."""
+GENERATED = "<!-- What follows is written by `make results"
+"""The rest of docs/results.md is not written by hand."""
 
 COLUMNS, CODE_COLUMNS = 100, 120
 FIGURES = 5
 """A table with at least this many columns has figures, and its rows can't be broken."""
 
-DOCUMENTS = sorted(
-    path for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")) if str(path.relative_to(ROOT)) not in GENERATED
-)
+DOCUMENTS = sorted((*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
 MODULES = sorted((ROOT / "src" / "maxsieve").rglob("*.py"))
 
 RIDDLES = {
@@ -71,7 +69,7 @@ def too_long(text: str) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
 def test_markdown_has_lines_of_at_most_100_columns(path: Path) -> None:
-    assert not list(too_long(path.read_text()))
+    assert not list(too_long(path.read_text().partition(GENERATED)[0]))
 
 
 def test_what_counts_as_too_long() -> None:
@@ -86,7 +84,7 @@ def test_what_counts_as_too_long() -> None:
 def prose(path: Path) -> Iterator[str]:
     """The texts in a file: a whole document, or the docstrings and messages of a module."""
     if path.suffix == ".md":
-        yield path.read_text()
+        yield path.read_text().partition(GENERATED)[0]
         return
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
