@@ -60,7 +60,7 @@ MAXSIM_CPU = "11.2-11.5x"
 
 
 class Gap(NamedTuple):
-    """A part of the paper that can't be had again here."""
+    """A part of the paper that can't be reproduced here."""
 
     what: str
     labels: tuple[str, ...]
