@@ -8,7 +8,10 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -19,6 +22,8 @@ import overlap_chart  # noqa: E402
 import published  # noqa: E402
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+MARK = 10.0
+"""Pixels of a point in a chart."""
 MEASURED = re.compile(r"\d[\d.,]* ?(?:ms|ns|milliseconds|microseconds|seconds|times)\b")
 
 
@@ -62,6 +67,24 @@ def test_every_point_of_the_chart_has_its_name(chart: str) -> None:
     drawn = (figures.CHARTS / f"{chart}.svg").read_text(encoding="utf-8")
     for label in labels:
         assert drawn.count(f">{label}</text>") == labels.count(label), label
+
+
+@pytest.mark.parametrize("chart", figures.time_and_overlap())
+def test_every_name_is_nearest_to_its_own_point(chart: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    overlap_chart.draw(figures.time_and_overlap()[chart], figure_names.OURS, overlap_chart.LIGHT, tmp_path / "it.svg")
+    for axes in drawn[0].axes:
+        names = [text for text in axes.texts if isinstance(text, Annotation)]
+        points = {name: axes.transData.transform(name.xy) for name in names}
+        for name in (name for name in names if not name.get_rotation()):
+            box = name.get_window_extent()
+            away = {
+                other.get_text(): np.hypot(max(box.x0 - x, 0.0, x - box.x1), max(box.y0 - y, 0.0, y - box.y1))
+                for other, (x, y) in points.items()
+            }
+            assert away[name.get_text()] <= min(away.values()) + MARK, away  # points may cover each other
+            assert not any(box.overlaps(other.get_window_extent()) for other in names if other is not name)
 
 
 def test_the_readme_shows_calibrated() -> None:
