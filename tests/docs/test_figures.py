@@ -1,4 +1,4 @@
-"""Every figure of the README, and every chart, is of the results in benchmarks/results."""
+"""Every figure of the README, and every chart, comes from benchmarks/results."""
 
 from __future__ import annotations
 

@@ -44,6 +44,12 @@ RIDDLES = {
     "means itself": "is taken literally",
     "made anew": "made again",
     "does not have its checksum": "has a wrong checksum",
+    "none of their business": "ignored",
+    "on their way in": "that are being added",
+    "fall ill": "fail",
+    "however well": "even if",
+    "whomever": "any process",
+    "bring along": "contain",
 }
 """Phrases that readers with English as a second language had to solve, and what to write instead."""
 
