@@ -33,7 +33,11 @@ SHORT_METHODS += ("sentence-transformers",)
 
 
 def pitch() -> str:
-    """Where the exact answer comes before the approximate ones of others."""
+    """How `Certified` compares with the exact and with the approximate scorers of others."""
+    exact = [ratio for run in side_by_side().values() for ratio in _exact_ratios(run)]
+    lead = ""
+    if exact and min(exact) > 1:
+        lead = "No exact scorer of another library that was measured is as fast as `Certified`. "
     ahead = [f"{kernel} (Xeon)" for kernel, isa in XEON.items() if min(_amx_ratios(isa)) > 1]
     behind = []
     for cpu, run in side_by_side().items():
@@ -49,8 +53,8 @@ def pitch() -> str:
         elif any(method in rows for rows in shapes for method in APPROXIMATE):
             ahead.append(MACHINES[cpu])
     return _wrapped(
-        f"On {_listed(ahead)}, `Certified` is also faster than the approximate scorers of other libraries that were "
-        f"measured there.{''.join(behind)} [Figures](#how-fast)."
+        f"{lead}On {_listed(ahead)}, `Certified` is also faster than the approximate scorers of other libraries that "
+        f"were measured there.{''.join(behind)} [Figures](#how-fast)."
     )
 
 
@@ -101,12 +105,7 @@ def _said(run: Run) -> str:
     def times(slow: str, fast: str) -> list[float]:
         return [rows[slow].time / rows[fast].time for rows in shapes if slow in rows and fast in rows]
 
-    exact = [
-        row.time / rows["certified"].time
-        for rows in shapes
-        for method, row in rows.items()
-        if method in PEERS and method not in APPROXIMATE and row.found >= EXACT
-    ]
+    exact = _exact_ratios(run)
     text = f"`Certified` is {spread(exact)} times as fast as the other exact scorers." if exact else ""
     approximate = [ratio for method in APPROXIMATE for ratio in times(method, "certified")]
     if approximate and min(approximate) > 1:
@@ -120,6 +119,16 @@ def _said(run: Run) -> str:
     if quick := times("certified", "calibrated-0.99"):
         text += f" `Calibrated(0.99)` is {spread(quick)} times as fast as `Certified`."
     return text
+
+
+def _exact_ratios(run: Run) -> list[float]:
+    """How many times as long as `Certified` the exact scorers of others take."""
+    return [
+        row.time / rows["certified"].time
+        for rows in (alone(run, shape) for shape in TITLES if shape in run.shapes)
+        for method, row in rows.items()
+        if method in PEERS and method not in APPROXIMATE and row.found >= EXACT
+    ]
 
 
 def _said_amx() -> str:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 FAMILIES = ("calibrated", "bandit", "colbandit")
 """Methods with a knob: a line joins their points."""
 AT_THE_TOP = 0.985
-"""Points above have their names on a slant: many are in one row."""
+"""Points above have slanted names, because many are in one row."""
+APART = 20.0
+"""The least distance between the beginnings of two slanted names, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -91,22 +93,27 @@ def _points(axes: Axes, panel: Panel, ours: Collection[str], ground: Ground) -> 
 
 
 def _limits(axes: Axes, rows: Sequence[Measured]) -> None:
-    """The same for all panels, with room for names above and on the right."""
+    """The same for all panels, with room for names above, on the left and on the right."""
     low, high = min(row.time for row in rows), max(row.time for row in rows)
-    axes.set_xlim(low / 1.6, high * (high / low) ** 0.3)
+    axes.set_xlim(low / (high / low) ** 0.3, high * (high / low) ** 0.35)
     worst = min(row.found for row in rows)
     axes.set_ylim(worst - 0.13 * (1 - worst), 1 + 0.5 * (1 - worst))
     axes.set_yticks([tick / 10 for tick in range(11) if tick / 10 >= axes.get_ylim()[0]])
 
 
 def _names(axes: Axes, panel: Panel, ours: Collection[str], ground: Ground) -> None:
-    """On a slant above the row of the best, beside all others."""
-    rest = []
+    """Slanted above the points in the top row, beside all others."""
+    axes.figure.draw_without_rendering()  # type: ignore[union-attr]  # so that the positions of points are known
+    rest, slanted, last = [], [], -APART
     for name, row in sorted(panel.rows, key=lambda one: one[1].time):
         if row.found < AT_THE_TOP:
             rest.append(Note(axes, row.time, row.found, name))
             continue
         colour = ground.ours if row.method in ours else ground.theirs
-        text = axes.annotate(name, (row.time, row.found), (1, 6), textcoords="offset points", fontsize=8)
+        x = axes.transData.transform((row.time, row.found))[0]
+        last = max(x, last + APART)
+        offset = (1 + (last - x) * 72 / DPI, 6)
+        text = axes.annotate(name, (row.time, row.found), offset, textcoords="offset points", fontsize=8)
         text.set(rotation=50, ha="left", va="bottom", rotation_mode="anchor", color=colour, in_layout=False)
-    place_notes(axes.figure, axes, rest, size=8)  # type: ignore[arg-type]
+        slanted.append(text)
+    place_notes(axes.figure, axes, rest, size=8, others=slanted)  # type: ignore[arg-type]

@@ -111,7 +111,7 @@ def _check_number(policy: object, name: str) -> None:
 
 @dataclass(frozen=True)
 class CalibratedDepth:
-    """What `Calibrated` comes to in one index: so many documents, by tier 0, are followed up.
+    """`Calibrated` in one index: how many documents, by tier 0, are followed up.
 
     ``mean_length`` is that of all documents that can be hits, in tokens.
     """
@@ -123,7 +123,7 @@ class CalibratedDepth:
 Policy: TypeAlias = Certified | Calibrated | Bandit | Exhaustive
 
 FixedPolicy: TypeAlias = Certified | CalibratedDepth | Bandit | Exhaustive
-"""One that depends on no index any more."""
+"""A policy whose parameters do not depend on an index."""
 
 CERTIFIED = Certified()
 """The default."""
@@ -133,7 +133,7 @@ MOST = 2**40
 
 
 def to_native(policy: object) -> _core.Policy:
-    """The engine's own form of a policy; what `Calibrated` comes to depends on the index (calibrating.py)."""
+    """The engine's form of a policy. For `Calibrated`, calibrating.py makes a `CalibratedDepth` first."""
     if type(policy) is Certified:
         return _core.Certified()
     if type(policy) is Exhaustive:

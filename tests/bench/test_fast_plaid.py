@@ -1,4 +1,4 @@
-"""fast-plaid runs in another environment: what is said to its process and heard from it, with a stand-in for it."""
+"""fast-plaid runs in another environment: the messages to and from its process, tested with a fake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A long run says how far it is, and whoever interrupts it keeps the tables of what was measured until then."""
+"""A long run shows its progress; after an interruption, the tables of what was measured are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What careless people give: named by file and line, refused or skipped and counted, nothing half done."""
+"""Bad input: it is reported by file and line, refused or skipped and counted, and leaves nothing half done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexing that is interrupted at a moment the test chooses, then gone on with by the same command."""
+"""Indexing is interrupted at a moment that the test chooses; the same command then continues it."""
 
 from __future__ import annotations
 

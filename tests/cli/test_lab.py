@@ -1,4 +1,4 @@
-"""`maxsieve lab`: experiments, a report that goes on, and the choice of a knob."""
+"""`maxsieve lab`: experiments, a report that can be continued, and the tuning of a parameter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors on the command line speak of commands and options, not of Python."""
+"""Errors on the command line name commands and options, not Python calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that the snippets of the README and of docs/ take for granted, in an empty folder."""
+"""Makes the files that the snippets of the README and of docs/ need, in an empty folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md names every room, and only rooms that are there."""
+"""ARCHITECTURE.md names every folder and module, and only existing ones."""
 
 from __future__ import annotations
 

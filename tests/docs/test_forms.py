@@ -1,4 +1,4 @@
-"""The forms of the tests: what `make test` and `make test-rest` select is together what `make test-full` does."""
+"""The selections of tests: `make test` and `make test-rest` together run the tests of `make test-full`."""
 
 from __future__ import annotations
 

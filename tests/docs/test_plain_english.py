@@ -10,16 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-GENERATED = {"docs/results.md"}
-"""Written by `make results`."""
+GENERATED = "<!-- What follows is written by `make results"
+"""The rest of docs/results.md is not written by hand."""
 
-COLUMNS, CODE_COLUMNS = 100, 120
+COLUMNS = 100
 FIGURES = 5
 """A table with at least this many columns has figures, and its rows can't be broken."""
 
-DOCUMENTS = sorted(
-    path for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")) if str(path.relative_to(ROOT)) not in GENERATED
-)
+DOCUMENTS = sorted((*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
 MODULES = sorted((ROOT / "src" / "maxsieve").rglob("*.py"))
 
 RIDDLES = {
@@ -46,6 +44,12 @@ RIDDLES = {
     "means itself": "is taken literally",
     "made anew": "made again",
     "does not have its checksum": "has a wrong checksum",
+    "none of their business": "ignored",
+    "on their way in": "that are being added",
+    "fall ill": "fail",
+    "however well": "even if",
+    "whomever": "any process",
+    "bring along": "contain",
 }
 """Phrases that readers with English as a second language had to solve, and what to write instead."""
 
@@ -56,29 +60,26 @@ def relative(path: Path) -> str:
 
 def too_long(text: str) -> Iterator[tuple[int, str]]:
     """The lines that could be shorter, with their numbers."""
-    fence, generated, columns = "", False, 0
+    generated, columns = False, 0
     for number, line in enumerate(text.split("\n"), start=1):
         stripped = line.strip()
         generated = (generated or stripped.startswith("<!-- figures")) and not stripped.startswith("<!-- /figures")
-        is_code = bool(fence) or stripped.startswith(("```", "~~~")) or line.startswith("    ")
-        if stripped.startswith(("```", "~~~")):
-            fence = "" if fence and stripped.startswith(fence) else fence or stripped[:3]
         columns = (columns or stripped.count("|") - 1) if stripped.startswith("|") else 0
         breakable = " " in re.sub(r"^([-*>]|\d+\.) ", "", stripped)
-        if not generated and columns < FIGURES and breakable and len(line) > (CODE_COLUMNS if is_code else COLUMNS):
+        if not generated and columns < FIGURES and breakable and len(line) > COLUMNS:
             yield number, line
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
 def test_markdown_has_lines_of_at_most_100_columns(path: Path) -> None:
-    assert not list(too_long(path.read_text()))
+    assert not list(too_long(path.read_text().partition(GENERATED)[0]))
 
 
 def test_what_counts_as_too_long() -> None:
     long, row = "word " * 30, "| a | " + "word " * 30 + "|"
     assert [number for number, _ in too_long(f"short\n{long}\n{row}")] == [2, 3]
-    assert not list(too_long(f"```\n{long[:115]}\n```\n\n    {long[:110]}"))
-    assert [number for number, _ in too_long(f"```\n{long}\n```")] == [2]
+    assert not list(too_long(f"```\n{long[:100]}\n```\n\n    {long[:96]}"))
+    assert [number for number, _ in too_long(f"```\n{long[:101]}\n```\n\n    {long[:97]}")] == [2, 5]
     assert not list(too_long("| a | b | c | d | e |\n|---|---|---|---|---|\n| " + "1 | " * 60))
     assert not list(too_long("- [a](" + "x" * 120 + ")"))
 
@@ -86,7 +87,7 @@ def test_what_counts_as_too_long() -> None:
 def prose(path: Path) -> Iterator[str]:
     """The texts in a file: a whole document, or the docstrings and messages of a module."""
     if path.suffix == ".md":
-        yield path.read_text()
+        yield path.read_text().partition(GENERATED)[0]
         return
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

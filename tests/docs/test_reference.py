@@ -54,3 +54,8 @@ def test_every_page_is_in_the_table() -> None:
     index = (FOLDER / "index.md").read_text(encoding="utf-8")
     for page in FOLDER.glob("*.md"):
         assert page.name == "index.md" or f"({page.name})" in index, page.name
+
+
+def test_every_module_of_the_specification_has_a_place() -> None:
+    modules = {path.stem for path in (SOURCE / "maxsieve" / "spec").glob("*.py")} - {"__init__"}
+    assert {f"maxsieve.spec.{module}" for module in modules} <= listed()

@@ -1,4 +1,4 @@
-"""The tools that gather the pages of the site and look it over."""
+"""The tools that collect the pages of the site and check the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor: what it finds, what it must not tell, and that nothing keeps it from telling the rest."""
+"""The doctor: what it reports, what it must not reveal, and that one failure does not hide the other parts."""
 
 from __future__ import annotations
 

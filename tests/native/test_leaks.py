@@ -1,4 +1,4 @@
-"""What lives until the interpreter ends is no leak, and nothing is said of it; what nobody holds any more is let go.
+"""Objects that exist until the interpreter ends are not reported as leaks; objects without references are freed.
 
 nanobind counts its objects when the interpreter has ended, and calls all that are left leaked. An index in a daemon
 thread, or in a library that never lets go, is among them. So the count is off unless a test asks for it.

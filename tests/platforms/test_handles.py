@@ -44,13 +44,13 @@ def refusing(times: int) -> Any:
 
 @pytest.mark.parametrize("times", [0, 1, 10])
 def test_what_windows_refuses_is_tried_again(windows: Any, pauses: list[float], times: int) -> None:
-    assert windows.patiently(refusing(times)) == "done"
+    assert windows.with_retries(refusing(times)) == "done"
     assert len(pauses) == times
 
 
 def test_for_a_second_and_no_longer(windows: Any, pauses: list[float]) -> None:
     with pytest.raises(PermissionError, match="in use"):
-        windows.patiently(refusing(11))
+        windows.with_retries(refusing(11))
     assert 1 < sum(pauses) < 1.1
 
 
@@ -62,7 +62,7 @@ def test_other_errors_are_not_tried_again(windows: Any, pauses: list[float], tmp
 
 def test_elsewhere_nothing_is_tried_again(pauses: list[float]) -> None:
     with pytest.raises(PermissionError):
-        side("handles", "linux").patiently(refusing(1))
+        side("handles", "linux").with_retries(refusing(1))
     assert not pauses
 
 

@@ -103,7 +103,7 @@ def test_waiting_for_it(locking: Any, handles: list[int]) -> None:
 
     thread = threading.Thread(target=release)
     thread.start()
-    locking.lock_patiently(handles[1])
+    locking.wait_for_lock(handles[1])
     order.append("taken")
     thread.join()
     locking.unlock(handles[1])

@@ -119,7 +119,7 @@ def test_a_file_that_stays_open_is_not_replaced_and_the_error_says_why(tmp_path:
     path.write_bytes(b"old")
     with (
         open_regular(path),
-        pytest.raises(PermissionError, match="Windows replaces no file that is open or mapped"),
+        pytest.raises(PermissionError, match="Windows can't replace a file that is open or mapped"),
         replacing(path) as new,
     ):
         new.write(b"new")

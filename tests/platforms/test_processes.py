@@ -93,16 +93,16 @@ def test_the_memory_of_a_machine(kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("code", "fate"), [(1816, "slow"), (0xC0000017, "full"), (0xC0000005, "crashed"), (3, "crashed")]
+    ("code", "ending"), [(1816, "slow"), (0xC0000017, "full"), (0xC0000005, "crashed"), (3, "crashed")]
 )
-def test_how_a_process_of_windows_ended(on_windows: Any, code: int, fate: str) -> None:
-    assert on_windows.fate_of(code) == fate
+def test_how_a_process_of_windows_ended(on_windows: Any, code: int, ending: str) -> None:
+    assert on_windows.how_ended(code) == ending
 
 
 def test_signals_and_groups(on_windows: Any) -> None:
     assert on_windows.ENDING_SIGNALS == (signal.SIGINT, signal.SIGTERM, 21)
-    assert on_windows.apart_options() == {"creationflags": 0x200}
-    assert side("processes", "linux").apart_options() == {"start_new_session": True}
+    assert on_windows.own_group_options() == {"creationflags": 0x200}
+    assert side("processes", "linux").own_group_options() == {"start_new_session": True}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

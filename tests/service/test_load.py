@@ -1,4 +1,4 @@
-"""Too many requests, late ones, clients that hang up or dawdle, and the end of a service."""
+"""Too many requests, late requests, clients that disconnect or are slow, and the end of a service."""
 
 from __future__ import annotations
 

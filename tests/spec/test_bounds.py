@@ -1,4 +1,4 @@
-"""The radii by hand, and the honest one against exact hypergeometric probabilities."""
+"""The radii, computed by hand; and the proven one against exact hypergeometric probabilities."""
 
 from __future__ import annotations
 

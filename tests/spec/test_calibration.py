@@ -1,4 +1,4 @@
-"""How often the true top-K is lost: the honest radius against its delta, and the paper's far beyond it.
+"""How often the true top K is lost: for the proven radius less than delta, for the paper's far more.
 
 The theorem is about exact cells, so that here matrices are revealed as they are (eps and cell error 0) and row sums are
 the truth. Cells lie on a grid of 2^-12, so that all sums are exact and ties are ties.

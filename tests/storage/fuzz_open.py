@@ -1,4 +1,4 @@
-"""The loader under fuzzing: ``python fuzz_open.py seconds`` reads changed files until time is up or something is amiss.
+"""Fuzzes the loader: ``python fuzz_open.py seconds`` reads changed files until the time is over or an error is found.
 
 With atheris (libFuzzer), if it is installed, guided by coverage; else by random changes from a fixed seed. A change is
 made with the checksums as they were or, more often, made right again: then it gets past them.

@@ -1,4 +1,4 @@
-"""An index on disk is built, compacted and opened in bounded memory; a build can be interrupted and gone on with."""
+"""An index on disk is built, compacted and opened in bounded memory; an interrupted build can be continued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes the room: every byte of the folder is in one part."""
+"""Disk usage: every byte of the folder is counted in exactly one part."""
 
 from __future__ import annotations
 

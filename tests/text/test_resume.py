@@ -1,4 +1,4 @@
-"""Adding that is interrupted is gone on with by adding again: nothing is lost, nothing that was in is encoded twice."""
+"""After an interruption, adding the same texts continues: nothing is lost, and no stored text is encoded again."""
 
 from __future__ import annotations
 

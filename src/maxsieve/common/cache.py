@@ -9,7 +9,7 @@ from pathlib import Path
 
 from maxsieve.common.files import regular_handle
 from maxsieve.common.handles import replace_folder
-from maxsieve.common.locking import lock_patiently, unlock
+from maxsieve.common.locking import unlock, wait_for_lock
 from maxsieve.common.optional import optional
 
 LOCK, PART = ".lock", ".part"
@@ -41,7 +41,7 @@ def once(folder: Path, make: Callable[[Path], None], *, is_whole: Callable[[Path
     folder.parent.mkdir(parents=True, exist_ok=True)
     lock = regular_handle(folder.with_name(folder.name + LOCK), os.O_RDWR | os.O_CREAT)
     try:
-        lock_patiently(lock)
+        wait_for_lock(lock)
         if is_whole(folder):
             return
         scratch = folder.with_name(folder.name + PART)

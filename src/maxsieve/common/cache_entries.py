@@ -85,7 +85,7 @@ def remove(one: CacheEntry) -> None:
 
 
 def _remove_unlocked(path: Path) -> None:
-    """Removes a folder where its lock can't be removed by who holds it: on Windows.
+    """Removes a folder on Windows, where a lock can't be removed while it is held.
 
     There a folder can't be renamed while any file in it is open: what a writer has locked or a reader has mapped stays
     whole.

@@ -1,4 +1,4 @@
-"""What to say when the compiled part of the package can't be loaded. Nothing else works then, not even the doctor."""
+"""The error message if the compiled part of the package can't be loaded. Then not even the doctor works."""
 
 from __future__ import annotations
 

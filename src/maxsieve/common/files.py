@@ -1,8 +1,8 @@
-"""Files that are what they seem, files that last, and errors that name them.
+"""Opens regular files only, replaces files atomically and durably, and names the file in errors.
 
-A folder may come from somebody else. In it a name may be a link to any other file, a pipe that never ends, or a device:
-`open_regular` and `read_small` open files and nothing else. `replacing` and its siblings write so that a crash or a
-full disk leaves the old file or the new one.
+A folder may come from an untrusted source. A name in it may be a link to any other file, a pipe that never ends, or a
+device: `open_regular` and `read_small` open only regular files. After a crash or on a full disk, `replacing` and
+similar functions leave either the old file or the new one.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from typing import BinaryIO, TypeAlias
 from maxsieve.common.handles import (
     NOT_THROUGH_LINKS,
     OPENING,
-    patiently,
     replace_file,
     replace_folder,
     sync_file,
     sync_folder_handle,
+    with_retries,
 )
 from maxsieve.errors import DamagedIndexError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 OPENINGS = 5
-"""Times that a file is opened, if each time a writer has replaced it before it was compared with what has its name."""
+"""How often a file is opened again, if a writer replaces it before the check that its name still refers to it."""
 JUNCTION = 0xA0000003
-"""What Windows marks them with: `stat.IO_REPARSE_TAG_MOUNT_POINT`, which other systems lack."""
+"""The tag of a junction: `stat.IO_REPARSE_TAG_MOUNT_POINT`, which exists only on Windows."""
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def regular_handle(path: PathLike, flags: int, *, follow_links: bool = False) ->
         handle = _regular_handle(path, flags, follow_links=follow_links)
         if follow_links or NOT_THROUGH_LINKS:
             return handle
-        try:  # the system has opened whatever a link led to
+        try:  # the system has followed a link
             _check_regular(named := os.stat(path, follow_symlinks=False), path)
             if os.path.samestat(named, os.fstat(handle)):
                 return handle
@@ -76,18 +76,18 @@ def regular_handle(path: PathLike, flags: int, *, follow_links: bool = False) ->
 
 
 def _regular_handle(path: PathLike, flags: int, *, follow_links: bool) -> int:
-    """A regular file, opened; where the system can't refuse to follow a link, the caller looks for one."""
-    with suppress(FileNotFoundError):  # which opening it raises too, unless it may make the file
+    """Opens a regular file. On systems that can't refuse to follow links, the caller checks for them."""
+    with suppress(FileNotFoundError):  # opening it raises the same, unless the file may be created
         _check_regular(os.stat(path, follow_symlinks=follow_links), path)
     flags |= OPENING | (0 if follow_links else NOT_THROUGH_LINKS)
     try:
-        handle = patiently(lambda: os.open(path, flags, 0o666))
+        handle = with_retries(lambda: os.open(path, flags, 0o666))
     except OSError as problem:
         if problem.errno in (errno.ELOOP, errno.EMLINK) and os.path.islink(path):
             raise ValueError(f"{os.fspath(path)} is a link; a regular file is expected") from None
         raise
     try:
-        _check_regular(os.fstat(handle), path)  # the name may mean something else by now
+        _check_regular(os.fstat(handle), path)  # the name may refer to another file by now
     except BaseException:
         os.close(handle)
         raise
@@ -97,7 +97,7 @@ def _regular_handle(path: PathLike, flags: int, *, follow_links: bool) -> int:
 def read_small(path: PathLike, *, at_most: int, follow_links: bool = False) -> bytes:
     """The bytes of a regular file; `ValueError` if there are more than ``at_most``, of which no more are read."""
     with open_regular(path, follow_links=follow_links) as file, naming_os_errors(path):
-        content = bytearray()  # read piece by piece: `read` takes the memory for all that it is allowed
+        content = bytearray()  # in pieces, because `read` allocates memory for its whole limit
         while piece := file.read(min(1 << 16, at_most + 1 - len(content))):
             content += piece
     if len(content) > at_most:
@@ -107,7 +107,7 @@ def read_small(path: PathLike, *, at_most: int, follow_links: bool = False) -> b
 
 @contextmanager
 def opening_own_file(path: Path) -> Iterator[None]:
-    """Around opening a file in a folder of ours: whatever else has its name, a folder included, is damage.
+    """Inside, a file of an index or a collection is opened: if it is not a regular file, that is damage.
 
     >>> with opening_own_file(Path("/")):
     ...     open_regular("/")
@@ -152,7 +152,7 @@ def _check_regular(status: os.stat_result, path: PathLike) -> None:
 
 
 def _is_junction(status: os.stat_result) -> bool:
-    """Whether it is a folder of Windows that leads to another, which Python takes for a folder, not for a link."""
+    """Whether it is a junction of Windows: a link to a folder, which Python treats as a folder."""
     return getattr(status, "st_reparse_tag", 0) == JUNCTION
 
 
@@ -198,7 +198,7 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
 def replacing_as(temporary: Path, target: Path) -> Iterator[BinaryIO]:
     """The same under a temporary name of the caller's choice; a link at either name is replaced, not followed.
 
-    The folder is not synced: who writes several files does that once.
+    The folder is not synced: a caller that writes several files does that once.
     """
     temporary.unlink(missing_ok=True)
     try:

@@ -1,8 +1,8 @@
-"""What each system lets one do with files that are open: how they are opened, read, made durable and replaced.
+"""How files are opened, read, made durable and replaced on each operating system.
 
-POSIX removes a name at once, and keeps the file for all processes that have it open. Windows refuses to replace or
-remove a file that is open or mapped anywhere. So files that are mapped are never replaced (no name is used twice),
-those that can't be removed yet are left for the next writer, and what is open for a moment only is waited for.
+POSIX removes a name immediately, and keeps the file for all processes that have it open. Windows refuses to replace or
+remove a file that is open or mapped in any process. So mapped files are never replaced (no name is used twice). Files
+that can't be removed yet are left for the next writer. If a file is open only for a moment, the operation is retried.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if sys.platform == "darwin":
 
 T = TypeVar("T")
 PAUSES = tuple(0.001 * 2**i for i in range(10))
-"""Seconds, one in all, after which Windows is asked again: others read or scan a small file in less."""
+"""Seconds before each retry on Windows, one second in total: reading or scanning a small file takes less."""
 
 if sys.platform == "win32":
     OPENING = os.O_BINARY | os.O_NOINHERIT
     NOT_THROUGH_LINKS = 0
     _seeking = threading.Lock()
 
-    def patiently(action: Callable[[], T]) -> T:
-        """What the action returns; where Windows refuses since somebody has the file open, it is tried again."""
+    def with_retries(action: Callable[[], T]) -> T:
+        """Runs the action; if Windows refuses it because the file is open in another process, it is retried."""
         for pause in PAUSES:
             with suppress(PermissionError):
                 return action()
@@ -38,51 +38,51 @@ if sys.platform == "win32":
         return action()
 
     def read_at(handle: int, size: int, offset: int) -> bytes:
-        """At most so many bytes of a file from an offset on; any thread."""
+        """Reads at most ``size`` bytes from an offset on; safe in any thread."""
         with _seeking:
             os.lseek(handle, offset, os.SEEK_SET)
             return os.read(handle, size)
 
     def write_at(handle: int, data: bytes, offset: int) -> None:
-        """Writes at an offset; any thread."""
+        """Writes at an offset; safe in any thread."""
         with _seeking:
             os.lseek(handle, offset, os.SEEK_SET)
             os.write(handle, data)
 
     def sync_folder_handle(folder: Path) -> None:
-        """Nothing: a folder can't be opened there, and the file system keeps a journal of its names."""
+        """Does nothing: Windows can't open a folder, and its file system has a journal of names."""
 
     def replace_file(source: Path, target: Path) -> None:
-        """Gives a file the name of another, which it replaces; `PermissionError` if that stays open or mapped."""
+        """Renames a file to the name of another, which it replaces; `PermissionError` if that stays open or mapped."""
         try:
-            patiently(lambda: os.replace(source, target))
+            with_retries(lambda: os.replace(source, target))
         except PermissionError as refused:
-            why = f"{refused.strerror}. Windows replaces no file that is open or mapped, by this program or another"
+            why = f"{refused.strerror}. Windows can't replace a file that is open or mapped, in this program or another"
             raise PermissionError(refused.errno, why, os.fspath(target)) from None
 
     def replace_folder(source: Path, target: Path) -> None:
-        """Gives a folder the name of another, which must not exist or be empty."""
+        """Renames a folder; the new name must not exist, or be an empty folder."""
         with suppress(FileNotFoundError):
             os.rmdir(target)
-        patiently(lambda: os.rename(source, target))
+        with_retries(lambda: os.rename(source, target))
 
     def advise(mapped: mmap.mmap, start: int, size: int, *, scattered: bool) -> None:
-        """Nothing: Windows takes no advice on how a map will be read."""
+        """Does nothing: Windows has no advice on how a map will be read."""
 
 else:
     OPENING = os.O_CLOEXEC | os.O_NONBLOCK
     NOT_THROUGH_LINKS = os.O_NOFOLLOW
 
-    def patiently(action: Callable[[], T]) -> T:
-        """What the action returns: here nobody is in the way of another."""
+    def with_retries(action: Callable[[], T]) -> T:
+        """Runs the action: on this system no retry is needed."""
         return action()
 
     def read_at(handle: int, size: int, offset: int) -> bytes:
-        """At most so many bytes of a file from an offset on; any thread."""
+        """Reads at most ``size`` bytes from an offset on; safe in any thread."""
         return os.pread(handle, size, offset)
 
     def write_at(handle: int, data: bytes, offset: int) -> None:
-        """Writes at an offset; any thread."""
+        """Writes at an offset; safe in any thread."""
         os.pwrite(handle, data, offset)
 
     def sync_folder_handle(folder: Path) -> None:
@@ -94,29 +94,29 @@ else:
             os.close(handle)
 
     def replace_file(source: Path, target: Path) -> None:
-        """Gives a file the name of another, which it replaces, even if some process has that open."""
+        """Renames a file to the name of another, which it replaces, even if a process has that open."""
         os.replace(source, target)
 
     def replace_folder(source: Path, target: Path) -> None:
-        """Gives a folder the name of another, which must not exist or be empty."""
+        """Renames a folder; the new name must not exist, or be an empty folder."""
         os.replace(source, target)
 
     def advise(mapped: mmap.mmap, start: int, size: int, *, scattered: bool) -> None:
-        """Says how bytes of a map will be read: here and there, or in order."""
+        """Tells the system how bytes of a map will be read: at random places, or in order."""
         mapped.madvise(mmap.MADV_RANDOM if scattered else mmap.MADV_NORMAL, start, size)
 
 
 if sys.platform == "darwin":
 
     def sync_file(handle: int) -> None:
-        """Returns when the disk has what was written: `fsync` leaves it in the drive's own memory there."""
+        """Returns when the data are on disk. On macOS, `fsync` alone may leave them in the memory of the drive."""
         try:
             fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
-        except OSError:  # a file system that can't, that of another machine for example
+        except OSError:  # some file systems can't, such as network drives
             os.fsync(handle)
 
 else:
 
     def sync_file(handle: int) -> None:
-        """Returns when the disk has what was written."""
+        """Returns when the data are on disk."""
         os.fsync(handle)

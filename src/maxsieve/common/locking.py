@@ -1,6 +1,6 @@
-"""Locks on open files, which the operating system releases when their process ends, however it ends.
+"""Locks on open files. The operating system releases a lock when its process ends, even by a crash.
 
-A lock belongs to the handle: another handle of the same file meets it, in the same process as well.
+A lock belongs to the handle: it excludes other handles of the same file, even in the same process.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if sys.platform == "win32":
     import msvcrt
 
     LOCKED_BYTE = 1 << 30
-    """Beyond all that such a file holds: Windows lets nobody else read what is locked."""
+    """Beyond the end of the file, because Windows lets nobody else read locked bytes."""
 
     INTERVAL = 0.05
-    """Seconds between two attempts: waiting inside Windows could not be interrupted by Ctrl-C."""
+    """Seconds between two attempts. (Ctrl-C could not interrupt a call of Windows that waits.)"""
 
     LOCK_STAYS = True
 
@@ -30,15 +30,15 @@ if sys.platform == "win32":
         except PermissionError:
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
 
-    def lock_patiently(handle: int) -> None:
-        """Locks the file as soon as nobody else has it locked."""
+    def wait_for_lock(handle: int) -> None:
+        """Waits until no other handle has the file locked, and locks it."""
         while True:
             with suppress(BlockingIOError):
                 return lock_now(handle)
             time.sleep(INTERVAL)
 
     def unlock(handle: int) -> None:
-        """Closes the handle and with it the lock, if it has it. Windows would unlock it too, but some time later."""
+        """Releases the lock, if the handle has it, and closes the handle. Closing alone would release it later."""
         try:
             with suppress(OSError):
                 os.lseek(handle, LOCKED_BYTE, os.SEEK_SET)
@@ -51,23 +51,23 @@ else:
 
     _held: set[int] = set()
     LOCK_STAYS = False
-    """Whether a file can't be removed, nor its folder, while it is locked."""
+    """Whether a locked file, and its folder, can't be removed."""
 
     def lock_now(handle: int) -> None:
         """Locks the file, or raises `BlockingIOError` if another handle has it locked."""
         _held.add(handle)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def lock_patiently(handle: int) -> None:
-        """Locks the file as soon as nobody else has it locked."""
+    def wait_for_lock(handle: int) -> None:
+        """Waits until no other handle has the file locked, and locks it."""
         _held.add(handle)
         fcntl.flock(handle, fcntl.LOCK_EX)
 
     def unlock(handle: int) -> None:
-        """Closes the handle of `lock_now` or `lock_patiently`, and with it the lock.
+        """Releases the lock of `lock_now` or `wait_for_lock`, and closes the handle.
 
-        A process that was forked a moment ago may still have a copy of the handle, which would keep the lock: so it is
-        unlocked first.
+        A process that was just forked may still have a copy of the handle, which would keep the lock. So the lock is
+        released explicitly, before the handle is closed.
         """
         if handle in _held:
             _held.remove(handle)
@@ -77,10 +77,10 @@ else:
             finally:
                 os.close(handle)
 
-    def _let_go() -> None:
-        """In the child of a fork: it must not keep its parent's locks alive."""
+    def _drop_locks() -> None:
+        """Closes the parent's locks in a forked child, which must not keep them."""
         while _held:
             with suppress(OSError):
                 os.close(_held.pop())
 
-    os.register_at_fork(after_in_child=_let_go)
+    os.register_at_fork(after_in_child=_drop_locks)

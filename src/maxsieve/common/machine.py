@@ -1,4 +1,4 @@
-"""What this machine is: CPU, memory, system. Nothing here names the user or the host."""
+"""Facts about this machine: CPU, memory, operating system. Nothing here names the user or the host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEATURES = (
     *("avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_int8", "amx_bf16"),
     *("asimd", "asimddp", "i8mm", "sve", "sve2"),
 )
-"""What kernels are chosen by, or could be, as Linux calls it."""
+"""CPU features that kernels use or could use, by their names in Linux."""
 
 APPLE_FEATURES = {
     "hw.optional.avx2_0": "avx2",
@@ -28,7 +28,7 @@ APPLE_FEATURES = {
 
 
 def cpu() -> str:
-    """The CPU's name for itself."""
+    """The name of the CPU, as it reports it."""
     if sys.platform == "darwin":
         return _sysctl("machdep.cpu.brand_string") or platform.machine()
     names = re.findall(r"^model name\s*:\s*(.*)$", _cpuinfo(), re.MULTILINE)

@@ -1,7 +1,7 @@
-"""What a process may use, how it ended, and what ends it, on each system.
+"""Limits of processes, signals that end them, and how they ended, on each operating system.
 
-On POSIX the limits are those of `setrlimit`; macOS does not limit memory by them, so that a thread looks after it. On
-Windows a process puts itself into a job, which has limits (`common.windows`).
+On POSIX the limits are those of `setrlimit`. On macOS these do not limit memory, so a thread checks it. On Windows a
+process puts itself into a job object, which has limits (`common.windows`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-Fate: TypeAlias = Literal["slow", "full", "crashed"]
-"""A process used up its time or its memory, or something else ended it."""
+Ending: TypeAlias = Literal["slow", "full", "crashed"]
+"""Why a process ended: it used up its CPU time or its memory, or it crashed."""
 
 if sys.platform == "win32":
     from maxsieve.common import windows
@@ -28,26 +28,26 @@ if sys.platform == "win32":
     OUT_OF_MEMORY = (0xC0000017, 0xC000012D)
     """ERROR_NOT_ENOUGH_QUOTA, with which a job ends a process; STATUS_NO_MEMORY and STATUS_COMMITMENT_LIMIT."""
 
-    def apart_options() -> dict[str, Any]:
-        """Options of `subprocess.Popen` for a child that Ctrl-C is not for."""
+    def own_group_options() -> dict[str, Any]:
+        """Options of `subprocess.Popen` for a child that does not get Ctrl-C."""
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
 
     def limit_memory(more: int) -> None:
-        """Gives this process so many bytes more than it has now, and no more; a crash leaves no core file."""
+        """Limits this process to ``more`` bytes than it has now; a crash leaves no core file."""
         windows.limit_job(memory=windows.process_bytes() + more)
 
     def limit_time(seconds: int) -> None:
-        """Gives this process so many seconds of processor time more than it has used."""
+        """Limits this process to this many more seconds of CPU time."""
         windows.limit_job(seconds=time.process_time() + seconds)
 
     def is_closed_pipe(problem: BaseException) -> bool:
-        """Whether something was written to a pipe that nobody reads any more; here that may be "invalid argument"."""
+        """Whether the error is a write to a pipe that its reader has closed; on Windows also "invalid argument"."""
         if isinstance(problem, BrokenPipeError):
             return True
         return isinstance(problem, OSError) and problem.errno == errno.EINVAL and problem.filename is None
 
-    def fate_of(returncode: int | None) -> Fate:
-        """What a return code of `subprocess.Popen` says of how the process ended."""
+    def how_ended(returncode: int | None) -> Ending:
+        """Why a process with this return code of `subprocess.Popen` ended."""
         if returncode == OUT_OF_QUOTA:
             return "slow"
         return "full" if returncode in OUT_OF_MEMORY else "crashed"
@@ -56,22 +56,22 @@ else:
     import resource
 
     ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-    """What asks a program to end."""
+    """Signals that ask a program to end."""
 
-    def apart_options() -> dict[str, Any]:
-        """Options of `subprocess.Popen` for a child that Ctrl-C is not for."""
+    def own_group_options() -> dict[str, Any]:
+        """Options of `subprocess.Popen` for a child that does not get Ctrl-C."""
         return {"start_new_session": True}
 
     def limit_time(seconds: int) -> None:
-        """Gives this process so many seconds of processor time more than it has used."""
+        """Limits this process to this many more seconds of CPU time."""
         _lower(resource.RLIMIT_CPU, int(time.process_time()) + 1 + seconds)
 
     def is_closed_pipe(problem: BaseException) -> bool:
-        """Whether something was written to a pipe that nobody reads any more."""
+        """Whether the error is a write to a pipe that its reader has closed."""
         return isinstance(problem, BrokenPipeError)
 
-    def fate_of(returncode: int | None) -> Fate:
-        """What a return code of `subprocess.Popen` says of how the process ended."""
+    def how_ended(returncode: int | None) -> Ending:
+        """Why a process with this return code of `subprocess.Popen` ended."""
         if returncode == -signal.SIGXCPU:
             return "slow"
         return "full" if returncode in (-signal.SIGKILL, -signal.SIGABRT) else "crashed"
@@ -82,15 +82,15 @@ else:
 
     if sys.platform == "darwin":
         INTERVAL = 0.05
-        """Seconds between two looks."""
+        """Seconds between two checks of the memory."""
 
         def limit_memory(more: int) -> None:
-            """Gives this process so many bytes more than it has now, and no more; a crash leaves no core file."""
+            """Limits this process to ``more`` bytes than it has now; a crash leaves no core file."""
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + more
-            threading.Thread(target=_look_after, args=(most,), daemon=True).start()
+            threading.Thread(target=_end_above, args=(most,), daemon=True).start()
 
-        def _look_after(most: int) -> None:
+        def _end_above(most: int) -> None:
             while resource.getrusage(resource.RUSAGE_SELF).ru_maxrss <= most:
                 time.sleep(INTERVAL)
             os.kill(os.getpid(), signal.SIGKILL)
@@ -98,8 +98,8 @@ else:
     else:
 
         def limit_memory(more: int) -> None:
-            """Gives this process so many bytes more than it has now, and no more; a crash leaves no core file."""
+            """Limits this process to ``more`` bytes than it has now; a crash leaves no core file."""
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            with suppress(OSError, ValueError):  # a system that can't tell or does not limit
+            with suppress(OSError, ValueError):  # not on every system
                 pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
                 _lower(resource.RLIMIT_AS, pages * resource.getpagesize() + more)

@@ -1,4 +1,4 @@
-"""What Python does not offer of Windows: how much memory there is, and jobs, whose processes have limits.
+"""Functions of Windows that Python lacks: the size of the memory, and job objects, which limit processes.
 
 Everything is as Microsoft documents it. Imported on Windows only.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 EXTENDED_LIMITS = 9
 PROCESS_TIME, PROCESS_MEMORY, NO_ERROR_BOX = 0x2, 0x100, 0x400
-"""Flags of a job's limits: which of them count."""
+"""Flags that say which limits of a job are set."""
 
 TICKS = 10_000_000
 """A second, as Windows counts processor time."""
@@ -79,7 +79,7 @@ def machine_bytes() -> int:
 
 
 def process_bytes() -> int:
-    """What this process has of the memory that a job limits."""
+    """The memory of this process, as a job object counts it."""
     counters = MemoryCounters(size=ctypes.sizeof(MemoryCounters))
     kernel = _kernel()
     _check(kernel.K32GetProcessMemoryInfo(kernel.GetCurrentProcess(), ctypes.byref(counters), counters.size))
@@ -89,7 +89,7 @@ def process_bytes() -> int:
 def limit_job(*, memory: int | None = None, seconds: float | None = None) -> None:
     """Limits the bytes of this process, or its processor time since it began; a limit that is not given stays.
 
-    Memory beyond the limit is not given out; a process that exceeds its time is ended. If it crashes, Windows
+    Memory beyond the limit can't be allocated; a process that exceeds its time is ended. If it crashes, Windows
     shows no dialog that waits for a click.
     """
     job, limits = _own_job()

@@ -1,4 +1,4 @@
-"""The report as data. Each part is looked at on its own: what fails is a sentence there, and the rest is still told."""
+"""The report as data. Each part is examined separately: one that fails becomes an error message."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from maxsieve.text import description
 from maxsieve.text.models import list_models
 
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
-"""Variables by which other libraries are told how many threads to use."""
+"""Environment variables that set the number of threads of other libraries."""
 
 
 def examine() -> dict[str, dict[str, Any]]:
-    """Every part of the report, as data that JSON can hold.
+    """Every part of the report, as JSON-compatible data.
 
     >>> list(examine())[:4]
     ['maxsieve', 'system', 'cpu', 'kernels']
@@ -49,13 +49,13 @@ def examine() -> dict[str, dict[str, Any]]:
         "packages": _packages,
         "settings": _settings,
     }
-    report = {name: _told(part) for name, part in parts.items()}
+    report = {name: _or_error(part) for name, part in parts.items()}
     cleaned: dict[str, dict[str, Any]] = without_user(report)
     return cleaned
 
 
-def _told(part: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The part, or why there is none: a doctor must not fall ill."""
+def _or_error(part: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The part, or the error message if it failed: the doctor itself must not fail."""
     try:
         return part()
     except Exception as problem:
@@ -98,7 +98,7 @@ def _kernels() -> dict[str, Any]:
     }
     try:
         found["chosen"] = maxsieve.isa()
-    except ValueError as problem:  # the variable asks for what is not there
+    except ValueError as problem:  # the variable names a kernel that this machine lacks
         found["problem"] = str(problem)
     return found
 
@@ -146,5 +146,5 @@ def _packages() -> dict[str, Any]:
 
 
 def _settings() -> dict[str, Any]:
-    """Which variables of ours are set. Not to what: one of them is a key, others are paths."""
+    """Which of our environment variables are set. Values are left out: one is an API key, others are paths."""
     return {"set": sorted(name for name in os.environ if name.startswith("MAXSIEVE_"))}

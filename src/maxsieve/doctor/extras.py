@@ -1,4 +1,4 @@
-"""The packages that extras ask for, by what is written in maxsieve's own metadata. None of them is imported."""
+"""The packages of all extras, from maxsieve's own metadata. None of them is imported."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ REQUIREMENT = re.compile(r"^(?P<name>[\w.-]+)\s*(\[(?P<extras>[^]]*)])?.*;.*\bex
 
 
 def packages() -> dict[str, str | None]:
-    """NumPy and every package that some extra asks for, with its version; None where it is missing."""
+    """NumPy and every package of an extra, with its version; None if it is missing."""
     names = {name for some in _extras().values() for name in some}
     return {name: installed(name) for name in ["numpy", *sorted(names, key=str.lower)]}
 
 
 def missing_by_extra() -> dict[str, list[str]]:
-    """What each extra still needs; an empty list if it is complete."""
+    """The missing packages of each extra; an empty list if it is complete."""
     return {extra: sorted(name for name in names if installed(name) is None) for extra, names in _extras().items()}
 
 
 @lru_cache(maxsize=1)
 def _extras() -> dict[str, set[str]]:
-    """The packages of each extra for users, those of the extras that it includes too."""
+    """The packages of each extra for users, including those of extras that it includes."""
     own: dict[str, set[str]] = {}
     included: dict[str, set[str]] = {}
     for line in _requirements():
@@ -47,5 +47,5 @@ def _extras() -> dict[str, set[str]]:
 def _requirements() -> list[str]:
     try:
         return requires("maxsieve") or []
-    except PackageNotFoundError:  # run from a folder that was never installed
+    except PackageNotFoundError:  # maxsieve is not installed, but run from its sources
         return []

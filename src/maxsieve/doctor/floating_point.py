@@ -1,4 +1,4 @@
-"""How this thread computes, found out by computing. The engine sets its own state; NumPy and others have this one."""
+"""The floating-point state of this thread, found by computing. NumPy uses it; the engine sets its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def rounding() -> str:
-    """Where sums are rounded to; anything but ``to nearest`` was set by some other library.
+    """How sums are rounded. Anything but ``to nearest`` was set by another library.
 
     >>> rounding()
     'to nearest'
@@ -20,7 +20,7 @@ def rounding() -> str:
 
 
 def denormals() -> str:
-    """What becomes of numbers too small for a full mantissa; anything but ``kept`` was set by some other library.
+    """How denormal numbers are handled. Anything but ``kept`` was set by another library.
 
     >>> denormals()
     'kept'

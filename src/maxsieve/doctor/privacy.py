@@ -1,4 +1,4 @@
-"""A report is made public: it must not say who made it."""
+"""Removes personal names: a report will be public."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def without_user(value: Any) -> Any:
 
 def _cleaned(text: str) -> str:
     home = os.path.expanduser("~")
-    if len(home) <= 1:  # none, or the root of everything
+    if len(home) <= 1:  # no home folder, or the root folder
         return text
     text = re.sub(rf"{re.escape(home)}(?=$|[/\\\s'\":;,)])", "~", text)
     user = Path(home).name

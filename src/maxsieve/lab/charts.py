@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.text import Annotation
     from matplotlib.transforms import Bbox
 
 COLOURS = ["#1f5fa8", "#d1622b", "#3b8f4f", "#8a4fa3", "#b8860b", "#5f6b73", "#c2477f", "#2a9d9d", "#7a5c3e"]
@@ -67,15 +68,18 @@ class Note(NamedTuple):
     text: str
 
 
-def place_notes(figure: Figure, axes: Axes, notes: Sequence[Note], size: float = 7) -> None:
+def place_notes(
+    figure: Figure, axes: Axes, notes: Sequence[Note], size: float = 7, others: Sequence[Annotation] = ()
+) -> None:
     """Places each label near its point, so that it covers no other label, no point and no bar.
 
     It covers a line only if there is no other position. A label without a free position is left out, and so is a
-    repeated label of the same point; the tables have all figures.
+    repeated label of the same point; the tables have all figures. ``others`` are labels that are placed already.
     """
     figure.draw_without_rendering()  # so that the positions of everything else are known
     inside = axes.get_window_extent()
     taken, lines = _points_and_bars(figure), _along_lines(figure)
+    taken += [other.get_window_extent() for other in others]
     for note in dict.fromkeys(notes):
         if not note.text:
             continue

@@ -60,7 +60,7 @@ MAXSIM_CPU = "11.2-11.5x"
 
 
 class Gap(NamedTuple):
-    """A part of the paper that can't be had again here."""
+    """A part of the paper that can't be reproduced here."""
 
     what: str
     labels: tuple[str, ...]
@@ -82,7 +82,7 @@ GAPS = (
     Gap(
         "Granite Vision Embedding 3.2 and REAL-MM-RAG",
         ("fig:pareto_finslides", "tab:per_dataset_eff_overlap_mm_combinedK", "tab:retrieval_real_mm_all"),
-        "Neither weights nor pages can be had from a package registry. Embeddings made elsewhere can be given as .npz.",
+        "No package registry has the weights or the pages. Embeddings that were made elsewhere can be given as .npz.",
     ),
     Gap(
         "Corpora of 500,000 to 2.7 million documents: HotpotQA, Quora, NQ",

@@ -18,7 +18,7 @@ LEAST_SHARE, LEAST_MILLISECONDS = 0.2, 1.0
 
 @dataclass(frozen=True)
 class Setting:
-    """A policy on the queries to choose by: the share of cells it computes, and each query's overlap."""
+    """A policy on the queries that choose: the share of cells that it computes, and the overlap of each query."""
 
     policy: Bandit
     cost: float
@@ -32,19 +32,19 @@ class Setting:
 
 @dataclass(frozen=True)
 class Look:
-    """A setting on the queries held out."""
+    """The check of a setting on the held-out queries."""
 
     setting: Setting
     overlap: float
     bound: float
-    """What the overlap reaches, with the confidence asked for."""
+    """The lower bound of the overlap, at the requested confidence."""
     coverage: float
     rescored: float
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The answer of `tune`; printed, it says which line of code to use and why."""
+    """The result of `tune`. As text, it says which line of code to use, and why."""
 
     corpus: str
     encoder: str
@@ -53,45 +53,45 @@ class Recommendation:
     k: int
     confidence: float
     choosing: int
-    """Queries the setting was chosen by."""
+    """How many queries chose the setting."""
     held_out: int
-    """Queries it was verified on."""
+    """How many queries verified it."""
     settings: list[Setting]
     looks: list[Look]
-    """In the order in which they were tried: the most careful first, up to the first that failed."""
+    """The settings in the order in which they were checked: the most careful first, up to the first that failed."""
     chosen: Look | None
     certified_times: Sequence[float]
     times: Sequence[float] | None
-    """Milliseconds of `Certified` and of the chosen setting, query by query, on one thread."""
+    """Milliseconds of `Certified` and of the chosen setting, for each query, on one thread."""
     collection: str | None = None
-    """The folder of the collection that was searched, as a command line takes it, with ``--encoder`` if that is needed;
-    None if there is none."""
+    """The folder of the collection that was searched, as arguments of a command, with ``--encoder`` if necessary; None
+    if there is no collection."""
 
     @property
     def certified_milliseconds(self) -> float:
-        """Of `Certified`: the median."""
+        """The median time of `Certified`."""
         return float(np.median(self.certified_times))
 
     @property
     def milliseconds(self) -> float | None:
-        """Of the chosen setting: the median."""
+        """The median time of the chosen setting."""
         return None if self.times is None else float(np.median(self.times))
 
     @property
     def saving(self) -> Mean | None:
-        """Milliseconds that the chosen setting saves, query by query: the mean, and its 95 % interval."""
+        """Milliseconds per query that the chosen setting saves: the mean, and its 95 % interval."""
         return None if self.times is None else difference(self.certified_times, self.times)
 
     @property
     def needed(self) -> float:
-        """Milliseconds that it must save: a fifth of what `Certified` takes on average, and one at least."""
+        """Milliseconds that it must save: a fifth of the mean time of `Certified`, and at least one."""
         return max(LEAST_SHARE * float(np.mean(self.certified_times)), LEAST_MILLISECONDS)
 
     @property
     def policy(self) -> Bandit | Certified:
-        """What to use: `Certified`, which is exact, unless the chosen setting is sure to save enough.
+        """The policy to use: `Certified`, which is exact, unless the chosen setting certainly saves enough time.
 
-        The whole 95 % interval of the saving must lie at or above what is `needed`; a noisy clock then doesn't decide.
+        The whole 95 % interval of the saving must be at or above `needed`, so that noise does not decide.
         """
         saving = self.saving
         worth_it = saving is not None and saving.count >= FEWEST and saving.low >= self.needed
@@ -104,7 +104,7 @@ class Recommendation:
 
     @property
     def command(self) -> str | None:
-        """The command to use: it asks for queries on a terminal, and reads them from standard input otherwise."""
+        """The command to use. It prompts for queries on a terminal, and otherwise reads them from standard input."""
         if self.collection is None:
             return None
         policy, plain = self.policy, f"maxsieve search {self.collection} -k {self.k}"
@@ -114,7 +114,7 @@ class Recommendation:
 
     @property
     def advice(self) -> str:
-        """Why that line, in a sentence or two."""
+        """The reason for that line, in one or two sentences."""
         if self.chosen is None:
             return f"{self._failure()} Use Certified, the default: it is exact."
         name, figures = _knobs(self.chosen.setting.policy), self.chosen
@@ -151,7 +151,7 @@ class Recommendation:
         return f"{self.line}\n{self.advice}"
 
     def result(self) -> Result:
-        """As a result of the lab, with a table of what was tried."""
+        """A `Result` of the lab, with a table of the settings that were checked."""
         looks = {look.setting.policy: look for look in self.looks}
         rows: list[list[Cell]] = []
         for setting in sorted(self.settings, key=lambda one: one.cost):

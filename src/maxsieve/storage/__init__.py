@@ -1,1 +1,1 @@
-"""Where an index lives: in memory, or in a folder of immutable files. Nothing here knows about policies."""
+"""Stores the documents of an index, in memory or in a folder of immutable files. It knows nothing about policies."""

@@ -1,8 +1,8 @@
-"""Files of named blocks: the container of what the index writes. docs/format.md has it byte by byte.
+"""Files of named blocks: the container of most files of an index. docs/format.md describes every byte.
 
-A file is written once, under another name, and renamed when it is whole; after that it never changes. Readers map it
-and check its header against its size before they touch a block. Blocks they don't know are none of their business, so
-that a later version can add some.
+A file is written under a temporary name, and renamed when it is complete; after that it never changes. Readers map it,
+and check its header against its size before they read a block. They ignore blocks that they do not know, so that a
+later version can add some.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DTYPES = ("|i1", "|u1", "<u2", "<i8", "<f2", "<f4")
 
 
 class Block(NamedTuple):
-    """Where a block lies and what it holds: rows of ``columns`` numbers."""
+    """The position and the type of a block: rows of ``columns`` numbers."""
 
     dtype: str
     offset: int
@@ -46,7 +46,7 @@ class Block(NamedTuple):
 
 @contextmanager
 def writing_blocks(path: Path) -> Iterator[BlockWriter]:
-    """A file of blocks that gets its name when it is whole and on the disk, and leaves nothing behind if it fails."""
+    """Writes a file of blocks, which gets its name when it is complete and on disk. A failure leaves no file."""
     with replacing_as(path.with_name(path.name + ".tmp"), path) as file:
         writer = BlockWriter(file)
         yield writer
@@ -60,10 +60,10 @@ class BlockWriter:
         self._file = file
         self._blocks: dict[str, Block] = {}
         self.crc = 0
-        """The header's checksum, once it is written. It covers those of the blocks, hence all that the file says."""
+        """The checksum of the header, once it is written. It covers the checksums of the blocks, so the whole file."""
 
     def write(self, name: str, dtype: str, columns: int, pieces: Iterable[NDArray[Any]]) -> None:
-        """Writes a block, piece by piece, so that no more than a piece need be in memory."""
+        """Writes a block piece by piece, so that only one piece must be in memory."""
         offset = max(HEADER_BYTES, -(-self._file.tell() // ALIGN) * ALIGN)
         self._file.write(bytes(offset - self._file.tell()))
         crc = 0
@@ -74,7 +74,7 @@ class BlockWriter:
         self._blocks[name] = Block(dtype, offset, self._file.tell() - offset, columns, crc)
 
     def write_header(self) -> None:
-        """Writes what `BlockFile` reads first."""
+        """Writes the header."""
         size = self._file.tell()
         self._file.seek(0)
         header = pack_header(self._blocks, size)
@@ -100,9 +100,9 @@ def header_crc(header: bytes) -> int:
 
 
 class BlockFile:
-    """A mapped file of blocks. With ``crc``, it must be the one with that checksum, not another that is whole too.
+    """A mapped file of blocks. With ``crc``, the file must have that checksum: another valid file is refused.
 
-    ``at_most`` bytes are accepted: files that are read whole when an index is opened have a limit.
+    ``at_most`` limits the bytes of files that are read completely when an index is opened.
     """
 
     def __init__(self, path: Path, crc: int | None = None, *, at_most: int | None = None) -> None:
@@ -135,14 +135,14 @@ class BlockFile:
         return (status.st_dev, status.st_ino) == self._place
 
     def check(self) -> None:
-        """Raises if the file is not as long as it was: to read what is missing would end the process (SIGBUS)."""
+        """Raises an error if the file's size has changed: reading a missing part would end the process (SIGBUS)."""
         if (size := self._map.size()) != self.nbytes:
             raise self._damaged(f"has {size} bytes now; it had {self.nbytes} when it was opened")
 
     def expect(self, names: Iterable[str], *, scattered: bool) -> None:
-        """Tells the system how blocks will be read next: a few rows here and there, or many in order.
+        """Tells the system how blocks will be read next: a few rows at random places, or many in order.
 
-        Reading ahead is what makes the latter fast, and what fills the memory with neighbours in the former.
+        Reading ahead makes the second case fast. In the first case it fills the memory with rows that are not needed.
         """
         if scattered == self._scattered:
             return

@@ -1,4 +1,4 @@
-"""Documents on their way in: gathered until there are enough for a segment, then quantised."""
+"""Collects documents until there are enough for a segment, and quantises them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Blocks: TypeAlias = dict[str, NDArray[Any]]
 
 
 class SegmentBuilder:
-    """Gathers documents until they are enough for a segment; hands its offsets and blocks to ``emit``.
+    """Collects documents until there are enough for a segment, and passes its offsets and blocks to ``emit``.
 
-    ``name(i)`` says in errors which document is meant, ``i`` counting from the first one added here.
+    Errors call document ``i`` by ``name(i)``; ``i`` counts from 0 in this builder.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class SegmentBuilder:
         self._tokens = 0
 
     def add(self, batch: Batch) -> None:
-        """Takes documents; their arrays must stay as they are until they are in a segment."""
+        """Adds documents. Their arrays must not change until they are in a segment."""
         self._arrays += [array for array in batch.arrays if len(array)]
         self._lengths.append(batch.lengths)
         self._tokens += int(batch.lengths.sum())
@@ -58,7 +58,7 @@ class SegmentBuilder:
         self._emitted += len(offsets) - 1
 
     def _next(self) -> tuple[list[FloatArray], NDArray[np.int64]]:
-        """As many documents as fit a segment, and at least one that has tokens: arrays and lengths."""
+        """Arrays and lengths of as many documents as fit into a segment, but at least one that has tokens."""
         lengths = np.concatenate(self._lengths)
         ends = np.cumsum(lengths)
         count = int(np.searchsorted(ends, self._capacity, side="right"))
@@ -101,7 +101,7 @@ class SegmentBuilder:
 
 
 def _split(arrays: list[FloatArray], tokens: int) -> tuple[list[FloatArray], list[FloatArray]]:
-    """The first so many rows of arrays laid end to end, and the others."""
+    """Splits concatenated arrays into the first ``tokens`` rows and the others."""
     ends = np.cumsum(np.fromiter(map(len, arrays), np.int64, len(arrays)))
     whole = int(np.searchsorted(ends, tokens, side="right"))
     more = tokens - (int(ends[whole - 1]) if whole else 0)

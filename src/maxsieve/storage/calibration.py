@@ -1,6 +1,6 @@
 """The result of a calibration: the ranks of its queries' true best documents in the list by tier 0.
 
-spec/calibrated.py says what is promised with it, docs/theory.md why.
+spec/calibrated.py says what it guarantees, docs/theory.md proves it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Origin: TypeAlias = Literal["queries", "own sentences"]
 ORIGINS: tuple[Origin, ...] = ("queries", "own sentences")
 
 MOST_CHANGED = Fraction(1, 10)
-"""The share of the documents that may have been added or deleted since, before a calibration promises nothing."""
+"""If a larger share of the documents was added or deleted since, a calibration guarantees nothing."""
 
 
 LATEST = 253_402_300_799
@@ -41,11 +41,11 @@ NO_CHANGES = Changes()
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Places by tier 0 of each query's true best documents, and the queries, so that it can be done again.
+    """The ranks by tier 0 of each query's true best documents; and the queries, to repeat the calibration.
 
-    ``ranks`` is [queries, k], best document first; ``documents`` could be hits then; ``made`` is in seconds since 1970;
-    ``wanted`` is the k that was asked for, of which there may have been fewer documents. If ``grouped``, the best
-    documents of the best groups count, not all of the best.
+    ``ranks`` is [queries, k], best document first. ``documents`` is the number of documents that could be hits at that
+    time, and ``made`` is that time, in seconds since 1970. ``wanted`` is the requested k; ``k`` is smaller if there
+    were fewer documents. If ``grouped``, only the best document of each group counts.
     """
 
     ranks: NDArray[np.int64]
@@ -65,11 +65,11 @@ class Calibration:
 
     @property
     def k(self) -> int:
-        """The most hits it can promise anything about."""
+        """The largest number of hits that it has a guarantee for."""
         return int(self.ranks.shape[1])
 
     def enough_for(self, overlap: Fraction) -> bool:
-        """Whether there are enough queries to promise an expected overlap."""
+        """Whether there are enough queries to guarantee an expected overlap."""
         return len(self.ranks) >= queries_needed(overlap)
 
     def depth(self, k: int, overlap: Fraction) -> int:
@@ -80,15 +80,15 @@ class Calibration:
         return self._depths[k, overlap]
 
     def holds_after(self, changes: Changes) -> bool:
-        """Whether its promise outlives what has changed."""
+        """Whether its guarantee is still valid after these changes."""
         return sum(changes) <= MOST_CHANGED * self.documents
 
     def fits(self, there: int, changes: Changes) -> bool:
-        """Whether an index with so many documents that can be hits can have become of the one it was made for."""
+        """Whether the calibrated index can have this many documents that can be hits, after these changes."""
         return self.documents - changes.deleted <= there <= self.documents + changes.added
 
     def write(self, path: Path) -> int:
-        """Writes it, durable when it returns; gives the file's checksum."""
+        """Writes it durably, and returns the checksum of the file."""
         facts = [self.documents, self.made, ORIGINS.index(self.origin), self.wanted, *[1] * self.grouped]
         with writing_blocks(path) as writer:
             writer.write("ranks", "<i8", self.k, [self.ranks])
@@ -99,7 +99,7 @@ class Calibration:
 
     @classmethod
     def read(cls, file: BlockFile, dim: int) -> Calibration:
-        """One that was written, checked: a promise must not rest on damage. It is copied, being small."""
+        """Reads a calibration, and checks all of it, because a guarantee depends on it. It is small, and copied."""
         file.verify(lambda _: None)
         k = file.blocks["ranks"].columns if "ranks" in file.blocks else 0
         ranks, lengths, facts = (
@@ -125,7 +125,7 @@ class Calibration:
 
 
 def queries_needed(overlap: Fraction) -> int:
-    """The fewest queries with which an expected overlap can be promised.
+    """The fewest queries with which an expected overlap can be guaranteed.
 
     >>> queries_needed(Fraction("0.99")), queries_needed(Fraction("0.95"))
     (99, 19)

@@ -1,4 +1,4 @@
-"""The codebook of tier 0: centroids that tokens are named by, two bytes each. spec/codebook.py says what it means."""
+"""The codebook of tier 0: each token is replaced by the number of a centroid (two bytes), as in spec/codebook.py."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from maxsieve.storage.blocks import BlockFile, writing_blocks
 from maxsieve.storage.segments import Segment
 
 FEWEST, MOST = 256, 65536
-"""Centroids: fewer are no help, more can't be named by two bytes."""
+"""Limits on the number of centroids: fewer do not help, and two bytes can't number more."""
 
 SAMPLE = 16
-"""Tokens to learn from, for each centroid. Twice as many take twice the time and gain little."""
+"""How many tokens per centroid are used for training. Twice as many take twice the time and gain little."""
 
 OUTGROWN = 4
-"""A codebook is made again by `compact` when there are so many times the tokens it was made for: then the number of
-centroids that suits them has doubled."""
+"""`compact` trains a codebook again if the index has this many times the tokens that it was trained for: then twice as
+many centroids are best."""
 
 SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
-    """Centroids in groups; ``tokens`` is how many the index had when it was made."""
+    """Centroids in groups; ``tokens`` is the number of tokens of the index when it was trained."""
 
     dim: int
     heads: NDArray[np.int8]
@@ -45,7 +45,7 @@ class Codebook:
 
     @classmethod
     def train(cls, dim: int, segments: Sequence[Segment], threads: int) -> Codebook:
-        """Learns from a sample of the tokens, drawn with a fixed seed. There must be a token."""
+        """Trains a codebook on a sample of the tokens, drawn with a fixed seed. There must be at least one token."""
         lengths = living_lengths(segments)
         sample = gather_tokens(segments, *choose_tokens(lengths))
         return cls.learn(dim, *sample, int(lengths.sum()), threads)
@@ -54,7 +54,7 @@ class Codebook:
     def learn(
         cls, dim: int, codes: NDArray[np.int8], scale: NDArray[np.float32], tokens: int, threads: int
     ) -> Codebook:
-        """Learns from a sample of so many tokens."""
+        """Trains a codebook on this sample, for an index with this many tokens."""
         made = _core.train(dim, codes, scale, centroids_for(tokens), SEED, threads)
         return cls(dim, *made, tokens)
 
@@ -64,11 +64,11 @@ class Codebook:
         return _core.Codebook(self.dim, self.heads, self.starts, self.codes, self.scale, self.length)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the engine's view, which is made where it arrives."""
+        """Without the engine's view, which the receiver makes again."""
         return {name: value for name, value in vars(self).items() if name != "native"}
 
     def check(self) -> None:
-        """Raises if the file was truncated that its numbers are in."""
+        """Raises an error if its file was truncated."""
         if self.file is not None:
             self.file.check()
 
@@ -89,11 +89,11 @@ class Codebook:
         return sum(array.nbytes for array in (self.heads, self.starts, self.codes, self.length))
 
     def outgrown_by(self, tokens: int) -> bool:
-        """Whether an index of so many tokens deserves another one."""
+        """Whether an index of this many tokens needs a new codebook."""
         return tokens >= OUTGROWN * self.tokens and centroids_for(tokens) > self.centroids
 
     def write(self, path: Path) -> int:
-        """Writes it, durable when it returns; gives the file's checksum."""
+        """Writes it durably, and returns the checksum of the file."""
         with writing_blocks(path) as writer:
             writer.write("heads", "|i1", self.heads.shape[1], [self.heads])
             writer.write("starts", "<i8", 1, [self.starts])
@@ -105,7 +105,7 @@ class Codebook:
 
     @classmethod
     def read(cls, file: BlockFile, dim: int) -> Codebook:
-        """One that was written. Every search reads all of it, so that its checksums are compared here."""
+        """Reads a codebook from a file. Every search reads all of it, so its checksums are compared here."""
         file.verify(lambda _: None)
         stride = _core.code_stride(dim)
         scale, tokens = file.array("scale", "<f4"), file.array("tokens", "<i8")
@@ -126,8 +126,8 @@ class Codebook:
 def centroids_for(tokens: int) -> int:
     """The power of two nearest to 8 sqrt(tokens), within limits.
 
-    More centroids leave fewer documents to follow up, but each costs a query as much as a token that is followed up:
-    twice as many took longer in all on every corpus of a million tokens or so that was measured.
+    With more centroids, fewer documents must be followed up. But for a query, each centroid costs as much as a token
+    that is followed up. On every corpus of about a million tokens that we measured, twice as many took longer in total.
 
     >>> [centroids_for(tokens) for tokens in (1, 50_000, 1_700_000, 64_000_000)]
     [256, 2048, 8192, 65536]
@@ -136,7 +136,7 @@ def centroids_for(tokens: int) -> int:
 
 
 def choose_tokens(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The tokens to learn from, of documents with such lengths: of each the document, and how far before its end.
+    """The tokens to train on, for documents of these lengths: the document of each, and its distance from the end.
 
     >>> documents, before_end = choose_tokens(np.array([2, 0, 1]))
     >>> documents.tolist(), before_end.tolist()
@@ -152,7 +152,7 @@ def choose_tokens(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArra
 def gather_tokens(
     segments: Sequence[Segment], documents: NDArray[np.int64], before_end: NDArray[np.int64]
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Codes and scales of such tokens; documents are counted through the segments."""
+    """Codes and scales of these tokens; documents are numbered across all segments."""
     codes = np.empty((len(documents), segments[0].codes.shape[1]), np.int8)
     scale, start = np.empty(len(documents), np.float32), 0
     for segment in segments:
@@ -166,14 +166,14 @@ def gather_tokens(
 
 
 def living_lengths(segments: Sequence[Segment]) -> NDArray[np.int64]:
-    """Tokens of each document, of deleted ones none."""
+    """The number of tokens of each document; 0 for a deleted one."""
     return np.concatenate([np.zeros(0, np.int64), *(np.where(one.alive, one.lengths, 0) for one in segments)])
 
 
 def spread_sample(total: int, wanted: int) -> NDArray[np.int64]:
-    """So many of the numbers below ``total``, ascending: one at random from each of as many equal ranges.
+    """A sample of ``wanted`` numbers below ``total``, ascending: a random one from each of ``wanted`` equal ranges.
 
-    The generator is SplitMix64, written out so that it can't change with a NumPy release.
+    The generator is SplitMix64, implemented here so that it does not change with NumPy's version.
 
     >>> spread_sample(1000, 4).tolist()
     [35, 450, 679, 944]

@@ -1,7 +1,7 @@
-"""An index on disk: a folder of immutable files and the manifest that names the ones that count.
+"""An index on disk: a folder of immutable files, and the manifest that names the valid ones.
 
-A change writes its files first, each under a name of its own, and then replaces the manifest. A crash before that
-leaves the old index and some files nobody refers to, which the next writer removes; one after it leaves the new index.
+A change writes its files first, each under a new name, and then replaces the manifest. A crash before that leaves the
+old index and some unused files, which the next writer removes. A crash after that leaves the new index.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from maxsieve.storage.segments import Merge, Segment, Similarity, Store
 
 ATTEMPTS = 20
 MOST_BYTES = 1 << 30
-"""Of a codebook or a calibration, which are read whole: room for 60,000 queries of 32 tokens at d = 128."""
+"""Limit on a codebook or a calibration, which are read completely: enough for 60,000 queries of 32 tokens, d = 128."""
 
 
 class Version(NamedTuple):
-    """A manifest and the files it names, mapped: one name, so that nothing can come between the two."""
+    """A manifest and its mapped files, in one object, so that both are always replaced together."""
 
     manifest: Manifest
     segments: tuple[StoredSegment, ...]
@@ -55,7 +55,7 @@ class Version(NamedTuple):
 
 
 class Directory:
-    """The folder of one index. `version` stays what it is until a method here goes to another.
+    """The folder of one index. `version` changes only when a method of this class moves to another one.
 
     ``next_file`` numbers the next file.
     """
@@ -113,7 +113,7 @@ class Directory:
         return cls(path, _read_version(path, None))
 
     def refresh(self) -> bool:
-        """Goes to the newest version; False if it is the current one. A failure changes nothing."""
+        """Moves to the newest version; False if it is the current one. A failure changes nothing."""
         newest = _read_version(self.path, self.version)
         changed = newest is not self.version
         self.version = newest
@@ -135,11 +135,11 @@ class Directory:
                     self.remove_strays()
 
     def write(self, merge: Merge) -> SegmentEntry:
-        """Writes a segment, durably; it counts once a manifest with it is committed."""
+        """Writes a segment durably. It becomes part of the index when a manifest that names it is committed."""
         return write_segment(self.new_file(".segment"), merge)
 
     def load(self, entry: SegmentEntry) -> StoredSegment:
-        """A segment that was written, mapped."""
+        """Maps a segment that was written."""
         known = next((segment for segment in self.segments if segment.entry.segment == entry.segment), None)
         return map_segment(self.path, entry, self.manifest, known)
 
@@ -195,7 +195,7 @@ class Directory:
         Positions(self.segments).read()
 
     def discard_if_empty(self) -> None:
-        """Removes an index that nothing was ever committed to, by whomever."""
+        """Removes an index if no process has ever committed anything to it."""
         forget_failure()
         with suppress(OSError, MaxsieveError):
             with writer_lock(self.path):
@@ -215,15 +215,15 @@ class Directory:
         return extras + sum(segment.file_bytes for segment in self.segments)
 
     def new_file(self, suffix: str) -> Path:
-        """Where the next file goes."""
+        """The path of the next file."""
         name = f"{self.next_file:08d}{suffix}"
         self.next_file += 1
         return self.path / name
 
     def remove_strays(self) -> None:
-        """Removes files that the manifest does not name, if it can. Under the lock: nobody else is writing them.
+        """Removes files that the manifest does not name, if possible. The caller holds the lock: nobody writes them.
 
-        They are ours by their names, and regular files: a link or a folder is none that an index has written.
+        Only regular files with the names of index files are removed: an index never writes a link or a folder.
         """
         self.next_file = self.manifest.next_file
         wanted = self.manifest.files
@@ -243,7 +243,7 @@ class Directory:
             pass
 
     def _remove_all(self) -> None:
-        """Removes everything of an index without parts. Under the lock, which goes last."""
+        """Removes all files of an index without segments, the lock last. The caller holds the lock."""
         with suppress(OSError):
             self.remove_strays()
         with suppress(OSError):
@@ -260,7 +260,7 @@ class Directory:
 def _read_version(path: Path, known: Version | None) -> Version:
     """The newest version; ``known`` itself if that is the newest.
 
-    A writer may remove files between our reading the manifest and mapping them: then there is a newer manifest.
+    A writer may remove files after we read the manifest and before we map them. Then there is a newer manifest.
     """
     for attempt in range(ATTEMPTS):
         manifest = read_manifest(path)
@@ -314,7 +314,7 @@ def map_version(path: Path, manifest: Manifest, known: Version | None) -> Versio
 
 
 def forget_failure() -> None:
-    """Where no mapped file can be removed: releases what failed calls still hold through their errors."""
+    """On Windows, where a mapped file can't be removed: releases files that an error still holds by its traceback."""
     failure = sys.exc_info()[1]
     while LOCK_STAYS and failure is not None:
         traceback.clear_frames(failure.__traceback__)
@@ -322,6 +322,6 @@ def forget_failure() -> None:
 
 
 def _check_empty(path: Path) -> None:
-    """Refuses a folder in which there is more than a build leaves behind that was killed before it began."""
+    """Refuses a folder that is not empty. Files that a killed build left before its first commit do not count."""
     if any(one.name not in (LOCK_NAME, MANIFEST_NAME + ".tmp") for one in path.iterdir()):
         raise FileExistsError(f"{path} is not empty; Index.open opens an existing index")

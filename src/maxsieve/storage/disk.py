@@ -1,4 +1,4 @@
-"""An index on disk, as the library sees it: `Directory` keeps the files, this the current snapshot of them."""
+"""The storage of an index on disk: `Directory` manages the files, this class the current snapshot of them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.storage import Addition, check_new, closed
 
 SMALL_BYTES = 4 << 20
-"""Segments below this at the end are folded together as more come: adding one by one leaves few files."""
+"""Smaller segments at the end are merged when documents are added, so that adding them one by one leaves few files."""
 
 LARGE_BYTES = 1 << 30
-"""`compact` makes no segment larger than this, but for a single document that is."""
+"""`compact` makes no segment larger than this, unless it is a single document."""
 
 
 class DiskStorage:
@@ -53,17 +53,17 @@ class DiskStorage:
         return self._current.snapshot
 
     def copy(self) -> DiskStorage:
-        """Another one at the same version, with the same files mapped."""
+        """Another storage at the same version, with the same mapped files."""
         self.snapshot  # noqa: B018
         return DiskStorage(Directory(self._directory.path, self._directory.version))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By name: where it arrives, the folder is opened again, at its newest version."""
+        """Pickles the path: the receiver opens the folder again, at its newest version."""
         self.snapshot  # noqa: B018
         return _reopened, (self._directory.path, self._directory.manifest.uid)
 
     def positions(self, lookups: int = 1) -> Mapping[Id, int]:
-        """The position of each id in the current state: a dict if so many are asked for that it is faster."""
+        """The position of each id in the current state; a dict if that is faster for this many ids."""
         return self._current.positions.table(lookups)
 
     @contextmanager
@@ -75,7 +75,7 @@ class DiskStorage:
         delete: list[Id],
         stepwise: bool,
     ) -> Iterator[Addition]:
-        """Writes each segment as it comes. They become visible at the end or, stepwise, one after the other."""
+        """Writes each segment when it is full. They become visible at the end or, with ``stepwise``, one by one."""
         with self._writing():
 
             def admit(some: list[Id]) -> None:
@@ -107,7 +107,7 @@ class DiskStorage:
             self._commit(self._without(gone), deleted=len(gone))
 
     def compact(self, progress: bool) -> None:
-        """Merges neighbours and drops deleted documents. Every step commits: it can be interrupted at any point."""
+        """Merges neighbouring segments and drops deleted documents. Each step is a commit, so it can be interrupted."""
         with (
             self._writing(),
             progress_bar("compacting", len(self._directory.segments), shown=progress, unit="segments") as advance,
@@ -228,7 +228,7 @@ class DiskStorage:
         ]
 
     def _merge_group(self, entries: Sequence[SegmentEntry]) -> list[SegmentEntry] | None:
-        """What takes the place of neighbours, if anything: one segment, or none if all their documents are deleted."""
+        """The segment that replaces neighbouring ones; none if all their documents are deleted."""
         segments = [self._directory.load(entry) for entry in entries]
         if len(segments) == 1 and segments[0].alive.all() and segments[0].documents:
             return None
@@ -242,7 +242,7 @@ class DiskStorage:
 
 
 def _reopened(path: Path, uid: str) -> DiskStorage:
-    """The index that was sent, if its folder still holds that one."""
+    """Opens the pickled index again; an error if its folder has another index now."""
     directory = Directory.open(path)
     if directory.manifest.uid != uid:
         raise MaxsieveError(f"{path} now holds another index than the one that was sent; Index.open opens it")
@@ -250,7 +250,7 @@ def _reopened(path: Path, uid: str) -> DiskStorage:
 
 
 class State(NamedTuple):
-    """What the directory's segments amount to."""
+    """The state that the segments of a directory form."""
 
     snapshot: Snapshot
     positions: Positions
@@ -267,7 +267,7 @@ def _state_of(directory: Directory) -> State:
 
 
 def _groups(segments: Sequence[StoredSegment]) -> Iterator[list[StoredSegment]]:
-    """Neighbours that are to become one segment."""
+    """Groups of neighbouring segments that will be merged."""
     group: list[StoredSegment] = []
     size = 0.0
     for segment in segments:

@@ -1,4 +1,4 @@
-"""The ids of a segment, as blocks: found again without reading them all."""
+"""The ids of a segment, as blocks, in which an id is found without reading all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maxsieve.storage.blocks import BlockFile, BlockWriter
 
 
 def write_ids(writer: BlockWriter, ids: Sequence[Id]) -> None:
-    """Int ids as they are, str ids as UTF-8 end to end; and the order that sorts them, for binary search."""
+    """Writes int ids as they are, str ids as concatenated UTF-8; and their sorted order, for binary search."""
     if ids and isinstance(ids[0], str):
         encoded = [str(one).encode("utf-8", "surrogatepass") for one in ids]
         order = sorted(range(len(encoded)), key=encoded.__getitem__)
@@ -51,7 +51,7 @@ class IdColumn(Sequence[Id]):
         return place
 
     def verify(self) -> None:
-        """Raises if the ids are not unique or the order is not theirs: then some would not be found."""
+        """Raises an error if ids are not unique or not in sorted order: then some would not be found."""
         self._file.check()
         if not self._ascending():
             raise DamagedIndexError(f"{self._file.path} has ids that are not sorted, or the same id twice")
@@ -118,7 +118,7 @@ class StrColumn(IdColumn):
         return int(self._order[place]) if place < len(self) and self._bytes(int(self._order[place])) == wanted else None
 
     def _ascending(self) -> bool:
-        """Compares neighbours eight bytes at a time, all pairs at once; the few that begin alike one by one."""
+        """Compares the first eight bytes of all neighbours at once, and then the few that begin alike one by one."""
         starts = np.concatenate([[0], self._ends[:-1]])[self._order]
         lengths = self._ends[self._order] - starts
         padded = np.concatenate([self._text, np.zeros(8, np.uint8)])
@@ -156,7 +156,7 @@ def _keys(eight: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.in
 
 
 def read_ids(file: BlockFile, documents: int) -> IdColumn:
-    """The ids of a mapped segment, checked as far as needed to be safe: every index within its array."""
+    """The ids of a mapped segment. It is checked that every offset is inside its array, so that reading is safe."""
     order = file.array("ids.order", "<i8")
     column: IdColumn
     if "ids.int" in file.blocks:

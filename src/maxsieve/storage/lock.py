@@ -18,7 +18,7 @@ _discarded: set[Path] = set()
 
 @contextmanager
 def writer_lock(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock, or raises `IndexLockedError` at once if somebody else does."""
+    """Holds the folder's lock; raises `IndexLockedError` immediately if another process holds it."""
     handle = _open(folder)
     try:
         _take(folder, handle)
@@ -32,9 +32,9 @@ def writer_lock(folder: Path) -> Iterator[None]:
 
 
 def discard_lock(folder: Path) -> None:
-    """Removes the lock's file, by its holder: at once, or after the lock where no open file can be removed.
+    """Removes the lock's file. The caller holds the lock. On Windows, it is removed after the lock is released.
 
-    There, who takes the lock in between has its file open, which then stays.
+    If another process takes the lock in between, it has the file open, and the file stays.
     """
     if LOCK_STAYS:
         _discarded.add(folder)

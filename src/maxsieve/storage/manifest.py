@@ -1,4 +1,4 @@
-"""The manifest: one small JSON file that says which files make up the index. Replacing it is what commits a change."""
+"""The manifest: one small JSON file that lists the files of the index. Replacing it commits a change."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from maxsieve.storage.segments import Similarity, Store
 
 NAME = "manifest.json"
 SHARDS_NAME = "cluster.json"
-"""What a corpus in shards has in place of it: `maxsieve.cluster`."""
+"""The file of a corpus in shards that corresponds to the manifest: see `maxsieve.cluster`."""
 FORMAT = "maxsieve index"
 SHARD_FORMAT = "maxsieve shard"
-"""Of a shard, whose documents have sequence numbers: no shard is taken for an index, and no index for a shard."""
+"""The format of a shard, whose documents have sequence numbers. So a shard is not opened as an index, or vice versa."""
 VERSION = 2
-"""What is written is 1 for an index that needs nothing of 2: int8 vectors, a codebook, a calibration."""
+"""An index without features of version 2 (int8 vectors, a codebook, a calibration) is written as version 1."""
 NEWER = {"extras", "added", "deleted"}
-"""The fields that version 2 has and version 1 has not."""
+"""The fields that only version 2 has."""
 KINDS = ("segment", "deleted", "records", "centroids")
 """The files of a segment, by suffix."""
 EXTRA_KINDS = ("codebook", "calibration")
@@ -30,13 +30,13 @@ EXTRA_KINDS = ("codebook", "calibration")
 FILE_NAME = re.compile(r"([0-9]{8,20})\.([a-z]{1,16})", re.ASCII)
 UID = re.compile(r"[0-9a-f]{16}", re.ASCII)
 LARGEST = 2**62
-"""Any number in a manifest is below this; the name of a file has room for it."""
+"""Limit on the numbers in a manifest."""
 C = TypeVar("C", bound="Common")
 
 
 @dataclass(frozen=True)
 class SegmentEntry:
-    """What the manifest says of a segment: its files, and how many documents and tokens they hold.
+    """The manifest's entry for a segment: its files, and their numbers of documents and tokens.
 
     ``records`` is the file of its metadata, as the format calls it.
     """
@@ -66,7 +66,7 @@ class Extra(NamedTuple):
 
 @dataclass(frozen=True)
 class Common:
-    """What manifests of all kinds say."""
+    """The fields that all kinds of manifests have."""
 
     dim: int
     store: Store
@@ -84,10 +84,10 @@ class Common:
 class Manifest(Common):
     """One version of the index. ``next_file`` numbers files and never goes back, so that no name is used twice.
 
-    ``uid`` tells the index from another that was made at the same place later. ``extras`` are files of blocks that
-    belong to the index as a whole, by kind, which is their suffix; without any, the manifest says nothing of them.
-    ``added`` and ``deleted`` count documents since the calibration. The documents of a shard are ``sequenced``: its
-    segments say of each when it came to the corpus.
+    ``uid`` distinguishes the index from one that is made at the same place later. ``extras`` are files of blocks for
+    the whole index, by kind, which is their suffix; if there are none, the field is left out. ``added`` and ``deleted``
+    count documents since the calibration. The documents of a shard are ``sequenced``: each has its insertion order in
+    the whole corpus.
     """
 
     next_file: int = 1
@@ -146,7 +146,7 @@ def read_version(path: Path, form: str, crc: int | None = None) -> Manifest:
 
 
 def _check(manifest: Manifest) -> None:
-    """Raises `ValueError` for what no writer writes, however well it is checksummed."""
+    """Raises `ValueError` for values that maxsieve never writes, even if the checksum is right."""
     numbers = [manifest.next_file, manifest.added, manifest.deleted]
     for entry in manifest.segments:
         numbers += [entry.documents, entry.tokens, entry.records_crc, entry.centroids_crc]
@@ -165,7 +165,7 @@ def _check(manifest: Manifest) -> None:
 
 
 def check_common(manifest: Common, numbers: Iterable[int]) -> None:
-    """Raises `ValueError` for what no manifest says, and for numbers that none of them has."""
+    """Raises `ValueError` for values that no kind of manifest has."""
     whole = all(
         type(number) is int and 0 <= number < LARGEST for number in (manifest.dim, manifest.generation, *numbers)
     )
@@ -180,7 +180,7 @@ def check_common(manifest: Common, numbers: Iterable[int]) -> None:
 def write_manifest(folder: Path, manifest: Manifest, name: str = NAME) -> int:
     """Replaces a manifest atomically: after a crash there is the old one or, once the folder is synced, this one.
 
-    Gives the CRC-32 of its bytes.
+    Returns the CRC-32 of its bytes.
     """
     try:
         _check(manifest)

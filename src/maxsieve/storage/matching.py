@@ -1,4 +1,4 @@
-"""Which documents of a segment match a filter: SQLite is asked, some records at a time, and the answer remembered."""
+"""Which documents of a segment match a filter: SQLite evaluates it in batches, and the result is cached."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from maxsieve.where import Where
 SCHEMA = "CREATE TABLE records (position INTEGER PRIMARY KEY, record TEXT NOT NULL)"
 
 ROWS = 512
-"""Records asked about at a time: nothing is locked for longer, and Ctrl-C comes in between."""
+"""Records in a batch. Between two batches nothing is locked, and Ctrl-C is handled."""
 
 KEPT = 16
-"""Answers that are remembered for a segment, a byte a document each."""
+"""Cached results per segment; each takes one byte per document."""
 
 Mask: TypeAlias = NDArray[np.bool_]
 
 
 class Masks:
-    """Answers to the last filters. Two threads with the same filter wait for one answer."""
+    """The results of the last filters. Two threads with the same filter wait for one evaluation."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, Mask] = OrderedDict()
         self._turn = threading.Lock()
 
     def __reduce__(self) -> tuple[type[Masks], tuple[()]]:
-        return Masks, ()  # what is remembered can be found again
+        return Masks, ()  # the cache can be computed again
 
     def get(self, where: Where, find: Callable[[], Mask]) -> Mask:
-        """The answer to a filter, found if it is not known."""
+        """The result of a filter, from the cache or evaluated now."""
         with self._turn:
             mask = self._known.pop(where.key, None)
             if mask is None:
@@ -57,7 +57,7 @@ def find_matches(
 ) -> Mask:
     """Whether each document matches, by position.
 
-    ``ask`` puts a question about the next `ROWS` positions, from one on, to SQLite; ``read`` gives the record at one.
+    ``ask`` runs an SQL query about `ROWS` positions from a first one on; ``read`` returns the record at a position.
     """
     question = to_question(where, ROWS)
     if not _understood(question):
@@ -70,7 +70,7 @@ def find_matches(
 
 
 def match_texts(where: Where, documents: int, texts: dict[int, str], read: Callable[[int], Any]) -> Mask:
-    """The same for records in memory: they pass through a table of SQLite's in memory, some at a time."""
+    """The same for records in memory: they are copied, in batches, to an SQLite table in memory."""
     with closing(_in_memory()) as connection:
 
         def ask(question: Question, first: int) -> list[Any]:
@@ -89,7 +89,7 @@ def _in_memory() -> sqlite3.Connection:
 
 
 def _understood(question: Question) -> bool:
-    """Whether this SQLite can be asked: one without JSON, or with narrow limits, can't, and Python decides all."""
+    """Whether this SQLite can evaluate the query. Without JSON or with low limits it can't, and Python does it."""
     with closing(_in_memory()) as connection:
         try:
             connection.execute(question.text, question.between(0, 0)).fetchall()

@@ -20,7 +20,7 @@ from maxsieve.storage.storage import Addition, check_new, closed
 
 
 class MemoryStorage:
-    """Segments as arrays, and a dict from ids to positions that goes along from state to state."""
+    """Segments as arrays, and a dict from ids to positions, which is updated with each change."""
 
     def __init__(self, dim: int, store: Store) -> None:
         self.guard = threading.Lock()
@@ -38,7 +38,7 @@ class MemoryStorage:
         return self._snapshot
 
     def copy(self) -> MemoryStorage:
-        """Another one with the same documents; what is added to one, the other does not have."""
+        """Another storage with the same documents. Later changes of one do not affect the other."""
         other = object.__new__(MemoryStorage)
         other.__setstate__(self.__getstate__())
         return other
@@ -55,7 +55,7 @@ class MemoryStorage:
     def positions(self, lookups: int = 1) -> dict[Id, int]:
         """The position of each id in the current state.
 
-        The dict is carried from state to state, and made again if it describes another one: after `compact`, or when
+        The dict is updated with each change. It is made again if it does not fit the state: after `compact`, or if
         Ctrl-C interrupted a change.
         """
         state = self.snapshot
@@ -73,7 +73,7 @@ class MemoryStorage:
         delete: list[Id],
         stepwise: bool,
     ) -> Iterator[Addition]:
-        """All become visible at the end. No lock is held before: the generator of documents may use this index."""
+        """All documents become visible at the end. No lock is held before: a generator of them may use this index."""
         if ids is not None:
             self._check(ids, replace, delete)
         segments: list[Segment] = []
@@ -97,7 +97,7 @@ class MemoryStorage:
             self._snapshot = self._described = changed
 
     def compact(self, progress: bool) -> None:
-        """Gives back the memory of deleted documents."""
+        """Frees the memory of deleted documents."""
         with self._writing:
             state = self.snapshot
             segments: list[Segment] = []
@@ -123,7 +123,7 @@ class MemoryStorage:
         self.snapshot  # noqa: B018
 
     def verify(self, progress: bool) -> None:
-        """Nothing can have happened to it."""
+        """Does nothing: memory is not checked."""
         self.snapshot  # noqa: B018
 
     def discard_if_empty(self) -> None:

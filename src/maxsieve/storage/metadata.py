@@ -1,6 +1,6 @@
-"""Metadata: for each document what JSON can hold, or nothing. In memory a text each, on disk an SQLite file a segment.
+"""Metadata: a JSON-compatible value for each document, or none. In memory they are JSON texts, on disk an SQLite file.
 
-Such a file is written once, then read only.
+There is one file per segment, which is written once and then only read.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ BATCH = 1000
 """Texts read at a time by `MetadataFile.texts`."""
 
 STEPS = 1_000_000
-"""Steps of SQLite's machine within which a file must show its one table: a forged one may be made to take for ever."""
+"""Limit on SQLite's steps to list the tables of a file: in a forged file that might never end."""
 
 
 class Metadata(Protocol):
     """The metadata of a segment's documents, by position in the segment."""
 
     def read(self, positions: Sequence[int]) -> dict[int, Any]:
-        """That of some documents; those without any are left out."""
+        """The metadata of some documents; those without any are left out."""
 
     def texts(self) -> Iterable[tuple[int, str]]:
         """All positions and JSON texts, by position."""
@@ -92,16 +92,16 @@ def write_metadata(path: Path, texts: Iterable[tuple[int, str]]) -> int | None:
 
 
 def to_json(value: Any) -> str:
-    """Metadata as JSON, or a `TypeError` that says what JSON can't hold.
+    """Metadata as JSON; a `TypeError` names what JSON can't represent.
 
     >>> to_json({1: "a", "1": "b"})
     '{"1":"b"}'
     """
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        if _has_odd_names(value):  # two of them may be the same as text, of which the last counts
+        if _has_odd_names(value):  # two keys may be equal as text: then the last counts
             return to_json(json.loads(text))
-        if any("\ud800" <= letter <= "\udfff" for letter in text):  # half a pair: no UTF-8, but JSON can escape it
+        if any("\ud800" <= letter <= "\udfff" for letter in text):  # UTF-8 can't encode them, JSON can escape them
             text = json.dumps(value, allow_nan=False, separators=(",", ":"))
         return text
     except (TypeError, ValueError, RecursionError) as problem:
@@ -109,7 +109,7 @@ def to_json(value: Any) -> str:
 
 
 def _has_odd_names(value: Any) -> bool:
-    """Whether an object in it has a name that is no str."""
+    """Whether an object in it has a key that is not a str."""
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -123,7 +123,7 @@ def _has_odd_names(value: Any) -> bool:
 
 
 def from_json(text: str) -> Any:
-    """What `to_json` has written. `ValueError` for numbers that it writes of nothing: NaN and infinities.
+    """Reads what `to_json` has written. NaN and infinities, which it never writes, are a `ValueError`.
 
     >>> from_json('[1e999]')
     Traceback (most recent call last):
@@ -154,7 +154,7 @@ def to_texts(metadata: Iterable[Any] | None, count: int | None) -> list[str | No
 
 
 class MetadataFile:
-    """The metadata of one segment. The file is opened with it, so that a later compaction can't take it away."""
+    """The metadata of one segment. Its file stays open, so that it can be read after a compaction has removed it."""
 
     def __init__(self, path: Path, crc: int, documents: int) -> None:
         self.path, self._crc, self._documents = path, crc, documents
@@ -173,11 +173,11 @@ class MetadataFile:
             raise self._failure(problem) from None
         weakref.finalize(self, self._connection.close)
         _harden(self._connection)
-        # Anything but the one table, a view that never ends for example, is not ours and is never asked.
+        # Only our one table is queried. Anything else, such as a view that never ends, is not ours.
         if self._ask("SELECT type, name, sql FROM sqlite_master") != [("table", "records", SCHEMA)]:
             raise DamagedIndexError(f"{path} is not a file of records")
         self._connection.set_progress_handler(None, 0)
-        # SQLite opens by name, and would follow a link that has taken the file's place since we looked.
+        # SQLite opens by name, and would follow a link that has replaced the file since we checked it.
         if not os.path.samestat(os.stat(path, follow_symlinks=False), status):
             raise DamagedIndexError(f"{path} became another file while it was opened")
 
@@ -208,7 +208,7 @@ class MetadataFile:
         return self._masks.get(where, lambda: find_matches(where, documents, self._rows, self._record))
 
     def verify(self, advance: Callable[[int], None]) -> None:
-        """Compares the file's checksum, and looks whether every text is JSON."""
+        """Compares the file's checksum, and checks that every text is JSON."""
         if _crc(self._handle) != self._crc:
             raise DamagedIndexError(f"{self.path} has a wrong checksum")
         try:
@@ -232,11 +232,11 @@ class MetadataFile:
         try:
             with self._guard:
                 return self._connection.execute(question, values).fetchall()
-        except (sqlite3.Error, UnicodeDecodeError) as problem:  # even SQLite's own words may be garbled
+        except (sqlite3.Error, UnicodeDecodeError) as problem:  # even SQLite's message may contain damaged text
             raise self._failure(problem) from None
 
     def _failure(self, problem: Exception) -> Exception:
-        """What SQLite's error comes to: a file that a writer has just removed is no damage."""
+        """The error to raise for an error of SQLite. A file that a writer has just removed is not damage."""
         if "unable to open" in str(problem) and not self.path.exists():
             return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(self.path))
         return self._unreadable(problem)
@@ -246,7 +246,7 @@ class MetadataFile:
 
 
 def _uri_of(path: PurePath) -> str:
-    """A path as SQLite reads it: a server in it, as Windows names those of other machines, belongs to the path.
+    """A path as a URI for SQLite. The name of a server, in a path of Windows, stays part of the path.
 
     >>> from pathlib import PureWindowsPath
     >>> _uri_of(PureWindowsPath("C:/100% mine/it")), _uri_of(PureWindowsPath("//server/share/it"))
@@ -257,7 +257,7 @@ def _uri_of(path: PurePath) -> str:
 
 
 def _harden(connection: sqlite3.Connection) -> None:
-    """Nothing in a file makes SQLite do more than read, and not for ever."""
+    """Makes sure that SQLite only reads the file, and in limited time."""
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     connection.execute("PRAGMA query_only = ON")
@@ -265,7 +265,7 @@ def _harden(connection: sqlite3.Connection) -> None:
 
 
 def _crc(handle: int) -> int:
-    """CRC-32 of a whole file; nothing is mapped, so a file that is truncated meanwhile only has another one."""
+    """CRC-32 of a whole file. It is not mapped: if it is truncated meanwhile, the CRC is wrong, and nothing crashes."""
     crc = at = 0
     while piece := read_at(handle, 1 << 20, at):
         crc, at = zlib.crc32(piece, crc), at + len(piece)

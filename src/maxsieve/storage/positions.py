@@ -10,11 +10,11 @@ from maxsieve.ids import Id
 from maxsieve.storage.segment_file import StoredSegment
 
 LOOKUPS, LOOKUPS_SHARE = 256, 64
-"""So many ids, or one in so many of all, are searched for in the files; for more, all ids are read into a dict."""
+"""Up to 256 ids, or a 64th of all, are searched for in the files. For more, all ids are read into a dict."""
 
 
 class Positions(Mapping[Id, int]):
-    """Positions of ids: looked up in the files one by one, until so many were asked for that reading all is faster."""
+    """Positions of ids: looked up in the files one by one, until reading all of them would have been faster."""
 
     def __init__(self, segments: Sequence[StoredSegment]) -> None:
         self._segments = segments
@@ -27,14 +27,14 @@ class Positions(Mapping[Id, int]):
         return self._find(one) if table is self else table[one]
 
     def table(self, lookups: int) -> Mapping[Id, int]:
-        """What to ask for so many ids: the files, or a dict of all once that is cheaper."""
+        """The table for this many lookups: the files, or a dict of all ids if that is cheaper."""
         self._patience -= lookups
         if self._all is None and self._patience < 0:
             self._all = self.read()
         return self if self._all is None else self._all
 
     def read(self) -> dict[Id, int]:
-        """All of them; an id that two documents have is damage."""
+        """All positions; an id of two documents is damage."""
         everything = dict(self._items())
         if len(everything) != len(self):
             raise DamagedIndexError(f"{self._segments[0].file.path.parent} has two documents with the same id")

@@ -1,16 +1,16 @@
-r"""Filters as SQL: what SQLite is asked of each record, and which records it must leave to Python.
+r"""Translates filters to SQL, and says which records SQLite must leave to Python.
 
-A condition becomes an expression that is 1 or 0 or, where SQLite's reading of JSON is not exact, NULL; ``AND``, ``OR``,
-``NOT`` and ``IN`` of SQL carry a NULL along where it matters and drop it where it does not. Records for which NULL
-remains are read and decided by `Where.matches`. That is so for
+A condition becomes an expression that is 1 or 0 or, where SQLite's reading of JSON is not exact, NULL. SQL's ``AND``,
+``OR``, ``NOT`` and ``IN`` keep a NULL if it matters for the result, and drop it otherwise. If the result is NULL,
+`Where.matches` evaluates the record in Python. These are
 
-- records that are no text, no JSON, or have ``\u`` in them: SQLite ends texts at U+0000 and compares names of fields as
+- records that are not text, not JSON, or contain ``\u``: SQLite ends texts at U+0000, and compares names of fields as
   they are written;
-- names of fields with quotes, backslashes, slashes or control characters, which its paths can't name;
-- real numbers, and whole numbers beyond 64 bits, next to the one that is asked for: its conversion may be off by some
-  last bits.
+- names of fields with quotes, backslashes, slashes or control characters, which SQLite's paths can't express;
+- real numbers, and whole numbers beyond 64 bits, that are very close to the filter's value: the last bits of SQLite's
+  conversion may be wrong.
 
-Values and paths are bound, never a part of the text.
+Values and paths are bound as parameters, and are never part of the SQL text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from maxsieve.where import Among, Compared, Condition, Containing, Every, Field, Negation, Present, Some, Value, Where
 
 NEAR, LEAST = 1e-12, 1e-290
-"""How near a real number must be to another, by share and at least, to be told from it by Python only."""
+"""If two real numbers are closer than this (relative, and at least absolute), only Python compares them."""
 
 LARGE = 1e300
 """Beyond this SQLite's real numbers may be infinite."""
@@ -33,9 +33,9 @@ SIGNS = {"lt": "<", "lte": "<=", "eq": "=", "gte": ">=", "gt": ">"}
 
 
 class Question(NamedTuple):
-    """A query for positions from a first to before a last, and what SQLite says of their records.
+    """An SQL query for positions in a range, and the result for their records.
 
-    Left out are records of which it says what is true of documents without a record.
+    Records with the same result as a document without a record are left out.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Question(NamedTuple):
 
 
 def to_question(where: Where, rows: int) -> Question:
-    """What to ask about ``rows`` records at a time."""
+    """The query for a filter, about ``rows`` records at a time."""
     writer = _Writer()
     condition = writer.condition(where.condition)
     usual = int(where.matches(None))
@@ -60,14 +60,14 @@ def to_question(where: Where, rows: int) -> Question:
 
 
 class _Subject(NamedTuple):
-    """A value in a record, as SQL has it: its type, and itself."""
+    """A value in a record, as SQL expressions: its type, and the value."""
 
     type: str
     value: str
 
 
 class _Writer:
-    """Writes expressions, and keeps what they bind."""
+    """Writes expressions, and collects their parameters."""
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -109,7 +109,7 @@ class _Writer:
             if any(one is value for one in values):
                 parts.append(f"{subject.type} IS '{name}'")
         texts = [one for one in values if isinstance(one, str) and not _is_broken(one)]
-        if texts:  # a record with half a surrogate pair has it as \u
+        if texts:  # a record with a lone surrogate contains \u
             parts.append(f"({subject.type} IS 'text' AND {subject.value} IN ({self._bind_all(texts)}))")
         numbers = [one for one in values if isinstance(one, (int, float)) and not isinstance(one, bool)]
         if len(numbers) == 1:
@@ -131,7 +131,7 @@ class _Writer:
         return self._by_type(subject, whole, (low, below), (high, above))
 
     def _by_type(self, subject: _Subject, whole: str, low: tuple[float, int], high: tuple[float, int]) -> str:
-        """For a number: what holds if it is a whole one of 64 bits, and if it is real and outside of two ends."""
+        """For a number: the result if it is a whole number of 64 bits, and if it is real and outside of two ends."""
         return (
             f"(CASE WHEN {subject.type} IN ('integer', 'real') THEN "
             f"CASE WHEN typeof({subject.value}) = 'integer' THEN {whole} "
@@ -161,17 +161,17 @@ def _joined(word: str, parts: list[str], none: str) -> str:
 
 
 def _fits(value: int | float) -> bool:
-    """Whether it can be bound as it is."""
+    """Whether it can be bound as a parameter."""
     return isinstance(value, float) or -(2**63) <= value < 2**63
 
 
 def _is_broken(text: str) -> bool:
-    """Whether it has half a surrogate pair, so that there is no UTF-8 of it."""
+    """Whether it contains a lone surrogate, which UTF-8 can't encode."""
     return any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _around(value: int | float) -> tuple[float, float]:
-    """Two ends: a real number outside of them is surely below or above the value, whatever its last bits.
+    """Two ends around a value: a real number outside of them is certainly below or above it, despite wrong last bits.
 
     >>> _around(10**400), _around(0)
     ((1e+299, inf), (-1e-290, 1e-290))

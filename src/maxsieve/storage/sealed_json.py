@@ -1,4 +1,4 @@
-"""Small JSON files that are replaced whole and carry their own checksum: what commits a change is one of them."""
+"""Small JSON files with a checksum, which are always replaced completely. Replacing one commits a change."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from maxsieve.common.files import opening_own_file, read_small, replacing_as
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 
 MOST_BYTES = 16 << 20
-"""Of such a file: enough for a manifest of some 70,000 segments."""
+"""Limit on such a file: enough for a manifest of about 70,000 segments."""
 
 
 class Sealed(NamedTuple):
-    """What a sealed file says, without its checksum, and the CRC-32 of all its bytes."""
+    """The content of a file without its checksum, and the CRC-32 of all its bytes."""
 
     content: dict[str, Any]
     crc: int
 
 
 def read_sealed(path: Path, newest: dict[str, int]) -> Sealed:
-    """A file of one of some formats, each of which is known up to a version. Its fields are for the caller to check."""
+    """Reads a file in one of the given formats, up to a version of each. The caller checks the fields."""
     with opening_own_file(path):
         text = read_small(path, at_most=MOST_BYTES)
     with reading_fields(path):
@@ -42,7 +42,7 @@ def read_sealed(path: Path, newest: dict[str, int]) -> Sealed:
 
 
 def write_sealed(path: Path, content: dict[str, Any]) -> int:
-    """Replaces a file atomically, and gives the CRC-32 of its bytes. The caller syncs the folder."""
+    """Replaces a file atomically, and returns the CRC-32 of its bytes. The caller syncs the folder."""
     sealed = {**content, "checksum": seal(content)}
     text = json.dumps(sealed, indent=1).encode()
     with replacing_as(path.with_name(path.name + ".tmp"), path) as file:
@@ -52,7 +52,7 @@ def write_sealed(path: Path, content: dict[str, Any]) -> int:
 
 @contextmanager
 def reading_fields(path: Path) -> Iterator[None]:
-    """Whatever is wrong with the fields of a file is damage of that file."""
+    """Inside, an error about the fields of a file becomes damage of that file."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
@@ -60,5 +60,5 @@ def reading_fields(path: Path) -> Iterator[None]:
 
 
 def seal(content: dict[str, Any]) -> int:
-    """The checksum that a file with such content carries."""
+    """The checksum for a file with this content."""
     return zlib.crc32(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())

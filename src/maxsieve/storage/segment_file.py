@@ -1,4 +1,4 @@
-"""Segments as files: written block by block, read by mapping."""
+"""Segments as files: written block by block, memory-mapped for reading."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from maxsieve.storage.metadata import MetadataFile, Texts, write_metadata
 from maxsieve.storage.segments import CENTROIDS, Merge, Segment, block_kinds
 
 PIECE_BYTES = 16 << 20
-"""What a merge holds in memory of each block at a time."""
+"""How much of each block a merge holds in memory."""
 
 SPARE_BYTES = 1 << 20
-"""In a file of tombstones beside them: for the header, and for what a later version may add."""
+"""In the limit on a file of tombstones: for the header, and for what a later version may add."""
 
 
 @dataclass(frozen=True, eq=False)
 class StoredSegment(Segment):
-    """A segment over its files, which stay readable whatever a writer removes."""
+    """A segment on disk. Its files stay readable even if a writer removes them."""
 
     ids: IdColumn
     entry: SegmentEntry
@@ -44,7 +44,7 @@ class StoredSegment(Segment):
         return sum(file.nbytes for file in self._files())
 
     def check(self) -> None:
-        """Raises if a file was truncated."""
+        """Raises an error if a file was truncated."""
         self.file.check()
         if self.named is not None:
             self.named.check()
@@ -55,7 +55,7 @@ class StoredSegment(Segment):
         self.file.expect(blocks, scattered=scattered)
 
     def in_place(self, entry: SegmentEntry) -> bool:
-        """Whether the segment of an entry can be had from this one: its files are the same, or others come on top."""
+        """Whether the segment of an entry can use this one's files: they are the same, or new ones were added."""
         mine = self.entry
         if (mine.deleted and not entry.deleted) or (mine.centroids and not entry.centroids):
             return False
@@ -72,7 +72,7 @@ class StoredSegment(Segment):
             file.verify(advance)
 
     def verify(self, advance: Callable[[int], None]) -> None:
-        """Compares every checksum, and looks for numbers that no writer writes however well they are checksummed."""
+        """Compares every checksum, and checks that numbers are in the range that maxsieve writes."""
         self.verify_checksums(advance)
         self.ids.verify()
         for kind in self.kinds:
@@ -86,7 +86,7 @@ class StoredSegment(Segment):
 
 
 def write_segment(path: Path, merge: Merge) -> SegmentEntry:
-    """Writes documents as one segment and its metadata; durable when it returns."""
+    """Writes documents and their metadata durably, as one segment."""
     offsets, ids = merge.offsets(), merge.ids()
     with writing_blocks(path) as writer:
         writer.write("offsets", "<i8", 1, [offsets])
@@ -106,7 +106,7 @@ def write_segment(path: Path, merge: Merge) -> SegmentEntry:
 
 
 def write_centroids(path: Path, entry: SegmentEntry, pieces: Iterable[NDArray[np.uint16]]) -> SegmentEntry:
-    """Writes the centroids of a segment's tokens, durably; gives the entry of the segment with them."""
+    """Writes the centroids of a segment's tokens durably, and returns the entry of the segment with them."""
     with writing_blocks(path) as writer:
         writer.write(CENTROIDS.name, CENTROIDS.dtype, 1, pieces)
     return replace(entry, centroids=path.name, centroids_crc=writer.crc)
@@ -115,7 +115,7 @@ def write_centroids(path: Path, entry: SegmentEntry, pieces: Iterable[NDArray[np
 def map_segment(
     folder: Path, entry: SegmentEntry, manifest: Manifest, known: StoredSegment | None = None
 ) -> StoredSegment:
-    """Maps a segment; one that is ``known`` may have got other tombstones and centroids, and nothing else."""
+    """Maps a segment. If it is ``known``, only its tombstones and centroids can be new."""
     if known is not None and not known.in_place(entry):
         known = None
     if known is not None and known.entry == entry:
@@ -132,13 +132,13 @@ def map_segment(
 
 
 def write_deleted(path: Path, alive: NDArray[np.bool_]) -> None:
-    """Writes tombstones for all documents that are not alive; durable when it returns."""
+    """Writes tombstones for all documents that are not alive, durably."""
     with writing_blocks(path) as writer:
         writer.write("deleted", "<i8", 1, [np.flatnonzero(~alive)])
 
 
 def _read_deleted(file: BlockFile, documents: int) -> NDArray[np.int64]:
-    file.verify(lambda _: None)  # it is read here anyway, and by nobody later
+    file.verify(lambda _: None)  # all of it is read here, and never again
     gone = file.array("deleted", "<i8")
     if len(gone) and not (gone[0] >= 0 and gone[-1] < documents and (gone[1:] > gone[:-1]).all()):
         raise DamagedIndexError(f"{file.path} deletes documents that do not exist, or one twice")
@@ -153,7 +153,7 @@ def _with_centroids(segment: StoredSegment, file: BlockFile) -> StoredSegment:
 
 
 def _map(folder: Path, entry: SegmentEntry, manifest: Manifest) -> StoredSegment:
-    """Checks that blocks fit each other before anything is read through them."""
+    """Checks that blocks fit each other before they are used."""
     path = folder / entry.segment
     file = BlockFile(path)
     offsets = file.array("offsets", "<i8")

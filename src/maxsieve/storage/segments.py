@@ -1,4 +1,4 @@
-"""A segment: a run of documents that never changes. Its numbers are blocks, which one table describes."""
+"""A segment: consecutive documents that never change. Its numbers are blocks, which one table describes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ S = TypeVar("S", bound="Segment")
 
 
 BLOCK_BYTES = 64 << 20
-"""Float32 rows that become one segment; where documents come one by one, a build holds a block beside the index."""
+"""Bytes of float32 rows that become one segment. A build that reads documents one by one holds that much in memory."""
 
 
 class BlockKind(NamedTuple):
-    """What a block holds: ``columns`` numbers of one type for each document or token; a flat array if that is None.
+    """The content of a block: ``columns`` numbers of one type per document or token; None for a flat array.
 
-    ``least`` and ``most`` are the limits of the numbers that an index writes. A block ``beside`` the others
-    has a file of its own on disk: it can be made later, and made again.
+    ``least`` and ``most`` are the limits of the numbers that maxsieve writes. A block with ``beside`` has its own file
+    on disk: it can be made later, and made again.
     """
 
     name: str
@@ -45,16 +45,16 @@ CENTROIDS = BlockKind("centroids", "<u2", 0, 65535, True, beside=True)
 """Tier 0: the centroid of each token. Segments have it when the index has a codebook."""
 
 SEQUENCE = BlockKind("sequence", "<i8", 0, 2**53)
-"""When each document came to the corpus that it is a part of. Segments of shards have it."""
+"""The insertion order of each document in the whole corpus. Only segments of shards have it."""
 
 
 @lru_cache
 def block_kinds(dim: int, store: Store, sequenced: bool = False) -> tuple[BlockKind, ...]:
-    """The blocks of a segment, in the order in which its file has them: a new tier of codes is a new line here.
+    """The blocks of a segment, in the order of its file. A new tier of codes is a new line here.
 
     ``scale``, ``rho`` and ``nu`` are those of the codes; docs/format.md says what they mean. With ``store="int8"`` the
-    vectors are the codes times their scale, and there are no rows. `CENTROIDS` come on top where there is a codebook,
-    and `SEQUENCE` numbers in a shard.
+    vectors are the codes times their scale, and there are no rows. With a codebook there are also `CENTROIDS`, and in
+    a shard `SEQUENCE` numbers.
     """
     finite = float(np.finfo(np.float32).max)
     kinds = (
@@ -75,9 +75,9 @@ def block_kinds(dim: int, store: Store, sequenced: bool = False) -> tuple[BlockK
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Documents end to end: where the tokens of each begin, blocks of numbers, ids, metadata, and which are alive.
+    """Concatenated documents: offsets of their tokens, blocks of numbers, ids, metadata, and which ones are alive.
 
-    Those that are not alive were deleted. A block can be had by its name, as if it were a field: ``segment.codes``.
+    Documents that are not alive were deleted. A block is available as an attribute: ``segment.codes``.
     """
 
     dim: int
@@ -97,7 +97,7 @@ class Segment:
         object.__setattr__(self, "native", native)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By value, but for the engine's view, which is made where it arrives."""
+        """Pickles everything except the engine's view, which the receiver makes again."""
         return Segment, (self.dim, self.kinds, self.offsets, self.blocks, self.ids, self.metadata, self.alive)
 
     def __getattr__(self, name: str) -> NDArray[Any]:
@@ -108,17 +108,17 @@ class Segment:
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """Everything that the engine reads."""
+        """All arrays that the engine reads."""
         return (self.offsets, *self.blocks.values())
 
     @property
     def documents(self) -> int:
-        """How many documents, deleted ones too."""
+        """The number of documents, including deleted ones."""
         return len(self.offsets) - 1
 
     @property
     def tokens(self) -> int:
-        """How many token vectors, those of deleted documents too."""
+        """The number of token vectors, including those of deleted documents."""
         return int(self.offsets[-1])
 
     @property
@@ -133,10 +133,10 @@ class Segment:
         return np.diff(self.offsets)
 
     def check(self) -> None:
-        """Raises if its numbers can't be read any more. In memory they always can."""
+        """Raises an error if its numbers can't be read any more. In memory they always can."""
 
     def expect(self, *, scattered: bool) -> None:
-        """Says whether the vectors of few documents will be read next, or of many in order. For files that matters."""
+        """Says whether the vectors of few documents will be read next, or of many in order. This matters for files."""
 
     def vectors(self, document: int) -> NDArray[np.float32] | NDArray[np.float16]:
         """A copy of a document's rows."""
@@ -153,24 +153,24 @@ class Segment:
         return self.ids if keep is None else compress(self.ids, keep.tolist())
 
     def with_centroids(self: S, centroids: NDArray[np.uint16]) -> S:
-        """The same with other centroids, or with some for the first time."""
+        """A copy with new centroids."""
         kinds = (*(kind for kind in self.kinds if kind != CENTROIDS), CENTROIDS)
         return replace(self, kinds=kinds, blocks=self.blocks | {CENTROIDS.name: centroids})
 
     def alive_without(self, documents: Sequence[int] | NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which documents are left when some more are deleted."""
+        """Which documents stay alive if these are deleted, too."""
         alive = np.array(self.alive)
         alive[documents] = False
         return alive
 
     def changed(self: S, **fields: Any) -> S:
-        """A copy with other fields, but for the blocks: the engine's view of those is kept."""
+        """A copy with other fields. Blocks stay the same, and so does the engine's view of them."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, **fields)
         return other
 
     def pieces(self, kind: BlockKind, keep: NDArray[np.bool_] | None, piece_bytes: int) -> Iterator[NDArray[Any]]:
-        """What a block holds of some documents, or of all, in pieces of about that size, at least one."""
+        """A block's numbers of some documents, or of all, in pieces of about that size; at least one piece."""
         self.check()
         block = self.blocks[kind.name]
         kept = np.repeat(keep, self.lengths) if kind.per_token and keep is not None else keep
@@ -181,12 +181,12 @@ class Segment:
 
 
 def bits(array: NDArray[Any]) -> NDArray[Any]:
-    """The array as the engine takes it: float16 by its bits."""
+    """The array as the engine reads it: float16 as raw bits."""
     return array.view(np.uint16) if array.dtype == np.float16 else array
 
 
 def to_offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each document's rows begin, and the end of the last.
+    """The offset of each document's rows, and the end of the last.
 
     >>> to_offsets(np.array([2, 0, 3])).tolist()
     [0, 2, 2, 5]
@@ -197,30 +197,30 @@ def to_offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class Merge(NamedTuple):
-    """Documents of some segments that become one segment: of each segment those to keep, or None for all."""
+    """Segments that become one segment, with the documents to keep of each (None: all)."""
 
     segments: Sequence[Segment]
     keep: Sequence[NDArray[np.bool_] | None]
 
     @property
     def kinds(self) -> tuple[BlockKind, ...]:
-        """The blocks they have."""
+        """The blocks of the new segment."""
         return self.segments[0].kinds
 
     def offsets(self) -> NDArray[np.int64]:
-        """Where the tokens of each document will begin."""
+        """The offsets of the new segment."""
         return to_offsets(np.concatenate([_kept(segment.lengths, keep) for segment, keep in self._pairs()]))
 
     def pieces(self, kind: BlockKind, piece_bytes: int) -> Iterator[NDArray[Any]]:
-        """A block of theirs, in pieces of about that size."""
+        """A block of the new segment, in pieces of about that size."""
         return chain.from_iterable(segment.pieces(kind, keep, piece_bytes) for segment, keep in self._pairs())
 
     def ids(self) -> list[Id]:
-        """Their ids."""
+        """The ids of the new segment."""
         return [one for segment, keep in self._pairs() for one in segment.some_ids(keep)]
 
     def metadata(self) -> Iterator[tuple[int, str]]:
-        """Their metadata, by new position."""
+        """The metadata of the new segment, by position."""
         start = 0
         for segment, keep in self._pairs():
             if keep is None:
@@ -243,7 +243,7 @@ class Merge(NamedTuple):
 
 
 def living(segments: Sequence[Segment]) -> Merge:
-    """All their documents but the deleted ones."""
+    """A merge of these segments that drops deleted documents."""
     return Merge(segments, [None if segment.alive.all() else segment.alive for segment in segments])
 
 
@@ -252,10 +252,11 @@ def _kept(array: NDArray[Any], keep: NDArray[np.bool_] | None) -> NDArray[Any]:
 
 
 def merge_small(segments: Sequence[Segment]) -> list[Segment]:
-    """Folds small segments at the end into one, so that adding documents one by one leaves few segments.
+    """Merges small segments at the end, so that adding documents one by one leaves few segments.
 
-    The last two become one while the last is at least half the one before and both fit a block; a document is then
-    copied some log2(documents) times in all. Deleted documents stay, so that every document keeps its position.
+    The last two are merged as long as the last is at least half as large as the one before, and both together fit into
+    a block. So a document is copied about log2(documents) times in total. Deleted documents stay, so that every
+    document keeps its position.
     """
     merged = list(segments)
     while len(merged) > 1:

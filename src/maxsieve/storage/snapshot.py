@@ -22,11 +22,11 @@ from maxsieve.where import Where
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """One state of an index, never changed: a search that holds it sees nothing of later adds and deletes.
+    """One state of an index. It never changes: a search that uses it does not see later changes.
 
-    A document's position counts those of the segments before its own, deleted ones too. ``version`` names the documents
-    of an index on disk, whatever it has been calibrated on: what was made from them, deleted ones too, is out of date
-    when the index has another. ``changes`` are those since the calibration.
+    A document's position counts all documents before it, including deleted ones. ``version`` identifies the documents
+    of an index on disk; a calibration does not change it. Data that were derived from the documents are out of date if
+    the index has another version. ``changes`` are those since the calibration.
     """
 
     dim: int
@@ -37,12 +37,12 @@ class Snapshot:
     changes: Changes = NO_CHANGES
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what can be made from the others."""
+        """Without fields that can be computed from the others."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def corpus(self) -> _core.Corpus:
-        """The engine's view, once it is sure that all files are still as long as they were."""
+        """The engine's view, after a check that no file was truncated."""
         for segment in self.segments:
             segment.check()
         if self.codebook is not None:
@@ -61,12 +61,12 @@ class Snapshot:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The position of each segment's first document, and how many there are in all."""
+        """The position of each segment's first document, and the number of all documents."""
         return list(accumulate((segment.documents for segment in self.segments), initial=0))
 
     @cached_property
     def alive(self) -> NDArray[np.bool_]:
-        """Whether each document was not deleted, by position."""
+        """Whether each document is alive (not deleted), by position."""
         return np.concatenate([np.zeros(0, np.bool_), *(segment.alive for segment in self.segments)])
 
     @cached_property
@@ -76,7 +76,7 @@ class Snapshot:
 
     @cached_property
     def sequence(self) -> NDArray[np.int64]:
-        """When each document came to the corpus, by position. Only the documents of shards know."""
+        """The insertion order of each document in the whole corpus, by position. Only for shards."""
         for segment in self.segments:
             segment.check()
         return np.concatenate([np.zeros(0, np.int64), *(segment.sequence for segment in self.segments)])
@@ -93,13 +93,13 @@ class Snapshot:
 
     @cached_property
     def mean_length(self) -> float:
-        """Tokens of a document that can be a hit, on average; 1 where there is none."""
+        """The mean number of tokens of documents that can be hits; 1 if there are none."""
         lengths = self.lengths[self.searchable]
         return float(lengths.mean()) if len(lengths) else 1.0
 
     @property
-    def came(self) -> NDArray[np.int64]:
-        """Positions of documents that can be a hit, in the order in which they came: in shards that is another."""
+    def insertion_order(self) -> NDArray[np.int64]:
+        """Positions of documents that can be hits, in insertion order; in shards, positions have another order."""
         positions = self.searchable
         if not self.segments or SEQUENCE not in self.segments[0].kinds:
             return positions
@@ -111,7 +111,7 @@ class Snapshot:
         return IdsByPosition(self)
 
     def ids_at(self, positions: Iterable[int]) -> list[Id]:
-        """The ids at some positions, for a search that has just looked at the files."""
+        """The ids at some positions, for a search that has just checked the files."""
         if len(self.segments) == 1:  # as most have it
             return [self.segments[0].ids[i] for i in positions]
         located = map(self.locate, positions)
@@ -122,12 +122,12 @@ class Snapshot:
         return living(self.segments).ids()
 
     def locate(self, position: int) -> tuple[Segment, int]:
-        """The segment that has a document, and its place there."""
+        """The segment of a document, and its position there."""
         which = bisect_right(self.starts, position) - 1
         return self.segments[which], position - self.starts[which]
 
     def by_segment(self, positions: NDArray[np.int64]) -> Iterator[tuple[Segment, NDArray[np.int64]]]:
-        """Each segment, and the places of those documents that it has."""
+        """Each segment with the positions in it of its documents among these."""
         for start, segment in zip(self.starts, self.segments, strict=False):
             yield segment, positions[(positions >= start) & (positions < start + segment.documents)] - start
 
@@ -137,7 +137,7 @@ class Snapshot:
         return segment.vectors(place)
 
     def metadata(self, positions: list[int]) -> list[Any]:
-        """The metadata of some documents, None for those that have none."""
+        """The metadata of some documents; None for those without."""
         found: dict[int, Any] = {}
         shares = self.by_segment(np.array(positions, np.int64))
         for start, (segment, places) in zip(self.starts, shares, strict=False):
@@ -146,12 +146,12 @@ class Snapshot:
         return [found.get(i) for i in positions]
 
     def matching(self, where: Where) -> NDArray[np.bool_]:
-        """Whether each document's metadata match a filter, by position, deleted documents too."""
+        """Whether each document's metadata match a filter, by position, including deleted documents."""
         masks = (segment.metadata.matching(where, segment.documents) for segment in self.segments)
         return np.concatenate([np.zeros(0, np.bool_), *masks])
 
     def ranks(self, query: NDArray[np.float32], wanted: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
-        """The places by tier 0, from 1, of the documents at some ascending positions among all that can be a hit."""
+        """The ranks by tier 0, from 1, of documents at some ascending positions, among all that can be hits."""
         return _core.ranks(self.corpus, query, self.searchable, wanted, threads)
 
     def scores(self, queries: list[NDArray[np.float32]], threads: int) -> NDArray[np.float32]:
@@ -163,12 +163,12 @@ class Snapshot:
         return _core.cells(self.corpus, query, threads)
 
     def bounds(self, query: NDArray[np.float32], threads: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What each score is at least and at most, by position, as the codes tell."""
+        """Lower and upper bounds of the scores by the int8 codes, by position."""
         return _core.bounds(self.corpus, query, threads)
 
 
 class IdsByPosition:
-    """Reads like a list of ids: ``ids[position]``."""
+    """Ids by position, like a list: ``ids[position]``."""
 
     def __init__(self, state: Snapshot) -> None:
         self._state = state

@@ -1,4 +1,4 @@
-"""What an index needs of its storage, in memory or on disk."""
+"""The interface of a storage, which is in memory or on disk."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from maxsieve.storage.snapshot import Snapshot
 
 
 class Addition:
-    """Documents on their way in. ``emit`` is handed each segment as soon as it is full, in order.
+    """Documents that are being added. Each segment is passed to ``emit`` when it is full, in order.
 
-    ``ids`` is None where documents bring their ids along, or else are numbered; ``texts`` are their metadata as JSON,
-    or None for none. ``admit`` refuses ids that the index can't take. Documents of a shard bring their sequence numbers
-    along, too.
+    ``ids`` is None if the batches contain ids, or if documents are numbered. ``texts`` are their metadata as JSON, or
+    None. ``admit`` refuses ids that can't be added to the index. In a shard, the batches contain sequence numbers, too.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class Addition:
     def arrive(
         self, ids: list[Id] | None, texts: list[str | None] | None, sequence: NDArray[np.int64] | None = None
     ) -> None:
-        """Ids, metadata and sequence numbers that documents bring along, before these are added."""
+        """Takes the ids, metadata and sequence numbers of a batch, before its documents are added."""
         if ids is not None:
             self._admit(ids)
             if (twice := next((one for one in ids if one in self._came), None)) is not None:
@@ -62,7 +61,7 @@ class Addition:
             self._sequence += sequence.tolist()
 
     def name(self, document: int) -> str:
-        """Which document is meant, for errors; they are counted from 0 on."""
+        """The name of a document in errors; documents are counted from 0."""
         return f"document {document if self._ids is None else self._ids[document]!r}"
 
     def add(self, offsets: NDArray[np.int64], blocks: dict[str, NDArray[Any]]) -> None:
@@ -78,7 +77,7 @@ class Addition:
         self.documents = last
 
     def take(self, documents: Documents, builder: SegmentBuilder, advance: Callable[[int], None]) -> None:
-        """Has a builder, which hands its segments to `add`, take all of some documents."""
+        """Adds all of these documents through a builder, which passes its segments to `add`."""
         count = 0
         for batch in documents.batches:
             self.arrive(batch.ids, batch.texts)
@@ -90,7 +89,7 @@ class Addition:
         builder.finish()
 
     def check(self, count: int, *, complete: bool) -> None:
-        """Compares the number of documents that have come with the ids and metadata that are there for them."""
+        """Compares the number of documents with the numbers of ids and of metadata."""
         for given, what in ((self._ids, "ids"), (self._texts, "metadata")):
             if given is not None and count > len(given):
                 raise ValueError(f"there are more documents than the {len(given)} {what}")
@@ -99,15 +98,15 @@ class Addition:
 
     @property
     def ids(self) -> list[Id]:
-        """The ids of the documents that have come."""
+        """The ids of the documents that were added."""
         return list(range(self.documents)) if self._ids is None else self._ids[: self.documents]
 
 
 class Storage(Protocol):
     """Holds the current snapshot and replaces it.
 
-    ``guard`` is held for moments only: to read or to replace snapshot and positions together. Sent to another process,
-    one in memory arrives as it was, one on disk at the newest version.
+    ``guard`` is held only for moments: to read or replace snapshot and positions together. Pickling a storage in memory
+    includes its state; a storage on disk is opened again at the newest version.
     """
 
     guard: threading.Lock
@@ -117,10 +116,10 @@ class Storage(Protocol):
         """The current state; `ClosedIndexError` after `close`."""
 
     def copy(self) -> Storage:
-        """Another one at the same state, of which nothing is copied, for it never changes. From then on they differ."""
+        """Another storage at the same state. Nothing is copied: states never change. Later changes are separate."""
 
     def positions(self, lookups: int = 1) -> Mapping[Id, int]:
-        """The position of each id in the current state, for so many lookups. Call it under the guard."""
+        """The position of each id in the current state, for this many lookups. The caller holds the guard."""
 
     def adding(
         self,
@@ -130,17 +129,17 @@ class Storage(Protocol):
         delete: list[Id],
         stepwise: bool,
     ) -> AbstractContextManager[Addition]:
-        """Commits what the addition was handed when the block ends well; forgets it when it fails.
+        """Commits the added documents when the block ends without an error; drops them otherwise.
 
-        The documents to ``delete`` go in the same commit. ``stepwise`` allows a storage to commit each segment as it
-        comes, and to keep those when a later one fails.
+        The documents to ``delete`` are deleted in the same commit. With ``stepwise``, a storage may commit each segment
+        when it is full, and keep it if a later one fails.
         """
 
     def delete(self, ids: list[Id]) -> None:
         """Deletes documents, all or none."""
 
     def compact(self, progress: bool) -> None:
-        """Gives back what deleted documents take."""
+        """Frees the space of deleted documents."""
 
     def replace_tiers(self, change: Callable[[Snapshot], Snapshot]) -> None:
         """Takes codebook, centroids and calibration from the snapshot that ``change`` makes of the current one.
@@ -149,10 +148,10 @@ class Storage(Protocol):
         """
 
     def refresh(self) -> None:
-        """Goes to the newest state."""
+        """Moves to the newest state."""
 
     def verify(self, progress: bool) -> None:
-        """Looks for damage."""
+        """Checks for damage."""
 
     def discard_if_empty(self) -> None:
         """Removes from disk an index that a failed build has left without a document."""
@@ -164,7 +163,7 @@ class Storage(Protocol):
 def check_new(
     ids: list[Id], known: Mapping[Id, int], id_type: type | None, replace: bool, delete: Sequence[Id]
 ) -> None:
-    """Refuses ids that can't be added to an index with ids ``known``, or that can't be deleted from it with that."""
+    """Refuses ids that can't be added to an index with the ids ``known``, or that would be deleted at the same time."""
     positions_of(list(delete), known, "delete")
     if both := set(ids).intersection(delete):
         raise ValueError(f"ids: {both.pop()!r} is to be added and deleted at once")
@@ -177,5 +176,5 @@ def check_new(
 
 
 def closed() -> ClosedIndexError:
-    """What a closed storage answers."""
+    """The error of a closed storage."""
     return ClosedIndexError("this index is closed")

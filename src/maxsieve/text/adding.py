@@ -280,9 +280,9 @@ def to_pieces(documents: Iterable[Document], split: Splitter, keys: Keys) -> Pie
 
 
 def stored_as(document: Document, first: dict[str, Any], keys: Keys, records: Records) -> Document:
-    """What is in under a document's id, where its first passage has the record ``first``.
+    """The stored document with the same id, whose first passage has the record ``first``.
 
-    As much of it is read as tells whether it is the same.
+    Only as much of it is read as is needed to compare both.
     """
     if "passage" in first and document.text.startswith(first["text"]):
         return read_document(document.id, keys, records) or document
@@ -290,7 +290,7 @@ def stored_as(document: Document, first: dict[str, Any], keys: Keys, records: Re
 
 
 def difference(document: Document, stored: Document) -> str | None:
-    """What a document that is in has otherwise than one to be added under its id; None if they are the same.
+    """How a stored document differs from one that is to be added with the same id; None if they are the same.
 
     >>> difference(Document("a", "A fox", {"year": 1}), Document("a", "A fox", None))
     'other metadata'
@@ -310,7 +310,7 @@ def _check_copies(document: Document, passages: int) -> None:
 
 
 def some_id(state: Snapshot, keys: Keys) -> Id | None:
-    """The id of some document that is in; None if there is none."""
+    """The id of any stored document; None if there is none."""
     return keys.document(state.ids[int(state.live[0])]) if len(state.live) else None
 
 

@@ -1,4 +1,4 @@
-"""What a collection on one machine and one in shards have in common: all that does not depend on where its index is."""
+"""The common part of a collection on one machine and of a collection in shards."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BaseCollection(ABC):
     @property
     @abstractmethod
     def state(self) -> object:
-        """What is searched at present: another object after each change."""
+        """The current state: another object after each change."""
 
     @property
     @abstractmethod

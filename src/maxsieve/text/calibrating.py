@@ -113,7 +113,7 @@ def _words(piece: str) -> int:
 
 def _texts(state: Snapshot) -> Iterator[str]:
     """The texts of all documents that can be hits, in an order that is random but always the same."""
-    order = random.Random(0).sample(state.came.tolist(), len(state.searchable))
+    order = random.Random(0).sample(state.insertion_order.tolist(), len(state.searchable))
     for start in range(0, len(order), READ):
         positions = order[start : start + READ]
         for position, record in zip(positions, state.metadata(positions), strict=True):

@@ -24,7 +24,7 @@ never needed: at best it ties with the last of the list, which was added before 
 operations as ``f``, each of which is monotone when rounded, so it holds to the last bit. The depth changes the time,
 not the answer.
 
-***Reciprocal rank fusion** (Cormack, Clarke and Buettcher, 2009), which uses only ranks:
+**Reciprocal rank fusion** (Cormack, Clarke and Buettcher, 2009), which uses only ranks:
 
     f_i = 1 / (60 + rank of s_i)  +  1 / (60 + rank of t_i)
 

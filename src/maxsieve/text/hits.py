@@ -24,7 +24,7 @@ from maxsieve.tracing import Trace
 
 
 class IndexHits(Protocol):
-    """What an index has found, whether it is one or in shards: passages by their keys."""
+    """The hits of an index, in one piece or in shards: passages by their keys."""
 
     @property
     def ids(self) -> list[Id]:
@@ -44,7 +44,7 @@ class IndexHits(Protocol):
 
     @property
     def trace(self) -> Trace | None:
-        """What the search did, step by step."""
+        """The steps of the search."""
 
     @property
     def snapshot(self) -> Snapshot:

@@ -1,4 +1,4 @@
-"""What there is to say about a collection."""
+"""Facts about a collection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maxsieve.text.disk_usage import disk_usage
 def info_of(
     path: Path, state: Snapshot, made: Description, store: Store, documents: int, passages: int | None
 ) -> dict[str, Any]:
-    """All of it, as JSON can hold it."""
+    """All facts, as JSON-compatible data."""
     book, calibration = state.codebook, state.calibration
     return {
         "path": str(path),

@@ -66,13 +66,13 @@ class Passage(NamedTuple):
 
 
 class Records(Protocol):
-    """What passages are looked up in: an index, or the shards of one."""
+    """Where passages are looked up: an index, or its shards."""
 
     def __contains__(self, key: object, /) -> bool:
         """Whether a passage is there."""
 
     def known_metadata(self, ids: Iterable[Id]) -> dict[Id, Any]:
-        """The records of those of some passages that are there."""
+        """The records of those passages that are stored."""
 
 
 class Document(NamedTuple):

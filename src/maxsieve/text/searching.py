@@ -30,7 +30,7 @@ METADATA = ("metadata",)
 
 
 class SearchedIndex(Records, Protocol):
-    """What a search for texts asks of an index, whether it is one or in shards."""
+    """The interface of an index that a search for texts uses, in one piece or in shards."""
 
     @property
     def dim(self) -> int:
@@ -49,11 +49,11 @@ class Searchable(Protocol):
 
     @property
     def keys(self) -> Keys:
-        """Under which keys passages are in the index."""
+        """The keys of passages in the index."""
 
     @property
     def encoder(self) -> Encoder:
-        """What makes its vectors."""
+        """The encoder of its vectors."""
 
     @property
     def bm25(self) -> BM25:
@@ -69,11 +69,11 @@ class Searchable(Protocol):
 
     @property
     def state(self) -> object:
-        """What is searched at present: another object after each change."""
+        """The current state: another object after each change."""
 
     @property
     def calibrated(self) -> bool:
-        """Whether `Calibrated` can be promised anything about."""
+        """Whether the collection was calibrated."""
 
     def __len__(self) -> int: ...
 
@@ -240,7 +240,7 @@ def search_texts(
 
 
 def check_calibrated(collection: Searchable) -> None:
-    """An error that says which call is missing, if it is."""
+    """Raises an error that names the missing call, if the collection is not calibrated."""
     if not collection.calibrated:
         raise ValueError(
             "this collection is not calibrated: call collection.calibrate(queries) first, "
@@ -258,7 +258,7 @@ def to_first_stage(first_stage: FirstStage | str | None, collection: Searchable)
 
 
 def _to_keys(entries: Sequence[Any], collection: Searchable, what: str) -> list[Any]:
-    """What each query may find, or must not, by the keys of the index; the same object where it was the same."""
+    """The candidates or excluded documents of each query as keys of the index; equal inputs share one object."""
     keys, index = collection.keys, collection.index
     if not keys.passages:
         return list(entries)

@@ -1,4 +1,4 @@
-"""Shortens long texts before they are tokenised: a tokenizer takes about 200 bytes per character, mostly for nothing.
+"""Shortens long texts before they are tokenised, because a tokenizer needs about 200 bytes per character.
 
 The tokens at the beginning of a text must not depend on where it is cut. That holds for tokenizers that split texts at
 white space first: the part before a space is then tokenised by itself. So a cut is accepted only if the kept tokens,

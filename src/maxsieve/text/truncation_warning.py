@@ -25,7 +25,7 @@ class TruncationWarning(UserWarning):
 
 
 class Tally(NamedTuple):
-    """What one process has counted, to be added to what others have: texts, those cut, the limit, longest, names."""
+    """The counts of one process, to be added to those of others: texts, truncated texts, limit, longest, names."""
 
     texts: int
     cut: int
@@ -71,18 +71,18 @@ class Cuts:
         self._say()
 
     def _say(self) -> None:
-        """Says the first cut when it happens."""
+        """Warns about the first truncated text when it occurs."""
         if not self._said:
             self._said = self.sentence
             _warn(self._said)
 
     @property
     def tally(self) -> Tally:
-        """All that was counted."""
+        """All counts."""
         return Tally(self._texts, self._cut, self._limit, self._longest, self._names)
 
     def add(self, tally: Tally) -> None:
-        """What another process has counted.
+        """Adds the counts of another process.
 
         >>> cuts = Cuts()
         >>> with warnings.catch_warnings():

@@ -105,9 +105,9 @@ def _kept(data: Embedded, methods: dict[str, list[Point]], truth: Answers, k: in
 
 
 def at_coverage(points: list[Point], coverage: float) -> Point:
-    """The most careful setting that stays within the coverage, give or take `SLACK`; if none does, the cheapest.
+    """The most careful setting whose coverage is at most this, up to `SLACK`; if there is none, the cheapest.
 
-    (Not the nearest: where settings crowd at one coverage, it would be an arbitrary one of them.)
+    (The nearest setting would be arbitrary if many settings have about the same coverage.)
     """
     within = [point for point in points if point.coverage <= coverage + SLACK]
     if within:

@@ -20,13 +20,13 @@ ALPHA, KS = 0.2, (5, 100)
 
 @dataclass(frozen=True)
 class Measured:
-    """Bandit and exhaustive scoring on vectors of so many dimensions; overlaps and nDCG by K."""
+    """Bandit and exhaustive scoring on vectors of this many dimensions; overlaps and nDCG by K."""
 
     dim: int
     coverage: float
     overlaps: dict[int, float]
     bandit: dict[int, float]
-    """nDCG; nothing without judgements, here and below."""
+    """nDCG; empty without judgements, here and below."""
     exhaustive: dict[int, float]
     kept: float
     """Overlap@5 of exhaustive scoring with that of the vectors as they were."""

@@ -78,6 +78,6 @@ def _remarks(methods: dict[str, list[Point]], truth: Answers, k: int) -> list[st
 
 
 def cheapest(points: list[Point], truth: Answers, k: int, overlap: float) -> Point | None:
-    """The setting of least coverage whose mean overlap reaches the one wanted."""
+    """The setting with the least coverage whose mean overlap reaches the target."""
     good = [point for point in points if mean(point.overlaps(truth, k)).value >= overlap]
     return min(good, key=lambda point: point.coverage, default=None)

@@ -1,4 +1,4 @@
-"""Where int8 codes end: at a document's largest value (ours), or clipped at a percentile (the paper's).
+"""The range of int8 codes: up to a document's largest value (ours), or clipped at a percentile (the paper's).
 
 Every quantiser runs through the same simulation: codes with a scale and a proven residual for each document, the sieve
 of `spec.bandit` on the proxies they give, and best-first rescoring by ``P_i + eps_i``. For ours that is what the engine
@@ -38,9 +38,9 @@ class Outcome:
     """One query under one quantiser and K."""
 
     published: float
-    """Overlap of Bandit as the paper has it, to whom the proxies are the cells, in the last round, too."""
+    """Overlap of the published Bandit, which treats proxies as exact cells, in the last round, too."""
     overlap: float
-    """Of ours, whose last round drops by bounds widened by ``eps_i``: it forgives the codes, and rescores more."""
+    """Overlap of our Bandit, whose last round widens bounds by ``eps_i``: it misses less, and rescores more."""
     coverage: float
     survivors: int
     """Documents that Bandit rescored."""
@@ -49,7 +49,7 @@ class Outcome:
 
 
 def quantisers(dataset: Dataset, options: Options) -> Result:
-    """A table of the codes, and one of what both policies make of them."""
+    """A table of the codes, and one of the results of both policies."""
     data = dataset.embedded().first(options.count)
     if data.index.dim > LARGEST_DIM:
         raise ValueError(f"quantisers takes vectors of up to {LARGEST_DIM} dimensions, not {data.index.dim}")
@@ -81,7 +81,7 @@ def quantisers(dataset: Dataset, options: Options) -> Result:
 
 
 def models(data: Embedded, corpus: CorpusCodes) -> Iterator[tuple[str, RevealModel, F64]]:
-    """For every query what the sieve sees of its candidates, and the proxies of their scores."""
+    """For every query the input of the sieve, and the proxies of the candidates' scores."""
     for some in _groups(data.queries):
         coded = {query: quantise_query(data.queries[query]) for query in some}
         maxima = corpus.maxima(np.concatenate([y.codes for y in coded.values()]))

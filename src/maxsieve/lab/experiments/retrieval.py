@@ -33,7 +33,7 @@ DEFAULT, STEMMED, SINGLE = "the default", "stemmed BM25", "one vector"
 
 
 def retrieval(dataset: Dataset, options: Options) -> Result:
-    """nDCG@10 of what a collection is by default, beside BM25, a single vector of the same model, and both fused."""
+    """nDCG@10 of a collection with default options, BM25, a single vector of the same model, and hybrid search."""
     corpus = dataset.texts("retrieval")
     *reduced, full = [dataset.embedded(dim).first(options.count) for dim in _dims(dataset)]
     width = dataset.loaded_encoder.dim
@@ -90,7 +90,7 @@ def _weights(weights: dict[float, list[float]]) -> Table:
 def _remarks(
     searches: dict[str, list[float]], weights: dict[float, list[float]], chosen: tuple[float, float]
 ) -> list[str]:
-    """What the intervals allow to be said, of the default first."""
+    """Remarks that the intervals support, about the default first."""
     first, *others = searches
     pairs = [(first, rival) for rival in (STEMMED, SINGLE)]
     for name in others:
@@ -111,14 +111,14 @@ def _compared(searches: dict[str, list[float]], one: str, other: str) -> str:
 
 
 def _dims(dataset: Dataset) -> list[int]:
-    """The dimensions asked for and the encoder's own, for which vectors are made in one go."""
+    """The requested dimensions and the encoder's own, so that texts are encoded once for both."""
     dims = sorted({dataset.dim, dataset.loaded_encoder.dim})
     dataset.embed(dims)
     return dims
 
 
 def _single(data: Embedded, unwanted: Sequence[Sequence[Id]]) -> Rankings:
-    """The best by one vector a text, the mean of its token vectors brought to unit length."""
+    """The best texts by one vector each: the mean of its token vectors, scaled to unit length."""
     most = max(map(len, unwanted), default=0)
     documents = unit_rows(np.array([_centre(data.vectors(one), data.index.dim) for one in data.ids]))
     queries = np.array([_centre(rows, data.index.dim) for rows in data.queries.values()])

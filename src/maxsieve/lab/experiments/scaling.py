@@ -121,7 +121,7 @@ def _first_columns(dim: int) -> Callable[[F32], F32]:
 
 
 def long_queries(data: Embedded, tokens: int) -> dict[str, F32]:
-    """Queries of so many tokens: the tokens of all, in order, cut into pieces, as often as it takes."""
+    """Queries of this many tokens: the tokens of all queries are concatenated, repeated if necessary, and cut."""
     stream = np.concatenate(list(data.queries.values()))
     repeats = -(-tokens * len(data.queries) // len(stream))
     pieces = np.tile(stream, (repeats, 1))[: tokens * len(data.queries)].reshape(len(data.queries), tokens, -1)

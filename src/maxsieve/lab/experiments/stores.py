@@ -34,7 +34,7 @@ TOLERABLE = 0.01
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to keep vectors: what it takes, and what it finds of each query."""
+    """A way to store vectors: its size, and its quality for each query."""
 
     dim: int
     store: Store
@@ -48,7 +48,7 @@ class Variant:
 
 
 def stores(dataset: Dataset, options: Options) -> Result:
-    """A row for each number of dimensions, store and pool factor; the default is what the others are compared with."""
+    """A row for each number of dimensions, store and pool factor; the others are compared with the default."""
     corpus = dataset.texts("stores")
     full = dataset.embedded(dataset.loaded_encoder.dim).first(options.count)
     if not full.judgements:
@@ -93,7 +93,7 @@ def _variants(full: Embedded, dim: int, factors: tuple[int, ...], options: Optio
 
 
 def _projection(full: Embedded, dim: int) -> F32 | None:
-    """Fitted as a collection fits it, on a sample of the tokens; None where all dimensions are kept."""
+    """A projection fitted as in a collection, on a sample of the tokens; None if all dimensions are kept."""
     if dim == full.index.dim:
         return None
     rows: list[F32] = []
@@ -131,7 +131,7 @@ def _table(found: list[Variant], default: Variant, tokens: int, text_bytes: int)
 
 
 def _remarks(found: list[Variant], default: Variant) -> list[str]:
-    """What is said of the others follows the intervals."""
+    """Remarks about the other variants, which follow the intervals."""
     others = [(one, difference(one.scores, default.scores)) for one in found if one is not default]
     cheap = [one for one, ahead in others if ahead.low >= -TOLERABLE and one.nbytes < default.nbytes]
     smallest = min(cheap, key=lambda one: one.nbytes, default=None)

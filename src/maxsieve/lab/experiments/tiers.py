@@ -70,7 +70,7 @@ def halves(data: Embedded) -> tuple[Embedded, Embedded]:
 
 
 def _policies(queries: int) -> list[Policy]:
-    """Those that so many calibration queries allow, the most careful one last."""
+    """The policies that this many calibration queries allow, the most careful last."""
     allowed = [target for target in TARGETS if queries >= queries_needed(Calibrated(target).target)]
     bandits = (Bandit(alpha) for alpha in ALPHAS)
     return [Exhaustive(), Certified(), *bandits, *(Calibrated(target) for target in allowed)]

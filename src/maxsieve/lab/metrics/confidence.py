@@ -27,7 +27,7 @@ HALVINGS = 50
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean, the 95 % confidence interval around it, and of how many values."""
+    """A mean, its 95 % confidence interval, and the number of values."""
 
     value: float
     low: float
@@ -38,7 +38,7 @@ class Mean:
 def mean(values: Values) -> Mean:
     """The mean with its interval by the bias-corrected and accelerated bootstrap (BCa), the same on every call.
 
-    Values that are all equal, or a single one, leave nothing to estimate from: their interval is the value.
+    If all values are equal, or there is only one, the interval is that value: there is nothing to estimate from.
 
     >>> mean([0.5, 0.5])
     Mean(value=0.5, low=0.5, high=0.5, count=2)
@@ -72,7 +72,7 @@ def mean(values: Values) -> Mean:
 
 
 def difference(first: Values, second: Values) -> Mean:
-    """The mean of ``first - second``, query by query: what both have in common, hard and easy queries, drops out.
+    """The mean of the paired differences ``first - second``: what both have in common, such as hard queries, cancels.
 
     >>> difference({"a": 0.5, "b": 0.25}, {"b": 0.0, "a": 0.25})
     Mean(value=0.25, low=0.25, high=0.25, count=2)
@@ -90,10 +90,10 @@ def difference(first: Values, second: Values) -> Mean:
 
 
 def lower_bound(samples: Sequence[float], confidence: float, share: float) -> float:
-    """What the mean reaches, with this confidence, for every distribution and number of samples, which lie in [0, 1].
+    """A lower confidence bound of the mean of samples in [0, 1], for any distribution and any number of samples.
 
-    The bootstrap is of no use where most values are 1: after a hundred answers without a mistake it is sure that there
-    are none. So the bound is won by betting (Waudby-Smith and Ramdas, Estimating means of bounded random variables by
+    The bootstrap fails if most values are 1: after a hundred answers without a mistake, its interval is just 1. So the
+    bound comes from betting (Waudby-Smith and Ramdas, Estimating means of bounded random variables by
     betting). Somebody claims that the mean of X >= 0 is at most m. Start with 1 and, sample by sample, stake the share
     c of what you have at the fair odds X/m:
 

@@ -77,7 +77,7 @@ def heading(experiment: str) -> str:
 
 
 def machines(results: Sequence[Result]) -> list[dict[str, str]]:
-    """The machines and versions that results were measured with, each once; one, unless pages were put together."""
+    """The machines and versions that results were measured with, each once; usually one."""
     found: list[dict[str, str]] = []
     for result in results:
         one = {**_words(result.facts.get("machine")), **_words(result.facts.get("versions"))}

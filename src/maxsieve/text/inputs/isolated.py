@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from maxsieve.common.files import open_regular
-from maxsieve.common.processes import apart_options, fate_of, is_closed_pipe, limit_memory, limit_time
+from maxsieve.common.processes import how_ended, is_closed_pipe, limit_memory, limit_time, own_group_options
 from maxsieve.text.inputs.document import FileText
 from maxsieve.text.inputs.pdf import read_pdf
 from maxsieve.text.inputs.webpage import read_webpage
@@ -29,7 +29,7 @@ MEMORY = 1 << 30
 """Limit on the memory for reading a file, in bytes."""
 
 MOST_CHARACTERS = 1 << 26
-FATES = {
+ENDINGS = {
     "slow": "reading it takes more than {seconds} seconds",
     "full": "reading it takes more than {mib} MiB of memory",
     "crashed": "the library that reads it crashed",
@@ -78,20 +78,20 @@ class IsolatedReader:
             raise
         if "text" in answer:
             return FileText(answer["text"], answer["title"])
-        if "fate" in answer:
+        if "ended" in answer:
             self._end()
-            raise ValueError(FATES[answer["fate"]].format(seconds=self._seconds, mib=self._memory >> 20))
+            raise ValueError(ENDINGS[answer["ended"]].format(seconds=self._seconds, mib=self._memory >> 20))
         raise ValueError(answer["problem"])
 
     def _ask(self, question: dict[str, str]) -> dict[str, str]:
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
-        with _to_nobody():
+        with _ignoring_closed_pipe():
             process.stdin.write(json.dumps(question).encode() + b"\n")
             process.stdin.flush()
         answer = process.stdout.readline()
-        return json.loads(answer) if answer.endswith(b"\n") else {"fate": _fate(process)}
+        return json.loads(answer) if answer.endswith(b"\n") else {"ended": _ending(process)}
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
@@ -102,7 +102,7 @@ class IsolatedReader:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # its threads would reserve memory
-                **apart_options(),
+                **own_group_options(),
             )
         return self._process
 
@@ -110,12 +110,12 @@ class IsolatedReader:
         process, self._process = self._process, None
         if process is not None:
             process.kill()
-            with _to_nobody(), process:  # closes the pipes and waits
+            with _ignoring_closed_pipe(), process:  # closes the pipes and waits
                 pass
 
 
 @contextmanager
-def _to_nobody() -> Iterator[None]:
+def _ignoring_closed_pipe() -> Iterator[None]:
     """Ignores the error of writing to a process that has ended."""
     try:
         yield
@@ -124,11 +124,11 @@ def _to_nobody() -> Iterator[None]:
             raise
 
 
-def _fate(process: subprocess.Popen[bytes]) -> str:
+def _ending(process: subprocess.Popen[bytes]) -> str:
     """Why the process ended without an answer."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(10)
-    return fate_of(process.poll())
+    return how_ended(process.poll())
 
 
 def serve(seconds: int, memory: int) -> None:
@@ -152,7 +152,7 @@ def _answer(path: str, suffix: str) -> dict[str, str]:
             return {"problem": f"it has {len(text):,} characters of text; at most {MOST_CHARACTERS:,} are read"}
         return {"text": _clean(text), "title": _clean(title)}
     except MemoryError:
-        return {"fate": "full"}
+        return {"ended": "full"}
     except RecursionError:
         return {"problem": "it is nested too deeply"}
     except ModuleNotFoundError as missing:
