@@ -1,8 +1,8 @@
 // Work without the GIL, which ends before Python does.
 //
-// When Python has ended, it ends every thread that asks for the GIL, right where it asks. A thread with C++ frames can't
-// be ended like this: the whole process aborts. Such threads are daemon threads, and those that other libraries made.
-// So Python waits at its end until no work is left, and work that ends from then on asks for nothing any more.
+// When Python has ended, it ends every thread that asks for the GIL, right where it asks. A thread with C++ frames
+// can't be ended like this: the whole process aborts. Such threads are daemon threads, and those that other libraries
+// made. So Python waits at its end until no work is left, and work that ends from then on asks for nothing any more.
 #pragma once
 
 #include <nanobind/nanobind.h>
