@@ -11,6 +11,8 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ON_NODE_24 = {"checkout": 5, "setup-python": 6, "upload-artifact": 6, "download-artifact": 7}
+"""The first version of each action that runs on Node 24: GitHub's machines have had no Node 20 since September 2026."""
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -37,6 +39,14 @@ def test_actions_are_pinned_and_nothing_is_permitted_by_default(path: Path) -> N
     for action in re.findall(r"uses: (.*)", text):
         assert re.fullmatch(r"[\w/.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
     assert _read(path)["permissions"] == {}
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_run_on_the_node_that_machines_have(path: Path) -> None:
+    used = re.findall(r"uses: actions/([\w-]+)@\w+ # v(\d+)", path.read_text())
+    assert used
+    for action, version in used:
+        assert int(version) >= ON_NODE_24[action], action
 
 
 def test_only_tested_wheels_reach_pypi() -> None:
