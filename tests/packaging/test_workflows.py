@@ -49,6 +49,12 @@ def test_actions_run_on_the_node_that_machines_have(path: Path) -> None:
         assert int(version) >= ON_NODE_24[action], action
 
 
+def test_wheels_for_windows_get_the_system_s_c_plus_plus_library() -> None:
+    """Else delvewheel takes the first that it finds on the PATH, which may be too old for the compiler."""
+    settings = (ROOT / "pyproject.toml").read_text().partition("[tool.cibuildwheel.windows]")[2].partition("\n[")[0]
+    assert re.search(r"delvewheel repair .*--add-path C:/Windows/System32\b", settings)
+
+
 def test_only_tested_wheels_reach_pypi() -> None:
     jobs = _jobs("wheels.yml")
     assert jobs["pypi"]["needs"] == ["try"]
