@@ -29,6 +29,15 @@ def test_there_is_one_version() -> None:
     assert found == [maxsieve.__version__] == [citation["version"]]
 
 
+def test_the_sbom_names_the_nanobind_that_every_wheel_is_built_with() -> None:
+    """Also the wheels of other systems, which are not built by the program that writes the SBOM."""
+    named = re.search(r'^NANOBIND = "([^"]+)"', (ROOT / "tools" / "wheel.py").read_text(), re.MULTILINE)
+    required = re.search(r"^requires = \[(.*)\]", PYPROJECT, re.MULTILINE)
+    assert named
+    assert required
+    assert f'"{named[1]}"' in required[1].split(", ")
+
+
 def test_hooks_have_the_versions_of_the_lint_extra() -> None:
     pinned = set(re.findall(r'"([\w-]+==[\w.]+)"', re.search(r"^lint = \[(.*)\]", PYPROJECT, re.MULTILINE)[1]))  # type: ignore[index]
     assert {name.partition("==")[0] for name in pinned} >= {"ruff", "mypy", "import-linter", "clang-format"}
