@@ -54,6 +54,19 @@ def test_hooks_check_what_make_lint_checks() -> None:
         assert any(entry == check or entry.startswith(f"{check} ") for entry in entries), check
 
 
+@pytest.mark.parametrize(
+    ("names", "kernel"), [(("x86_64", "AMD64", "amd64"), "avx2.cpp"), (("aarch64", "arm64", "ARM64"), "neon.cpp")]
+)
+def test_kernels_know_what_each_system_calls_its_processor(names: tuple[str, ...], kernel: str) -> None:
+    """Linux, Windows and macOS have names of their own; without the kernels the engine can't be linked."""
+    found = re.search(
+        rf'CMAKE_SYSTEM_PROCESSOR MATCHES "([^"]+)"\)\n  list\(APPEND KERNELS native/kernels/{re.escape(kernel)}',
+        (ROOT / "CMakeLists.txt").read_text(),
+    )
+    assert found
+    assert [name for name in names if not re.search(found[1], name)] == []
+
+
 def test_steps_are_targets() -> None:
     found = re.search(r"^steps=\((.*?)^\)", (ROOT / ".ci" / "run").read_text(), re.MULTILINE | re.DOTALL)
     assert found
