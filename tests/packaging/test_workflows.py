@@ -15,7 +15,7 @@ ON_NODE_24 = {"checkout": 5, "setup-python": 6, "upload-artifact": 6, "download-
 """The first version of each action that runs on Node 24: GitHub's machines have had no Node 20 since September 2026."""
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[Any, Any]:
     content = yaml.safe_load(path.read_text())
     assert isinstance(content, dict)
     return content
@@ -47,6 +47,13 @@ def test_actions_run_on_the_node_that_machines_have(path: Path) -> None:
     assert used
     for action, version in used:
         assert int(version) >= ON_NODE_24[action], action
+
+
+@pytest.mark.parametrize("changed", ["src/maxsieve/common/handles.py", "src/maxsieve/storage/lock.py", "native/x.cpp"])
+def test_what_differs_by_system_is_tried_on_all_before_it_is_merged(changed: str) -> None:
+    events = _read(ROOT / ".github" / "workflows" / "wheels.yml")[True]  # YAML takes `on` for that
+    watched = events["pull_request"]["paths"]
+    assert any(changed.startswith(pattern.removesuffix("**")) for pattern in watched if pattern.endswith("/**"))
 
 
 def test_wheels_for_windows_get_the_system_s_c_plus_plus_library() -> None:
