@@ -46,7 +46,7 @@ def only(path: Path, suffix: str) -> Path:
 def says(error: type[Exception], call: Callable[[], object], *words: object) -> None:
     with pytest.raises(error) as caught:
         call()
-    text = str(caught.value)
+    text = str(caught.value).replace(r"\\", "\\")  # an `OSError` shows its path as Python would write it
     assert " " in text
     for word in words:
         assert str(word) in text, f"{word!r} is not in {text!r}"
@@ -170,8 +170,21 @@ def test_a_manifest_that_leads_out_of_its_folder(path: Path) -> None:
         says(DamagedIndexError, opening(path), path / "manifest.json")
 
 
+NOT_ON_WINDOWS = pytest.mark.skipif(LOCK_STAYS, reason="Windows has no such names")
+NOT_ON_MACOS = pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no such names")
+
+
 @pytest.mark.parametrize(
-    "name", ["a folder with spaces", "Füße/索引/مؤشر", "100%23 #?&=;'\"", "\udc80odd", "-", "new\nline"]
+    "name",
+    [
+        "a folder with spaces",
+        "Füße/索引/مؤشر",
+        "100%23 #&=;'",
+        pytest.param("100%23 #?&=;'\"", marks=NOT_ON_WINDOWS),
+        pytest.param("\udc80odd", marks=NOT_ON_MACOS),
+        "-",
+        pytest.param("new\nline", marks=NOT_ON_WINDOWS),
+    ],
 )
 def test_any_name_will_do(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
@@ -304,7 +317,7 @@ def test_a_read_only_file_system(path: Path) -> None:
         pytest.skip("needs unshare")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if done.returncode == 99 or "unshare failed" in done.stderr:
+    if done.returncode == 99 or "unshare: " in done.stderr:  # that of BusyBox has other words for why it failed
         pytest.skip("needs the right to mount a folder read-only")
     assert done.returncode == 0, done.stderr
     *changes, created = done.stdout.splitlines()
