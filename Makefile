@@ -179,8 +179,9 @@ $(VENV)/core.stamp: pyproject.toml $(NATIVE) | $(VENV)
 
 # Most modules of these packages are never imported: those that are get compiled when they are.
 $(VENV)/%.packages: pyproject.toml tools/requirements.py | $(VENV)
-	$(BIN)/python tools/requirements.py $* | $(BIN)/pip install --quiet --no-compile --requirement /dev/stdin
-	touch $@
+	$(BIN)/python tools/requirements.py $* >$@.partial
+	$(BIN)/pip install --quiet --no-compile --requirement $@.partial
+	mv $@.partial $@
 
 build/coverage.stamp: $(VENV)/coverage.stamp $(NATIVE)
 	tools/coverage.sh build

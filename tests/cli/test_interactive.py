@@ -71,6 +71,7 @@ class Terminal:
 def test_a_conversation(docs: CommandLine) -> None:
     docs.extra["TERM"] = "dumb"  # no styles between the words
     with Terminal(docs, "search", "docs.ms", "-k", "1") as terminal:
+        terminal.expect(r":quit ends\.")  # not Ctrl-D: a console of Windows takes that for a letter
         terminal.expect("> ")
         terminal.type("red fox\n")
         assert "1  2.00  The fox (fox)" in terminal.expect("exact among 3 documents")

@@ -29,6 +29,15 @@ def test_there_is_one_version() -> None:
     assert found == [maxsieve.__version__] == [citation["version"]]
 
 
+def test_the_sbom_names_the_nanobind_that_every_wheel_is_built_with() -> None:
+    """Also the wheels of other systems, which are not built by the program that writes the SBOM."""
+    named = re.search(r'^NANOBIND = "([^"]+)"', (ROOT / "tools" / "wheel.py").read_text(), re.MULTILINE)
+    required = re.search(r"^requires = \[(.*)\]", PYPROJECT, re.MULTILINE)
+    assert named
+    assert required
+    assert f'"{named[1]}"' in required[1].split(", ")
+
+
 def test_hooks_have_the_versions_of_the_lint_extra() -> None:
     pinned = set(re.findall(r'"([\w-]+==[\w.]+)"', re.search(r"^lint = \[(.*)\]", PYPROJECT, re.MULTILINE)[1]))  # type: ignore[index]
     assert {name.partition("==")[0] for name in pinned} >= {"ruff", "mypy", "import-linter", "clang-format"}
@@ -43,6 +52,19 @@ def test_hooks_check_what_make_lint_checks() -> None:
     entries = [hook["entry"].removeprefix(".venv/bin/") for hook in HOOKS]
     for check in checks:
         assert any(entry == check or entry.startswith(f"{check} ") for entry in entries), check
+
+
+@pytest.mark.parametrize(
+    ("names", "kernel"), [(("x86_64", "AMD64", "amd64"), "avx2.cpp"), (("aarch64", "arm64", "ARM64"), "neon.cpp")]
+)
+def test_kernels_know_what_each_system_calls_its_processor(names: tuple[str, ...], kernel: str) -> None:
+    """Linux, Windows and macOS have names of their own; without the kernels the engine can't be linked."""
+    found = re.search(
+        rf'CMAKE_SYSTEM_PROCESSOR MATCHES "([^"]+)"\)\n  list\(APPEND KERNELS native/kernels/{re.escape(kernel)}',
+        (ROOT / "CMakeLists.txt").read_text(),
+    )
+    assert found
+    assert [name for name in names if not re.search(found[1], name)] == []
 
 
 def test_steps_are_targets() -> None:

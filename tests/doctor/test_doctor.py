@@ -17,6 +17,7 @@ import pytest
 import maxsieve as ms
 from maxsieve.common import cache_entries, machine, threads
 from maxsieve.doctor import described, examine, extras, floating_point
+from maxsieve.doctor.privacy import without_user
 from maxsieve.doctor.wording import WORDS
 from maxsieve.text import list_models
 
@@ -130,6 +131,26 @@ def test_it_names_neither_the_user_nor_what_is_secret(tmp_path: Path) -> None:
             assert "MAXSIEVE_API_KEY" in said
             for secret in (*SECRETS.values(), "very-special-name", os.uname().nodename):
                 assert secret not in said
+
+
+def test_the_user_may_have_another_name_than_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.node", lambda: "marys-laptop.example.org")
+    (tmp_path / "real" / "mary-jane").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "mary-jane")
+    for home, text, wanted in (
+        ("/data/home", "/scratch/mary/c", "/scratch/USER/c"),
+        ("/", "/scratch/mary/c", "/scratch/USER/c"),
+        ("/data/home", "/net/marys-laptop/c, /net/Marys-Laptop.example.org", "/net/HOST/c, /net/HOST"),
+        (str(tmp_path / "link"), f"{tmp_path}/real/mary-jane/c {tmp_path}/link/c", "~/c ~/c"),
+        (str(tmp_path / "link"), "/scratch/mary-jane/c", "/scratch/USER/c"),
+        ("/home/mary", "can't read '/HOME/MARY/c'", "can't read '~/c'"),
+        ("/root", "/srv/root/c", "/srv/USER/c"),
+        ("/home/mary", "/home/mary-jane/rosemary/marys-laptop2", "/home/mary-jane/rosemary/marys-laptop2"),
+    ):
+        for name in ("HOME", "USERPROFILE"):
+            monkeypatch.setenv(name, home)
+        monkeypatch.setenv("USER", "mary")
+        assert without_user(text) == wanted, home
 
 
 def test_nothing_it_says_steers_a_terminal() -> None:

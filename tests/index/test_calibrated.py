@@ -12,6 +12,7 @@ import pytest
 
 import maxsieve as ms
 from maxsieve import _core, spec
+from maxsieve.common.locking import LOCK_STAYS
 from maxsieve.errors import ClosedIndexError, DamagedIndexError, MaxsieveError
 
 DIM = 16
@@ -363,6 +364,7 @@ def test_the_document_an_own_sentence_comes_from_counts_for_nothing(make: Make) 
     assert index.snapshot.calibration.ranks.tolist() == without.ranks.tolist()
 
 
+@pytest.mark.skipif(LOCK_STAYS, reason="Windows takes no advice")
 def test_vectors_of_few_documents_are_not_read_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = ms.Index.build(vectors(20, 300), path=tmp_path / "index")
     index.calibrate(queries(20, 20), k=5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import multiprocessing
+import os
 import pickle
 import shutil
 from collections.abc import Callable
@@ -24,6 +25,7 @@ QUERY = RNG.standard_normal((3, 8)).astype(np.float32)
 RECORDS = [{"n": i} if i % 3 else None for i in range(100)]
 FORKED = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 """Python 3.12 and later warn of threads that other tests have left."""
+FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 POLICIES = [ms.Certified(), ms.Exhaustive(), ms.Bandit(alpha=0.5, seed=3), ms.Calibrated(overlap=0.9)]
 
 
@@ -226,7 +228,7 @@ def search(index: ms.Index, query: Any, *, change: bool = False) -> ms.Hits:
 
 
 @FORKED
-@pytest.mark.parametrize("method", ["spawn", "fork"])
+@pytest.mark.parametrize("method", ["spawn", pytest.param("fork", marks=FORKS)])
 def test_multiprocessing(index: ms.Index, method: str) -> None:
     queries = [doc[:2] for doc in DOCUMENTS if len(doc) > 2][:6]
     with multiprocessing.get_context(method).Pool(2) as pool:
@@ -239,6 +241,7 @@ def test_multiprocessing(index: ms.Index, method: str) -> None:
 
 
 @FORKED
+@FORKS
 def test_a_process_that_was_forked_uses_what_it_inherited(index: ms.Index) -> None:
     context = multiprocessing.get_context("fork")
     answers = context.Queue()

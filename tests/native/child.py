@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
 
 import pytest
+
+
+def glibc() -> ctypes.CDLL | None:
+    """glibc's library of mathematics, where that is the C library of a Linux: musl has none of this name."""
+    try:
+        return ctypes.CDLL("libm.so.6") if sys.platform == "linux" else None
+    except OSError:
+        return None
+
 
 SANITIZED = "san.so" in os.environ.get("LD_PRELOAD", "")
 not_sanitized = pytest.mark.skipif(SANITIZED, reason="sanitizers need more memory, and more of the stack")

@@ -37,7 +37,7 @@ def test_free_threaded_python() -> None:
     """Such a Python has a `t` among its ABI flags; here they are made up."""
     code = """
 import sys
-sys.abiflags += "t"
+sys.abiflags = getattr(sys, "abiflags", "") + "t"  # Windows has had them since 3.14
 try:
     import maxsieve
 except ImportError as problem:

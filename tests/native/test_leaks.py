@@ -56,8 +56,9 @@ with tempfile.TemporaryDirectory() as folder:
                 pass
         each.compact()
     stored.close()
+    del kept, hits  # which hold on to files that Windows could not remove
 ms.rerank(query, [np.ones((2, 8))]).explain(0), ms.maxsim([query], [np.ones((2, 8))])
-del index, stored, each, kept, hits, threads
+del index, stored, each, threads
 """
 
 

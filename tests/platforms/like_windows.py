@@ -1,9 +1,10 @@
 """A Linux that refuses what Windows refuses, for the tests of what is kept on disk: `install`, at a Python's start.
 
-A file that is open or mapped, by any process that was started like this one, can't be replaced, removed or truncated,
-nor a folder renamed in which there is such a file. Folders can't be opened. The library finds no `fcntl` and no
-`resource`, nor what only POSIX has in `os`; it takes the Windows side of its modules, with a `msvcrt` whose locks are
-Linux's own. Who has a file open is not counted here but asked of the kernel: no handle is forgotten, whoever opened it.
+A file that is open or mapped, by any process that was started like this one, can't be replaced, removed or truncated
+(opening it with mode "w" does that), nor a folder renamed in which there is such a file. Folders can't be opened. The
+library finds no `fcntl` and no `resource`, nor what only POSIX has in `os`; it takes the Windows side of its modules,
+with a `msvcrt` whose locks are Linux's own. Who has a file open is not counted here but asked of the kernel: no handle
+is forgotten, whoever opened it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import errno
 import fcntl
 import importlib.abc
 import importlib.machinery
+import io
 import os
 import shutil
 import signal
@@ -49,6 +51,7 @@ def install() -> None:
     os.replace = _refusing(os.replace, targets=2)
     os.rename = _refusing(_never_over(os.rename), targets=2)
     os.open = _files_only(os.open)
+    builtins.open = io.open = _not_over_a_map(builtins.open)
     for name in ABSENT:
         delattr(os, name)
     os.O_BINARY, os.O_NOINHERIT = 0, 0  # type: ignore[attr-defined]
@@ -152,9 +155,26 @@ def _files_only(opening: Callable[..., int]) -> Callable[..., int]:
     def opened(path: Any, flags: int, mode: int = 0o777, **options: Any) -> int:
         if os.path.isdir(path) and flags & os.O_TMPFILE != os.O_TMPFILE:  # a file without a name, for `tempfile`
             raise _denied(path)
+        if flags & os.O_TRUNC and in_use(path, open_is_fine=True):
+            raise _mapped_by_a_user(path)
         return opening(path, flags | 0o2000000, mode, **options)  # no child inherits it: Python sees to that as well
 
     return opened
+
+
+def _not_over_a_map(opening: Callable[..., Any]) -> Callable[..., Any]:
+    def opened(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+        named = not isinstance(file, int) and os.path.isfile(file)
+        if "w" in mode and named and in_use(file, open_is_fine=True):
+            raise _mapped_by_a_user(file)
+        return opening(file, mode, *arguments, **options)
+
+    return opened
+
+
+def _mapped_by_a_user(path: Any) -> OSError:
+    """What Python makes of ERROR_USER_MAPPED_FILE, for which C has no number of its own."""
+    return OSError(errno.EINVAL, os.strerror(errno.EINVAL), os.fspath(path))
 
 
 def _denied(path: Any) -> PermissionError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import os
 import shutil
@@ -46,7 +47,7 @@ def only(path: Path, suffix: str) -> Path:
 def says(error: type[Exception], call: Callable[[], object], *words: object) -> None:
     with pytest.raises(error) as caught:
         call()
-    text = str(caught.value)
+    text = str(caught.value).replace(r"\\", "\\")  # an `OSError` shows its path as Python would write it
     assert " " in text
     for word in words:
         assert str(word) in text, f"{word!r} is not in {text!r}"
@@ -128,6 +129,7 @@ def test_the_words_for_another_programs_file(path: Path) -> None:
     size = segment.stat().st_size
     segment.write_bytes(b"x" * size)
     says(DamagedIndexError, opening(path), segment, "is not a file of maxsieve")
+    gc.collect()  # the error holds on to the map, and Windows writes no file anew that is mapped
     segment.write_bytes(b"x" * 10)
     says(DamagedIndexError, opening(path), segment, "has 10 bytes, fewer than a header")
 
@@ -170,8 +172,21 @@ def test_a_manifest_that_leads_out_of_its_folder(path: Path) -> None:
         says(DamagedIndexError, opening(path), path / "manifest.json")
 
 
+NOT_ON_WINDOWS = pytest.mark.skipif(LOCK_STAYS, reason="Windows has no such names")
+NOT_ON_MACOS = pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no such names")
+
+
 @pytest.mark.parametrize(
-    "name", ["a folder with spaces", "Füße/索引/مؤشر", "100%23 #?&=;'\"", "\udc80odd", "-", "new\nline"]
+    "name",
+    [
+        "a folder with spaces",
+        "Füße/索引/مؤشر",
+        "100%23 #&=;'",
+        pytest.param("100%23 #?&=;'\"", marks=NOT_ON_WINDOWS),
+        pytest.param("\udc80odd", marks=NOT_ON_MACOS),
+        "-",
+        pytest.param("new\nline", marks=NOT_ON_WINDOWS),
+    ],
 )
 def test_any_name_will_do(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
@@ -304,7 +319,7 @@ def test_a_read_only_file_system(path: Path) -> None:
         pytest.skip("needs unshare")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if done.returncode == 99 or "unshare failed" in done.stderr:
+    if done.returncode == 99 or "unshare: " in done.stderr:  # that of BusyBox has other words for why it failed
         pytest.skip("needs the right to mount a folder read-only")
     assert done.returncode == 0, done.stderr
     *changes, created = done.stdout.splitlines()
@@ -354,3 +369,4 @@ def test_a_header_that_lies_with_a_right_checksum(path: Path) -> None:
         broken[-4:] = struct.pack("<I", zlib.crc32(bytes(broken[:-4])))
         segment.write_bytes(bytes(broken) + content[2048:])
         says(DamagedIndexError, opening(path), segment)
+        gc.collect()  # the error holds on to the map, and Windows writes no file anew that is mapped

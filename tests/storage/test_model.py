@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import maxsieve as ms
 from index.support import POLICIES, Rows, answer
 from long_form import LONG, scaled
+from maxsieve.common.locking import LOCK_STAYS
 from maxsieve.storage import disk, positions, segment_file, segments
 
 NOT_FOUND, MIXED = r"no document has the id", r"this index has \w+ ids|all str or all int"
@@ -110,9 +111,15 @@ class StoredIndex(RuleBasedStateMachine):
         """This opening has written: it is at the newest version, and no stray file is left."""
         self.seen[which] = dict(self.model)
         files = {path.name for path in self.path.iterdir()}
+        wanted = self.files_of(which) | {"manifest.json", "lock"}
+        assert wanted <= files
+        assert not files - wanted or (LOCK_STAYS and files - wanted <= self.files_of(1 - which))  # still mapped there
+
+    def files_of(self, which: int) -> set[str]:
+        """Those of the version that this opening has."""
         store = self.indexes[which]._storage
         assert isinstance(store, disk.DiskStorage)
-        assert files == store._directory.manifest.files | {"manifest.json", "lock"}
+        return store._directory.manifest.files
 
     @rule(some=numbers, data=st.data(), replace=st.booleans(), which=openings)
     def add(self, some: list[int], data: st.DataObject, replace: bool, which: int) -> None:

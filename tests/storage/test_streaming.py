@@ -113,7 +113,7 @@ print(file.nbytes, sizes["codes"], sizes["rows"], opened, taken, searched, hits.
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs /proc/self/smaps")
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists() or not hasattr(os, "posix_fadvise"), reason="needs Linux")
 def test_rows_become_resident_only_for_rescored_documents(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     rows = rng.standard_normal((600, 256, 64)).astype(np.float32)

@@ -1,15 +1,22 @@
-"""Removes personal names: a report will be public."""
+"""Removes the names of the user and of the machine: a report will be public."""
 
 from __future__ import annotations
 
 import os
+import platform
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+NAMES_OF_THE_USER = ("USER", "LOGNAME", "USERNAME", "SUDO_USER")
+"""Variables that systems put the user's name into."""
+
+END = r"(?=$|[/\\\s'\":;,)])"
+
 
 def without_user(value: Any) -> Any:
-    """The same data; in every text the home folder is ``~`` and the user's name, as a part of a path, is ``USER``.
+    """The same data; in texts the home folder is ``~``, and as parts of a path the user is ``USER``, the host ``HOST``.
 
     >>> from unittest import mock
     >>> with mock.patch.dict(os.environ, HOME="/home/mary", USERPROFILE="/home/mary"):
@@ -24,9 +31,20 @@ def without_user(value: Any) -> Any:
 
 
 def _cleaned(text: str) -> str:
+    homes = list(_homes())
+    for home in homes:
+        text = re.sub(rf"(?<![\w.-]){re.escape(home)}{END}", "~", text, flags=re.IGNORECASE)
+    users = [Path(home).name for home in homes] + [os.environ.get(name, "") for name in NAMES_OF_THE_USER]
+    host = platform.node()
+    for word, names in (("USER", users), ("HOST", [host, host.partition(".")[0]])):
+        for name in sorted(filter(None, names), key=len, reverse=True):
+            text = re.sub(rf"(?<=[/\\]){re.escape(name)}{END}", word, text, flags=re.IGNORECASE)
+    return text
+
+
+def _homes() -> Iterator[str]:
+    """The home folder, and where it is if that is a link; nothing if there is none, or it is the root of everything."""
     home = os.path.expanduser("~")
-    if len(home) <= 1:  # no home folder, or the root folder
-        return text
-    text = re.sub(rf"{re.escape(home)}(?=$|[/\\\s'\":;,)])", "~", text)
-    user = Path(home).name
-    return re.sub(rf"(?<=[/\\]){re.escape(user)}(?=$|[/\\\s'\":;,)])", "USER", text)
+    for one in dict.fromkeys([home, os.path.realpath(home)]):
+        if os.path.isabs(one) and Path(one).name:
+            yield one

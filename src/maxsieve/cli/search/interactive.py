@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PROMPT = "> "
 HISTORY_LINES = 1000
-HELP = "Type a query. :show N shows hit N in full, :k N asks for N hits, :where JSON sets a filter, Ctrl-D ends."
+HELP = "Type a query. :show N shows hit N in full, :k N asks for N hits, :where JSON sets a filter, :quit ends."
 
 
 class Conversation:
