@@ -27,6 +27,7 @@ class FakeRay:
         self.stored: dict[str, Any] = {}
         self.sent: list[tuple[Any, ...]] = []
         self.cancelled: list[int] = []
+        self.declared: list[Any] = []
         self.interrupted = False
 
     def put(self, one: Any) -> str:
@@ -35,6 +36,8 @@ class FakeRay:
         return name
 
     def remote(self, function: Any) -> Any:
+        self.declared.append(function)
+
         def start(*arguments: Any) -> int:
             self.sent.append(arguments)
             self.function = function
@@ -76,6 +79,14 @@ def test_one_task_needs_no_store_and_no_task_none_at_all() -> None:
     assert len(dict(as_tasks(ray)(change, {5: (Path(), ShardVersion("0005", "", 0), np.zeros(1), 2)}))) == 1
     assert dict(as_tasks(ray)(change, {})) == {}
     assert not ray.stored
+
+
+def test_a_function_is_declared_once() -> None:
+    """Ray keeps each declaration, and is slower with hundreds of them: a process may commit for weeks."""
+    ray = FakeRay()
+    for _ in range(3):
+        dict(as_tasks(ray)(change, {0: (Path(), ShardVersion("0000", "", 0), np.zeros(1), 2)}))
+    assert ray.declared == [change]
 
 
 def test_all_are_waited_for_before_one_that_failed_is_raised() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -33,7 +34,7 @@ def as_tasks(ray: Any) -> Run:
     """
 
     def run(change: Change, calls: Mapping[int, tuple[Any, ...]]) -> Iterator[tuple[int, ShardVersion]]:
-        task = ray.remote(change).options(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")
+        task = _task(ray, change)
         sent = _sent_once(ray, list(calls.values()))
         shards = {task.remote(*sent(arguments)): shard for shard, arguments in calls.items()}
         waiting, problems = list(shards), []
@@ -52,6 +53,12 @@ def as_tasks(ray: Any) -> Run:
             raise problems[0]
 
     return run
+
+
+@lru_cache
+def _task(ray: Any, change: Change) -> Any:
+    """The function as a Ray task, the same one each time: Ray keeps every task that is declared, as long as it runs."""
+    return ray.remote(change).options(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")
 
 
 def _sent_once(ray: Any, calls: Sequence[tuple[Any, ...]]) -> Callable[[tuple[Any, ...]], Iterator[Any]]:
