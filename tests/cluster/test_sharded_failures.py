@@ -18,8 +18,7 @@ from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.rebalancing import rebalance
 from maxsieve.cluster.training import train_codebook
 from maxsieve.common.locking import LOCK_STAYS
-from maxsieve.storage import codebook, disk, segments
-from storage.faults import CALLS, WRITES, FailingDisk
+from storage.faults import CALLS, WRITES, FailingDisk, make_segments_small
 
 from .holding import DIM, content, files, fill, named, put, some
 
@@ -41,10 +40,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codebook, "FEWEST", 8)
-    monkeypatch.setattr(segments, "BLOCK_BYTES", 16 * 4 * DIM)
-    monkeypatch.setattr(disk, "SMALL_BYTES", 1 << 11)
-    monkeypatch.setattr(disk, "LARGE_BYTES", 1 << 12)
+    make_segments_small(monkeypatch, DIM)
 
 
 @pytest.fixture

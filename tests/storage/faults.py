@@ -17,6 +17,7 @@ import pytest
 
 from maxsieve.common import files
 from maxsieve.common.locking import LOCK_STAYS
+from maxsieve.storage import codebook, disk, segments
 
 WRITES = frozenset({"write", "fsync", "replace", "sqlite"})
 CALLS = WRITES | {"open", "os.open", "unlink", "mmap", "mkdir", "flock"}
@@ -24,6 +25,14 @@ UNNAMED = frozenset({"write", "fsync", "mmap", "flock"})
 """Those whose errors do not say which file it was."""
 
 MESSAGES = {errno.ENOSPC: "database or disk is full", errno.EIO: "disk I/O error"}
+
+
+def make_segments_small(patch: pytest.MonkeyPatch, dim: int) -> None:
+    """A few documents fill several segments and train a codebook, so that every kind of write happens."""
+    patch.setattr(codebook, "FEWEST", 8)
+    patch.setattr(segments, "BLOCK_BYTES", 16 * 4 * dim)
+    patch.setattr(disk, "SMALL_BYTES", 1 << 11)
+    patch.setattr(disk, "LARGE_BYTES", 1 << 12)
 
 
 class FailingDisk:

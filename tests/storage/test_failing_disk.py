@@ -18,10 +18,10 @@ import pytest
 import maxsieve as ms
 from long_form import FULL
 from maxsieve.common.locking import LOCK_STAYS
-from maxsieve.storage import codebook, disk, segments
+from maxsieve.storage import codebook
 from maxsieve.storage.manifest import read_manifest
 
-from .faults import CALLS, WRITES, FailingDisk
+from .faults import CALLS, WRITES, FailingDisk, make_segments_small
 
 DIM = 4
 STEP = 1 if FULL else 5
@@ -72,10 +72,7 @@ def _queries() -> list[Any]:
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codebook, "FEWEST", 8)
-    monkeypatch.setattr(segments, "BLOCK_BYTES", 16 * 4 * DIM)
-    monkeypatch.setattr(disk, "SMALL_BYTES", 1 << 11)
-    monkeypatch.setattr(disk, "LARGE_BYTES", 1 << 12)
+    make_segments_small(monkeypatch, DIM)
 
 
 @pytest.fixture
