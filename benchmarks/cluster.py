@@ -20,7 +20,7 @@ import numpy as np
 import ray
 
 import maxsieve as ms
-from maxsieve.cluster.exchange import merge
+from maxsieve.cluster.agreement import merge
 from maxsieve.cluster.index import ShardedIndex
 from maxsieve.cluster.manifest import read_cluster
 from maxsieve.cluster.member import Member, SearchRequest

@@ -27,10 +27,10 @@ import onnxruntime
 import encoding_graphs
 from arguments import corpus_folder, positive
 from maxsieve.text import OnnxEncoder, TruncationWarning, model_path
-from maxsieve.text.adding import batches
-from maxsieve.text.encoder import unit_rows
-from maxsieve.text.onnx_files import open_tokenizer
-from maxsieve.text.truncation import Truncation
+from maxsieve.text.collection.additions import batches
+from maxsieve.text.encoders.encoder import unit_rows
+from maxsieve.text.encoders.onnx_files import open_tokenizer
+from maxsieve.text.encoders.truncation import Truncation
 
 EXAMPLE = """\
 example:

@@ -13,8 +13,8 @@ from maxsieve import Certified
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded, answers_of
 from maxsieve.lab.metrics.confidence import difference
-from maxsieve.text.encoder import unit_rows
-from maxsieve.text.projection import fit_projection
+from maxsieve.text.encoders.encoder import unit_rows
+from maxsieve.text.encoders.projection import fit_projection
 
 EXAMPLE = """\
 example:

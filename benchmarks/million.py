@@ -25,7 +25,7 @@ import ours
 from maxsieve.common.cache import cache_folder, once
 from maxsieve.common.threads import thread_count
 from maxsieve.lab.embedded import Embedded
-from maxsieve.text.projection import fit_projection
+from maxsieve.text.encoders.projection import fit_projection
 from ours import Calibrating
 from real_vectors import project
 from shapes import F32, I64, SHORTEST_QUERY, collection

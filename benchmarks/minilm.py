@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from maxsieve.common.threads import thread_count
-from maxsieve.text.builtin import MODELS
-from maxsieve.text.encoder import unit_rows
-from maxsieve.text.models import fetch_model
+from maxsieve.text.encoders.builtin import MODELS
+from maxsieve.text.encoders.encoder import unit_rows
+from maxsieve.text.encoders.models import fetch_model
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

@@ -22,9 +22,9 @@ from maxsieve.lab.corpora import read_corpus
 from maxsieve.lab.corpora.corpus import Corpus
 from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.text import fetch_model, load_encoder
-from maxsieve.text.encoder import DEFAULT_ENCODER
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 from maxsieve.text.passages import Document, Keys, splitter_for
-from maxsieve.text.splitting import Sizes
+from maxsieve.text.splitter import Sizes
 
 SIZES = {
     "cut": None,

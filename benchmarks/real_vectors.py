@@ -15,8 +15,8 @@ import numpy as np
 import minilm
 from maxsieve.common.cache import cache_folder, once
 from maxsieve.lab.corpora import read_corpus
-from maxsieve.text.encoder import unit_rows
-from maxsieve.text.projection import fit_projection
+from maxsieve.text.encoders.encoder import unit_rows
+from maxsieve.text.encoders.projection import fit_projection
 from minilm import F32, I64
 
 RECIPE = 1  # count up when this file changes what it computes

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Embedded
 from maxsieve.structured import Structured
-from maxsieve.text.encoder import DEFAULT_ENCODER
-from maxsieve.text.models import fetch_model
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
+from maxsieve.text.encoders.models import fetch_model
 
 F32 = npt.NDArray[np.float32]
 I64 = npt.NDArray[np.int64]

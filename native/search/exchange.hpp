@@ -1,6 +1,6 @@
 // What the members of one search over several shards tell each other. Each member runs the same policy on its own
 // documents. Where the policy needs a number about all documents, every member offers what it knows, and all of them
-// get the same reply. maxsieve/cluster/exchange.py merges the offers.
+// get the same reply. maxsieve/cluster/agreement.py merges the offers.
 #pragma once
 
 #include <cstdint>

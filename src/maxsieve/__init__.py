@@ -21,13 +21,13 @@ except ImportError as problem:
     raise ImportError(why_not_loaded(problem), name=problem.name, path=problem.path) from None
 from maxsieve.hits import Hits, Match, Report, Round
 from maxsieve.index import Index
-from maxsieve.oneshot import maxsim, rerank
 from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive
 from maxsieve.pooling import pool
-from maxsieve.tracing import Trace
+from maxsieve.scoring import maxsim, rerank
+from maxsieve.trace import Trace
 
 if TYPE_CHECKING:
-    from maxsieve.text.collection import Collection
+    from maxsieve.text.collection.collection import Collection
 
 __version__ = "0.1.0"
 
@@ -74,7 +74,7 @@ def __getattr__(name: str) -> Any:
     """Imports `Collection` on first use, because few programs need it."""
     if name != "Collection":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from maxsieve.text.collection import Collection
+    from maxsieve.text.collection.collection import Collection
 
     return Collection
 

@@ -16,7 +16,7 @@ from maxsieve.common.checks import as_count
 from maxsieve.ids import Id
 from maxsieve.storage.calibration import Changes, Origin
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.tracing import Trace, to_trace
+from maxsieve.trace import Trace, to_trace
 
 Guarantee: TypeAlias = Literal["exact", "pac", "calibrated", "none"]
 

@@ -14,17 +14,16 @@ from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve.arrays import MAX_DIM, Documents, read_documents, to_query, with_dim
-from maxsieve.calibrating import Calibrating, plan, recalibrated, retrained, with_calibration, with_codebook
 from maxsieve.candidates import choose, per_query, read_candidates, read_exclude
 from maxsieve.common.checks import as_count, check_choice
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.errors import ClosedIndexError
-from maxsieve.grouping import GroupBy, are_whole_groups, search_groups
+from maxsieve.groups import GroupBy, are_whole_groups, search_groups
 from maxsieve.hits import Hits, Promise, to_hits
 from maxsieve.ids import Id, positions_of, to_id, to_ids
 from maxsieve.policies import CERTIFIED, MOST, Policy, to_native
-from maxsieve.storage.building import SegmentBuilder
+from maxsieve.storage.builder import SegmentBuilder
 from maxsieve.storage.calibration import ORIGINS, Origin
 from maxsieve.storage.directory import Directory
 from maxsieve.storage.disk import DiskStorage
@@ -33,6 +32,7 @@ from maxsieve.storage.metadata import to_texts
 from maxsieve.storage.segments import Similarity, Store
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.storage import Storage
+from maxsieve.tiers import Calibrating, plan, recalibrated, retrained, with_calibration, with_codebook
 from maxsieve.where import per_query_where, to_where
 
 

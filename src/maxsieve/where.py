@@ -1,7 +1,7 @@
 """Filters on metadata: the language of ``where=``. `maxsieve.spec.where` defines its meaning.
 
 A filter is parsed once into conditions on the fields of a record; mistakes are reported. SQLite evaluates most
-conditions (`maxsieve.storage.questions`); `Where.matches` evaluates the rest.
+conditions (`maxsieve.storage.filter_sql`); `Where.matches` evaluates the rest.
 """
 
 from __future__ import annotations

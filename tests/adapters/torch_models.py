@@ -37,7 +37,7 @@ def queries(*lengths: int, dtype: Any = torch.float32) -> list[torch.Tensor]:
 
 def minilm() -> Path:
     """The folder of MiniLM in float32."""
-    from maxsieve.text.models import fetch_model
+    from maxsieve.text.encoders.models import fetch_model
 
     return fetch_model("minilm-fp32")
 

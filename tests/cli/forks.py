@@ -25,7 +25,7 @@ READ_WHILE_IMPORTING = {"MAXSIEVE_ISA", "PYTHONPATH"}
 IMPORTED_BY_COMMANDS = (
     *("bm25s", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "matplotlib.figure"),
     *("onnxruntime", "scipy.cluster.hierarchy", "scipy.stats", "Stemmer", "tokenizers"),
-    *("maxsieve.text.collection", "maxsieve.text.onnx"),
+    *("maxsieve.text.collection.collection", "maxsieve.text.encoders.onnx"),
 )
 """What some command imports while it runs, which takes a second or more: a fork has it already."""
 

@@ -12,7 +12,7 @@ import pytest
 from cli.support import CommandLine
 from maxsieve.common.cache import once
 from maxsieve.common.cache_entries import InUseError, cache_entries, remove
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder
 
 

@@ -156,4 +156,4 @@ def test_help_does_not_load_the_runtime() -> None:
     code = "import sys; from maxsieve.cli.app import run; run(['search', '--help']); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"onnxruntime", "tokenizers", "torch", "pyarrow", "bm25s", "huggingface_hub"}
-    assert not (heavy | {"maxsieve.text.collection", "maxsieve.text.onnx"}) & {*loaded}
+    assert not (heavy | {"maxsieve.text.collection.collection", "maxsieve.text.encoders.onnx"}) & {*loaded}

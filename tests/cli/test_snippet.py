@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from maxsieve.cli.show.snippet import GRADES, STYLES, Mark, marks_of, snippet
-from maxsieve.text.words import WordMatch
+from maxsieve.text.collection.words import WordMatch
 
 STRONG = GRADES[-1]
 texts = st.lists(st.sampled_from(["fox", "a", "endless" * 30, "日本語", "é\u0301", "\x1b[31m", ".", "\n\n", "  "])).map(

@@ -12,8 +12,8 @@ from pathlib import Path
 from cluster.encoders import IMPORTABLE, LoggingEncoder
 from maxsieve.cluster import adding
 from maxsieve.cluster.collection import ShardedCollection
-from maxsieve.text import adding as text_adding
-from maxsieve.text import collection_encoder
+from maxsieve.text.collection.collection import additions as text_adding
+from maxsieve.text.collection.collection import collection_encoder
 from text.support import sentences
 
 DIM, SAMPLE = 6, 30

@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from maxsieve.cluster.agreement import UnknownSessionError
 from maxsieve.cluster.coordinator import LostMemberError, Members
-from maxsieve.cluster.exchange import UnknownSessionError
 from maxsieve.cluster.member import Part, SearchRequest
 from maxsieve.cluster.placement import Seat, cover, place
 from maxsieve.errors import StaleVersionError

@@ -13,8 +13,8 @@ import pytest
 import maxsieve as ms
 from maxsieve.cluster import actors
 from maxsieve.cluster.actors import NODE_CHECK_INTERVAL, ActorPool, ShardActor
+from maxsieve.cluster.agreement import UnknownSessionError
 from maxsieve.cluster.coordinator import LostMemberError
-from maxsieve.cluster.exchange import UnknownSessionError
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import Part, SearchRequest
 from maxsieve.cluster.placement import Seat

@@ -11,7 +11,7 @@ import pytest
 from cli.tiny_model import write_tiny_model
 from maxsieve.cli.app import run
 from maxsieve.cluster import ShardedCollection
-from maxsieve.service.shelf import Shelf
+from maxsieve.service.open_collections import Shelf
 from maxsieve.text import Collection, OnnxEncoder
 from service.support import ANIMALS, serving
 

@@ -17,10 +17,9 @@ from long_form import scaled
 from maxsieve.cluster import adding, encoding, staging
 from maxsieve.cluster.collection import ShardedCollection
 from maxsieve.errors import MaxsieveError
-from maxsieve.text import adding as text_adding
-from maxsieve.text import collection_encoder
-from maxsieve.text.adding import OtherDocumentError
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection.additions import OtherDocumentError
+from maxsieve.text.collection.collection import Collection, collection_encoder
+from maxsieve.text.collection.collection import additions as text_adding
 from text.support import ShortSighted, sentences
 
 from . import adder

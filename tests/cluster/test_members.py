@@ -21,7 +21,7 @@ import maxsieve as ms
 from long_form import scaled
 from maxsieve import _core
 from maxsieve.cluster import member
-from maxsieve.cluster.exchange import UnknownSessionError, merge
+from maxsieve.cluster.agreement import UnknownSessionError, merge
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import CalibratedDepth, Member, Part, SearchRequest
 from maxsieve.cluster.sharding import shard_of

@@ -17,7 +17,7 @@ from maxsieve.cluster import leftovers
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.rebalancing import rebalance
 from maxsieve.cluster.training import train_codebook
-from maxsieve.common.locking import LOCK_STAYS
+from maxsieve.common.locks import LOCK_STAYS
 from storage.faults import CALLS, WRITES, FailingDisk, make_segments_small
 
 from .holding import DIM, content, files, fill, named, put, some

@@ -21,7 +21,7 @@ from maxsieve.cluster import rebalancing, writing
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.rebalancing import rebalance
 from maxsieve.cluster.training import train_codebook
-from maxsieve.common.locking import LOCK_STAYS
+from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.storage import codebook, disk, segment_file, segments
 
 from .holding import content, plain, put

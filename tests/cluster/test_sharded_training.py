@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from maxsieve.calibrating import to_calibration
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.rebalancing import rebalance
 from maxsieve.cluster.training import train_codebook
@@ -17,6 +16,7 @@ from maxsieve.errors import DamagedIndexError
 from maxsieve.storage import codebook
 from maxsieve.storage.calibration import Changes
 from maxsieve.storage.codebook import Codebook
+from maxsieve.tiers import to_calibration
 
 from .holding import DIM, content, fill, put, some
 

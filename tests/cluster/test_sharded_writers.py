@@ -24,7 +24,7 @@ from maxsieve.cluster.manifest import ClusterManifest, read_cluster, write_clust
 from maxsieve.cluster.shard import add_to_shard, compact_shard, delete_from_shard, open_shard
 from maxsieve.cluster.sharding import shard_of
 from maxsieve.errors import IndexLockedError, MaxsieveError, StaleVersionError
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder
 
 from .holding import DIM, content, files, fill, named, put, some

@@ -19,8 +19,8 @@ from maxsieve.cluster.staging import (
     remove_staged,
     staged_bytes,
 )
-from maxsieve.text.collection_encoder import CollectionEncoder
-from maxsieve.text.description import read_description
+from maxsieve.text.collection.collection_encoder import CollectionEncoder
+from maxsieve.text.collection.description import read_description
 from maxsieve.text.passages import Document
 from text.support import ShortSighted, sentences
 

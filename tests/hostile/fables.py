@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hostile.support import change_manifest
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder
 
 FABLES = {

@@ -19,14 +19,14 @@ from hostile.support import build, reseal_tiers, rewrite_blocks
 from maxsieve.errors import DamagedIndexError
 from maxsieve.lab.corpora import read_corpus
 from maxsieve.storage.blocks import ENTRY, FIXED, HEADER_BYTES
-from maxsieve.text import adding
-from maxsieve.text.collection import Collection
-from maxsieve.text.first_stage import BM25
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.collection.collection import additions as adding
 from maxsieve.text.inputs import BadInput, Fields, InputDocument, parquet
 from maxsieve.text.inputs.columns import as_columns
 from maxsieve.text.inputs.document import Place
 from maxsieve.text.inputs.parquet import read_parquet
-from maxsieve.text.splitting import Sizes, split
+from maxsieve.text.lexical.bm25 import BM25
+from maxsieve.text.splitter import Sizes, split
 from maxsieve.text.trec import read_run
 from text.support import WordEncoder
 

@@ -11,8 +11,8 @@ import pytest
 from hostile.fables import FABLES, make_collection, rewrite_records, sentinels
 from hostile.support import change_manifest
 from maxsieve.errors import DamagedIndexError
-from maxsieve.text.collection import Collection
-from maxsieve.text.first_stage import BM25
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.lexical.bm25 import BM25
 from text.support import WordEncoder
 
 pytest.importorskip("bm25s")

@@ -28,7 +28,7 @@ from hostile.support import change_block, change_manifest, reseal_tiers
 from long_form import scaled
 from maxsieve.errors import MaxsieveError
 from maxsieve.storage.blocks import ENTRY, FIXED
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder
 
 pytest.importorskip("bm25s")

@@ -16,7 +16,7 @@ from cli.support import CommandLine
 from hostile.fables import make_collection, rewrite_description, rewrite_records
 from hostile.support import change_manifest
 from maxsieve.errors import DamagedIndexError
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder
 
 RECORDS = {

@@ -11,7 +11,7 @@ from cli.support import CommandLine
 from cli.tiny_model import write_tiny_model
 from hostile.fables import make_collection, rewrite_description
 from maxsieve.text import load_encoder
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection.collection import Collection
 
 
 @pytest.mark.parametrize("name", ["{model}", "st:{model}", "st:somebody/model@main", "../model", "words"])
@@ -27,7 +27,10 @@ def test_nothing_is_loaded_that_only_the_collection_names(
     def load(*_: object, **__: object) -> None:
         raise AssertionError("something was loaded")
 
-    for target in ("maxsieve.text.onnx.OnnxEncoder", "maxsieve.text.multi_vector.SentenceTransformersEncoder"):
+    for target in (
+        "maxsieve.text.encoders.onnx.OnnxEncoder",
+        "maxsieve.text.encoders.multi_vector.SentenceTransformersEncoder",
+    ):
         monkeypatch.setattr(f"{target}.__init__", load)
     with Collection.open(path) as collection:
         assert collection.text("fox"), "reading needs no encoder"
@@ -59,7 +62,7 @@ def test_built_in_models_need_no_naming(tmp_path: Path, monkeypatch: pytest.Monk
         asked.append(name)
         raise ValueError("as far as that")
 
-    monkeypatch.setattr("maxsieve.text.collection_encoder.load_encoder", load)
+    monkeypatch.setattr("maxsieve.text.collection.collection_encoder.load_encoder", load)
     with Collection.open(path) as collection, pytest.raises(ValueError, match="as far as that"):
         collection.search("fox")
     assert asked == ["minilm"]

@@ -14,8 +14,8 @@ from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
 
 from long_form import scaled
 from maxsieve.text import OnnxEncoder, TruncationWarning
-from maxsieve.text.onnx_files import open_tokenizer
-from maxsieve.text.truncation import CHARACTERS_PER_TOKEN, Truncation
+from maxsieve.text.encoders.onnx_files import open_tokenizer
+from maxsieve.text.encoders.truncation import CHARACTERS_PER_TOKEN, Truncation
 
 MAX_TOKENS = 24
 CASES = scaled(40)

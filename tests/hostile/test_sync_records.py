@@ -17,8 +17,8 @@ from hostile.fables import sentinels
 from long_form import scaled
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.text import FolderSync, Synced
-from maxsieve.text.collection import Collection
-from maxsieve.text.sync_record import SyncRecord, digest_of, record_path
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.sync.record import SyncRecord, digest_of, record_path
 from text.support import WordEncoder
 
 TEXTS = {f"{i}.md": f"text {i} of the fox" for i in range(6)}

@@ -12,7 +12,7 @@ import pytest
 
 import maxsieve as ms
 from maxsieve import _core, spec
-from maxsieve.common.locking import LOCK_STAYS
+from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.errors import ClosedIndexError, DamagedIndexError, MaxsieveError
 
 DIM = 16

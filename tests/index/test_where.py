@@ -11,7 +11,7 @@ import pytest
 
 import maxsieve as ms
 from maxsieve.spec.where import matches
-from maxsieve.storage import matching
+from maxsieve.storage import filter_masks as matching
 
 from .support import POLICIES, answer, eighths, query_of, refused
 

@@ -9,14 +9,14 @@ import pytest
 
 from maxsieve import exchange
 from maxsieve.lab import dataset as module
-from maxsieve.lab import existing
+from maxsieve.lab import dataset_sources as existing
 from maxsieve.lab.corpora import CorpusWarning
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.existing import of_collection, of_vectors
+from maxsieve.lab.dataset_sources import of_collection, of_vectors
 from maxsieve.lab.experiment import Options
 from maxsieve.lab.experiments import find
-from maxsieve.lab.running import settings
-from maxsieve.text.collection import Collection
+from maxsieve.lab.runs import settings
+from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder, sentences
 
 TEXTS = sentences(60)
@@ -27,7 +27,7 @@ QUERIES = {f"q{i}": " ".join(TEXTS[i].split()[:3]) for i in range(20)}
 def encoder(monkeypatch: pytest.MonkeyPatch) -> WordEncoder:
     """What ``"words"`` loads."""
     made = WordEncoder()
-    monkeypatch.setattr("maxsieve.text.collection.load_encoder", lambda name: made)
+    monkeypatch.setattr("maxsieve.text.collection.collection.load_encoder", lambda name: made)
     monkeypatch.setattr(existing, "load_encoder", lambda name: made)
     monkeypatch.setattr(module, "load_encoder", lambda name: made)
     return made
@@ -124,7 +124,7 @@ def test_what_does_not_fit_is_said(folder: Path, qrels: Path, tmp_path: Path, en
 
 
 def test_another_encoder_is_refused(folder: Path, encoder: WordEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("maxsieve.text.collection.load_encoder", lambda name: WordEncoder(salt="other"))
+    monkeypatch.setattr("maxsieve.text.collection.collection.load_encoder", lambda name: WordEncoder(salt="other"))
     with pytest.raises(ValueError, match="Vectors of two encoders can't be compared"):
         of_collection(folder, QUERIES, encoder="words")
 

@@ -82,7 +82,7 @@ def test_the_tests_of_wheels_can_be_imported(tmp_path: Path) -> None:
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 import maxsieve
-from maxsieve.common import locking
+from maxsieve.common import locks as locking
 assert locking.LOCK_STAYS and "fcntl" not in vars(locking)
 names = [found.name for found in pkgutil.walk_packages(maxsieve.__path__, "maxsieve.", onerror=sys.exit)]
 for name in names:

@@ -17,7 +17,7 @@ import pytest
 import maxsieve as ms
 from maxsieve.common import cache, cache_entries
 from maxsieve.common.files import open_regular, replacing, replacing_folder
-from maxsieve.common.locking import LOCK_STAYS
+from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.errors import IndexLockedError
 from maxsieve.storage.lock import discard_lock, writer_lock
 

@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 import numpy as np
 
-from maxsieve.service.running import Server, bind
+from maxsieve.service.open_collections import Shelf
+from maxsieve.service.server import Server, bind
 from maxsieve.service.service import Service
 from maxsieve.service.settings import Settings
-from maxsieve.service.shelf import Shelf
 from maxsieve.text import OnnxEncoder
 
 PATIENCE = 60

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from maxsieve import Collection
-from maxsieve.common.stopping import Stop, StoppedError
+from maxsieve.common.stop import Stop, StoppedError
 from maxsieve.policies import Certified, Exhaustive
-from maxsieve.service.batching import Batcher
+from maxsieve.service.batches import Batcher
 from maxsieve.service.service import SearchAsk, SearchKey
 from maxsieve.text import OnnxEncoder
 from service.support import Served

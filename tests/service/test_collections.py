@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from maxsieve import Collection
-from maxsieve.service.shapes import AddAnswer, DeleteAnswer
+from maxsieve.service.schemas import AddAnswer, DeleteAnswer
 from maxsieve.storage.lock import writer_lock
 from maxsieve.text import OnnxEncoder
 from service.support import Served, detail, serving

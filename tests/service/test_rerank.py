@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from maxsieve.service.dialects import DocumentsReply, TextsResult, VoyageReply
-from maxsieve.service.reranking import relevance
+from maxsieve.service.rerank_routes import relevance
 from maxsieve.text import OnnxEncoder
+from maxsieve.text.collection.rerank import rerank_texts
 from maxsieve.text.passages import Document, sizes_for, splitter_for
-from maxsieve.text.reranking import rerank_texts
 from service.support import ANIMALS, Served, detail, serving
 
 TEXTS = [*ANIMALS.values(), ""]

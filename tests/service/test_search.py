@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from maxsieve import Bandit, Calibrated, Certified, Collection, Exhaustive
-from maxsieve.service.shapes import CollectionFacts, CollectionList, SearchAnswer
+from maxsieve.service.schemas import CollectionFacts, CollectionList, SearchAnswer
 from maxsieve.text import OnnxEncoder
 from service.support import ANIMALS, Served, detail
 

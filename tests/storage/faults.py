@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from maxsieve.common import files
-from maxsieve.common.locking import LOCK_STAYS
+from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.storage import codebook, disk, segments
 
 WRITES = frozenset({"write", "fsync", "replace", "sqlite"})

@@ -21,7 +21,7 @@ import pytest
 
 import maxsieve as ms
 from index.support import contents, eighths
-from maxsieve.common.locking import LOCK_STAYS
+from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.storage.sealed_json import seal
 

@@ -17,7 +17,7 @@ import pytest
 
 import maxsieve as ms
 from long_form import FULL
-from maxsieve.common.locking import LOCK_STAYS
+from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.storage import codebook
 from maxsieve.storage.manifest import read_manifest
 

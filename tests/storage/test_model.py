@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import maxsieve as ms
 from index.support import POLICIES, Rows, answer
 from long_form import LONG, scaled
-from maxsieve.common.locking import LOCK_STAYS
+from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.storage import disk, positions, segment_file, segments
 
 NOT_FOUND, MIXED = r"no document has the id", r"this index has \w+ ids|all str or all int"

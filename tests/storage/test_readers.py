@@ -17,8 +17,8 @@ import pytest
 
 import maxsieve as ms
 from index.support import Rows, answers, contents, eighths, query_of
-from maxsieve.common import locking
-from maxsieve.common.locking import LOCK_STAYS
+from maxsieve.common import locks as locking
+from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.errors import IndexLockedError
 
 D = 5

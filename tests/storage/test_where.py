@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from long_form import scaled
 from maxsieve.spec.where import matches
-from maxsieve.storage import matching
-from maxsieve.storage.matching import ROWS
+from maxsieve.storage import filter_masks as matching
+from maxsieve.storage.filter_masks import ROWS
+from maxsieve.storage.filter_sql import to_question
 from maxsieve.storage.metadata import MetadataFile, Texts, to_texts, write_metadata
-from maxsieve.storage.questions import to_question
 from maxsieve.where import CONDITIONS, DEPTH, LENGTH, VALUES, to_where
 
 KEYS = ["a", "b", "a.b", 'q"x', "é", "e\u0301", "new\nline", "back\\", "and", "$or"]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from maxsieve.text import adding, collection_encoder
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection import additions, collection_encoder
+from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder, sentences
 
 DIM, SAMPLE = 6, 30
@@ -16,10 +16,10 @@ DIM, SAMPLE = 6, 30
 
 def small_batches() -> None:
     """Many commits and merges for few texts."""
-    adding.BATCH_DOCUMENTS = 7
-    adding.LOOKUPS = 5
-    adding.COMMITS = 4
-    adding.FEW_SEGMENTS = 2
+    additions.BATCH_DOCUMENTS = 7
+    additions.LOOKUPS = 5
+    additions.COMMITS = 4
+    additions.FEW_SEGMENTS = 2
     collection_encoder.SAMPLE_DOCUMENTS = SAMPLE
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from maxsieve.text import FolderSync, sync_run
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection.collection import Collection
 from text.adder import announce, small_batches
 from text.support import WordEncoder
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from maxsieve.text.calibrating import draw_sentences, own_sentences, sentences_of
-from maxsieve.text.collection import Collection
-from maxsieve.text.first_stage import BM25
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.collection.sentences import draw_sentences, own_sentences, sentences_of
+from maxsieve.text.lexical.bm25 import BM25
 
 from .support import WordEncoder, sentences, tree
 

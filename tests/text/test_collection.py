@@ -17,10 +17,10 @@ import maxsieve as ms
 from long_form import scaled
 from maxsieve.errors import ClosedIndexError, DamagedIndexError, IndexLockedError, MaxsieveError
 from maxsieve.storage.lock import writer_lock
-from maxsieve.text import adding, collection_encoder, description
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection import additions, collection_encoder, description
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.encoders.projection import ProjectedEncoder, fit_projection
 from maxsieve.text.passages import Passage
-from maxsieve.text.projection import ProjectedEncoder, fit_projection
 
 from .support import Untraceable, WordEncoder, sentences, start_python, tree
 
@@ -152,8 +152,8 @@ def test_a_loaded_encoder_is_checked_as_well(fables: Collection, monkeypatch: py
         loaded.append(name)
         return WordEncoder(salt="y" if len(loaded) == 1 else "")
 
-    monkeypatch.setattr("maxsieve.text.collection_encoder.load_encoder", load)
-    monkeypatch.setattr("maxsieve.text.collection_encoder.BUILT_IN_ENCODERS", {"words"})
+    monkeypatch.setattr("maxsieve.text.collection.collection_encoder.load_encoder", load)
+    monkeypatch.setattr("maxsieve.text.collection.collection_encoder.BUILT_IN_ENCODERS", {"words"})
     again = Collection.open(fables.path)
     assert (len(again), again.text("fox"), loaded) == (3, FABLES[0], []), "reading needs no encoder"
     with pytest.raises(ValueError, match=r"but 'words' .* was given"):
@@ -232,7 +232,7 @@ def test_the_sample_is_spread_over_a_list_and_over_the_head_of_a_stream(monkeypa
 
 def test_a_large_sample_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collection_encoder, "SAMPLE_TOKENS", 60)
-    monkeypatch.setattr(adding, "BATCH_DOCUMENTS", 5)
+    monkeypatch.setattr(additions, "BATCH_DOCUMENTS", 5)
     seen: list[int] = []
 
     def fit(vectors: Any, dim: int) -> Any:
@@ -391,7 +391,7 @@ def test_a_failed_creation_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"maxsieve.text.description.{step}", fail)
+        patch.setattr(f"maxsieve.text.collection.description.{step}", fail)
         with pytest.raises(OSError, match="No space left"):
             Collection.create(folder, WordEncoder(), projection=np.eye(16, 5))
     assert folder.exists() == existed
@@ -403,7 +403,7 @@ def test_a_killed_creation_is_no_collection_and_no_obstacle(tmp_path: Path) -> N
     """Whatever a kill leaves is a prefix of what is written: stop after each write in turn."""
     script = """
 import os, sys
-from maxsieve.text import description
+from maxsieve.text.collection.collection import description
 from text.support import WordEncoder
 import numpy as np
 left = int(sys.argv[2])
@@ -417,7 +417,7 @@ def counted(real):
         return real(*arguments, **options)
     return call
 os.replace, os.mkdir = counted(os.replace), counted(os.mkdir)
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection.collection import Collection
 Collection.create(sys.argv[1], WordEncoder(), projection=np.eye(16, 5))
 """
     for steps in range(20):
@@ -512,7 +512,7 @@ def test_the_package_is_light_and_has_collections_all_the_same() -> None:
 import sys, maxsieve
 heavy = {"onnxruntime", "tokenizers", "typer", "rich", "torch", "bm25s", "sentence_transformers", "maxsieve.text"}
 assert not heavy & set(sys.modules), heavy & set(sys.modules)
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection.collection import Collection
 assert maxsieve.Collection is Collection and "Collection" in dir(maxsieve)
 assert not (heavy - {"maxsieve.text"}) & set(sys.modules), heavy & set(sys.modules)
 try:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from maxsieve.text.collection import Collection
-from maxsieve.text.disk_usage import PARTS
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.collection.disk_usage import PARTS
 
 from .support import WordEncoder, sentences
 

@@ -11,7 +11,7 @@ import pytest
 
 from maxsieve.ids import Id
 from maxsieve.text import OnnxEncoder, TruncationWarning
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection.collection import Collection
 from maxsieve.text.inputs import DocumentReader, Fields, Input
 
 DOCS = Path(__file__).parents[2] / "docs"

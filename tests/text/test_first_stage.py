@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from maxsieve.text.collection import Collection
-from maxsieve.text.first_stage import BM25
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.lexical.bm25 import BM25
 
 from .support import WordEncoder, sentences
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import maxsieve as ms
 from maxsieve.errors import MaxsieveError
-from maxsieve.text.collection import Collection
-from maxsieve.text.first_stage import BM25
-from maxsieve.text.fusion import Weighted, fuse
-from maxsieve.text.hits import TextHits
-from maxsieve.text.lexical import Lexical
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.collection.hits import TextHits
+from maxsieve.text.lexical.bm25 import BM25
+from maxsieve.text.lexical.fusion import Weighted, fuse
+from maxsieve.text.lexical.scores import Lexical
 
 from .support import WordEncoder, sentences
 

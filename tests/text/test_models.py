@@ -19,10 +19,11 @@ import pytest
 
 from maxsieve.common.cache import cache_folder, once
 from maxsieve.errors import MaxsieveError, ModelFetchError, ModelMissingError
-from maxsieve.text import builtin, fetch_model, list_models, load_encoder, model_path
-from maxsieve.text.builtin import MODELS, BuiltInModel
-from maxsieve.text.carriers import Carrier, Member
-from maxsieve.text.hub import _reach
+from maxsieve.text import fetch_model, list_models, load_encoder, model_path
+from maxsieve.text.encoders import builtin
+from maxsieve.text.encoders.builtin import MODELS, BuiltInModel
+from maxsieve.text.encoders.carriers import Carrier, Member
+from maxsieve.text.encoders.hub import _reach
 
 CONTENTS = {"model.onnx": b"weights" * 100_000, "deep/config.json": b"{}"}
 
@@ -259,7 +260,7 @@ def hub(shop: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes | Except
         return str(local_dir / name)
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
-    monkeypatch.setattr("maxsieve.text.hub._reach", lambda endpoint: None)
+    monkeypatch.setattr("maxsieve.text.encoders.hub._reach", lambda endpoint: None)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     tiny = dataclasses.replace(MODELS["tiny"], hub=builtin.HubRepository("some/model", "0" * 40))
     monkeypatch.setitem(MODELS, "tiny", tiny)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import maxsieve as ms
 from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import LARGEST, SMALLEST
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection.collection import Collection
 from maxsieve.text.passages import Keys
 from text.support import ShortSighted, tree
 

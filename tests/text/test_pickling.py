@@ -15,8 +15,8 @@ import pytest
 import maxsieve as ms
 from maxsieve.errors import IndexLockedError, MaxsieveError
 from maxsieve.text import OnnxEncoder, ProjectedEncoder
-from maxsieve.text.hits import TextHits
-from maxsieve.text.pooled import PooledEncoder
+from maxsieve.text.collection.hits import TextHits
+from maxsieve.text.encoders.pooled import PooledEncoder
 
 from .support import Untraceable, WordEncoder
 

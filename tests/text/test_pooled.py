@@ -16,8 +16,8 @@ import maxsieve as ms
 from maxsieve.errors import DamagedIndexError
 from maxsieve.pooling import clusters, merges
 from maxsieve.text import Encoder, ProjectedEncoder, Traceable
-from maxsieve.text.collection import Collection
-from maxsieve.text.pooled import PooledEncoder
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.encoders.pooled import PooledEncoder
 
 from .support import Untraceable, WordEncoder, sentences, tree
 

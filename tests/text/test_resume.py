@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from long_form import scaled
-from maxsieve.text import adding, collection_encoder
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection import additions, collection_encoder
+from maxsieve.text.collection.collection import Collection
 
 from . import adder
 from .support import WordEncoder, kill_after, sentences, start_python
@@ -56,8 +56,8 @@ def _content(collection: Collection) -> list[object]:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adding, "BATCH_DOCUMENTS", 10)
-    monkeypatch.setattr(adding, "LOOKUPS", 4)
+    monkeypatch.setattr(additions, "BATCH_DOCUMENTS", 10)
+    monkeypatch.setattr(additions, "LOOKUPS", 4)
 
 
 def _failing(texts: list[str], after: int) -> Iterator[str]:
@@ -123,19 +123,19 @@ def test_many_commits_leave_few_segments(tmp_path: Path, monkeypatch: pytest.Mon
         most = max(most, collection.info()["segments"])
 
     collection = Collection.create(tmp_path / "c", WordEncoder(seen=watch), dim=None)
-    monkeypatch.setattr(adding, "COMMITS", 20)
+    monkeypatch.setattr(additions, "COMMITS", 20)
     texts = sentences(1000)
     collection.add(texts, range(1000))
     assert 15 < most <= 20, "merged while more come"
-    assert collection.info()["segments"] <= adding.FEW_SEGMENTS
+    assert collection.info()["segments"] <= additions.FEW_SEGMENTS
     assert collection.ids == list(range(1000))
     for start in range(1000, 1100, 10):
         collection.add(sentences(10, start), range(start, start + 10))
-        assert collection.info()["segments"] <= adding.FEW_SEGMENTS + 1
+        assert collection.info()["segments"] <= additions.FEW_SEGMENTS + 1
 
 
 def test_memory_is_bounded_by_batches_not_by_the_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adding, "BATCH_CHARACTERS", 2000)
+    monkeypatch.setattr(additions, "BATCH_CHARACTERS", 2000)
     read = 0
 
     def stream() -> Iterator[str]:
@@ -153,10 +153,10 @@ def test_memory_is_bounded_by_batches_not_by_the_stream(tmp_path: Path, monkeypa
 
 
 def test_a_batch_is_cut_by_characters_and_by_number() -> None:
-    assert [len(batch) for batch in adding.batches(["x" * 1000] * 300, len)] == [132, 132, 36]
-    assert [len(batch) for batch in adding.batches([""] * 3000, len)] == [1024, 1024, 952]
-    assert [len(batch) for batch in adding.batches(["x" * 10**6] * 3, len)] == [1, 1, 1]
-    assert list(adding.batches([], len)) == []
+    assert [len(batch) for batch in additions.batches(["x" * 1000] * 300, len)] == [132, 132, 36]
+    assert [len(batch) for batch in additions.batches([""] * 3000, len)] == [1024, 1024, 952]
+    assert [len(batch) for batch in additions.batches(["x" * 10**6] * 3, len)] == [1, 1, 1]
+    assert list(additions.batches([], len)) == []
 
 
 def test_progress_is_shown_with_rate_and_time_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxsieve.text.splitting import Sizes, Slice, split
+from maxsieve.text.splitter import Sizes, Slice, split
 
 PIECES = ["word", " ", ". ", "\n", "\n\n", "# Top\n", "## Part\n", "```\n", "\f", "x" * 500, "ßü。", "! ", "\t", "\r\n"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxsieve.text.stems import Stems
+from maxsieve.text.lexical.stems import Stems
 
 ANY = st.text(st.characters(), max_size=60)  # surrogates and control characters too
 STEMS = Stems()

@@ -18,9 +18,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from long_form import scaled
 from maxsieve.errors import IndexLockedError
 from maxsieve.text import FolderSync, Synced, adding, sync_run
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection.collection import Collection
 from maxsieve.text.inputs import BadInput
-from maxsieve.text.sync_record import SyncRecord, record_path, sync_lock
+from maxsieve.text.sync.record import SyncRecord, record_path, sync_lock
 
 from . import syncer
 from .support import WordEncoder, kill_after, sentences, start_python, tree
@@ -348,7 +348,7 @@ def test_a_lost_record_costs_reading_only(notes: Notes) -> None:
 
 
 def test_the_record_is_kept_short(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("maxsieve.text.sync_record.SPARE_LINES", 10)
+    monkeypatch.setattr("maxsieve.text.sync.record.SPARE_LINES", 10)
     record = record_path(notes.collection.path, str(notes.folder))
     for i in range(40):
         notes.write("a.md", f"text {i}")

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import maxsieve as ms
 from maxsieve.hits import Match
-from maxsieve.text.collection import Collection
-from maxsieve.text.hits import TextHits
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.collection.hits import TextHits
+from maxsieve.text.collection.words import WordMatch, match_words, whole_word
 from maxsieve.text.passages import Passage
-from maxsieve.text.words import WordMatch, match_words, whole_word
 
 from .support import WordEncoder, sentences
 

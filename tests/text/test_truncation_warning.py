@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import maxsieve as ms
 from maxsieve.text import TruncationWarning
-from maxsieve.text.truncation_warning import counting_truncations, naming_texts, report_truncation
+from maxsieve.text.encoders.truncation_warning import counting_truncations, naming_texts, report_truncation
 from text.support import WordEncoder
 
 LIMIT = 5
@@ -47,7 +47,7 @@ def said_by(act: Any) -> list[str]:
 def test_all_texts_count_and_the_first_that_were_cut_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dim: int | None
 ) -> None:
-    monkeypatch.setattr("maxsieve.text.adding.BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr("maxsieve.text.collection.additions.BATCH_DOCUMENTS", 2)
     documents = texts(3, 3, 9, 3, 4, 6, 3, 5, 7, 8, 2)
     with ms.Collection.create(tmp_path / "it", CuttingEncoder(), dim) as collection:
         said = said_by(lambda: collection.add(documents.values(), documents.keys()))

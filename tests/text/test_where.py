@@ -10,7 +10,7 @@ import pytest
 
 import maxsieve as ms
 from maxsieve.spec.where import matches
-from maxsieve.text.collection import Collection
+from maxsieve.text.collection.collection import Collection
 
 from .support import WordEncoder, sentences
 

@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from maxsieve.adapters.found import Answer, Part, check_part, find, to_dict
+from maxsieve.adapters.retrieval import Answer, Part, check_part, find, to_dict
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
 from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
-from maxsieve.text.collection import Collection
-from maxsieve.text.encoder import DEFAULT_ENCODER, Encoder
-from maxsieve.text.hybrid import in_one_state
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.collection.rerank import rerank, to_encoder
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
+from maxsieve.text.lexical.hybrid import in_one_state
 from maxsieve.text.passages import check_record
-from maxsieve.text.reranking import rerank, to_encoder
 
 optional("haystack", "haystack")
 

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from maxsieve.adapters.found import KEY, Answer, Part, check_part, find, to_collection
+from maxsieve.adapters.retrieval import KEY, Answer, Part, check_part, find, to_collection
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
-from maxsieve.text.collection import Collection
-from maxsieve.text.encoder import DEFAULT_ENCODER
-from maxsieve.text.reranking import rerank, to_encoder
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.collection.rerank import rerank, to_encoder
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 
 optional("langchain_core", "langchain")
 

@@ -6,12 +6,12 @@ import asyncio
 import os
 from typing import Any
 
-from maxsieve.adapters.found import KEY, Answer, Found, Part, check_part, find, to_collection
+from maxsieve.adapters.retrieval import KEY, Answer, Found, Part, check_part, find, to_collection
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
-from maxsieve.text.collection import Collection
-from maxsieve.text.encoder import DEFAULT_ENCODER, Encoder
-from maxsieve.text.reranking import rerank, to_encoder
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.collection.rerank import rerank, to_encoder
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
 
 optional("llama_index.core", "llama-index")
 

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.adapters.found import Part, check_part, to_collection
+from maxsieve.adapters.retrieval import Part, check_part, to_collection
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
-from maxsieve.text.collection import Collection
-from maxsieve.text.description import NAME
-from maxsieve.text.encoder import DEFAULT_ENCODER, Encoder
-from maxsieve.text.hits import TextHits
-from maxsieve.text.hybrid import in_one_state
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.collection.description import NAME
+from maxsieve.text.collection.hits import TextHits
+from maxsieve.text.collection.rerank import rerank, to_encoder
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
+from maxsieve.text.lexical.hybrid import in_one_state
 from maxsieve.text.passages import Document
-from maxsieve.text.reranking import rerank, to_encoder
 
 optional("pyterrier", "pyterrier")
 

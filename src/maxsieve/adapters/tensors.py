@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maxsieve.arrays import Batch, FloatArray, check_dim, from_buffer, to_numpy
 from maxsieve.common.optional import optional
-from maxsieve.oneshot import score_batches
+from maxsieve.scoring import score_batches
 
 torch: Any = optional("torch", "torch")
 

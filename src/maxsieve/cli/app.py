@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from contextvars import copy_context
-from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from maxsieve.cli.console import prepare_streams, print_line, say, showing_warnings
 from maxsieve.cli.failures import ExitCode, report_failure
 from maxsieve.cli.wording import as_options
-from maxsieve.text.truncation_warning import counting_truncations
+from maxsieve.text.encoders.truncation_warning import counting_truncations
 
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 """What the parser raises for wrong options. Newer versions of typer bring their own copy of click's class."""
@@ -63,28 +63,28 @@ def _options(
         os.environ["MAXSIEVE_DEBUG"] = "1"
 
 
-@cache
+@functools.cache
 def _register() -> None:
     from maxsieve.cli import (
         bench,
-        caching,
-        calibrating,
+        cache,
+        calibrate,
         cluster,
         demo,
         doctor,
-        exporting,
-        indexing,
+        export,
+        index,
         lab,
         maintenance,
         models,
-        reranking,
+        rerank,
         search,
-        serving,
-        syncing,
+        serve,
+        sync,
     )
 
-    documents = (indexing, syncing, search, reranking, serving, calibrating, maintenance, exporting)
-    for module in (*documents, cluster, models, caching, bench, lab, demo, doctor):
+    documents = (index, sync, search, rerank, serve, calibrate, maintenance, export)
+    for module in (*documents, cluster, models, cache, bench, lab, demo, doctor):
         module.register(app)
 
 

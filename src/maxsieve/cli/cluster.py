@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from maxsieve.cli import calibrating, indexing, maintenance, serving
+from maxsieve.cli import calibrate, index, maintenance, serve
 from maxsieve.cli.console import emit, print_line
 from maxsieve.cli.opening import ClusterOptions, open_collection, using_cluster
 from maxsieve.cli.options import AsJson, CollectionPath, with_groups
@@ -19,11 +19,11 @@ from maxsieve.common.optional import optional
 HELP = "Collections in shards, on the machines of a Ray cluster. Answers are those of one collection."
 
 COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
-    "index": (indexing.index, "maxsieve cluster index corpus.ms corpus.jsonl --shards 16"),
-    "add": (indexing.add, "maxsieve cluster add corpus.ms more.jsonl --address auto"),
+    "index": (index.index, "maxsieve cluster index corpus.ms corpus.jsonl --shards 16"),
+    "add": (index.add, "maxsieve cluster add corpus.ms more.jsonl --address auto"),
     "search": (search, "maxsieve cluster search corpus.ms how do I split a path"),
-    "serve": (serving.serve, "maxsieve cluster serve corpus.ms --replicas 2"),
-    "calibrate": (calibrating.calibrate, "maxsieve cluster calibrate corpus.ms"),
+    "serve": (serve.serve, "maxsieve cluster serve corpus.ms --replicas 2"),
+    "calibrate": (calibrate.calibrate, "maxsieve cluster calibrate corpus.ms"),
     "info": (maintenance.info, "maxsieve cluster info corpus.ms"),
     "delete": (maintenance.delete, "maxsieve cluster delete corpus.ms d17 d18"),
     "verify": (maintenance.verify, "maxsieve cluster verify corpus.ms"),

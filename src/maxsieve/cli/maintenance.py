@@ -11,8 +11,8 @@ import typer
 from maxsieve.cli.console import emit, print_line, shows_progress
 from maxsieve.cli.opening import bytes_text, id_reader, open_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
-from maxsieve.text.answers import basis, changes_text
-from maxsieve.text.disk_usage import PARTS
+from maxsieve.text.collection.answers import basis, changes_text
+from maxsieve.text.collection.disk_usage import PARTS
 from maxsieve.text.inputs.lines import decoded, numbered
 from maxsieve.text.inputs.reading import STDIN, opened
 

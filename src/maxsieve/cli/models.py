@@ -11,7 +11,7 @@ import typer
 from maxsieve.cli.console import emit, print_line
 from maxsieve.cli.opening import bytes_text
 from maxsieve.cli.options import AsJson, Progress
-from maxsieve.text.encoder import DEFAULT_ENCODER
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A built-in model.")]
 

@@ -17,7 +17,7 @@ from maxsieve.where import to_where
 
 if TYPE_CHECKING:
     from maxsieve.cluster.opening import AnyCollection
-    from maxsieve.text.fusion import Hybrid
+    from maxsieve.text.lexical.fusion import Hybrid
 
 CollectionPath = Annotated[
     Path, typer.Argument(metavar="COLLECTION", help="The collection's folder.", show_default=False)

@@ -29,10 +29,10 @@ from maxsieve.cluster.staging import Form, StagedBatch, form_of, open_staged, re
 from maxsieve.common.progress import Advance
 from maxsieve.ids import Id
 from maxsieve.storage.segments import Merge
-from maxsieve.text.adding import Added, worth_merging
-from maxsieve.text.collection_encoder import CollectionEncoder
+from maxsieve.text.collection.additions import Added, worth_merging
+from maxsieve.text.collection.collection_encoder import CollectionEncoder
+from maxsieve.text.encoders.truncation_warning import add_cuts
 from maxsieve.text.passages import Document
-from maxsieve.text.truncation_warning import add_cuts
 
 COMMIT_BYTES = 256 << 20
 """When the staged batches have this many bytes, they are committed. This limits the staged bytes."""

@@ -29,24 +29,32 @@ from maxsieve.ids import Id
 from maxsieve.policies import Policy
 from maxsieve.storage.lock import NAME as LOCK
 from maxsieve.storage.segments import Store
-from maxsieve.text.adding import Added, batches, check_id_type, count_texts, read_documents, size_of, some_id
-from maxsieve.text.base_collection import BaseCollection
-from maxsieve.text.collection_encoder import CollectionEncoder, DocumentVectors, describe_new
-from maxsieve.text.description import (
+from maxsieve.text.collection.additions import (
+    Added,
+    batches,
+    check_id_type,
+    count_texts,
+    read_documents,
+    size_of,
+    some_id,
+)
+from maxsieve.text.collection.base_collection import BaseCollection
+from maxsieve.text.collection.collection_encoder import CollectionEncoder, DocumentVectors, describe_new
+from maxsieve.text.collection.description import (
     NAME,
     read_description,
     read_projection,
     write_description,
     write_projection,
 )
-from maxsieve.text.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, load_encoder
-from maxsieve.text.first_stage import BM25, FirstStage
-from maxsieve.text.fusion import Hybrid
-from maxsieve.text.hits import TextHits
-from maxsieve.text.info import info_of
+from maxsieve.text.collection.hits import TextHits
+from maxsieve.text.collection.info import info_of
+from maxsieve.text.collection.search import Queries, search_texts
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, load_encoder
+from maxsieve.text.encoders.truncation_warning import counting_truncations
+from maxsieve.text.lexical.bm25 import BM25, FirstStage
+from maxsieve.text.lexical.fusion import Hybrid
 from maxsieve.text.passages import Document, verify_records
-from maxsieve.text.searching import Queries, search_texts
-from maxsieve.text.truncation_warning import counting_truncations
 
 MOST_WORKERS = 100_000
 

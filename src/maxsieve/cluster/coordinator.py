@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.cluster.exchange import Offers, Replies, UnknownSessionError, merge
+from maxsieve.cluster.agreement import Offers, Replies, UnknownSessionError, merge
 from maxsieve.cluster.placement import Seat
 from maxsieve.errors import MaxsieveError, StaleVersionError
 

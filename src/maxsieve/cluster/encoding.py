@@ -18,12 +18,12 @@ from maxsieve.common.optional import optional
 from maxsieve.common.threads import thread_count
 from maxsieve.errors import MaxsieveError
 from maxsieve.ids import Id
-from maxsieve.text.adding import Encode, OtherDocumentError, difference, stored_as, to_pieces
-from maxsieve.text.collection_encoder import CollectionEncoder
-from maxsieve.text.description import read_description
-from maxsieve.text.encoder import Encoder
+from maxsieve.text.collection.additions import Encode, OtherDocumentError, difference, stored_as, to_pieces
+from maxsieve.text.collection.collection_encoder import CollectionEncoder
+from maxsieve.text.collection.description import read_description
+from maxsieve.text.encoders.encoder import Encoder
+from maxsieve.text.encoders.truncation_warning import Tally, TruncationWarning, counting_truncations, naming_texts
 from maxsieve.text.passages import Document, check_record, splitter_for
-from maxsieve.text.truncation_warning import Tally, TruncationWarning, counting_truncations, naming_texts
 
 AHEAD = 2
 """The number of batches that each worker has: the one that it encodes, and the next one."""

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.arrays import Documents, read_documents, to_query, with_dim
-from maxsieve.calibrating import Calibrating, find_places, plan
 from maxsieve.candidates import per_query, read_candidates, read_exclude
 from maxsieve.cluster.actors import ActorPool, connect
 from maxsieve.cluster.coordinator import Found, LatencyHistory, Members, Partial, Shards, run
@@ -32,7 +31,7 @@ from maxsieve.common.checks import as_count, check_choice
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.errors import ClosedIndexError, StaleVersionError
-from maxsieve.grouping import GroupBy, Ranked, are_whole_groups, count_groups, places_of_groups
+from maxsieve.groups import GroupBy, Ranked, are_whole_groups, count_groups, places_of_groups
 from maxsieve.hits import Promise
 from maxsieve.ids import Id, to_id, to_ids
 from maxsieve.policies import CERTIFIED, MOST, FixedPolicy, Policy
@@ -40,6 +39,7 @@ from maxsieve.storage.calibration import ORIGINS, Calibration, Origin
 from maxsieve.storage.metadata import to_texts
 from maxsieve.storage.segments import Similarity, Store
 from maxsieve.storage.snapshot import Snapshot
+from maxsieve.tiers import Calibrating, find_places, plan
 from maxsieve.where import per_query_where, to_where
 
 ATTEMPTS = 20

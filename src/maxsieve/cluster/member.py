@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve.candidates import Candidates, select
-from maxsieve.cluster.exchange import Offers, Replies, Reply, UnknownSessionError
+from maxsieve.cluster.agreement import Offers, Replies, Reply, UnknownSessionError
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.tier0_places import Counts, PlacesRequest, places_step
 from maxsieve.common.threads import thread_count

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from maxsieve.cluster.manifest import NAME
-from maxsieve.text.collection import Collection
-from maxsieve.text.encoder import Encoder
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.encoders.encoder import Encoder
 
 if TYPE_CHECKING:
     from maxsieve.cluster.collection import ShardedCollection

@@ -24,7 +24,7 @@ from maxsieve.common.files import check_own_folder, sync_folder
 from maxsieve.common.threads import thread_count
 from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id
-from maxsieve.storage.building import Blocks, SegmentBuilder
+from maxsieve.storage.builder import Blocks, SegmentBuilder
 from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.directory import Directory, Version, forget_failure, map_version
 from maxsieve.storage.disk import DiskStorage

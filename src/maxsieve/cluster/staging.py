@@ -26,16 +26,16 @@ from maxsieve.cluster.manifest import ClusterManifest
 from maxsieve.common.files import check_own_folder, sync_folder
 from maxsieve.errors import MaxsieveError
 from maxsieve.ids import Id
-from maxsieve.storage.building import SegmentBuilder
+from maxsieve.storage.builder import SegmentBuilder
 from maxsieve.storage.manifest import Manifest, SegmentEntry
 from maxsieve.storage.metadata import to_json
 from maxsieve.storage.sealed_json import read_sealed, reading_fields, write_sealed
 from maxsieve.storage.segment_file import StoredSegment, map_segment, write_segment
 from maxsieve.storage.segments import Segment, Similarity, Store, block_kinds, living
 from maxsieve.storage.storage import Addition
-from maxsieve.text.adding import Encode, Pieces, batches
-from maxsieve.text.collection_encoder import CollectionEncoder
-from maxsieve.text.description import Description
+from maxsieve.text.collection.additions import Encode, Pieces, batches
+from maxsieve.text.collection.collection_encoder import CollectionEncoder
+from maxsieve.text.collection.description import Description
 from maxsieve.text.passages import Document, Keys, as_stored
 
 FOLDER = "staging"

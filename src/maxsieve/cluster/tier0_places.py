@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
-from maxsieve.cluster.exchange import Offers, Replies
+from maxsieve.cluster.agreement import Offers, Replies
 from maxsieve.storage.snapshot import Snapshot
 
 Counts: TypeAlias = NDArray[np.int64]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from maxsieve.common.files import regular_handle
 from maxsieve.common.handles import replace_folder
-from maxsieve.common.locking import unlock, wait_for_lock
+from maxsieve.common.locks import unlock, wait_for_lock
 from maxsieve.common.optional import optional
 
 LOCK, PART = ".lock", ".part"

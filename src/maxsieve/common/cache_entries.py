@@ -17,7 +17,7 @@ from pathlib import Path
 
 from maxsieve.common.cache import LOCK, PART, cache_folder
 from maxsieve.common.files import regular_handle
-from maxsieve.common.locking import LOCK_STAYS, lock_now, unlock
+from maxsieve.common.locks import LOCK_STAYS, lock_now, unlock
 
 KINDS = {
     "models": "built-in models; maxsieve model fetch downloads them again",

@@ -21,8 +21,8 @@ from maxsieve.doctor.extras import missing_by_extra, packages
 from maxsieve.doctor.floating_point import denormals, rounding
 from maxsieve.doctor.privacy import without_user
 from maxsieve.storage import blocks, manifest
-from maxsieve.text import description
-from maxsieve.text.models import list_models
+from maxsieve.text.collection import description
+from maxsieve.text.encoders.models import list_models
 
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 """Environment variables that set the number of threads of other libraries."""

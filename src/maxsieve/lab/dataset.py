@@ -19,8 +19,8 @@ from maxsieve.lab.corpora.ready import digest_of_vectors
 from maxsieve.lab.embedded import Embedded
 from maxsieve.lab.embedding import embed, embed_as_indexed
 from maxsieve.text import Collection, Encoder, load_encoder
-from maxsieve.text.builtin import BUILT_IN_ENCODERS
-from maxsieve.text.encoder import DEFAULT_ENCODER
+from maxsieve.text.encoders.builtin import BUILT_IN_ENCODERS
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 
 AS_INDEXED = -1
 """Vectors are cached by their dimensions; those of `maxsieve index`, by their dimensions times this."""
@@ -31,7 +31,7 @@ class Dataset:
     """A corpus, and how it is embedded. Experiments run on ``Dataset.of("path/to/scifact").embedded()``.
 
     A corpus is a folder in BEIR format, a name in ir_datasets, or an ``.npz`` file of precomputed embeddings, which has
-    no texts and no encoder. `maxsieve.lab.existing` makes datasets from existing collections and vectors.
+    no texts and no encoder. `maxsieve.lab.dataset_sources` makes datasets from existing collections and vectors.
     """
 
     name: str

@@ -15,7 +15,7 @@ from maxsieve.lab.corpora import Corpus
 from maxsieve.lab.embedded import F32
 from maxsieve.storage.segments import Store
 from maxsieve.text import Collection, Encoder
-from maxsieve.text.encoder import DEFAULT_STORE, Measuring
+from maxsieve.text.encoders.encoder import DEFAULT_STORE, Measuring
 
 PAPER_STORE: Store = "float16"
 """The type of stored vectors that is nearest to the paper's."""

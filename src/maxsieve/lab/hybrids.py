@@ -10,8 +10,8 @@ import numpy as np
 from maxsieve import Certified, Exhaustive, Hits
 from maxsieve.ids import Id
 from maxsieve.lab.embedded import F32, Embedded
-from maxsieve.text.fusion import Hybrid, fuse, to_fusion
-from maxsieve.text.lexical import Lexical, best_of
+from maxsieve.text.lexical.fusion import Hybrid, fuse, to_fusion
+from maxsieve.text.lexical.scores import Lexical, best_of
 
 Rankings = list[list[str]]
 """Ids of each query's hits, best first."""

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from maxsieve.cluster.coordinator import ShardsUnavailableError
 from maxsieve.common.printable import printable_json
 from maxsieve.errors import IndexLockedError, MaxsieveError
-from maxsieve.text.adding import OtherDocumentError
+from maxsieve.text.collection.additions import OtherDocumentError
 
 logger = logging.getLogger("maxsieve.service")
 

@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 
 from maxsieve.cluster.opening import is_sharded
-from maxsieve.common.stopping import Stop
+from maxsieve.common.stop import Stop
 from maxsieve.policies import Policy
-from maxsieve.service.batching import Batcher
+from maxsieve.service.batches import Batcher
 from maxsieve.service.metrics import Metrics
+from maxsieve.service.open_collections import Shelf
 from maxsieve.service.settings import CHUNK, TOGETHER, Settings
-from maxsieve.service.shelf import Shelf
-from maxsieve.text.encoder import Encoder
-from maxsieve.text.fusion import Hybrid
-from maxsieve.text.hits import TextHits
-from maxsieve.text.searching import Queries, search_texts
+from maxsieve.text.collection.hits import TextHits
+from maxsieve.text.collection.search import Queries, search_texts
+from maxsieve.text.encoders.encoder import Encoder
+from maxsieve.text.lexical.fusion import Hybrid
 from maxsieve.where import Where
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.files import sync_folder
-from maxsieve.common.locking import LOCK_STAYS
+from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.storage.blocks import BlockFile
 from maxsieve.storage.calibration import Calibration, Changes

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from maxsieve.common.files import naming_os_errors, opening_own_file, regular_handle
 from maxsieve.common.handles import read_at, write_at
-from maxsieve.common.locking import LOCK_STAYS, lock_now, unlock
+from maxsieve.common.locks import LOCK_STAYS, lock_now, unlock
 from maxsieve.errors import IndexLockedError
 
 NAME = "lock"

@@ -22,8 +22,8 @@ from typing import Any, Protocol
 from maxsieve.common.files import open_regular, opening_own_file, regular_handle, replacing_as
 from maxsieve.common.handles import read_at
 from maxsieve.errors import DamagedIndexError
-from maxsieve.storage.matching import ROWS, SCHEMA, Mask, Masks, find_matches, match_texts
-from maxsieve.storage.questions import Question
+from maxsieve.storage.filter_masks import ROWS, SCHEMA, Mask, Masks, find_matches, match_texts
+from maxsieve.storage.filter_sql import Question
 from maxsieve.where import Where
 
 BATCH = 1000

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from maxsieve.arrays import Documents
 from maxsieve.errors import ClosedIndexError
 from maxsieve.ids import Id, find_duplicate, positions_of
-from maxsieve.storage.building import SegmentBuilder
+from maxsieve.storage.builder import SegmentBuilder
 from maxsieve.storage.metadata import Texts
 from maxsieve.storage.segments import SEQUENCE, BlockKind, Segment
 from maxsieve.storage.snapshot import Snapshot

@@ -11,19 +11,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maxsieve.text.collection import Collection
-    from maxsieve.text.encoder import Encoder, Measuring, Traceable, load_encoder
-    from maxsieve.text.first_stage import BM25
-    from maxsieve.text.hits import TextHits
-    from maxsieve.text.models import ModelInfo, fetch_model, list_models, model_path
-    from maxsieve.text.multi_vector import SentenceTransformersEncoder
-    from maxsieve.text.onnx import OnnxEncoder
+    from maxsieve.text.collection.collection import Collection
+    from maxsieve.text.collection.hits import TextHits
+    from maxsieve.text.collection.rerank import rerank
+    from maxsieve.text.encoders.encoder import Encoder, Measuring, Traceable, load_encoder
+    from maxsieve.text.encoders.models import ModelInfo, fetch_model, list_models, model_path
+    from maxsieve.text.encoders.multi_vector import SentenceTransformersEncoder
+    from maxsieve.text.encoders.onnx import OnnxEncoder
+    from maxsieve.text.encoders.projection import ProjectedEncoder, fit_projection
+    from maxsieve.text.encoders.truncation_warning import TruncationWarning
+    from maxsieve.text.lexical.bm25 import BM25
     from maxsieve.text.passages import Passage
-    from maxsieve.text.projection import ProjectedEncoder, fit_projection
-    from maxsieve.text.reranking import rerank
-    from maxsieve.text.sync_run import Synced
-    from maxsieve.text.syncing import FolderSync
-    from maxsieve.text.truncation_warning import TruncationWarning
+    from maxsieve.text.sync.folder_sync import FolderSync
+    from maxsieve.text.sync.run import Synced
 
 __all__ = [
     "BM25",
@@ -49,19 +49,19 @@ __all__ = [
 ]
 
 _MODULES = {
-    "collection": ("Collection",),
-    "truncation_warning": ("TruncationWarning",),
-    "encoder": ("Encoder", "Measuring", "Traceable", "load_encoder"),
-    "first_stage": ("BM25",),
-    "hits": ("TextHits",),
-    "models": ("ModelInfo", "fetch_model", "list_models", "model_path"),
-    "multi_vector": ("SentenceTransformersEncoder",),
-    "onnx": ("OnnxEncoder",),
+    "collection.collection": ("Collection",),
+    "encoders.truncation_warning": ("TruncationWarning",),
+    "encoders.encoder": ("Encoder", "Measuring", "Traceable", "load_encoder"),
+    "lexical.bm25": ("BM25",),
+    "collection.hits": ("TextHits",),
+    "encoders.models": ("ModelInfo", "fetch_model", "list_models", "model_path"),
+    "encoders.multi_vector": ("SentenceTransformersEncoder",),
+    "encoders.onnx": ("OnnxEncoder",),
     "passages": ("Passage",),
-    "projection": ("ProjectedEncoder", "fit_projection"),
-    "reranking": ("rerank",),
-    "sync_run": ("Synced",),
-    "syncing": ("FolderSync",),
+    "encoders.projection": ("ProjectedEncoder", "fit_projection"),
+    "collection.rerank": ("rerank",),
+    "sync.run": ("Synced",),
+    "sync.folder_sync": ("FolderSync",),
 }
 """Imported on first use: `maxsieve.text.inputs` and the help of the command line need none of them."""
 

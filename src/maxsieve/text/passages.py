@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 from maxsieve.errors import DamagedIndexError
-from maxsieve.grouping import GroupBy
+from maxsieve.groups import GroupBy
 from maxsieve.ids import Id
 from maxsieve.storage.metadata import to_json
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.text.encoder import Encoder, Measuring
-from maxsieve.text.splitting import CountTokens, Sizes, split
+from maxsieve.text.encoders.encoder import Encoder, Measuring
+from maxsieve.text.splitter import CountTokens, Sizes, split
 
 LONGEST, OVERLAP = 256, 32
 """The most tokens of a passage, and how many of them repeat the passage before (docs/text.md says why)."""

@@ -27,14 +27,14 @@ from maxsieve.cli.demo.docstrings import collect
 from maxsieve.cli.opening import bytes_text, describe_size, is_collection
 from maxsieve.cli.options import AsJson, Progress
 from maxsieve.cli.search.command import PROMPT
-from maxsieve.cli.serving import DEFAULT_PORT, serve_collections
+from maxsieve.cli.serve import DEFAULT_PORT, serve_collections
 from maxsieve.cli.show import show_hits
 from maxsieve.cli.show.answer import milliseconds
 from maxsieve.common.cache import cache_folder
 from maxsieve.errors import ModelMissingError
 from maxsieve.policies import Certified, Exhaustive
-from maxsieve.text.answers import to_plain
-from maxsieve.text.encoder import DEFAULT_ENCODER
+from maxsieve.text.collection.answers import to_plain
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection, TextHits

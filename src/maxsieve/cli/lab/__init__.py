@@ -48,7 +48,7 @@ def _experiment(name: str) -> Callable[..., None]:
         shown = shows_progress(progress)
         datasets = settings.datasets(progress=shown)
         from maxsieve.lab.results import save
-        from maxsieve.lab.running import run
+        from maxsieve.lab.runs import run
 
         console = output()
         for dataset in datasets:

@@ -13,7 +13,7 @@ from maxsieve.cli.opening import open_collection
 from maxsieve.cli.options import Threads
 from maxsieve.cli.search.queries import read_queries
 from maxsieve.lab import DIM
-from maxsieve.text.encoder import DEFAULT_ENCODER
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 from maxsieve.text.inputs.reading import opened
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Settings(NamedTuple):
 
     def _read(self, *, progress: bool) -> Iterator[Dataset]:
         from maxsieve.exchange.formats import SUFFIXES
-        from maxsieve.lab import existing
+        from maxsieve.lab import dataset_sources as existing
         from maxsieve.lab.dataset import Dataset
 
         for name in dict.fromkeys(self.corpus or ()):

@@ -119,7 +119,7 @@ def _entries(
     names: Sequence[str], datasets: Sequence[Dataset], options: Options, folder: Path, *, again: bool
 ) -> Iterator[Entry]:
     from maxsieve.lab.results import save
-    from maxsieve.lab.running import reusable, run
+    from maxsieve.lab.runs import reusable, run
 
     for dataset in datasets:
         for name in names:

@@ -22,15 +22,15 @@ from maxsieve.cli.show import show_answer
 from maxsieve.common.printable import printable
 from maxsieve.common.progress import progress_bar
 from maxsieve.policies import Policy
-from maxsieve.text.answers import to_plain
+from maxsieve.text.collection.answers import to_plain
+from maxsieve.text.encoders.truncation_warning import naming_texts
 from maxsieve.text.inputs.reading import STDIN, opened
 from maxsieve.text.trec import run_file
-from maxsieve.text.truncation_warning import naming_texts
 
 if TYPE_CHECKING:
     from maxsieve.cluster.opening import AnyCollection
     from maxsieve.text import TextHits
-    from maxsieve.text.fusion import Hybrid
+    from maxsieve.text.lexical.fusion import Hybrid
 
 Sink: TypeAlias = "Callable[[Query, TextHits], None]"
 

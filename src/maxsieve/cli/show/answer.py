@@ -11,7 +11,7 @@ from rich.text import Text
 from maxsieve.cli.show.snippet import ELLIPSIS, STYLES, marks_of, snippet
 from maxsieve.common.printable import printable
 from maxsieve.policies import Bandit, Policy
-from maxsieve.text.answers import guarantee_sentence
+from maxsieve.text.collection.answers import guarantee_sentence
 
 if TYPE_CHECKING:
     from maxsieve.text import TextHits

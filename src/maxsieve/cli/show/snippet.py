@@ -12,7 +12,7 @@ from rich.text import Text
 from maxsieve.common.printable import printable
 
 if TYPE_CHECKING:
-    from maxsieve.text.words import WordMatch
+    from maxsieve.text.collection.words import WordMatch
 
 GRADES = (0.35, 0.7, 1.1)
 """The lowest strengths of a weak, a clear and a strong mark."""
@@ -47,7 +47,7 @@ def marks_of(matches: Sequence[WordMatch]) -> list[Mark]:
     all query words whose best match it is, divided by the mean similarity. So a word that one query word matches
     perfectly has strength 1 if the other query words match equally well.
 
-    >>> from maxsieve.text.words import WordMatch
+    >>> from maxsieve.text.collection.words import WordMatch
     >>> marks_of([WordMatch("name", "pathname", 8, 16, 0.75), WordMatch("path", "pathname", 8, 16, 0.5)])
     [Mark(start=8, end=16, strength=1.5)]
     """

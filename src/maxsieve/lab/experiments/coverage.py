@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import Calibrated
-from maxsieve.calibrating import with_calibration
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32
 from maxsieve.lab.experiment import Options
@@ -20,6 +19,7 @@ from maxsieve.lab.metrics.confidence import Mean, mean
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.spec import depth, queries_needed
 from maxsieve.storage.snapshot import Snapshot
+from maxsieve.tiers import with_calibration
 
 Ranks = NDArray[np.int64]
 """[queries, K]: the rank by tier 0, from 1, of each of a query's true best documents, best first."""

@@ -13,7 +13,7 @@ from maxsieve.lab.embedded import F32, Answers, Embedded, answers_of, mean_cover
 from maxsieve.lab.experiment import Options
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.results import Cell, Column, Result, Table
-from maxsieve.text.encoder import unit_rows
+from maxsieve.text.encoders.encoder import unit_rows
 
 ALPHA, KS = 0.2, (5, 100)
 

@@ -21,7 +21,7 @@ from maxsieve.lab.metrics.sentences import compared
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.lab.sweep import bandit_points
 from maxsieve.text import BM25
-from maxsieve.text.encoder import unit_rows
+from maxsieve.text.encoders.encoder import unit_rows
 
 MEASURE = "nDCG@10"
 DEPTH = 10

@@ -19,9 +19,9 @@ from maxsieve.lab.metrics.sentences import verdict
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.pooling import Merges, cut, merges
 from maxsieve.storage.segments import Store
-from maxsieve.text.collection_encoder import SAMPLE_TOKENS
-from maxsieve.text.encoder import DEFAULT_STORE, unit_rows
-from maxsieve.text.projection import fit_projection
+from maxsieve.text.collection.collection_encoder import SAMPLE_TOKENS
+from maxsieve.text.encoders.encoder import DEFAULT_STORE, unit_rows
+from maxsieve.text.encoders.projection import fit_projection
 
 MEASURE, DEPTH = "nDCG@10", 10
 DIMS = (DIM, 256)

@@ -1,0 +1,257 @@
+"""`maxsieve index` and `maxsieve add`: add documents in batches, so that both can continue after an interruption."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from maxsieve.cli.console import emit, print_line, say, shows_progress
+from maxsieve.cli.opening import (
+    DEFAULT_SHARDS,
+    cluster_options,
+    describe_size,
+    id_reader,
+    is_collection,
+    open_collection,
+)
+from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName, with_groups
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE
+from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
+from maxsieve.text.inputs.columns import as_columns
+
+if TYPE_CHECKING:
+    from maxsieve.cluster.opening import AnyCollection
+
+Sources = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SOURCE",
+        help="Files (.jsonl, .json, .csv, .tsv, .parquet; .txt, .md, .pdf, .html, .docx), folders of the latter, or - "
+        "for standard input.",
+        show_default="standard input",
+    ),
+]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip documents that can't be read, and count them.")]
+
+
+class Reading(NamedTuple):
+    """The options that say how documents are read."""
+
+    format_: Annotated[
+        Format | None,
+        typer.Option("--format", help="The format of the sources.", show_default="by suffix, or by the first line"),
+    ] = None
+    id_field: Annotated[
+        str | None, typer.Option(help="The field with the id.", show_default="_id or id, if there is one")
+    ] = None
+    text_field: Annotated[str, typer.Option(help="The field with the text.")] = "text"
+    title_field: Annotated[
+        str, typer.Option(help="The field with the title, if there is one. It is put before the text.")
+    ] = "title"
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD",
+            help="Keep this field as metadata. Repeat the option for more fields.",
+            show_default="all other fields",
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            help="The character between the columns of a CSV file.", show_default="comma, semicolon, tab or bar"
+        ),
+    ] = None
+
+    def reader(self, names: list[str] | None, *, skip_bad: bool) -> DocumentReader:
+        """A reader of the documents in these sources, or on standard input."""
+        delimiter = self.delimiter
+        if delimiter is not None:
+            delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
+            if len(delimiter) != 1 or delimiter in '\r\n"':
+                raise typer.BadParameter("--delimiter must be one character, or tab")
+        if not names and sys.stdin.isatty():
+            raise typer.BadParameter("give a SOURCE, or pipe documents into standard input")
+        fields = Fields(self.id_field, self.text_field, self.title_field, tuple(self.keep) if self.keep else None)
+        return DocumentReader(
+            [Input(name, self.format_, delimiter) for name in names or [STDIN]], fields, skip_bad=skip_bad
+        )
+
+
+class New(NamedTuple):
+    """The options of a new collection."""
+
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder", help="minilm, a folder with an ONNX model, or st:NAME.", show_default=DEFAULT_ENCODER
+        ),
+    ] = None
+    dim: Annotated[
+        int | None,
+        typer.Option(
+            "--dim", min=0, help="Reduce vectors to this many dimensions; 0 keeps the model's.", show_default="0"
+        ),
+    ] = None
+    store: Annotated[
+        StoreName | None, typer.Option("--store", help="Type of stored vectors.", show_default=DEFAULT_STORE)
+    ] = None
+    pool: Annotated[
+        int | None,
+        typer.Option(
+            "--pool", min=1, max=64, help="Pool similar tokens: store this many times fewer vectors.", show_default="1"
+        ),
+    ] = None
+    split: Annotated[
+        bool | None, typer.Option("--split/--no-split", help="Cut long texts into passages.", show_default="split")
+    ] = None
+
+
+def register(app: typer.Typer) -> None:
+    """Registers the commands."""
+    app.command(epilog="Example:  maxsieve index docs.ms corpus.jsonl --text-field body")(with_groups(index))
+    app.command(epilog="Example:  echo 'A new note.' | maxsieve add docs.ms")(with_groups(add))
+
+
+def index(
+    collection: CollectionPath,
+    sources: Sources = None,
+    *,
+    reading: Reading,
+    new: New,
+    skip_bad: SkipBad = False,
+    progress: Progress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a collection from documents.
+
+    After an interruption, run the same command again: it continues where it stopped.
+    """
+    documents = reading.reader(sources, skip_bad=skip_bad)
+
+    def made() -> AnyCollection:
+        exists = is_collection(collection)
+        found = create_or_open(collection, new)
+        if exists:
+            say(f"{collection} exists, with {len(found):,} documents: continuing")
+        return found
+
+    folders = [name for name in sources or [] if Path(name).is_dir()]
+    command = ["maxsieve", "sync", str(collection), *folders[:1], "--adopt"]
+    advice = shlex.join(command) if folders else "maxsieve add --replace"
+    _add(made, collection, documents, replace=False, advice=advice, progress=progress, as_json=as_json)
+
+
+def add(
+    collection: CollectionPath,
+    sources: Sources = None,
+    *,
+    reading: Reading,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace documents whose id is already in the collection.")
+    ] = False,
+    encoder: EncoderName = None,
+    skip_bad: SkipBad = False,
+    progress: Progress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add documents to a collection.
+
+    Documents that are already there, unchanged, are skipped. So the same command continues after an interruption.
+    """
+    documents = reading.reader(sources, skip_bad=skip_bad)
+    found = open_collection(collection, encoder)
+    _add(lambda: found, collection, documents, replace=replace, advice="--replace", progress=progress, as_json=as_json)
+
+
+def create_or_open(path: Path, new: New) -> AnyCollection:
+    """Opens the collection, which must match the options, or creates a new one."""
+    from maxsieve.text import Collection
+
+    if is_collection(path):
+        with open_collection(path) as found:
+            _check_unchanged(found, new)
+        return open_collection(path, new.encoder)
+    options: dict[str, Any] = {
+        "encoder": new.encoder or DEFAULT_ENCODER,
+        "dim": new.dim or None,
+        "store": DEFAULT_STORE if new.store is None else new.store.value,
+        "pool": new.pool or 1,
+        "split": new.split is not False,
+    }
+    cluster = cluster_options()
+    if cluster is None:
+        return Collection.create(path, **options)
+    from maxsieve.cluster import ShardedCollection
+
+    return ShardedCollection.create(path, **options, shards=cluster.shards or DEFAULT_SHARDS, **cluster.opening)
+
+
+def _check_unchanged(collection: AnyCollection, new: New) -> None:
+    """Raises an error if an option differs from what the collection was made with: that can't be changed later."""
+    facts = collection.info()
+    made, cluster = facts["encoder"], cluster_options()
+    if cluster is not None and "shards" not in facts:
+        raise ValueError(f"{collection.path} is one collection, without shards; maxsieve index adds to it")
+    for option, given, found in (
+        ("--encoder", new.encoder, made["name"]),
+        ("--dim", None if new.dim is None else min(new.dim or made["dim"], made["dim"]), facts["dim"]),
+        ("--store", new.store and new.store.value, facts["store"]),
+        ("--pool", new.pool, facts["pool"]),
+        ("--shards", cluster.shards if cluster else None, len(facts["shards"]) if "shards" in facts else None),
+    ):
+        if given is not None and given != found and not _same_folder(given, found):
+            how = f"can't be changed to {given}" if option != "--shards" else "maxsieve cluster rebalance changes"
+            raise ValueError(f"{collection.path} was made with {option} {found}, which {how}")
+    if new.split is not None and new.split != collection.keys.passages:
+        made_with, given = ("--no-split", "--split") if new.split else ("--split", "--no-split")
+        raise ValueError(f"{collection.path} was made with {made_with}, which can't be changed to {given}")
+
+
+def _same_folder(given: object, found: object) -> bool:
+    return isinstance(given, str) and isinstance(found, str) and Path(given).absolute() == Path(found).absolute()
+
+
+def _add(
+    collection: Callable[[], AnyCollection],
+    path: Path,
+    reader: DocumentReader,
+    *,
+    replace: bool,
+    advice: str,
+    progress: bool | None,
+    as_json: bool,
+) -> None:
+    """Adds all documents. A new collection is created only after the first document was read without an error."""
+    started = perf_counter()
+    documents = iter(reader)
+    first = next(documents, None)
+    with collection() as target:
+        try:
+            to_id = id_reader(target) if reader.has_ids else None
+            columns = as_columns(chain([first] if first else [], documents), reader.count(), to_id)
+            added = target.add(**columns, replace=replace, progress=shows_progress(progress))
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                f"interrupted; {path} is valid and has {len(target):,} documents: "
+                "run the same command again to continue"
+            ) from None
+        except ValueError as problem:
+            raise ValueError(str(problem).replace("replace=True", advice)) from problem
+        added = added._replace(skipped=added.skipped + reader.repeated)
+        seconds = perf_counter() - started
+        if reader.bad:
+            say(f"skipped {reader.bad:,} bad documents; the first: {reader.first_bad}")
+        if as_json:
+            counts = {**added._asdict(), "bad": reader.bad, "documents": len(target), "tokens": target.index.tokens}
+            emit({"collection": str(path), **counts, "seconds": round(seconds, 3)})
+        else:
+            parts = [f"{count:,} {what}" for what, count in added._asdict().items() if count or what == "added"]
+            print_line(f"{path}: {', '.join(parts)} in {seconds:.1f} s; {describe_size(target)}")

@@ -1,0 +1,68 @@
+"""`maxsieve rerank`: ranks candidates from standard input or a file, and prints the best."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from maxsieve.cli import options
+from maxsieve.cli.console import Output, emit, say
+from maxsieve.cli.show import show_answer
+from maxsieve.text.collection.answers import to_plain
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
+from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
+
+
+def register(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(epilog="Example:  printf 'tea\\ncoffee\\nbread' | maxsieve rerank 'a hot drink' -k 2")(rerank)
+
+
+def rerank(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to search for.", show_default=False)],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The candidates: a file, or standard input.")] = STDIN,
+    format_: Annotated[
+        Format | None, typer.Option("--format", help="The format of the candidates.", show_default="by the first line")
+    ] = None,
+    id_field: Annotated[str | None, typer.Option(help="The field with the id.", show_default="_id or id")] = None,
+    text_field: Annotated[str, typer.Option(help="The field with the text.")] = "text",
+    title_field: Annotated[str, typer.Option(help="The field with the title, if there is one.")] = "title",
+    encoder: Annotated[str, typer.Option(help="minilm, a folder with an ONNX model, or st:NAME.")] = DEFAULT_ENCODER,
+    k: options.K = 10,
+    policy: options.PolicyOption = options.PolicyName.CERTIFIED,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Skip documents that can't be read, and count them.")
+    ] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Rank texts by a query, without a collection.
+
+    Texts are plain lines, or JSON Lines with a text and an optional id. Lines without an id are numbered from 1.
+    """
+    if not query.strip():
+        raise typer.BadParameter("the query is empty")
+    if policy is options.PolicyName.CALIBRATED:
+        raise typer.BadParameter(
+            "--policy calibrated works only with maxsieve search, on a collection that was calibrated"
+        )
+    chosen = options.to_policy(policy)
+    reader = DocumentReader([Input(source, format_)], Fields(id_field, text_field, title_field), skip_bad=skip_bad)
+    candidates = list(reader)
+    if reader.bad:
+        say(f"skipped {reader.bad:,} bad documents; the first: {reader.first_bad}")
+    from maxsieve.text import rerank as rerank_texts
+
+    hits = rerank_texts(
+        query,
+        [one.text for one in candidates],
+        k,
+        ids=[one.id or str(number) for number, one in enumerate(candidates, start=1)],
+        metadata=[one.metadata for one in candidates],
+        encoder=encoder,
+        policy=chosen,
+    )
+    if as_json:
+        emit(to_plain(hits))
+    else:
+        show_answer(Output(), hits, policy=chosen)

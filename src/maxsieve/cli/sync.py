@@ -1,0 +1,152 @@
+"""`maxsieve sync`: makes a collection follow a folder, once or until it is stopped."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maxsieve.cli.console import emit, print_line, say, shows_progress
+from maxsieve.cli.failures import sentence
+from maxsieve.cli.index import New, SkipBad, create_or_open
+from maxsieve.cli.opening import as_single, describe_size, is_collection
+from maxsieve.cli.options import AsJson, CollectionPath, Progress, with_groups
+from maxsieve.cli.wording import as_options
+from maxsieve.text.inputs import DocumentReader, Fields, Input
+
+if TYPE_CHECKING:
+    from maxsieve.text.sync.folder_sync import FolderSync
+    from maxsieve.text.sync.run import Synced
+
+EVERY = 2.0
+"""Seconds between two scans of the folder."""
+
+
+def register(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command(epilog="Example:  maxsieve sync notes.ms ~/notes --watch")(with_groups(sync))
+
+
+def sync(
+    collection: CollectionPath,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to follow.", show_default=False)],
+    watch: Annotated[bool, typer.Option("--watch", help="Keep watching for changed files, until Ctrl-C.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
+    prefix: Annotated[
+        str | None,
+        typer.Option(
+            help="Put this before each id, so that a collection can follow two folders.", show_default="as last time"
+        ),
+    ] = None,
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Replace documents that have a file's id but were not added by sync.")
+    ] = False,
+    moved_from: Annotated[
+        Path | None, typer.Option(help="The folder's previous path, under which its documents are recorded.")
+    ] = None,
+    allow_deletes: Annotated[
+        bool,
+        typer.Option(
+            "--allow-deletes", help="Delete even if the folder is empty or has lost more than half its files."
+        ),
+    ] = False,
+    *,
+    new: New,
+    skip_bad: SkipBad = False,
+    progress: Progress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a collection follow a folder: new, changed and deleted files.
+
+    Unchanged files are not encoded again. Only documents that came from the folder are deleted. Creates the collection
+    if there is none. After an interruption, run the same command again to continue.
+    """
+    from maxsieve.text.sync.folder_sync import FolderSync, check_folder
+
+    if watch and dry_run:
+        raise typer.BadParameter("give --watch or --dry-run, not both")
+    check_folder(folder)
+    if not is_collection(collection):
+        reader = DocumentReader([Input(str(folder))], Fields(), skip_bad=skip_bad)
+        found = iter(reader)
+        if next(found, None) is None:
+            raise ValueError(f"no file in {folder} can be read; the first: {reader.first_bad}")
+        if dry_run:
+            _preview(collection, 1 + sum(1 for _ in found), reader, as_json)
+            return
+    with as_single(create_or_open(collection, new)) as target:
+        follower = FolderSync(
+            target, folder, prefix=prefix, adopt=adopt, allow_deletes=allow_deletes, moved_from=moved_from
+        )
+        command = _Command(follower, collection, shows_progress(progress), as_json)
+        try:
+            command.run(skip_bad=skip_bad or watch, dry_run=dry_run)
+            while watch:
+                time.sleep(EVERY)
+                command.look_again()
+        except KeyboardInterrupt:
+            stopped = f"{collection} is valid and has {len(target):,} documents"
+            if not watch:
+                raise KeyboardInterrupt(f"interrupted; {stopped}: run the same command again to continue") from None
+            say(f"stopped; {stopped}")
+
+
+class _Command:
+    """Runs the sync and reports what was done."""
+
+    def __init__(self, follower: FolderSync, collection: Path, progress: bool, as_json: bool) -> None:
+        self._follower, self._path, self._progress, self._as_json = follower, collection, progress, as_json
+        self._failure = ""
+
+    def run(self, *, skip_bad: bool, dry_run: bool) -> None:
+        """One run."""
+        started = perf_counter()
+        done = self._follower.run(skip_bad=skip_bad, dry_run=dry_run, progress=self._progress)
+        self._tell(done, perf_counter() - started, dry_run=dry_run)
+
+    def look_again(self) -> None:
+        """Another run, while watching. Reports only changes. A failure is reported once, and the next run retries."""
+        started = perf_counter()
+        try:
+            done = self._follower.run(skip_bad=True, settled=True, progress=self._progress)
+        except Exception as failure:
+            said = sentence(failure)
+            if said != self._failure:
+                say(f"{said}; trying again")
+            self._failure = said
+            return
+        self._failure = ""
+        if done.added or done.changed or done.deleted or done.bad:
+            self._tell(done, perf_counter() - started)
+
+    def _tell(self, done: Synced, seconds: float, *, dry_run: bool = False) -> None:
+        if self._follower.problems:
+            first = as_options(str(self._follower.problems[0]))
+            say(f"skipped {done.bad:,} bad documents; the first: {first}")
+        target, counts = self._follower.collection, done._asdict()
+        del counts["waiting"]
+        if self._as_json:
+            size = {"documents": len(target), "tokens": target.index.tokens}
+            mode = {"dry_run": True} if dry_run else {}
+            emit({"collection": str(self._path), **mode, **counts, **size, "seconds": round(seconds, 3)})
+            return
+        parts = [f"{count:,} {what}" for what, count in counts.items() if what != "bad" and (count or what == "added")]
+        text = ", ".join(parts)
+        if dry_run:
+            print_line(f"{self._path}: there would be {text}")
+        else:
+            print_line(f"{self._path}: {text} in {seconds:.1f} s; {describe_size(target)}")
+
+
+def _preview(collection: Path, documents: int, reader: DocumentReader, as_json: bool) -> None:
+    """Reports what a first run would do, when there is no collection yet."""
+    if reader.bad:
+        say(f"skipped {reader.bad:,} bad documents; the first: {reader.first_bad}")
+    if as_json:
+        counts = {"added": documents, "changed": 0, "deleted": 0, "unchanged": 0, "bad": reader.bad}
+        emit({"collection": str(collection), "dry_run": True, **counts})
+    else:
+        print_line(f"{collection}: would be created with {documents:,} documents")

@@ -1,0 +1,60 @@
+"""Routes that change a collection, for a service that was started with ``--writable``."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from maxsieve.service.deadlines import Seconds
+from maxsieve.service.failures import answer, documented
+from maxsieve.service.open_collections import OpenCollection
+from maxsieve.service.schemas import AddAnswer, AddRequest, DeleteAnswer, DeleteRequest
+from maxsieve.service.search_routes import Name
+from maxsieve.service.service import Here, Service, attended
+from maxsieve.service.settings import CHARACTERS
+from maxsieve.service.strict import StrictRoute
+
+router = APIRouter(route_class=StrictRoute, tags=["documents"])
+PATH = "/v1/collections/{name}/documents"
+
+
+@router.post(PATH, response_model=AddAnswer, responses=documented(409, 423))
+async def add(name: Name, body: AddRequest, request: Request, here: Here, seconds: Seconds) -> Response:
+    """Add or replace documents. A document that is already stored with the same text and metadata is skipped."""
+    opened = _writable(here, name)
+    if sum(len(one.text) for one in body.documents) > CHARACTERS:
+        raise HTTPException(413, f"the documents have more than {CHARACTERS:,} characters in total")
+    given = {one.id is None for one in body.documents}
+    if len(given) > 1:
+        raise HTTPException(422, "documents: give all of them an id, or none")
+
+    def work() -> Response:
+        added = opened.current().add(
+            [one.text for one in body.documents],
+            None if given == {True} else [one.id for one in body.documents if one.id is not None],
+            [one.metadata for one in body.documents],
+            replace=body.replace,
+        )
+        return answer(added._asdict())
+
+    return await attended(request, here.write(work), seconds)
+
+
+@router.delete(PATH, response_model=DeleteAnswer, responses=documented(423))
+async def delete(name: Name, body: DeleteRequest, request: Request, here: Here, seconds: Seconds) -> Response:
+    """Delete documents. If one of the ids is unknown, nothing is deleted."""
+    opened = _writable(here, name)
+
+    def work() -> Response:
+        opened.current().delete(body.ids)
+        return answer({"deleted": len(set(body.ids))})
+
+    return await attended(request, here.write(work), seconds)
+
+
+def _writable(here: Service, name: str) -> OpenCollection:
+    opened = here.shelf[name]
+    if not here.settings.writable:
+        raise HTTPException(403, "this service is read-only: start it with maxsieve serve --writable")
+    return opened

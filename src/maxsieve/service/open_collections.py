@@ -1,0 +1,116 @@
+"""The collections of a service, by name: opened once, and refreshed when other processes write to them."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from maxsieve.cluster.opening import AnyCollection, open_any
+from maxsieve.errors import MaxsieveError
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.collection.description import read_description
+from maxsieve.text.encoders.builtin import BUILT_IN_ENCODERS
+from maxsieve.text.encoders.encoder import Encoder
+
+_NAME = re.compile(r"[\w.-]{1,100}")
+
+
+def name_of(path: Path) -> str:
+    """The name of a collection in a URL: its folder's name, without the suffix ``.ms``.
+
+    >>> name_of(Path("shelf/docs.ms")), name_of(Path("notes"))
+    ('docs', 'notes')
+    """
+    name = path.absolute().name.removesuffix(".ms")
+    if not _NAME.fullmatch(name) or set(name) == {"."}:
+        raise ValueError(f"{str(path)!r} can't be part of a URL: give it a name of letters, digits, '-', '_' and '.'")
+    return name
+
+
+def named(paths: Sequence[Path]) -> dict[str, Path]:
+    """Collections by their names, which must differ."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        if (name := name_of(path)) in found:
+            raise ValueError(f"{found[name]} and {path} would both be called {name!r}: rename one of the folders")
+        found[name] = path
+    return found
+
+
+class OpenCollection:
+    """A collection that stays open. If its folder is replaced by another collection, that one is opened instead."""
+
+    def __init__(self, name: str, path: Path, open_it: Callable[[Path], AnyCollection]) -> None:
+        self.name, self.path = name, path
+        self._open = open_it
+        self._turn = threading.Lock()
+        self._collection = open_it(path)
+        if not isinstance(self._collection, Collection):
+            self._collection.start()  # now: no request waits for it, and Ray's signal handlers come before the server's
+
+    def current(self) -> AnyCollection:
+        """The collection in its newest state; `MaxsieveError` or `OSError` if it is damaged or missing."""
+        with self._turn:
+            known = self._collection
+            try:
+                known.refresh()
+            except (MaxsieveError, OSError):
+                if not self._is_another(known):
+                    raise
+                self._collection = self._open(self.path)
+                known.close()
+            return self._collection
+
+    def _is_another(self, known: AnyCollection) -> bool:
+        """Whether the folder now contains another, undamaged collection."""
+        with suppress(MaxsieveError, OSError, ValueError), self._open(self.path) as found:
+            return found.index.snapshot.version != known.index.snapshot.version
+        return False
+
+    def close(self) -> None:
+        """Closes the collection."""
+        self._collection.close()
+
+
+class Shelf(Mapping[str, OpenCollection]):
+    """All collections of a service, by name. ``cluster`` has the options with which those in shards are opened."""
+
+    def __init__(
+        self, paths: Mapping[str, Path], encoder: Encoder, *, cluster: Mapping[str, Any] | None = None
+    ) -> None:
+        self._encoder, self._cluster = encoder, cluster or {}
+        self._open: dict[str, OpenCollection] = {}
+        try:
+            for name, path in paths.items():
+                self._open[name] = OpenCollection(name, path, self._open_one)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open_one(self, path: Path) -> AnyCollection:
+        """Opens a collection with the service's encoder, or with the built-in encoder that it was made with."""
+        named = read_description(path).encoder
+        if named != self._encoder.name and named in BUILT_IN_ENCODERS:
+            return open_any(path, **self._cluster)
+        return open_any(path, self._encoder, **self._cluster)
+
+    def close(self) -> None:
+        """Closes all collections."""
+        for one in self._open.values():
+            one.close()
+
+    def __getitem__(self, name: str) -> OpenCollection:
+        if name not in self._open:
+            served = ", ".join(map(repr, self._open)) or "none"
+            raise KeyError(f"there is no collection {name!r} here; the collections are: {served}")
+        return self._open[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._open)
+
+    def __len__(self) -> int:
+        return len(self._open)

@@ -1,0 +1,158 @@
+"""Routes that search the collections."""
+
+from __future__ import annotations
+
+from math import isfinite
+from time import perf_counter
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, HTTPException, Path
+from numpy.typing import NDArray
+from starlette.requests import Request
+from starlette.responses import Response
+
+from maxsieve.cluster.opening import AnyCollection
+from maxsieve.service.deadlines import Seconds
+from maxsieve.service.failures import answer, documented
+from maxsieve.service.schemas import CollectionFacts, CollectionList, SearchAnswer, SearchRequest
+from maxsieve.service.service import Found, Here, SearchAsk, SearchKey, Service, attended
+from maxsieve.service.strict import StrictRoute
+from maxsieve.text.collection.answers import guarantee_sentence, to_plain
+from maxsieve.text.collection.search import METADATA
+from maxsieve.text.collection.words import whole_word
+from maxsieve.text.encoders.encoder import Traceable
+from maxsieve.where import to_where
+
+router = APIRouter(route_class=StrictRoute, tags=["search"])
+
+Name = Annotated[str, Path(max_length=100, description="A collection that the service was started with.")]
+
+
+@router.get("/v1/collections", response_model=CollectionList, responses=documented())
+async def collections(here: Here) -> Response:
+    """All collections of the service."""
+
+    def facts() -> list[dict[str, Any]]:
+        return [_facts(here, name) for name in here.shelf]
+
+    return answer({"collections": await here.aside(facts)})
+
+
+@router.get("/v1/collections/{name}", response_model=CollectionFacts, responses=documented())
+async def collection(name: Name, here: Here) -> Response:
+    """Facts about a collection."""
+    return answer(await here.aside(lambda: _facts(here, name)))
+
+
+@router.post("/v1/collections/{name}/search", response_model=SearchAnswer, responses=documented())
+async def search(name: Name, body: SearchRequest, request: Request, here: Here, seconds: Seconds) -> Response:
+    """Find the best documents of a collection for a text or for token vectors."""
+    return await attended(request, _search(name, body, here), seconds)
+
+
+async def _search(name: str, body: SearchRequest, here: Service) -> Response:
+    opened, where = here.shelf[name], to_where(body.where, METADATA)
+    started = perf_counter()
+    if body.query is not None:
+        [rows], encoder = await here.encode(name, [body.query], queries=True)
+        if not len(rows):
+            raise HTTPException(400, f"the query is {body.query!r}, which contains nothing to search for")
+        ask = SearchAsk(body.query, rows, encoder)
+    else:
+        ask = SearchAsk("", _rows(body.vectors or []), None)
+    encoded = perf_counter()
+    key = SearchKey(
+        opened.name,
+        body.k,
+        body.chosen_policy,
+        None if body.candidates is None else tuple(body.candidates),
+        None if body.exclude is None else tuple(body.exclude),
+        where,
+        body.first_stage,
+        body.depth,
+        body.hybrid,
+        alone=object() if body.trace else None,
+    )
+    found = await here.search(key, ask)
+    here.metrics.searches.labels(name, found.hits.report.guarantee).inc()
+    times = {"encode": encoded - started, "search": perf_counter() - encoded}
+    return await here.aside(lambda: answer(_plain(body, ask, found, times)))
+
+
+def _rows(vectors: list[list[float]]) -> NDArray[np.float32]:
+    """The rows of a query that was sent as vectors."""
+    lengths = sorted(set(map(len, vectors)))
+    if len(lengths) > 1:
+        raise HTTPException(400, f"vectors: all rows must have the same length, not {lengths[0]} and {lengths[-1]}")
+    with np.errstate(over="ignore"):
+        rows = np.array(vectors, np.float32)
+    if not np.isfinite(rows).all():
+        raise HTTPException(400, "vectors: a number is too large for 32 bits")
+    return rows
+
+
+def _plain(body: SearchRequest, ask: SearchAsk, found: Found, seconds: dict[str, float]) -> dict[str, Any]:
+    """The answer as JSON-compatible data."""
+    hits, report = found.hits, found.hits.report
+    plain = to_plain(hits, explain=body.matches)
+    for hit in plain["hits"]:
+        if body.matches:
+            hit["matches"] = [
+                {
+                    "query_word": one["query"],
+                    "query_start": one["query_start"],
+                    "query_end": one["query_start"] + len(one["query"]),
+                    "word": one["document"],
+                    "start": one["start"],
+                    "end": one["end"],
+                    "similarity": one["similarity"],
+                }
+                for one in hit["matches"]
+            ]
+    return {
+        "hits": plain["hits"],
+        "report": {
+            **plain["report"],
+            "encode_seconds": seconds["encode"],
+            "sentence": guarantee_sentence(hits, body.chosen_policy),
+            "rounds": [
+                {**one._asdict(), "threshold": one.threshold if isfinite(one.threshold) else None}
+                for one in report.rounds
+            ],
+            "together": found.together,
+        },
+        "query": {
+            "text": body.query,
+            "tokens": len(ask.rows),
+            "words": [] if body.query is None else _words(body.query, ask),
+        },
+        "timing_ms": {
+            **{name: 1e3 * value for name, value in seconds.items()},
+            **{f"search.{name}": 1e3 * value for name, value in report.stages.items()},
+        },
+        **({} if hits.trace is None else {"trace": hits.trace.to_dict()}),
+    }
+
+
+def _words(query: str, ask: SearchAsk) -> list[dict[str, Any]]:
+    """The words of a query, if the encoder knows them."""
+    if not isinstance(ask.encoder, Traceable):
+        return []
+    spans = dict.fromkeys(whole_word(query, span) for span in ask.encoder.query_spans(query))
+    return [{"word": query[start:end], "start": start, "end": end} for start, end in spans]
+
+
+def _facts(here: Service, name: str) -> dict[str, Any]:
+    found: AnyCollection = here.shelf[name].current()
+    facts = found.info()
+    return {
+        "name": name,
+        "documents": facts["documents"],
+        "tokens": facts["tokens"],
+        "dim": facts["dim"],
+        "store": facts["store"],
+        "encoder": facts["encoder"]["name"],
+        "calibrated": facts["calibration"] is not None,
+        "writable": here.settings.writable,
+    }

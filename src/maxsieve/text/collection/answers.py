@@ -1,0 +1,156 @@
+"""What an answer guarantees, as a sentence; and answers as JSON-compatible data."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from maxsieve.policies import Bandit, Calibrated, Policy
+
+if TYPE_CHECKING:
+    from maxsieve.storage.calibration import Calibration
+    from maxsieve.text.collection.hits import HybridScores, TextHits
+
+
+def guarantee_sentence(hits: TextHits, policy: Policy | None = None) -> str:
+    """What the answer guarantees, and among which documents."""
+    report = hits.report
+    if report.missing:
+        numbers = ", ".join(map(str, report.missing))
+        return f"no guarantee: nobody answered for {'shard' if len(report.missing) == 1 else 'shards'} {numbers}"
+    if isinstance(policy, Calibrated) and report.guarantee != "exact":
+        found = _calibrated(hits, policy)
+    else:
+        found = f"{_guarantee(report.guarantee, policy)} among {hits.documents:,} {_searched(hits)}"
+    return found if hits.hybrid is None else f"{found} · {_fusion(hits.hybrid)}"
+
+
+def _guarantee(guarantee: str, policy: Policy | None) -> str:
+    if guarantee == "pac":
+        delta = policy.delta if isinstance(policy, Bandit) else Bandit().delta
+        return f"exact with probability {1 - delta:g}"
+    return "exact" if guarantee == "exact" else "no guarantee"
+
+
+def _fusion(hybrid: HybridScores) -> str:
+    """How the scores of the guarantee were fused."""
+    if hybrid.fusion == "rrf":
+        return f"by rank among the {hybrid.depth:,} best of BM25 and of late interaction"
+    return f"by BM25 ({hybrid.fusion:g}) and late interaction ({1 - hybrid.fusion:g})"
+
+
+def _calibrated(hits: TextHits, policy: Calibrated) -> str:
+    """What a calibrated answer guarantees, or why it guarantees nothing."""
+    report, calibration = hits.report, hits.snapshot.calibration
+    among = f"{hits.documents:,} {_searched(hits)}"
+    followed = f"{report.survivors:,} {'passages ' * hits.has_passages}of {among} followed up"
+    if calibration is None:
+        return f"no guarantee; {followed}"
+    changed = changes_text(report.added, report.deleted)
+    if report.guarantee == "calibrated":
+        like = "sentences" if calibration.origin == "own sentences" else "queries"
+        number = f"{len(calibration.ranks):,}" + (" of its own" if like == "sentences" else "")
+        return (
+            f"calibrated: at least {percent(policy.target)} of the true top {len(hits)} on average, "
+            f"over {like} like the {number} it was calibrated on{changed and f'; {changed} since'}; {followed}"
+        )
+    if hits.hybrid is not None:
+        reason = "the calibration covers only late interaction"
+    elif hits.scope != "all":
+        reason = "the calibration covers only searches among all documents"
+    elif not calibration.holds_after(hits.snapshot.changes):
+        reason = f"{changed} since it was calibrated"
+    else:
+        reason = "too many documents are excluded"
+    return f"no guarantee ({reason}); {followed}"
+
+
+def changes_text(added: int, deleted: int) -> str:
+    """What has changed since a calibration; empty if nothing has.
+
+    >>> changes_text(1200, 1), changes_text(0, 3), changes_text(0, 0)
+    ('1,200 documents added and 1 deleted', '3 documents deleted', '')
+    """
+    parts = [f"{count:,} {what}" for what, count in (("added", added), ("deleted", deleted)) if count]
+    if not parts:
+        return ""
+    count, what = parts[0].split()
+    return " and ".join([f"{count} {'document' if count == '1' else 'documents'} {what}", *parts[1:]])
+
+
+def basis(calibration: Calibration) -> str:
+    """What a collection was calibrated on."""
+    count = len(calibration.ranks)
+    if calibration.origin == "own sentences":
+        return f"{count:,} {'sentence' if count == 1 else 'sentences'} of its documents"
+    return f"{count:,} {'query' if count == 1 else 'queries'}"
+
+
+def percent(share: Fraction) -> str:
+    """A share as a percentage.
+
+    >>> percent(Fraction("0.99")), percent(Fraction("0.995"))
+    ('99 %', '99.5 %')
+    """
+    return f"{float(share * 100):g} %"
+
+
+def _searched(hits: TextHits) -> str:
+    one = hits.documents == 1
+    condition = "" if hits.where is None else f" that {'matches' if one else 'match'} the filter"
+    if hits.scope == "candidates":
+        named = "candidate" if one else "candidates"
+        return f"{named}{f' of {hits.first_stage}' * bool(hits.first_stage)}{condition}"
+    return f"{'document' if one else 'documents'}{condition}"
+
+
+def to_plain(hits: TextHits, *, explain: bool = False) -> dict[str, Any]:
+    """The hits and the report. With ``explain``, each hit has the matches of the query's words."""
+    found = []
+    for rank in range(len(hits)):
+        hit = hits.hit(rank)
+        one: dict[str, Any] = {"rank": rank + 1, "id": hit.id, "score": hit.score, "text": hit.text}
+        if hits.hybrid is not None:
+            one |= {"late_score": float(hits.hybrid.late[rank]), "bm25_score": float(hits.hybrid.bm25[rank])}
+        if hit.metadata is not None:
+            one["metadata"] = hit.metadata
+        if hit.passage.of > 1:
+            one["passage"] = {name: value for name, value in hit.passage._asdict().items() if name != "text"}
+        if explain:
+            one["matches"] = [match._asdict() for match in hits.explain(rank)]
+        found.append(one)
+    return {"query": hits.query, "hits": found, "report": report_of(hits)}
+
+
+def report_of(hits: TextHits) -> dict[str, Any]:
+    """What the answer guarantees, among which documents, and what it cost."""
+    report = hits.report
+    return {
+        "guarantee": report.guarantee,
+        "scope": hits.scope,
+        "documents": hits.documents,
+        **({} if hits.where is None else {"where": hits.where}),
+        **({"first_stage": hits.first_stage, "depth": hits.depth} if hits.first_stage else {}),
+        **({"hybrid": hits.hybrid.fusion, "depth": hits.hybrid.depth} if hits.hybrid else {}),
+        "coverage": report.coverage,
+        "survivors": report.survivors,
+        **_calibration_of(hits),
+        "rescored": report.rescored,
+        **({"missing_shards": list(report.missing)} if report.missing else {}),
+        "isa": report.isa,
+        "encode_seconds": hits.encode_seconds,
+        "search_seconds": hits.search_seconds,
+    }
+
+
+def _calibration_of(hits: TextHits) -> dict[str, Any]:
+    """The calibration that a `Calibrated` answer uses; empty for other policies."""
+    report, calibration = hits.report, hits.snapshot.calibration
+    if report.calibrated_on is None or calibration is None:
+        return {}
+    return {
+        "calibrated_on": report.calibrated_on,
+        "calibration_queries": len(calibration.ranks),
+        "added": report.added,
+        "deleted": report.deleted,
+    }

@@ -1,0 +1,131 @@
+"""Reranks texts without a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.ids import Id
+from maxsieve.index import Index
+from maxsieve.policies import Calibrated, Policy
+from maxsieve.text.collection.additions import count_texts, read_documents
+from maxsieve.text.collection.hits import TextHits
+from maxsieve.text.collection.search import Queries
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, load_encoder
+from maxsieve.text.encoders.truncation_warning import counting_truncations, naming_texts
+from maxsieve.text.passages import Document, Keys, Passage, Splitter, sizes_for, splitter_for, to_record
+
+
+def rerank(
+    query: str,
+    texts: Iterable[str],
+    k: int | None = 10,
+    *,
+    ids: Iterable[Id] | None = None,
+    metadata: Iterable[Any] | None = None,
+    encoder: str | Encoder = DEFAULT_ENCODER,
+    policy: Policy | None = None,
+) -> TextHits:
+    """The k best of these texts for a query; all of them if k is None. A text without a token is never a hit.
+
+    Long texts are split into passages, as in a collection, and each has the score of its best passage.
+
+    ids, metadata
+        one for each text. Without ids, the id of a text is its position in ``texts``, from 0.
+    encoder
+        an encoder, or a name for `load_encoder`; an encoder given by name is loaded again at each call.
+
+    >>> class Letters:
+    ...     name, dim, fingerprint = "letters", 26, {}
+    ...     def documents(self, texts, *, progress=False):
+    ...         return [np.eye(26)[[ord(one) - 97 for one in text if one.isalpha()]] for text in texts]
+    ...     queries = documents
+    >>> import numpy as np
+    >>> list(rerank("abc", ["xyz", "bcd", "", "abc"], encoder=Letters()))
+    [(3, 3.0), (1, 2.0), (0, 0.0)]
+    """
+    loaded = to_encoder(encoder)
+    split = splitter_for(loaded, sizes_for(loaded))
+    return rerank_with(loaded, split, query, texts, k, ids=ids, metadata=metadata, policy=policy)
+
+
+def rerank_with(
+    encoder: Encoder,
+    split: Splitter,
+    query: str,
+    texts: Iterable[str],
+    k: int | None,
+    *,
+    ids: Iterable[Id] | None = None,
+    metadata: Iterable[Any] | None = None,
+    policy: Policy | None = None,
+) -> TextHits:
+    """`rerank` with a given encoder and splitter."""
+    if type(policy) is Calibrated:
+        raise ValueError("rerank can't use Calibrated(): its texts were not calibrated; leave policy out")
+    count_texts(texts, ids, metadata)
+    listed = list(texts)
+    documents = list(read_documents(listed, range(len(listed)) if ids is None else ids, metadata))
+    return rerank_texts(query, documents, max(1, len(documents)) if k is None else k, policy, encoder, split)
+
+
+def rerank_texts(
+    query: str, documents: Sequence[Document], k: int, policy: Policy | None, encoder: Encoder, split: Splitter
+) -> TextHits:
+    """The k best of these documents; long ones are split into passages, as in a collection."""
+    queries = Queries.one(query)
+    started = perf_counter()
+    [rows] = queries.encode(encoder)
+    passages = cut_documents(documents, split)
+    with counting_truncations(), naming_texts({one.encoded: document.id for document, one in passages}):
+        vectors = encoder.documents([one.encoded for _, one in passages])
+    took = perf_counter() - started
+    hits = rerank_vectors(query, rows, passages, vectors, k, policy, encoder, Keys(passages=split.cuts))
+    return replace(hits, encode_seconds=took)
+
+
+def cut_documents(documents: Iterable[Document], split: Splitter) -> list[tuple[Document, Passage]]:
+    """All passages of these documents, each with its document."""
+    return [(document, one) for document in documents for one in split(document.text, document.metadata)]
+
+
+def rerank_vectors(
+    query: str,
+    rows: NDArray[np.float32],
+    passages: Sequence[tuple[Document, Passage]],
+    vectors: Sequence[NDArray[np.float32]],
+    k: int,
+    policy: Policy | None,
+    encoder: Encoder,
+    keys: Keys,
+) -> TextHits:
+    """`rerank_texts` for a query and passages that are already encoded."""
+    started = perf_counter()
+    index = Index.create(rows.shape[1], group_by=keys.group_by)
+    index.add(
+        vectors,
+        [keys.key(document.id, one.number) for document, one in passages],
+        metadata=[to_record(one, document.metadata) for document, one in passages],
+    )
+    hits = index.search(rows, k, policy=policy)
+    count = len({document.id for document, _ in passages})
+    return TextHits(query, 0.0, perf_counter() - started, "candidates", lambda: count, hits, encoder, keys)
+
+
+def to_encoder(encoder: str | Encoder) -> Encoder:
+    """Loads an encoder by name; an encoder object stays as it is.
+
+    >>> to_encoder(7)
+    Traceback (most recent call last):
+    TypeError: encoder must be an encoder or its name, not 7
+    """
+    if isinstance(encoder, str):
+        return load_encoder(encoder)
+    if not isinstance(encoder, Encoder):
+        raise TypeError(f"encoder must be an encoder or its name, not {encoder!r}")
+    return encoder

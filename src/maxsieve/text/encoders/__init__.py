@@ -1,0 +1,1 @@
+"""Encoders: text in, token vectors out."""

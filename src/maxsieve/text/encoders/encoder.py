@@ -1,0 +1,149 @@
+"""Encoders turn texts into token vectors: the protocol, the checks that all encoders share, and loading by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve.storage.segments import Store
+
+F32 = NDArray[np.float32]
+Span = tuple[int, int]
+
+DEFAULT_ENCODER = "minilm"
+"""The encoder of a new collection by default."""
+
+DEFAULT_STORE: Store = "int8"
+"""How a new collection stores vectors by default; docs/text.md has the cost of other choices."""
+
+SENTENCE_TRANSFORMERS = "st:"
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+(@[\w.-]+)?")
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Turns each text into rows [L, d] of unit length, one per token; a text without tokens has none."""
+
+    @property
+    def name(self) -> str:
+        """The name with which `load_encoder` loads it."""
+
+    @property
+    def dim(self) -> int:
+        """The dimension: how many numbers a row has."""
+
+    @property
+    def fingerprint(self) -> dict[str, str]:
+        """What the vectors depend on (digests of files, limits): equal fingerprints mean equal vectors."""
+
+    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+        """The rows of each text, as a document is encoded."""
+
+    def queries(self, texts: Sequence[str]) -> list[F32]:
+        """The rows of each text, as a query is encoded."""
+
+
+@runtime_checkable
+class Traceable(Protocol):
+    """An encoder that knows which characters each row belongs to."""
+
+    def document_spans(self, text: str) -> list[Span]:
+        """One (start, end) per row of ``documents([text])[0]``, counted in characters of the text."""
+
+    def query_spans(self, text: str) -> list[Span]:
+        """One (start, end) per row of ``queries([text])[0]``, counted in characters of the text."""
+
+
+@runtime_checkable
+class Measuring(Protocol):
+    """An encoder that can count a text's tokens, which decides where long texts are split into passages."""
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The most tokens of a text that are read, including special tokens; None without a limit."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each of these short texts has, without special tokens."""
+
+
+def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
+    """Loads an encoder by name; nothing is downloaded.
+
+    A name is a built-in model (``"minilm"``), or a folder with ``tokenizer.json`` and ``model.onnx`` (or one file
+    ``*.onnx``), or ``"st:"`` and a checkpoint for Sentence Transformers: a folder, a built-in model or a name on the
+    hub.
+
+    >>> load_encoder("no such folder")
+    Traceback (most recent call last):
+    ValueError: no encoder is called 'no such folder': it is neither a built-in model (minilm) nor a folder; names of
+    Sentence Transformers begin with 'st:'
+    >>> load_encoder("colbert-ir/colbertv2.0")
+    Traceback (most recent call last):
+    ValueError: no encoder is called 'colbert-ir/colbertv2.0': it is neither a built-in model (minilm) nor a folder;
+    for a checkpoint on the hub, give 'st:colbert-ir/colbertv2.0'
+    """
+    from maxsieve.text.encoders.builtin import MODELS
+    from maxsieve.text.encoders.models import model_path
+    from maxsieve.text.encoders.onnx import OnnxEncoder
+
+    if not isinstance(name, str):
+        raise TypeError(f"the name of an encoder must be a str, not {type(name).__name__}")
+    if name.startswith(SENTENCE_TRANSFORMERS):
+        from maxsieve.text.encoders.multi_vector import SentenceTransformersEncoder
+
+        return SentenceTransformersEncoder(name.removeprefix(SENTENCE_TRANSFORMERS), threads=threads)
+    if name in MODELS:
+        if not MODELS[name].onnx:
+            raise ValueError(f"{name} is a model for Sentence Transformers: its encoder is called 'st:{name}'")
+        return OnnxEncoder(model_path(name), name=name, threads=threads)
+    if not Path(name).is_dir():
+        known = ", ".join(known for known, model in MODELS.items() if model.onnx)
+        hint = (
+            f"; for a checkpoint on the hub, give 'st:{name}'"
+            if _HUB_NAME.fullmatch(name)
+            else "; names of Sentence Transformers begin with 'st:'"
+        )
+        raise ValueError(f"no encoder is called {name!r}: it is neither a built-in model ({known}) nor a folder{hint}")
+    return OnnxEncoder(Path(name), threads=threads)
+
+
+def as_texts(texts: Iterable[str], what: str = "texts") -> list[str]:
+    r"""A list of strings that any tokenizer accepts: lone surrogates, which UTF-8 can't encode, become U+FFFD.
+
+    >>> as_texts(["plain", "\ud800!"]) == ["plain", "\ufffd!"]
+    True
+    >>> as_texts("one text")
+    Traceback (most recent call last):
+    TypeError: texts must be a list of strings: put a single string into a list
+    """
+    if isinstance(texts, (str, bytes)):
+        raise TypeError(f"{what} must be a list of strings: put a single string into a list")
+    try:
+        listed: list[Any] = list(texts)
+    except TypeError:
+        raise TypeError(f"{what} must be a list of strings, not {type(texts).__name__}") from None
+    return [as_text(text, f"{what}[{i}]") for i, text in enumerate(listed)]
+
+
+def as_text(text: str, what: str = "text") -> str:
+    """One string that any tokenizer accepts, of the same length."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what} must be a str, not {type(text).__name__}")
+    return _LONE_SURROGATES.sub("\ufffd", text)
+
+
+def unit_rows(rows: Any) -> F32:
+    """Rows as float32, divided by their norms; a row of zeros stays as it is.
+
+    >>> unit_rows([[3, 4], [0, 0]]).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    array = np.asarray(rows, np.float32)
+    norms = np.linalg.norm(array, axis=1, keepdims=True)
+    return np.asarray(array / np.where(norms > 0, norms, np.float32(1)), np.float32)

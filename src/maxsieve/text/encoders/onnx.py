@@ -1,0 +1,122 @@
+"""Token vectors of an ONNX model, by onnxruntime and tokenizers: no torch.
+
+Every text is run by itself on one thread, and the texts are distributed over the threads. So a text's vectors have the
+same bits whatever other texts are encoded, on any number of threads. In a batch they would not: a quantised model takes
+the scale of its activations over the whole batch. Nothing is padded, and it is not slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxsieve.common.progress import progress_bar
+from maxsieve.common.threads import thread_count
+from maxsieve.text.encoders.carriers import sha256
+from maxsieve.text.encoders.encoder import F32, Span, as_text, as_texts, unit_rows
+from maxsieve.text.encoders.onnx_files import OnnxFiles, OnnxModel, open_tokenizer
+from maxsieve.text.encoders.truncation import Truncation, own_tokens
+from maxsieve.text.encoders.truncation_warning import report_truncation
+from maxsieve.text.encoders.workers import spread
+
+
+class _Encoded(NamedTuple):
+    rows: F32
+    length: int
+    exact: bool
+
+
+class OnnxEncoder:
+    """A BERT-like model in a folder with ``tokenizer.json`` and ``model.onnx`` (or one file ``*.onnx``).
+
+    The rows of a text are the model's ``last_hidden_state``, at unit length, without the special tokens that the
+    tokenizer adds. Documents and queries are encoded alike. `max_tokens` counts the special tokens too; by default it
+    is the limit in the folder's ``config.json`` and ``tokenizer_config.json``, else 512. Longer texts are
+    truncated, with a `TruncationWarning`. `name` is for models whose name in `load_encoder` is not their folder.
+    Pickling stores only the folder; unpickling loads the model from it.
+    """
+
+    def __init__(
+        self, folder: str | Path, *, max_tokens: int | None = None, threads: int | None = None, name: str | None = None
+    ) -> None:
+        self._asked: dict[str, Any] = {"max_tokens": max_tokens, "threads": threads, "name": name}
+        self._threads = thread_count(threads)
+        self._files = OnnxFiles.find(Path(folder))
+        self._name = str(self._files.folder) if name is None else name
+        self._max_tokens = self._files.max_tokens(max_tokens)
+        self._tokens = Truncation(open_tokenizer(self._files.tokenizer, self._max_tokens), self._max_tokens)
+        self._model = OnnxModel(self._files.model)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(OnnxEncoder, **self._asked), (self._files.folder,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OnnxEncoder:
+        return self  # it never changes
+
+    @property
+    def name(self) -> str:
+        """The name for `load_encoder`: a built-in model's name, or the folder."""
+        return self._name
+
+    @property
+    def folder(self) -> Path:
+        """The model's folder."""
+        return self._files.folder
+
+    @property
+    def max_tokens(self) -> int:
+        """The most tokens of a text that are read, including special tokens."""
+        return self._max_tokens
+
+    @cached_property
+    def dim(self) -> int:
+        """The dimension: how many numbers a row has."""
+        return self._model.dim or self._model.hidden(self._tokens.encode("a").encoding).shape[1]
+
+    @cached_property
+    def fingerprint(self) -> dict[str, str]:
+        """The digests of the files, and the token limit."""
+        digests = {path.name: sha256(path) for path in self._files.decisive}
+        return {**digests, "max_tokens": str(self._max_tokens)}
+
+    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+        """The rows [L, d] of each text; with `progress`, a bar on standard error."""
+        return self._encode(as_texts(texts), progress=progress)
+
+    def queries(self, texts: Sequence[str]) -> list[F32]:
+        """The rows [L, d] of each text, the same as for a document."""
+        return self._encode(as_texts(texts), progress=False)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many rows each of these short texts would have without a limit."""
+        return self._tokens.count(as_texts(texts))
+
+    def document_spans(self, text: str) -> list[Span]:
+        """One (start, end) per row of ``documents([text])[0]``, counted in characters of the text."""
+        encoding = self._tokens.encode(as_text(text)).encoding
+        return [encoding.offsets[place] for place in np.flatnonzero(own_tokens(encoding))]
+
+    def query_spans(self, text: str) -> list[Span]:
+        """One (start, end) per row of ``queries([text])[0]``, counted in characters of the text."""
+        return self.document_spans(text)
+
+    def _encode(self, texts: list[str], *, progress: bool) -> list[F32]:
+        with progress_bar("encoding", len(texts), shown=progress, unit="texts") as advance:
+
+            def done(one: _Encoded) -> None:
+                advance(1, len(one.rows))
+
+            encoded = spread(self._encode_one, texts, threads=self._threads, done=done, size=len)
+        report_truncation(texts, [(one.length, one.exact) for one in encoded], self._max_tokens)
+        return [one.rows for one in encoded]
+
+    def _encode_one(self, text: str) -> _Encoded:
+        encoding, length, exact = self._tokens.encode(text)
+        own = own_tokens(encoding)
+        if not own.any():
+            return _Encoded(np.empty((0, self.dim), np.float32), length, exact)
+        return _Encoded(unit_rows(self._model.hidden(encoding)[own]), length, exact)

@@ -1,0 +1,1 @@
+"""Makes a collection follow a folder of files."""

@@ -1,0 +1,158 @@
+"""Makes a collection follow a folder: new files are added, changed files replaced, removed files deleted.
+
+A file with the same size and time as before is not read; a document with the same text is not encoded. A sync replaces
+and deletes only documents that a sync of the same folder added: `sync_record` says how that is known. It may be killed
+at any moment; the next run continues.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.inputs.document import BadInput
+from maxsieve.text.inputs.folder import no_documents
+from maxsieve.text.sync.record import Seen, SyncRecord, read_records, record_path, sync_lock
+from maxsieve.text.sync.run import Scan, Synced, SyncRun
+
+FEW = 10
+"""This many documents may disappear at once, even if few are left."""
+
+
+class FolderSync:
+    """Makes a collection follow a folder, once or repeatedly.
+
+    collection, folder
+        each file below the folder is a document, and its path in the folder is the id.
+    prefix
+        put before each id, so that two folders can be in one collection. By default, the prefix of the last run.
+    adopt
+        normally a file is refused if its id belongs to a document that was not added by sync; with ``adopt`` the file
+        replaces that document. A document with the same text and metadata as the file is adopted in any case.
+    allow_deletes
+        normally a folder that is empty, or has lost more than half of its documents, is refused, because its disk may
+        not be mounted. True allows it.
+    moved_from
+        the folder's previous path: documents that came from it now belong to this folder.
+
+    >>> import tempfile, numpy as np
+    >>> class Lengths:
+    ...     name, dim, fingerprint = "lengths", 2, {}
+    ...     def documents(self, texts, *, progress=False):
+    ...         return [np.array([[1, len(text)]], np.float32) for text in texts]
+    ...     queries = documents
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "fox.md").write_text("A red fox.")
+    ...     collection = Collection.create(f"{folder}/it.ms", Lengths())
+    ...     FolderSync(collection, folder).run().added, collection.ids
+    (1, ['fox.md'])
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        folder: str | os.PathLike[str],
+        *,
+        prefix: str | None = None,
+        adopt: bool = False,
+        allow_deletes: bool = False,
+        moved_from: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.collection, self.folder = collection, check_folder(folder)
+        self.problems: list[BadInput] = []
+        """The files that could not be read in the last run."""
+        self._prefix, self._adopt, self._allow_deletes = prefix, adopt, allow_deletes
+        self._moved_from = None if moved_from is None else os.path.realpath(moved_from)
+        self._earlier: dict[str, Seen] | None = None
+        self._bad: dict[str, Seen] = {}
+        self._idle = False
+
+    def run(
+        self, *, skip_bad: bool = False, dry_run: bool = False, settled: bool = False, progress: bool = False
+    ) -> Synced:
+        """Runs the sync once.
+
+        skip_bad
+            files that can't be read are counted and skipped; otherwise the first one ends the run with a `BadInput`. A
+            document that was made earlier from such a file stays.
+        dry_run
+            changes nothing, and encodes nothing.
+        settled
+            for repeated runs: files that have changed since the previous run are left to the next one, because they may
+            still be written; bad files that have not changed are not read again.
+        """
+        self.problems = []
+        if settled and self._idle and Scan(self.folder, self._prefix or "", self.collection.path).seen == self._earlier:
+            return Synced(unchanged=len(self._earlier))
+        self._idle = False
+        with self._record(dry_run) as record:
+            scan = Scan(self.folder, record.prefix, self.collection.path)
+            self._check_size(record, len(scan.seen))
+            self.collection.refresh()
+            options = {"adopt": self._adopt, "skip_bad": skip_bad, "dry_run": dry_run}
+            run = SyncRun(self.collection, record, self._others(record), scan, **options)
+            run.plan(self._earlier if settled else None, self._bad if settled else {})
+            done = run.carry_out(progress)
+        self.problems, self._earlier, self._bad = run.problems, scan.seen, run.bad
+        self._prefix, self._idle = record.prefix, not done.waiting
+        return done
+
+    @contextmanager
+    def _record(self, dry_run: bool) -> Iterator[SyncRecord]:
+        """The record of this folder, under the lock (a dry run needs no lock)."""
+        with ExitStack() as stack:
+            if not dry_run:
+                stack.enter_context(sync_lock(self.collection.path))
+            path = record_path(self.collection.path, str(self.folder))
+            record = SyncRecord.read(path) or SyncRecord(path, str(self.folder))
+            if self._prefix is not None:
+                record.rename(self._prefix)
+            if self._moved_from is not None:
+                self._take_over(record, dry_run)
+            yield record
+
+    def _take_over(self, record: SyncRecord, dry_run: bool) -> None:
+        """Moves the entries of the folder's previous path to this record. A second call has no effect."""
+        assert self._moved_from is not None
+        former = SyncRecord.read(record_path(self.collection.path, self._moved_from))
+        if former is None and not record.entries:
+            raise ValueError(f"{self.collection.path} has no record of documents from {self._moved_from}")
+        if former is None or former.folder == record.folder:
+            return
+        record.entries = {**former.entries, **record.entries}
+        record.rename(former.prefix if self._prefix is None else self._prefix)
+        if not dry_run:
+            record.write()
+            former.path.unlink()
+            self._moved_from = None
+
+    def _others(self, record: SyncRecord) -> list[SyncRecord]:
+        return [
+            other
+            for other in read_records(self.collection.path)
+            if other.folder not in (record.folder, self._moved_from)
+        ]
+
+    def _check_size(self, record: SyncRecord, found: int) -> None:
+        """Refuses a folder that has lost so many files that something else may be wrong."""
+        known = len(record.entries)
+        if not known and not found:
+            raise ValueError(no_documents(self.folder))
+        if not self._allow_deletes and known and (not found or (known - found > FEW and 2 * found < known)):
+            raise ValueError(
+                f"{self.folder} has {found:,} documents, but {known:,} came from it: is a disk not mounted? "
+                "If they should be deleted: allow_deletes=True"
+            )
+
+
+def check_folder(folder: str | os.PathLike[str]) -> Path:
+    """The folder's path with links resolved, which identifies it in the record."""
+    path = Path(os.path.realpath(folder))
+    if not path.exists():
+        raise FileNotFoundError(f"there is no folder {os.fspath(folder)}")
+    if not path.is_dir():
+        raise NotADirectoryError(f"{os.fspath(folder)} is a file; sync follows folders")
+    return path

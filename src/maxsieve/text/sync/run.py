@@ -1,0 +1,214 @@
+"""One run of a sync: finds what has changed in a folder, and updates the collection."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.inputs.columns import as_columns
+from maxsieve.text.inputs.document import BadInput, InputDocument
+from maxsieve.text.inputs.files import read_file
+from maxsieve.text.inputs.folder import document_files
+from maxsieve.text.inputs.isolated import IsolatedReader
+from maxsieve.text.sync.record import FORGOTTEN, Entry, Seen, SyncRecord, digest_of
+
+GROUP_DOCUMENTS, GROUP_CHARACTERS = 64, 1 << 20
+"""How much is written to the record at a time, before it is added to the collection."""
+
+TICK, COARSE_TICK = 20_000_000, 2_000_000_000
+"""Nanoseconds in which a file may change twice with the same time; the second if times are whole seconds."""
+
+
+class Synced(NamedTuple):
+    """How many documents were added, changed, deleted and unchanged, and how many files could not be read."""
+
+    added: int = 0
+    changed: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    bad: int = 0
+    waiting: int = 0
+    """Files that are still being written, and are left to the next run."""
+
+
+class Scan:
+    """The present files of a folder, by the ids of their documents."""
+
+    def __init__(self, folder: Path, prefix: str, without: Path) -> None:
+        self.paths: dict[str, Path] = {}
+        self.seen: dict[str, Seen] = {}
+        self._at = time.time_ns()
+        for path in document_files(folder, without=Path(os.path.realpath(without))):
+            one = prefix + path.relative_to(folder).as_posix()
+            try:
+                status = os.stat(path)
+            except OSError:  # a broken link is reported; a file that was just removed is left out
+                if not path.is_symlink():
+                    continue
+                self.paths[one], self.seen[one] = path, Seen(-1, -1)
+            else:
+                self.paths[one], self.seen[one] = path, Seen(status.st_size, status.st_mtime_ns)
+
+    def lasting(self, one: str) -> Seen | None:
+        """The state that detects later changes; None if the file is so new that a change could have the same time."""
+        seen = self.seen[one]
+        tick = TICK if seen.mtime % 1_000_000_000 else COARSE_TICK
+        return seen if seen.mtime + tick < self._at else None
+
+
+class SyncRun:
+    """One run: plans what to do, and does it."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        record: SyncRecord,
+        others: list[SyncRecord],
+        scan: Scan,
+        *,
+        adopt: bool,
+        skip_bad: bool,
+        dry_run: bool,
+    ) -> None:
+        self._collection, self._record, self._others, self._scan = collection, record, others, scan
+        self._adopt, self._skip_bad, self._dry_run = adopt, skip_bad, dry_run
+        self._pending: list[str] = []
+        self._gone: list[str] = []
+        self._settled: dict[str, Entry] = {}
+        """The entries to write into the record at the end."""
+        self.problems: list[BadInput] = []
+        self.bad: dict[str, Seen] = {}
+        """The files that could not be read."""
+        self._counts: Counter[str] = Counter()
+
+    def plan(self, earlier: Mapping[str, Seen] | None, bad: Mapping[str, Seen]) -> None:
+        """Decides what to do, by sizes and times of files only."""
+        inside, entries, seen = set(self._collection.ids), self._record.entries, self._scan.seen
+        counts = self._counts
+        for one, now in seen.items():
+            if one in entries and entries[one].seen == now and one in inside:
+                counts["unchanged"] += 1
+            elif bad.get(one) == now:
+                self.bad[one] = now
+            elif earlier is not None and earlier.get(one) != now:
+                counts["waiting"] += 1
+            else:
+                self._pending.append(one)
+        for one in entries:
+            if one in seen:
+                continue
+            if earlier is not None and one in earlier:  # some programs remove a file before they write it again
+                counts["waiting"] += 1
+            else:
+                self._gone.append(one)
+
+    def carry_out(self, progress: bool) -> Synced:
+        """Reads pending files, adds new documents, deletes those of removed files, and writes the record."""
+        if not (self._pending or self._gone):
+            return Synced(**self._counts)
+        documents = self._documents()
+        first = next(documents, None)
+        if self._dry_run:
+            for _ in documents:
+                pass
+        elif first is not None:
+            columns = as_columns(chain([first], documents), len(self._pending), str)
+            self._collection.add(**columns, replace=True, progress=progress)
+        self._delete()
+        if not self._dry_run:
+            self._record.note(self._settled)
+        return Synced(**self._counts)
+
+    def _documents(self) -> Iterator[InputDocument]:
+        """The documents that are new or changed. Each is written to the record before it is yielded."""
+        group: list[InputDocument] = []
+        claims: dict[str, Entry] = {}
+        characters = 0
+        with IsolatedReader() as reader:
+            for one in self._pending:
+                try:
+                    document = _read(self._scan.paths[one], one, reader)
+                    claim = self._claim(one, document)
+                except BadInput as bad:
+                    self._refuse(bad, one)
+                    continue
+                if claim is None:
+                    continue
+                group.append(document)
+                claims[one] = claim
+                characters += len(document.text)
+                if len(group) >= GROUP_DOCUMENTS or characters >= GROUP_CHARACTERS:
+                    yield from self._noted(group, claims)
+                    group, claims, characters = [], {}, 0
+            yield from self._noted(group, claims)
+
+    def _noted(self, group: list[InputDocument], claims: dict[str, Entry]) -> list[InputDocument]:
+        if not self._dry_run:
+            self._record.note(claims)
+        return group
+
+    def _claim(self, one: str, document: InputDocument) -> Entry | None:
+        """The entry to write before the document is added; None if it is stored. `BadInput` if its id is taken."""
+        new, stored = digest_of(document.text, document.metadata), self._stored(one)
+        entry = self._record.entries.get(one)
+        own = stored is None or (entry is not None and stored in entry.digests)
+        if not own and (other := next((it.folder for it in self._others if _has(it, one, stored)), None)):
+            raise BadInput(
+                document.place,
+                f"the document {one!r} came from {other}; prefix= gives the files of this folder other ids; if it "
+                "is the same folder, moved_from= says so",
+            )
+        if not (own or self._adopt or stored == new):
+            problem = f"there is another document {one!r}, which was not added by sync; adopt=True replaces it"
+            raise BadInput(document.place, problem)
+        self._settled[one] = Entry((new,), self._scan.lasting(one))
+        if stored == new:
+            self._counts["unchanged"] += 1
+            return None
+        self._counts["added" if stored is None else "changed"] += 1
+        return Entry((new,) if stored is None else (stored, new), None)
+
+    def _refuse(self, bad: BadInput, one: str) -> None:
+        if not os.path.lexists(self._scan.paths[one]):  # just removed: the next run looks at it again
+            self._counts["waiting"] += 1
+            return
+        if not self._skip_bad:
+            raise bad
+        self.problems.append(bad)
+        self.bad[one] = self._scan.seen[one]
+        self._counts["bad"] += 1
+
+    def _delete(self) -> None:
+        """Deletes the documents of removed files, if they are still as a sync added them."""
+        entries = self._record.entries
+        deleted = [one for one in self._gone if self._stored(one) in entries[one].digests]
+        self._counts["deleted"] += len(deleted)
+        if self._dry_run:
+            return
+        if deleted:
+            self._collection.delete(deleted)
+        self._settled.update(dict.fromkeys(self._gone, FORGOTTEN))
+
+    def _stored(self, one: str) -> str | None:
+        """The digest of the stored document with this id."""
+        with suppress(KeyError):
+            return digest_of(self._collection.text(one), self._collection.metadata(one))
+        return None
+
+
+def _read(path: Path, one: str, reader: IsolatedReader) -> InputDocument:
+    document = read_file(path, one, reader)
+    if isinstance(document, BadInput):
+        raise document
+    return document
+
+
+def _has(record: SyncRecord, one: str, digest: str | None) -> bool:
+    return one in record.entries and digest in record.entries[one].digests
