@@ -82,7 +82,7 @@ class Million:
         def compute(target: Path) -> None:
             with ms.Index.open(self.folder) as index:
                 asked = (np.ascontiguousarray(query) for query in self.queries[:queries])
-                found = [index.snapshot.scores([query], thread_count(None)) for query in asked]
+                found = [index.storage.snapshot.scores([query], thread_count(None)) for query in asked]
             np.save(target / "scores.npy", np.concatenate(found))
 
         once(folder, compute)

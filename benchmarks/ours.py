@@ -55,7 +55,7 @@ class Calibrating(NamedTuple):
 
     def describe(self, index: ms.Index) -> str:
         """In words, for the table of holdings."""
-        book = index.snapshot.codebook
+        book = index.storage.snapshot.codebook
         return (
             f"{book.centroids if book else 0:,} centroids learnt and tokens named in {self.codebook_seconds:.1f} s, "
             f"calibrated on {self.queries} queries in {self.calibration_seconds:.1f} s, on all threads"
@@ -73,7 +73,7 @@ def calibrate(index: ms.Index, queries: Sequence[F32], k: int) -> Calibrating:
 
 def tier0_bytes(index: ms.Index) -> int:
     """Bytes that tier 0 reads for a query: codebook, names of tokens, and where documents begin."""
-    state = index.snapshot
+    state = index.storage.snapshot
     book = state.codebook.nbytes if state.codebook is not None else 0
     return book + sum(segment.centroids.nbytes + segment.offsets.nbytes for segment in state.segments)
 

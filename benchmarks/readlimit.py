@@ -25,12 +25,12 @@ Read = Callable[[npt.NDArray[np.int8]], int]
 
 def codes(index: ms.Index) -> list[npt.NDArray[np.int8]]:
     """The arrays of codes that a search of the whole index reads."""
-    return [segment.codes for segment in index.snapshot.segments]
+    return [segment.codes for segment in index.storage.snapshot.segments]
 
 
 def resident_bytes(index: ms.Index) -> int:
     """Bytes that a scan reads: codes, offsets and bounds; the stored rows, of which few are rescored, apart."""
-    return sum(segment.nbytes - segment.rows.nbytes for segment in index.snapshot.segments)
+    return sum(segment.nbytes - segment.rows.nbytes for segment in index.storage.snapshot.segments)
 
 
 @cache

@@ -35,7 +35,7 @@ def measure(
     corpus = Structured(size=learnt // LENGTH, mean_length=LENGTH)
     with ms.Index.build(corpus.documents(), store="int8") as index:
         index.train_codebook()
-        state = index.snapshot
+        state = index.storage.snapshot
         assert state.codebook is not None
         book, codes = state.codebook.native, state.segments[0].codes[:ASSIGNED]
         centroids = state.codebook.centroids

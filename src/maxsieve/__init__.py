@@ -19,8 +19,9 @@ except ImportError as problem:
     from maxsieve.common.core import why_not_loaded
 
     raise ImportError(why_not_loaded(problem), name=problem.name, path=problem.path) from None
-from maxsieve.hits import Hits, Match, Report, Round
+from maxsieve.hits import Hit, Hits, Match, Report, Round
 from maxsieve.index import Index
+from maxsieve.options import SearchOptions
 from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive
 from maxsieve.pooling import pool
 from maxsieve.scoring import maxsim, rerank
@@ -37,11 +38,13 @@ __all__ = [
     "Certified",
     "Collection",
     "Exhaustive",
+    "Hit",
     "Hits",
     "Index",
     "Match",
     "Report",
     "Round",
+    "SearchOptions",
     "Trace",
     "errors",
     "isa",

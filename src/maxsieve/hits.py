@@ -6,17 +6,20 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve import _core
 from maxsieve.common.checks import as_count
+from maxsieve.common.html import table
 from maxsieve.ids import Id
 from maxsieve.storage.calibration import Changes, Origin
-from maxsieve.storage.snapshot import Snapshot
-from maxsieve.trace import Trace, to_trace
+from maxsieve.storage.storage import AnySnapshot
+from maxsieve.trace import Trace
+
+if TYPE_CHECKING:
+    from maxsieve.searcher import Ranking
 
 Guarantee: TypeAlias = Literal["exact", "pac", "calibrated", "none"]
 
@@ -63,6 +66,10 @@ class Report:
     missing
         shards that the answer does not cover: only a search over shards that may be partial has any, and it guarantees
         nothing.
+    members, agreements
+        how many members of a cluster took part, and how often they agreed on numbers about all documents.
+    retried, hedged
+        parts of the search that another member was asked for, because the first failed or was late.
     """
 
     guarantee: Guarantee
@@ -77,6 +84,21 @@ class Report:
     added: int = 0
     deleted: int = 0
     missing: tuple[int, ...] = ()
+    members: int = 1
+    agreements: int = 0
+    retried: int = 0
+    hedged: int = 0
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "guarantee": self.guarantee,
+            "coverage": f"{self.coverage:.3f}",
+            "survivors": f"{self.survivors:,}",
+            "rescored": f"{self.rescored:,}",
+            "milliseconds": f"{1000 * self.seconds:.2f}",
+            "kernel": self.isa,
+        }
+        return table(["report", ""], facts.items())
 
 
 class Promise(NamedTuple):
@@ -87,40 +109,113 @@ class Promise(NamedTuple):
     changes: Changes
 
 
+def to_guarantee(found: Guarantee, promise: Promise | None) -> Guarantee:
+    """What an answer guarantees: what the engine proved, or what a calibration promises."""
+    return found if promise is None or found == "exact" else promise.guarantee
+
+
+class Hit(tuple[Id, float]):
+    """One document that was found. It unpacks as ``(id, score)``.
+
+    >>> import maxsieve as ms
+    >>> hit = ms.Index.build([[[1.0]]], ["a"], metadata=[{"title": "Alpha"}]).search([[2.0]])[0]
+    >>> hit.id, hit.score, hit.metadata
+    ('a', 2.0, {'title': 'Alpha'})
+    """
+
+    _hits: Hits
+    rank: int
+    """Its place in the list, from 0."""
+
+    def __new__(cls, hits: Hits, rank: int) -> Hit:
+        """The hit at a rank."""
+        self = super().__new__(cls, (hits.ids[rank], float(hits.scores[rank])))
+        self._hits, self.rank = hits, rank
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Hit, (self._hits, self.rank)
+
+    @property
+    def id(self) -> Id:
+        """The id of the document."""
+        return self[0]
+
+    @property
+    def score(self) -> float:
+        """Its score."""
+        return self[1]
+
+    @property
+    def metadata(self) -> Any:
+        """Its metadata, or None."""
+        return self._hits.metadata[self.rank]
+
+    @property
+    def text(self) -> str | None:
+        """Its text; None if the index stores no texts."""
+        return self._hits.texts[self.rank]
+
+    def explain(self) -> list[Any]:
+        """`Hits.explain` of this hit."""
+        return self._hits.explain(self.rank)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Hits:
-    """The best documents, best first; iterates as ``(id, score)``.
+class Hits(Sequence[Hit]):
+    """The best documents, best first. ``hits[0]`` is the best; each hit unpacks as ``(id, score)``.
 
     They can be pickled. Then report, metadata and explanations of all hits are computed and included; the index is not.
 
     >>> import numpy as np, maxsieve as ms
     >>> index = ms.Index.build([np.eye(2), -np.eye(2)], ["yes", "no"])
-    >>> hits = index.search(np.eye(2), k=1)
+    >>> hits = index.search(np.eye(2), k=2)
     >>> list(hits)
-    [('yes', 2.0)]
+    [('yes', 2.0), ('no', 0.0)]
+    >>> hits[0].id, hits[:1].ids
+    ('yes', ['yes'])
     """
 
     ids: list[Id]
     scores: NDArray[np.float32]
-    _positions: list[int]
-    _answer: _core.Answer
-    snapshot: Snapshot
     _query: NDArray[np.float32]
+    _snapshot: AnySnapshot
+    _ranking: Ranking
+    _entries: Sequence[int] | None = None
+    """Which entries of the ranking are hits; None: all."""
     _promise: Promise | None = None
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: AnySnapshot,
+        ranking: Ranking,
+        entries: Sequence[int] | None,
+        query: NDArray[np.float32],
+        promise: Promise | None,
+    ) -> Hits:
+        """The documents of a ranking, or only these entries of it."""
+        if entries is None:
+            return cls(ranking.ids, ranking.scores, query, snapshot, ranking, None, promise)
+        ids = ranking.ids
+        chosen = [ids[entry] for entry in entries]
+        return cls(chosen, ranking.scores[list(entries)], query, snapshot, ranking, entries, promise)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: all that hits can return, computed now."""
-        found = (name for name, kind in vars(Hits).items() if isinstance(kind, cached_property))
-        return {"ids": self.ids, "scores": self.scores} | {name: getattr(self, name) for name in found}
+        kinds = {name: kind for base in reversed(type(self).__mro__) for name, kind in vars(base).items()}
+        found = (name for name, kind in kinds.items() if isinstance(kind, cached_property))
+        kept = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _AT_HOME}
+        return kept | {name: getattr(self, name) for name in found}
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             why = ": these hits were pickled, and their index was not" if name in _AT_HOME else ""
-            raise AttributeError(f"Hits has no attribute {name!r}{why}")
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{why}")
 
     def __copy__(self) -> Hits:
-        other = object.__new__(Hits)
+        other = object.__new__(type(self))
         other.__dict__.update(vars(self), ids=list(self.ids), scores=self.scores.copy())
         return other
 
@@ -130,11 +225,32 @@ class Hits:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def __iter__(self) -> Iterator[tuple[Id, float]]:
-        return zip(self.ids, self.scores.tolist(), strict=True)
+    def __iter__(self) -> Iterator[Hit]:
+        return map(self._hit, range(len(self)))
+
+    @overload
+    def __getitem__(self, rank: int) -> Hit: ...
+
+    @overload
+    def __getitem__(self, rank: slice) -> Hits: ...
+
+    def __getitem__(self, rank: int | slice) -> Hit | Hits:
+        """The hit at a rank, from 0; or the hits of a slice."""
+        if isinstance(rank, slice):
+            ranks = range(*rank.indices(len(self)))
+            return self.reordered(ranks, self.scores[rank])
+        place = range(len(self))[rank]
+        return self._hit(place)
+
+    def _hit(self, rank: int) -> Hit:
+        return Hit(self, rank)
 
     def __repr__(self) -> str:
-        return f"Hits({list(self)!r}, guarantee={self.report.guarantee!r})"
+        return f"{type(self).__name__}({list(self)!r}, guarantee={self.report.guarantee!r})"
+
+    def _repr_html_(self) -> str:
+        rows = ((rank, *hit) for rank, hit in enumerate(self))
+        return table(["", "id", "score"], rows, caption=f"guarantee: {self.report.guarantee}")
 
     @cached_property
     def query_tokens(self) -> int:
@@ -144,21 +260,7 @@ class Hits:
     @cached_property
     def report(self) -> Report:
         """How the answer was found and what it guarantees; created on first use."""
-        answer, promise = self._answer, self._promise
-        guarantee: Guarantee = answer.guarantee
-        if promise is not None and guarantee != "exact":
-            guarantee = promise.guarantee
-        return Report(
-            guarantee,
-            answer.coverage,
-            answer.survivors,
-            answer.rescored,
-            [Round(*one) for one in answer.rounds],
-            answer.isa,
-            answer.seconds,
-            answer.stages,
-            *(() if promise is None else (promise.calibrated_on, *promise.changes)),
-        )
+        return self._ranking.report(self._promise)
 
     @cached_property
     def trace(self) -> Trace | None:
@@ -171,8 +273,7 @@ class Hits:
         >>> index.search(np.eye(2), k=1, policy=ms.Exhaustive(), trace=True).trace
         <maxsieve.Trace of Exhaustive: 2 of 2 documents, rounds: 0>
         """
-        traced = self._answer.trace
-        return None if traced is None else to_trace(traced, self.snapshot, self._positions)
+        return self._ranking.trace(self._entries)
 
     @cached_property
     def metadata(self) -> list[Any]:
@@ -183,18 +284,21 @@ class Hits:
         >>> index.search([[1.0]]).metadata
         [{'two': 2}, 'one']
         """
-        return self.snapshot.metadata(self._positions)
+        return self._snapshot.metadata(self._places)
+
+    @property
+    def texts(self) -> list[str | None]:
+        """The texts of the hits: None for each, because an index stores no texts. A `Collection` does."""
+        return [None] * len(self)
 
     def reordered(self, ranks: Sequence[int], scores: NDArray[np.float32]) -> Hits:
-        """The hits at these ranks, in that order, with other scores.
-
-        >>> import maxsieve as ms
-        >>> hits = ms.Index.build([[[1.0]], [[2.0]]], ["one", "two"]).search([[1.0]])
-        >>> list(hits), list(hits.reordered([1, 0], np.float32([0.75, 0.5])))
-        ([('two', 2.0), ('one', 1.0)], [('one', 0.75), ('two', 0.5)])
-        """
-        ids, positions = [self.ids[rank] for rank in ranks], [self._positions[rank] for rank in ranks]
-        return replace(self, ids=ids, scores=scores, _positions=positions)
+        """The hits at these ranks, in that order, with other scores."""
+        if "_ranking" not in vars(self):
+            raise TypeError("hits that were pickled have no slices: take list(hits) instead")
+        entries = range(len(self)) if self._entries is None else self._entries
+        return replace(
+            self, ids=[self.ids[rank] for rank in ranks], scores=scores, _entries=[entries[rank] for rank in ranks]
+        )
 
     def explain(self, rank: int) -> list[Match]:
         """Explains the hit at ``rank`` (from 0): each query token's best document token and its similarity.
@@ -208,30 +312,22 @@ class Hits:
         rank = as_count(rank, "rank", at_least=0)
         if rank >= len(self):
             raise ValueError(f"rank must be below the number of hits, {len(self)}, not {rank}")
-        tokens, similarities = self._matches[rank] if "_matches" in vars(self) else self._match(rank)
+        tokens, similarities = self._matches[rank] if "_matches" in vars(self) else self._match(self._places[rank])
         pairs = zip(tokens.tolist(), similarities.tolist(), strict=True)
         return [Match(t, j, similarity) for t, (j, similarity) in enumerate(pairs)]
 
-    def _match(self, rank: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        return _core.explain(self.snapshot.corpus, self._query, self._positions[rank])
+    @property
+    def _places(self) -> list[Any]:
+        places = self._ranking.places
+        return places if self._entries is None else [places[entry] for entry in self._entries]
+
+    def _match(self, place: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        return self._snapshot.explain(self._query, place)
 
     @cached_property
     def _matches(self) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        return [self._match(rank) for rank in range(len(self))]
+        return [self._match(place) for place in self._places]
 
 
-_AT_HOME = {field.name for field in fields(Hits)}
-
-
-def to_hits(
-    answer: _core.Answer,
-    state: Snapshot,
-    query: NDArray[np.float32],
-    promise: Promise | None = None,
-    places: list[int] | None = None,
-) -> Hits:
-    """The engine's answer as `Hits`, or only the entries at these places."""
-    positions, scores = answer.positions, answer.scores
-    if places is not None:
-        positions, scores = [positions[place] for place in places], scores[places]
-    return Hits(state.ids_at(positions), scores, positions, answer, state, query, promise)
+_AT_HOME = {"_query", "_snapshot", "_ranking", "_entries", "_promise"}
+"""What hits have only in the process that searched."""

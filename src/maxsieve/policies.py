@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Literal, TypeAlias, get_args
 
 from maxsieve import _core
-from maxsieve.common.checks import as_count
+from maxsieve.common.checks import as_count, check_choice
 
 Radius: TypeAlias = Literal["paper", "serfling"]
 
@@ -132,8 +132,33 @@ MOST = 2**40
 """More documents or tokens than any index has. Larger numbers are reduced to it: the core has 64-bit integers."""
 
 
-def to_native(policy: object) -> _core.Policy:
-    """The engine's form of a policy. For `Calibrated`, calibrating.py makes a `CalibratedDepth` first."""
+NAMES: dict[str, type[Certified | Calibrated | Bandit | Exhaustive]] = {
+    "exact": Certified,
+    "certified": Certified,
+    "calibrated": Calibrated,
+    "bandit": Bandit,
+    "exhaustive": Exhaustive,
+}
+
+
+def to_policy(policy: object) -> Policy:
+    """A policy, from an object, a name, or None for the default.
+
+    >>> to_policy("calibrated")
+    Calibrated(overlap=0.99)
+    """
+    if policy is None:
+        return CERTIFIED
+    if isinstance(policy, (Certified, Calibrated, Bandit, Exhaustive)):
+        return policy
+    if isinstance(policy, str):
+        check_choice(policy, "policy", tuple(NAMES))
+        return NAMES[policy]()
+    raise TypeError(f"policy must be Certified(), Calibrated(), Bandit(), Exhaustive() or a name, not {policy!r}")
+
+
+def to_native(policy: FixedPolicy) -> _core.Policy:
+    """The engine's form of a policy. For `Calibrated`, tiers.py makes a `CalibratedDepth` first."""
     if type(policy) is Certified:
         return _core.Certified()
     if type(policy) is Exhaustive:

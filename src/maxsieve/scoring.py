@@ -26,6 +26,7 @@ from maxsieve.common.threads import thread_count
 from maxsieve.hits import Hits
 from maxsieve.index import Index
 from maxsieve.policies import Policy
+from maxsieve.storage.builder import add_documents
 from maxsieve.storage.segments import to_offsets
 
 
@@ -85,7 +86,7 @@ def score_batches(
     return scores
 
 
-def rerank(query: Any, docs: Any, k: int = 10, *, policy: Policy | None = None) -> Hits:
+def rerank(query: Any, docs: Any, k: int = 10, *, policy: Policy | str | None = None) -> Hits:
     """The k best of these documents, without building an index first. Ids are positions in ``docs``, from 0.
 
     >>> rerank([[0.0, 1.0]], [[[1.0, 0.0]], [[0.0, 1.0]]], k=1).ids
@@ -93,7 +94,7 @@ def rerank(query: Any, docs: Any, k: int = 10, *, policy: Policy | None = None) 
     """
     dim = to_matrix(query, "query").shape[1]
     index = Index.create(dim)
-    index.add_documents(read_documents(docs, None, None, dim, lambda i: f"document {i}"), None)
+    add_documents(index.storage, read_documents(docs, None, None, dim, lambda i: f"document {i}"), None)
     return index.search(query, k, policy=policy)
 
 

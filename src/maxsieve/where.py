@@ -177,10 +177,29 @@ class Where:
         """Whether a record matches the filter; None stands for a document without metadata."""
         return self.condition.matches(record)
 
+    def under(self, *root: str) -> Where:
+        """The filter for records that have the filtered fields under a path of keys.
+
+        >>> to_where({"year": 2020}).under("metadata").matches({"metadata": {"year": 2020}})
+        True
+        """
+        return Where(_under(self.condition, root), self.given)
+
     @cached_property
     def key(self) -> str:
         """A key that is equal for filters with the same conditions."""
         return repr(self.condition)
+
+
+def _under(condition: Condition, root: tuple[str, ...]) -> Condition:
+    match condition:
+        case Field(path, test):
+            return Field((*root, *path), test)
+        case Negation(part):
+            return Negation(_under(part, root))
+        case Every(parts) | Some(parts):
+            return type(condition)(tuple(_under(part, root) for part in parts))
+    raise TypeError(f"unknown condition {condition!r}")
 
 
 def kind(value: Any) -> str:
@@ -196,10 +215,8 @@ def kind(value: Any) -> str:
     return "string" if isinstance(value, str) else "other"
 
 
-def to_where(where: Any, root: tuple[str, ...] = (), place: str = "where") -> Where | None:
-    """Parses a filter; a parsed filter and None stay as they are.
-
-    ``root`` is the path in a record that the filter applies to; ``place`` is the name of the filter in errors.
+def to_where(where: Any, place: str = "where") -> Where | None:
+    """Parses a filter; a parsed filter and None stay as they are. ``place`` is the name of the filter in errors.
 
     >>> to_where({"year": {"gte": 2020}, "lang": "en"}).matches({"year": 2021, "lang": "en"})
     True
@@ -209,31 +226,13 @@ def to_where(where: Any, root: tuple[str, ...] = (), place: str = "where") -> Wh
     """
     if where is None or isinstance(where, Where):
         return where
-    return Where(_Reader(root).read(where, place, 0), where)
-
-
-def per_query_where(where: Any, queries: int, root: tuple[str, ...] = ()) -> list[Where | None]:
-    """A filter, or None, for each query: from one filter for all, or from a list with one per query.
-
-    >>> [one and one.matches({"a": 1}) for one in per_query_where([{"a": 1}, None, {"a": 2}], 3)]
-    [True, None, False]
-    """
-    if not isinstance(where, (list, tuple)):
-        return [to_where(where, root)] * queries
-    if len(where) != queries:
-        raise ValueError(f"where has {len(where)} entries for {queries} queries")
-    known: dict[int, Where | None] = {}
-    for i, one in enumerate(where):
-        if id(one) not in known:
-            known[id(one)] = to_where(one, root, f"where[{i}]")
-    return [known[id(one)] for one in where]
+    return Where(_Reader().read(where, place, 0), where)
 
 
 class _Reader:
     """Parses a filter, and counts its conditions and values."""
 
-    def __init__(self, root: tuple[str, ...]) -> None:
-        self._root = root
+    def __init__(self) -> None:
         self._conditions = self._values = 0
 
     def read(self, where: Any, place: str, depth: int) -> Condition:
@@ -257,7 +256,7 @@ class _Reader:
             raise ValueError(
                 f"{inside} is none of {_listed(LOGIC, '$')}; write a field of that name as {_shown(chr(92) + name)}"
             )
-        path = (*self._root, *_to_path(name, inside))
+        path = _to_path(name, inside)
         if not isinstance(value, Mapping):
             return self._test(path, "eq", value, inside)
         if not value:

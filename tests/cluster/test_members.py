@@ -154,7 +154,7 @@ def test_calibrated_follows_up_the_same_documents(
     index.train_codebook()
     folder = build(tmp_path_factory.mktemp("corpus") / "c", docs, ids, shards)
     train_codebook(folder)
-    state = index.snapshot
+    state = index.storage.snapshot
     assert folder.snapshot().codebook is not None
     policy = CalibratedDepth(max(depth, k), 0.5 * len(folder.snapshot().codebook.codes))  # so that tier 0 pays
     native = _core.Calibrated(policy.depth, policy.mean_length)

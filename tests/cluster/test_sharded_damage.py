@@ -264,8 +264,8 @@ def test_sequence_numbers_that_verify_finds(folder: ShardedFolder, tmp_path: Pat
     for number, problem in ((99, "was not assigned to any document yet"), (13, "the same sequence number")):
         shutil.copytree(folder.path, copy := tmp_path / f"copy {number}")
         forged = ShardedFolder.open(copy)
-        shard = next(i for i in range(3) if 13 not in forged.snapshot([i]).sequence)
-        segment = forged.snapshot([shard]).segments[0]
+        shard = next(i for i in range(3) if 13 not in forged.storage.snapshot([i]).sequence)
+        segment = forged.storage.snapshot([shard]).segments[0]
         place = int(np.flatnonzero(segment.alive)[0])
         change_block(segment_of(forged, shard), "sequence", lambda block, n=number, i=place: block.__setitem__(i, n))
         with pytest.raises(DamagedIndexError, match=problem):
@@ -286,7 +286,7 @@ def test_a_document_in_the_wrong_shard_is_found_by_verify(folder: ShardedFolder)
     assert names[0] != names[1]
     tell(folder.path / "cluster.json", swap)
     forged = ShardedFolder.open(folder.path)
-    assert len(forged.snapshot().live) == folder.manifest.documents
+    assert len(forged.storage.snapshot().live) == folder.manifest.documents
     with pytest.raises(DamagedIndexError, match="has a document that belongs to another shard"):
         forged.verify()
 

@@ -115,7 +115,7 @@ class ShardedCorpus(RuleBasedStateMachine):
     def train(self, which: int) -> None:
         folder = self.folders[which]
         self._both(self.index.train_codebook, lambda: train_codebook(folder))
-        book = self.index.snapshot.codebook
+        book = self.index.storage.snapshot.codebook
         if book is not None and self.index.tokens:
             ours = folder.snapshot().codebook
             assert ours is not None
@@ -155,7 +155,7 @@ class ShardedCorpus(RuleBasedStateMachine):
         for one in self.index.ids:
             shown = []
             with self.index._storage.guard:
-                theirs = self.index.snapshot, self.index._storage.positions()[one]
+                theirs = self.index.storage.snapshot, self.index._storage.positions()[one]
             for state, position in (folder.locate(one), theirs):
                 segment, place = state.locate(position)
                 first, last = segment.offsets[place : place + 2]

@@ -48,11 +48,11 @@ def test_the_codebook_is_that_of_one_index(
     index.train_codebook()
     train_codebook(folder)
     assert index.tokens > 2 * codebook.centroids_for(index.tokens)
-    same_books(folder.snapshot().codebook, index.snapshot.codebook)
+    same_books(folder.snapshot().codebook, index.storage.snapshot.codebook)
     folder.verify()
     before = content(folder)
     rebalance(folder, 5)
-    same_books(folder.snapshot().codebook, index.snapshot.codebook)
+    same_books(folder.snapshot().codebook, index.storage.snapshot.codebook)
     assert content(folder) == before
 
 

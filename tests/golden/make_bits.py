@@ -110,11 +110,11 @@ def bits(case: Case) -> dict[str, str]:
     """What the kernel in use computes of one case."""
     query, documents = collection(case)
     index = ms.Index.build(documents, store=case.store, similarity=case.similarity)
-    (segment,) = index.snapshot.segments
+    (segment,) = index.storage.snapshot.segments
     stored = [] if case.store == "int8" else [segment.rows]
     found = {
         "codes": digest(*stored, segment.codes, segment.scale, segment.rho, segment.nu),
-        "bounds": digest(*_core.bounds(index.snapshot.corpus, query, 1)),
+        "bounds": digest(*_core.bounds(index.storage.snapshot.corpus, query, 1)),
         "scores": hits_digest(index.search(query, len(documents), policy=ms.Exhaustive())),
     }
     found |= {name: hits_digest(index.search(query, 5, policy=policy)) for name, policy in POLICIES.items()}

@@ -239,10 +239,10 @@ def test_an_index_that_is_restored_under_an_open_one(tmp_path: Path) -> None:
     reader.add([np.ones((1, DIM))], ["f"])
     assert reader.ids == ms.Index.open(path).ids == list("abcf")
     reader.train_codebook()
-    first = reader.snapshot.codebook
+    first = reader.storage.snapshot.codebook
     shutil.copytree(path, tmp_path / "same")
     shutil.rmtree(path)
     shutil.copytree(tmp_path / "same", path)
     reader.refresh()
-    assert reader.snapshot.codebook is not first
+    assert reader.storage.snapshot.codebook is not first
     reader.verify()

@@ -65,7 +65,7 @@ def consistent(path: Path) -> None:
     """Every token is named by the codebook that is there, and every rank is what the calibration would find again."""
     with ms.Index.open(path) as index:
         index.verify()
-        state = index.snapshot
+        state = index.storage.snapshot
         if state.codebook is None:
             assert state.calibration is None
             return
@@ -140,7 +140,7 @@ def test_nobody_adds_while_another_process_calibrates(path: Path) -> None:
         ):
             with pytest.raises(IndexLockedError):
                 use()
-        assert index.snapshot.codebook is None
+        assert index.storage.snapshot.codebook is None
         process.stdin.write("\n")
         process.stdin.flush()
         assert process.stdout.readline() == "done\n"

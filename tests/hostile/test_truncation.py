@@ -22,7 +22,7 @@ ids = [f"d{i}" for i in range(300)]
 ms.Index.build(documents, ids, path=path, metadata=ids).close()
 index = ms.Index.open(path)
 hits = index.search(documents[0], k=3) if what == "explain" else None
-state = index.snapshot
+state = index.storage.snapshot
 os.truncate(f"{path}/00000001.segment", 4096)
 calls = {
     "search": lambda: index.search(documents[0]),

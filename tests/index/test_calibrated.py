@@ -59,7 +59,7 @@ def test_the_answer_is_that_of_the_specification(make: Make) -> None:
     documents = vectors(0, 300)
     index = make(documents)
     index.calibrate(queries(0, 40), k=20)
-    state = index.snapshot
+    state = index.storage.snapshot
     book, calibration = state.codebook, state.calibration
     assert book is not None
     assert calibration is not None
@@ -141,8 +141,8 @@ def test_changes_are_counted_and_void_it_in_the_end(make: Make) -> None:
     index.recalibrate()
     report = index.search(query, k=5, policy=policy).report
     assert (report.guarantee, report.added, report.deleted) == ("calibrated", 0, 0)
-    assert index.snapshot.calibration is not None
-    assert index.snapshot.calibration.documents == len(index)
+    assert index.storage.snapshot.calibration is not None
+    assert index.storage.snapshot.calibration.documents == len(index)
 
 
 def test_new_documents_can_be_hits(make: Make) -> None:
@@ -164,7 +164,7 @@ def test_excluded_documents_keep_the_promise_at_a_higher_price(make: Make) -> No
     assert without.report.guarantee == "calibrated"
     assert without.report.survivors >= plain.report.survivors
     assert not set(without.ids) & set(plain.ids[:2])
-    calibration = index.snapshot.calibration
+    calibration = index.storage.snapshot.calibration
     assert calibration is not None
     assert without.report.survivors == calibration.depth(12, 1 - Fraction(1, 10) * Fraction(10, 12))
     too_many = index.search(query, k=15, policy=ms.Calibrated(0.9), exclude=list(range(9)))
@@ -203,15 +203,15 @@ def test_compact_makes_a_codebook_again_that_the_index_has_outgrown(
     monkeypatch.setattr("maxsieve.storage.codebook.MOST", 65536)
     index = make(vectors(10, 20), [f"d{i}" for i in range(20)])
     index.calibrate(queries(10, 20), k=10)
-    first = index.snapshot.codebook
+    first = index.storage.snapshot.codebook
     index.add(vectors(11, 40), [f"e{i}" for i in range(40)])
     index.compact()
-    assert index.snapshot.codebook is not None
+    assert index.storage.snapshot.codebook is not None
     assert first is not None
-    assert index.snapshot.codebook.tokens == first.tokens  # three times the tokens: not yet
+    assert index.storage.snapshot.codebook.tokens == first.tokens  # three times the tokens: not yet
     index.add(vectors(12, 60), [f"f{i}" for i in range(60)])
     index.compact()
-    second = index.snapshot.codebook
+    second = index.storage.snapshot.codebook
     assert second is not None
     assert second.tokens == index.tokens
     assert second.centroids > first.centroids
@@ -234,11 +234,11 @@ BAD = {
 @pytest.mark.parametrize("problem", BAD)
 def test_bad_input_is_refused_and_changes_nothing(make: Make, problem: str) -> None:
     index = make(vectors(13, 50))
-    state = index.snapshot
+    state = index.storage.snapshot
     with pytest.raises(ValueError, match=problem):
         BAD[problem](index)
-    assert index.snapshot is state
-    assert index.snapshot.codebook is None
+    assert index.storage.snapshot is state
+    assert index.storage.snapshot.codebook is None
 
 
 def test_targets_that_can_not_be_met_are_refused(make: Make) -> None:
@@ -278,7 +278,7 @@ def test_an_interrupted_calibration_leaves_the_index_as_it_was(make: Make, monke
     monkeypatch.setattr(_core, "ranks", stop)
     with pytest.raises(KeyboardInterrupt):
         index.calibrate(queries(15, 20), k=5)
-    assert index.snapshot.codebook is None
+    assert index.storage.snapshot.codebook is None
     index.add(vectors(16, 1), [1000])
 
 
@@ -351,17 +351,17 @@ def test_the_document_an_own_sentence_comes_from_counts_for_nothing(make: Make) 
     index = make(documents)
     sentences = [rows[:3] for rows in documents[:30]]
     index.calibrate(sentences, k=11)
-    whole = index.snapshot.calibration
+    whole = index.storage.snapshot.calibration
     index.calibrate(sentences, k=10, calibrated_on="own sentences")
-    without = index.snapshot.calibration
+    without = index.storage.snapshot.calibration
     assert whole is not None
     assert without is not None
     for of_all, of_others in zip(whole.ranks.tolist(), without.ranks.tolist(), strict=True):
         first, *others = of_all
         assert of_others == [place - (place > first) for place in others]
     index.recalibrate()
-    assert index.snapshot.calibration is not None
-    assert index.snapshot.calibration.ranks.tolist() == without.ranks.tolist()
+    assert index.storage.snapshot.calibration is not None
+    assert index.storage.snapshot.calibration.ranks.tolist() == without.ranks.tolist()
 
 
 @pytest.mark.skipif(LOCK_STAYS, reason="Windows takes no advice")
@@ -375,7 +375,7 @@ def test_vectors_of_few_documents_are_not_read_ahead(tmp_path: Path, monkeypatch
             assert start % mmap.PAGESIZE == 0
             asked.append((advice, size))
 
-    for segment in index.snapshot.segments:
+    for segment in index.storage.snapshot.segments:
         spy = Spy()
         monkeypatch.setattr(spy, "size", segment.file._map.size, raising=False)
         monkeypatch.setattr(segment.file, "_map", spy)

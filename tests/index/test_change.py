@@ -175,16 +175,16 @@ def test_many_single_adds_leave_few_segments(how: dict[str, Any]) -> None:
     index = ms.Index.create(5, **how)
     for one, rows in documents.items():
         index.add([rows], [one])
-    assert len(index.snapshot.segments) <= 2 * math.log2(300)
+    assert len(index.storage.snapshot.segments) <= 2 * math.log2(300)
     whole = fresh(documents, **how)
-    assert len(whole.snapshot.segments) == 1
+    assert len(whole.storage.snapshot.segments) == 1
     assert contents(index) == contents(whole)
     gone = list(range(0, 300, 3))
     index.delete(gone)
     whole.delete(gone)
     index.compact()
     assert contents(index) == contents(whole)
-    assert len(index.snapshot.segments) <= 2 * math.log2(300)
+    assert len(index.storage.snapshot.segments) <= 2 * math.log2(300)
 
 
 @given(sizes=st.lists(st.integers(0, 12), max_size=25), block=st.sampled_from([0, 300, 2000, 1 << 20]))
@@ -319,7 +319,7 @@ class ChangingIndex(RuleBasedStateMachine):
     def compact(self) -> None:
         self.index.compact()
         rows = sum(len(doc) for doc in self.model.values())
-        assert sum(segment.tokens for segment in self.index.snapshot.segments) == rows
+        assert sum(segment.tokens for segment in self.index.storage.snapshot.segments) == rows
 
     @rule(bad=st.sampled_from([np.full((1, 3), np.nan), np.ones((2, 2)), "text"]), ids=some_ids)
     def fail(self, bad: Any, ids: list[int]) -> None:
@@ -386,7 +386,7 @@ def test_compaction_and_merging_keep_codes_and_bounds_with_their_documents(how: 
     (whole,) = fresh(kept, 9, **how).snapshot.segments
     assert list(whole.blocks) == ["scale", "rho", "nu", "codes", "rows"]
     for name, block in whole.blocks.items():
-        parts = [segment.blocks[name] for segment in index.snapshot.segments]
+        parts = [segment.blocks[name] for segment in index.storage.snapshot.segments]
         assert np.concatenate(parts).tobytes() == block.tobytes(), name
-    lengths = np.concatenate([np.diff(segment.offsets) for segment in index.snapshot.segments])
+    lengths = np.concatenate([np.diff(segment.offsets) for segment in index.storage.snapshot.segments])
     assert lengths.tolist() == [len(rows) for rows in kept.values()]

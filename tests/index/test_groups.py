@@ -32,7 +32,7 @@ def make(groups: list[int], seed: int, *, like: float = 0.0) -> ms.Index:
 
 def best_groups(index: ms.Index, query: np.ndarray, k: int) -> list[tuple[str, float]]:
     """By scoring every document: the definition."""
-    state = index.snapshot
+    state = index.storage.snapshot
     scores = state.scores([np.ascontiguousarray(query, np.float32)], 1)[0]
     best: dict[str, tuple[str, float]] = {}
     for position in sorted(state.searchable.tolist(), key=lambda position: (-scores[position], position)):
@@ -98,8 +98,8 @@ def test_a_calibration_is_about_groups(tmp_path: Path) -> None:
     ) as new:
         new.calibrate(rng.standard_normal((200, 4, 8)), k=10)
     with ms.Index.open(path, group_by=document_of) as index:
-        assert index.snapshot.calibration is not None
-        assert index.snapshot.calibration.grouped
+        assert index.storage.snapshot.calibration is not None
+        assert index.storage.snapshot.calibration.grouped
         asked = rng.standard_normal((100, 4, 8))
         found = index.search_many(asked, 10, policy=ms.Calibrated(0.9))
         assert {hits.report.guarantee for hits in found} == {"calibrated"}

@@ -351,7 +351,7 @@ def test_block_boundaries_change_nothing(form: str, lengths: list[int], rows_in_
         patch.setattr(segments, "BLOCK_BYTES", 4 * 3 * rows_in_block)
         cut = ms.Index.build(docs, **how)
     if whole.tokens > 10 * max(9, rows_in_block):
-        assert len(cut.snapshot.segments) > 1
+        assert len(cut.storage.snapshot.segments) > 1
     assert contents(cut) == contents(whole)
 
 
@@ -359,7 +359,7 @@ def test_an_enormous_document_does_not_enlarge_the_blocks_after_it(monkeypatch: 
     monkeypatch.setattr(segments, "BLOCK_BYTES", 4 * 5 * 10)
     lengths = [3, 1000, *[4] * 500]
     index = ms.Index.build(np.ones((length, 5)) for length in lengths)
-    sizes = [segment.tokens for segment in index.snapshot.segments]
+    sizes = [segment.tokens for segment in index.storage.snapshot.segments]
     assert sizes[:3] == [3, 1000, 8]
     assert max(sizes[2:]) <= 10
 

@@ -33,7 +33,7 @@ def collection(seed: int, count: int = 130, d: int = 12, tokens: int = 21) -> tu
 def native_trace(
     index: ms.Index, query: np.ndarray, k: int, policy: ms.Bandit, threads: int
 ) -> tuple[_core.Answer, np.ndarray]:
-    snapshot = index.snapshot
+    snapshot = index.storage.snapshot
     native = to_native(policy)
     (answer,) = _core.search(snapshot.corpus, [query], [snapshot.searchable], k, native, threads, True)
     return answer, snapshot.searchable

@@ -51,7 +51,7 @@ def check(case: Case) -> None:
         assert ms.maxsim(Q, documents).tobytes() == S.tobytes()
         if filled:
             full = ms.Index.build([documents[i] for i in filled])
-            lower, upper = _core.bounds(full.snapshot.corpus, Q, 1)
+            lower, upper = _core.bounds(full.storage.snapshot.corpus, Q, 1)
             assert lower.tobytes() == (P - eps)[filled].tobytes(), isa
             assert upper.tobytes() == (P + eps)[filled].tobytes(), isa
     _core.use_isa("")
@@ -133,7 +133,7 @@ def test_a_cell_that_is_zero_is_positive(isa: str) -> None:
     orders = [[plus, minus], [minus, plus], [minus], [minus] * 13 + [plus], [plus] + [minus] * 40]
     documents = [np.array(rows, np.float32) for rows in orders]
     index = ms.Index.build(documents)
-    cells = _core.cells(index.snapshot.corpus, query, 1)
+    cells = _core.cells(index.storage.snapshot.corpus, query, 1)
     assert cells.tobytes() == np.zeros((5, 2), np.float32).tobytes()
     for document, row in zip(documents, cells, strict=True):
         assert row.tobytes() == spec.cells(query, document).tobytes()

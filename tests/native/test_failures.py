@@ -17,7 +17,7 @@ POLICIES = ["ms.Certified()", "ms.Bandit()", "ms.Bandit(alpha=1, radius='serflin
 DAMAGED = """
 count = 300_000
 index = ms.Index.build(rng.standard_normal((count, 8), np.float32), lengths=np.ones(count, np.int64))
-bad = index.snapshot.segments[-1].BLOCK
+bad = index.storage.snapshot.segments[-1].BLOCK
 bad.flags.writeable = True
 bad[-1] = np.nan
 queries = [rng.standard_normal((1, 8), np.float32) for _ in range(100)]
@@ -50,7 +50,7 @@ import resource
 count = 200_000
 index = ms.Index.build(rng.standard_normal((count, 2), np.float32), lengths=np.ones(count, np.int64))
 queries = [rng.standard_normal((512, 2), np.float32) for _ in range(8)]
-index.snapshot.corpus, index.snapshot.searchable
+index.storage.snapshot.corpus, index.storage.snapshot.searchable
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (13 << 20), resource.RLIM_INFINITY))
 refused = 0

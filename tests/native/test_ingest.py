@@ -47,7 +47,7 @@ def stored(rows: Any, store: str, similarity: str) -> Any:
 def check(documents: list[Any], store: Any, similarity: Any, threads: int) -> None:
     index = ms.Index.build(documents, store=store, similarity=similarity, threads=threads)
     at = 0
-    for segment in index.snapshot.segments:
+    for segment in index.storage.snapshot.segments:
         for i in range(segment.documents):
             rows = slice(segment.offsets[i], segment.offsets[i + 1])
             expected = stored(documents[at], store, similarity)

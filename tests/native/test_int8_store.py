@@ -25,7 +25,7 @@ def test_stored_vectors_are_codes_times_scale(isa: str, d: int, similarity: str)
         rng.standard_normal((n, d)).astype(np.float32) * np.float32(10.0**e) for n, e in ((3, 0), (1, 9), (4, -9))
     ]
     index = ms.Index.build(documents, store="int8", similarity=similarity)
-    (segment,) = index.snapshot.segments
+    (segment,) = index.storage.snapshot.segments
     for i, given_rows in enumerate(documents):
         E = spec.normalise(given_rows) if similarity == "cosine" else given_rows
         codes, scale = spec.codes_of(E)

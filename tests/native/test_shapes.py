@@ -22,7 +22,7 @@ def answers(documents: list[np.ndarray], query: np.ndarray) -> list[tuple[object
         found.append(
             (hits.ids, hits.scores.tobytes(), report.guarantee, report.coverage, report.rescored, report.rounds)
         )
-    lower, upper = _core.bounds(index.snapshot.corpus, query, 1)
+    lower, upper = _core.bounds(index.storage.snapshot.corpus, query, 1)
     return [*found, (lower.tobytes(), upper.tobytes())]
 
 

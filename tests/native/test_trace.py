@@ -18,7 +18,7 @@ POLICIES = (ms.Certified(), ms.Exhaustive(), ms.Bandit(), ms.Bandit(block=1, mar
 
 
 def traced(index: ms.Index, query: np.ndarray, k: int, policy: object, threads: int = 1) -> _core.Answer:
-    state = index.snapshot
+    state = index.storage.snapshot
     (answer,) = _core.search(state.corpus, [query], [state.searchable], k, to_native(policy), threads, True)
     return answer
 
@@ -26,7 +26,7 @@ def traced(index: ms.Index, query: np.ndarray, k: int, policy: object, threads: 
 def check_certified(case: Case, threads: int) -> None:
     expected = spec.certified(case.query, case.documents, case.k)
     index = ms.Index.build(case.documents)
-    answer, candidates = traced(index, case.query, case.k, ms.Certified(), threads), index.snapshot.searchable
+    answer, candidates = traced(index, case.query, case.k, ms.Certified(), threads), index.storage.snapshot.searchable
     trace = answer.trace
     assert trace.shown.tolist() == candidates.tolist()
     assert trace.tokens.tolist() == list(range(len(case.query)))
@@ -147,7 +147,7 @@ def test_long_queries_show_fewer_so_that_intervals_stay_few() -> None:
 
 def test_only_one_query_at_a_time_is_traced() -> None:
     index = ms.Index.build([np.eye(2)])
-    state, query = index.snapshot, np.eye(2, dtype=np.float32)
+    state, query = index.storage.snapshot, np.eye(2, dtype=np.float32)
     with pytest.raises(ValueError, match="one query at a time"):
         _core.search(state.corpus, [query] * 2, [state.searchable] * 2, 1, _core.Certified(), 1, True)
 

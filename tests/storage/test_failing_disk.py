@@ -331,7 +331,7 @@ def _read(index: ms.Index) -> State:
 
 def _tiers(index: ms.Index) -> State:
     """Codebook, names of tokens and calibration, but for the time it was made."""
-    state = index.snapshot
+    state = index.storage.snapshot
     if (book := state.codebook) is None:
         return []
     kept = [segment.centroids[np.repeat(segment.alive, segment.lengths)].tobytes() for segment in state.segments]

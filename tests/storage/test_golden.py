@@ -30,8 +30,8 @@ def test_it_answers_as_it_did(frozen: Path, wanted: Any, isa: str) -> None:
     before = {path.name: path.read_bytes() for path in frozen.iterdir()}
     with ms.Index.open(frozen) as index:
         index.verify()
-        assert len(index.snapshot.segments) == 2
-        assert len(index) < len(index.snapshot.alive)
+        assert len(index.storage.snapshot.segments) == 2
+        assert len(index) < len(index.storage.snapshot.alive)
         check(index, wanted)
     assert {path.name: path.read_bytes() for path in frozen.iterdir()} == before
 
@@ -40,7 +40,7 @@ def test_it_can_be_changed(copy: Path, wanted: Any) -> None:
     index = ms.Index.open(copy)
     index.compact()
     index.verify()
-    assert len(index.snapshot.segments) == 1
+    assert len(index.storage.snapshot.segments) == 1
     check(index, wanted)
     new: Any = "new" if isinstance(index.ids[0], str) else 555
     index.add([np.ones((2, index.dim))], [new], metadata=[{"is": "new"}])

@@ -43,9 +43,9 @@ def test_it_answers_as_it_did(frozen: Path, wanted: Any, isa: str) -> None:
 def test_tokens_are_named_as_ever(frozen: Path, isa: str) -> None:
     """What a codebook is made of may change with a release; what it calls a token may not."""
     with ms.Index.open(frozen) as index:
-        book = index.snapshot.codebook
+        book = index.storage.snapshot.codebook
         assert book is not None
-        for segment in index.snapshot.segments:
+        for segment in index.storage.snapshot.segments:
             assert book.name_tokens(segment, 1).centroids.tobytes() == segment.centroids.tobytes()
 
 
@@ -53,7 +53,7 @@ def test_merging_changes_no_answer(copy: Path, wanted: Any) -> None:
     with ms.Index.open(copy) as index:
         index.compact()
         index.verify()
-        assert len(index.snapshot.segments) == 1
+        assert len(index.storage.snapshot.segments) == 1
         check(index, wanted)
 
 
@@ -82,9 +82,9 @@ def test_it_can_be_changed(copy: Path, wanted: Any) -> None:
 def test_recalibrating_what_has_not_changed_finds_the_same(tmp_path: Path) -> None:
     path = Path(shutil.copytree(GOLDEN / "v2" / "halves", tmp_path / "copy"))
     with ms.Index.open(path) as index:
-        old = index.snapshot.calibration
+        old = index.storage.snapshot.calibration
         index.recalibrate()
-        new = index.snapshot.calibration
+        new = index.storage.snapshot.calibration
         assert old is not None
         assert new is not None
         assert new.ranks.tobytes() == old.ranks.tobytes()

@@ -65,7 +65,7 @@ tracemalloc.reset_peak()
 before = tracemalloc.get_traced_memory()[0]
 index.compact()
 print(tracemalloc.get_traced_memory()[1] - before)
-assert len(index.snapshot.segments) == 1
+assert len(index.storage.snapshot.segments) == 1
 index.verify()
 """
 
@@ -85,7 +85,7 @@ import maxsieve as ms
 
 def resident(index):
     # Of each block of the one segment: bytes that this process has in memory.
-    file = index.snapshot.segments[0].file
+    file = index.storage.snapshot.segments[0].file
     ranges, wanted = [], None
     for line in open("/proc/self/smaps"):
         words = line.split()

@@ -44,7 +44,7 @@ def test_queries_become_a_calibration(collection: Collection) -> None:
         "holds": True,
     }
     assert collection.info()["codebook"]["centroids"] == 512
-    kept = collection.index.snapshot.calibration
+    kept = collection.index.storage.snapshot.calibration
     assert kept is not None
     for rows, expected in zip(kept.queries, WordEncoder().queries(queries()), strict=True):
         np.testing.assert_array_equal(rows, expected)
@@ -75,8 +75,8 @@ def test_own_sentences(collection: Collection) -> None:
 
 
 def test_own_sentences_are_the_same_each_time_and_spread_over_documents(collection: Collection) -> None:
-    drawn = own_sentences(collection.index.snapshot)
-    assert drawn == own_sentences(collection.index.snapshot)
+    drawn = own_sentences(collection.index.storage.snapshot)
+    assert drawn == own_sentences(collection.index.storage.snapshot)
     assert len({*drawn}) == len(drawn) == 200
     whole = dict(zip(sentences(DOCUMENTS), range(DOCUMENTS), strict=True))
     places = [whole[text] for text in drawn]
@@ -127,7 +127,7 @@ def test_sentences_of_hostile_texts_take_no_time() -> None:
 def test_deleted_documents_and_empty_ones_give_no_sentence(collection: Collection) -> None:
     collection.delete(range(1, DOCUMENTS))
     collection.add([""], [DOCUMENTS])
-    assert own_sentences(collection.index.snapshot) == sentences(1)
+    assert own_sentences(collection.index.storage.snapshot) == sentences(1)
 
 
 def test_recalibrate_takes_what_it_kept(collection: Collection) -> None:

@@ -80,7 +80,7 @@ def _texts(name: str) -> list[str]:
 
 
 def _report(collection: AnyCollection, name: str, seconds: float, *, as_json: bool) -> None:
-    state = collection.index.snapshot
+    state = collection.index.storage.snapshot
     calibration, book = state.calibration, state.codebook
     if calibration is None or book is None:
         raise AssertionError("it was calibrated")

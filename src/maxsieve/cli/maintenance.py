@@ -54,7 +54,7 @@ def delete(
 def info(collection: CollectionPath, as_json: AsJson = False) -> None:
     """Show what a collection contains and how its vectors are made."""
     with open_collection(collection) as found:
-        facts, calibration = found.info(), found.index.snapshot.calibration
+        facts, calibration = found.info(), found.index.storage.snapshot.calibration
     if as_json:
         emit(facts)
         return

@@ -244,5 +244,5 @@ def to_filter(given: str | None) -> Any:
 
 def check_calibrated(collection: AnyCollection) -> None:
     """Raises an error that names the missing command, if the collection is not calibrated."""
-    if collection.index.snapshot.calibration is None:
+    if collection.index.storage.snapshot.calibration is None:
         raise ValueError(f"{collection.path} is not calibrated: run maxsieve calibrate, with or without --queries FILE")

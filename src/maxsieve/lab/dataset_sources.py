@@ -44,7 +44,7 @@ def of_collection(
     documents = {str(one): collection.text(one) for one in collection.ids}
     judged = _judged(qrels, documents, queries)
     info = collection.info()
-    state = collection.index.snapshot
+    state = collection.index.storage.snapshot
     made_of = [state.version, np.packbits(state.alive).tobytes().hex(), dict(queries), judged]
     corpus = Corpus(
         Path(path).resolve().stem,

@@ -68,7 +68,7 @@ class OpenCollection:
     def _is_another(self, known: AnyCollection) -> bool:
         """Whether the folder now contains another, undamaged collection."""
         with suppress(MaxsieveError, OSError, ValueError), self._open(self.path) as found:
-            return found.index.snapshot.version != known.index.snapshot.version
+            return found.index.storage.snapshot.version != known.index.storage.snapshot.version
         return False
 
     def close(self) -> None:

@@ -12,9 +12,9 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,21 +31,35 @@ from maxsieve.storage.manifest import NAME as MANIFEST_NAME
 from maxsieve.storage.manifest import Extra, Manifest, SegmentEntry, kind_of, read_manifest, write_manifest
 from maxsieve.storage.positions import Positions
 from maxsieve.storage.segment_file import StoredSegment, map_segment, write_centroids, write_deleted, write_segment
-from maxsieve.storage.segments import Merge, Segment, Similarity, Store
+from maxsieve.storage.segments import Layout, Merge, Segment
+from maxsieve.storage.snapshot import Snapshot
 
 ATTEMPTS = 20
 MOST_BYTES = 1 << 30
 """Limit on a codebook or a calibration, which are read completely: enough for 60,000 queries of 32 tokens, d = 128."""
 
 
-class Version(NamedTuple):
-    """A manifest and its mapped files, in one object, so that both are always replaced together."""
+@dataclass(frozen=True, eq=False)
+class StoredSnapshot(Snapshot):
+    """A version of an index on disk: its manifest, and its mapped files. ``extras`` are those of the whole index."""
 
-    manifest: Manifest
     segments: tuple[StoredSegment, ...]
-    codebook: Codebook | None
-    calibration: Calibration | None
-    extras: dict[str, BlockFile]
+    manifest: Manifest = field(kw_only=True)
+    extras: dict[str, BlockFile] = field(default_factory=dict, kw_only=True)
+
+    @classmethod
+    def of(cls, manifest: Manifest, segments: tuple[StoredSegment, ...] = (), **fields: Any) -> StoredSnapshot:
+        """The version that a manifest describes."""
+        # a restored index uses names again, hence the checksums
+        names = (f"{entry.segment}-{entry.records_crc:08x}" for entry in manifest.segments)
+        version = "-".join([manifest.uid, *names])
+        changes = Changes(manifest.added, manifest.deleted)
+        return cls(manifest.layout, segments, version, changes=changes, manifest=manifest, **fields)
+
+    @property
+    def id_type(self) -> type | None:
+        """The type of its ids; None without documents."""
+        return {"int": int, "str": str}.get(self.manifest.id_type or "") if self.n_documents else None
 
     def in_place(self) -> bool:
         """Whether the names of its files still refer to the same files."""
@@ -55,13 +69,13 @@ class Version(NamedTuple):
 
 
 class Directory:
-    """The folder of one index. `version` changes only when a method of this class moves to another one.
+    """The folder of one index. `snapshot` changes only when a method of this class moves to another one.
 
     ``next_file`` numbers the next file.
     """
 
-    def __init__(self, path: Path, version: Version, *, made: bool = False) -> None:
-        self.path, self.version, self._made = path, version, made
+    def __init__(self, path: Path, snapshot: StoredSnapshot, *, made: bool = False) -> None:
+        self.path, self.snapshot, self._made = path, snapshot, made
         self.committed: Extra | None = None
         """The manifest that was committed last here: its name, and the CRC-32 of its bytes."""
         self.next_file = 1
@@ -69,22 +83,22 @@ class Directory:
     @property
     def manifest(self) -> Manifest:
         """The manifest of the current version."""
-        return self.version.manifest
+        return self.snapshot.manifest
 
     @property
     def segments(self) -> tuple[StoredSegment, ...]:
         """The segments of the current version."""
-        return self.version.segments
+        return self.snapshot.segments
 
     @classmethod
-    def create(cls, path: Path, dim: int, store: Store, similarity: Similarity) -> Directory:
+    def create(cls, path: Path, layout: Layout) -> Directory:
         """Makes an empty index in a folder that is new or empty; a failure leaves it so."""
         path = path.absolute()
         if path.exists() and not path.is_dir():
             raise FileExistsError(f"{path} is a file; an index needs a folder")
         made = not path.exists()
-        manifest = Manifest(dim, store, similarity, secrets.token_hex(8))
-        directory = cls(path, Version(manifest, (), None, None, {}), made=made)
+        manifest = Manifest(layout.dim, layout.store, layout.similarity, secrets.token_hex(8))
+        directory = cls(path, StoredSnapshot.of(manifest), made=made)
         path.mkdir(parents=True, exist_ok=True)
         _check_empty(path)
         try:
@@ -110,13 +124,13 @@ class Directory:
     def open(cls, path: Path) -> Directory:
         """Opens an index for reading; nothing is locked and nothing written."""
         path = path.absolute()
-        return cls(path, _read_version(path, None))
+        return cls(path, _read_newest(path, None))
 
     def refresh(self) -> bool:
         """Moves to the newest version; False if it is the current one. A failure changes nothing."""
-        newest = _read_version(self.path, self.version)
-        changed = newest is not self.version
-        self.version = newest
+        newest = _read_newest(self.path, self.snapshot)
+        changed = newest is not self.snapshot
+        self.snapshot = newest
         return changed
 
     @contextmanager
@@ -169,10 +183,10 @@ class Directory:
         name = self.name_manifest()
         fields = {"segments": tuple(entries), "id_type": id_type, "next_file": self.next_file} | others
         manifest = self.manifest.successor(**fields)
-        version = map_version(self.path, manifest, self.version)
+        snapshot = map_snapshot(self.path, manifest, self.snapshot)
         sync_folder(self.path)
         self.committed = Extra(name, write_manifest(self.path, manifest, name))
-        self.version = version
+        self.snapshot = snapshot
         try:
             sync_folder(self.path)
         except OSError as problem:
@@ -185,12 +199,12 @@ class Directory:
 
     def verify(self, advance: Callable[[int], None]) -> None:
         """Reads everything of the current version."""
-        book = self.version.codebook
+        book = self.snapshot.codebook
         for segment in self.segments:
             segment.verify(advance)
             if book is not None and segment.tokens and segment.centroids.max() >= book.centroids:
                 raise DamagedIndexError(f"{self.path / str(segment.entry.centroids)} names centroids that do not exist")
-        for file in self.version.extras.values():
+        for file in self.snapshot.extras.values():
             file.verify(advance)
         Positions(self.segments).read()
 
@@ -206,12 +220,12 @@ class Directory:
 
     def release(self) -> None:
         """Closes all files."""
-        self.version = Version(self.manifest, (), None, None, {})
+        self.snapshot = StoredSnapshot.of(self.manifest)
 
     @property
     def nbytes(self) -> int:
         """Bytes of all files of the current version."""
-        extras = sum(file.nbytes for file in self.version.extras.values())
+        extras = sum(file.nbytes for file in self.snapshot.extras.values())
         return extras + sum(segment.file_bytes for segment in self.segments)
 
     def new_file(self, suffix: str) -> Path:
@@ -257,7 +271,7 @@ class Directory:
                 self.path.rmdir()
 
 
-def _read_version(path: Path, known: Version | None) -> Version:
+def _read_newest(path: Path, known: StoredSnapshot | None) -> StoredSnapshot:
     """The newest version; ``known`` itself if that is the newest.
 
     A writer may remove files after we read the manifest and before we map them. Then there is a newer manifest.
@@ -269,14 +283,14 @@ def _read_version(path: Path, known: Version | None) -> Version:
         if known is not None and manifest == known.manifest and known.in_place():
             return known
         try:
-            return map_version(path, manifest, known)
+            return map_snapshot(path, manifest, known)
         except FileNotFoundError as missing:
             if attempt + 1 == ATTEMPTS or read_manifest(path) == manifest:
                 raise DamagedIndexError(f"{missing.filename or missing} is missing") from None
     raise AssertionError("the last attempt returns or raises")
 
 
-def map_version(path: Path, manifest: Manifest, known: Version | None) -> Version:
+def map_snapshot(path: Path, manifest: Manifest, known: StoredSnapshot | None) -> StoredSnapshot:
     """The files of a manifest, mapped; those of a known version are not mapped again."""
     old = {} if known is None else {segment.entry.segment: segment for segment in known.segments}
     mapped: list[StoredSegment] = []
@@ -310,7 +324,7 @@ def map_version(path: Path, manifest: Manifest, known: Version | None) -> Versio
                 f"{path / MANIFEST_NAME} counts {manifest.added} documents added and {manifest.deleted} deleted since "
                 f"a calibration with {calibration.documents}; but there are {there}"
             )
-    return Version(manifest, segments, codebook, calibration, extras)
+    return StoredSnapshot.of(manifest, segments, codebook=codebook, calibration=calibration, extras=extras)
 
 
 def forget_failure() -> None:

@@ -1,12 +1,13 @@
-"""The storage of an index on disk: `Directory` manages the files, this class the current snapshot of them."""
+"""The storage of an index on disk: `Directory` manages the files, `DiskStorage` commits changes of them."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace as replace_fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +15,15 @@ from numpy.typing import NDArray
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.errors import MaxsieveError
-from maxsieve.ids import Id, positions_of
-from maxsieve.storage.calibration import Changes
-from maxsieve.storage.directory import Directory
+from maxsieve.ids import Id
+from maxsieve.storage.directory import Directory, StoredSnapshot
 from maxsieve.storage.manifest import Extra, SegmentEntry
-from maxsieve.storage.positions import Positions
 from maxsieve.storage.segment_file import StoredSegment
-from maxsieve.storage.segments import Segment, block_kinds, living
+from maxsieve.storage.segments import Layout, Segment, living
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.storage.storage import Addition, check_new, closed
+from maxsieve.storage.storage import Calibrate, check_new, closed
+
+T = TypeVar("T")
 
 SMALL_BYTES = 4 << 20
 """Smaller segments at the end are merged when documents are added, so that adding them one by one leaves few files."""
@@ -39,77 +40,55 @@ class DiskStorage:
     """
 
     def __init__(self, directory: Directory) -> None:
-        self.guard = threading.Lock()
         self._turn = threading.RLock()
         self._directory = directory
-        self._closed = False
-        self._current = _state_of(directory)
+        self._current: StoredSnapshot | None = directory.snapshot
 
     @property
-    def snapshot(self) -> Snapshot:
-        """The current state."""
-        if self._closed:
+    def layout(self) -> Layout:
+        """What all vectors have in common."""
+        return self.snapshot.layout
+
+    @property
+    def snapshot(self) -> StoredSnapshot:
+        """The current version."""
+        current = self._current
+        if current is None:
             raise closed()
-        return self._current.snapshot
+        return current
+
+    def reading(self, read: Callable[[StoredSnapshot], T]) -> T:
+        """Calls a function with the current version, whose files stay readable."""
+        return read(self.snapshot)
 
     def copy(self) -> DiskStorage:
         """Another storage at the same version, with the same mapped files."""
-        self.snapshot  # noqa: B018
-        return DiskStorage(Directory(self._directory.path, self._directory.version))
+        return DiskStorage(Directory(self._directory.path, self.snapshot))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the path: the receiver opens the folder again, at its newest version."""
-        self.snapshot  # noqa: B018
-        return _reopened, (self._directory.path, self._directory.manifest.uid)
-
-    def positions(self, lookups: int = 1) -> Mapping[Id, int]:
-        """The position of each id in the current state; a dict if that is faster for this many ids."""
-        return self._current.positions.table(lookups)
+        return _reopened, (self._directory.path, self.snapshot.manifest.uid)
 
     @contextmanager
-    def adding(
-        self,
-        ids: list[Id] | None,
-        texts: Sequence[str | None] | None,
-        replace: bool,
-        delete: list[Id],
-        stepwise: bool,
-    ) -> Iterator[Addition]:
-        """Writes each segment when it is full. They become visible at the end or, with ``stepwise``, one by one."""
-        with self._writing():
-
-            def admit(some: list[Id]) -> None:
-                check_new(some, self.positions(len(some)), self._id_type(), replace, delete)
-
-            if ids is not None:
-                admit(ids)
-            entries: list[SegmentEntry] = []
-
-            def write(segment: Segment) -> None:
-                codebook = self.snapshot.codebook
-                named = segment if codebook is None else codebook.name_tokens(segment, thread_count(None))
-                entries.append(self._directory.write(living([named])))
-                if stepwise:
-                    entries_now = [*self._directory.manifest.segments, entries[-1]]
-                    self._commit(entries_now, type(segment.ids[0]), added=segment.documents)
-
-            manifest = self._directory.manifest
-            kinds = block_kinds(manifest.dim, manifest.store, manifest.sequenced)
-            addition = Addition(ids, texts, manifest.dim, kinds, write, admit)
-            yield addition
+    def writing(self, *, replace: bool, delete: list[Id], stepwise: bool) -> Iterator[DiskWriter]:
+        """Writes each segment when it is added. They become visible at the end or, with ``stepwise``, one by one."""
+        with self._locked():
+            writer = DiskWriter(self, self._directory, replace, delete, stepwise)
+            writer.admit([])
+            yield writer
             if not stepwise:
-                self._commit_all(entries, addition.ids, delete)
+                self._commit_all(writer.entries, writer.ids, delete)
 
     def delete(self, ids: list[Id]) -> None:
         """Deletes documents, all or none."""
-        with self._writing():
-            gone = positions_of(ids, self.positions(len(ids)), "delete")
-            self._commit(self._without(gone), deleted=len(gone))
+        with self._locked():
+            gone = self.snapshot.positions(ids, "delete")
+            self.commit(self._without(gone), deleted=len(gone))
 
     def compact(self, progress: bool) -> None:
         """Merges neighbouring segments and drops deleted documents. Each step is a commit, so it can be interrupted."""
         with (
-            self._writing(),
+            self._locked(),
             progress_bar("compacting", len(self._directory.segments), shown=progress, unit="segments") as advance,
         ):
             entries = list(self._directory.manifest.segments)
@@ -118,15 +97,16 @@ class DiskStorage:
                 if (merged := self._merge_group(group)) is not None:
                     place = entries.index(group[0])
                     entries[place : place + len(group)] = merged
-                    self._commit(entries)
+                    self.commit(entries)
                     self._directory.remove_strays()
                 advance(len(group))
 
-    def replace_tiers(self, change: Callable[[Snapshot], Snapshot]) -> None:
-        """Takes codebook, centroids and calibration from the snapshot that ``change`` makes of the current one."""
-        with self._writing():
-            old = self.snapshot
-            new = change(old)
+    def replace_tiers(self, calibrate: Calibrate, *, train: bool) -> None:
+        """Commits a new calibration and, with ``train`` or if there is none, a new codebook."""
+        with self._locked():
+            old: Snapshot = self.snapshot
+            new = old.with_codebook(thread_count(None)) if train or old.codebook is None else old
+            new = replace_fields(new, calibration=calibrate(new, old.calibration))
             entries = list(self._directory.manifest.segments)
             extras = dict(self._directory.manifest.extras)
             if new.codebook is not old.codebook and new.codebook is not None:
@@ -134,11 +114,10 @@ class DiskStorage:
                 entries = [self._directory.write_centroids(*pair) for pair in zip(entries, new.segments, strict=True)]
             if new.calibration is None:
                 extras.pop("calibration", None)
-            elif new.calibration is not old.calibration:
+            else:
                 extras["calibration"] = self._directory.write_extra("calibration", new.calibration)
-            changes = new.changes
             del old, new  # what is held here stays mapped, and could not be removed on Windows
-            self._commit(entries, tiers=(extras, changes))
+            self.commit(entries, extras=extras)
             self._directory.remove_strays()
 
     def refresh(self) -> None:
@@ -161,13 +140,13 @@ class DiskStorage:
 
     def close(self) -> None:
         """Releases everything."""
-        with self._turn, self.guard:
-            self._closed = True
+        with self._turn:
+            self._current = None
             self._directory.release()
-            self._current = _state_of(self._directory)
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
+        """Holds the locks of this process and of the folder, at the newest version."""
         with self._turn:
             self.snapshot  # noqa: B018
             try:
@@ -178,50 +157,41 @@ class DiskStorage:
                 self._follow()
 
     def _follow(self) -> None:
-        """Makes the directory's version the current state."""
-        if not self._closed and self._current.snapshot.segments is not self._directory.segments:
-            state = _state_of(self._directory)
-            with self.guard:
-                self._current = state
+        """Makes the directory's version the current one."""
+        if self._current is not None:
+            self._current = self._directory.snapshot
 
     def _commit_all(self, new: list[SegmentEntry], ids: list[Id], delete: list[Id]) -> None:
-        known = self.positions(len(ids) + len(delete))
-        gone = np.array([known[one] for one in {*ids, *delete} if one in known], np.int64)
+        gone = np.array(list(self.snapshot.known([*{*ids, *delete}]).values()), np.int64)
         segments = [self._directory.load(entry) for entry in (*self._without(gone), *new)]
         while len(segments) > 1 and _worth_folding(*(segment.nbytes for segment in segments[-2:])):
             segments[-2:] = [self._directory.load(self._merge(segments[-2:]))]
         id_type = type(ids[0]) if ids else None
-        self._commit([segment.entry for segment in segments], id_type, added=len(ids), deleted=len(gone))
+        self.commit([segment.entry for segment in segments], id_type, added=len(ids), deleted=len(gone))
 
-    def _commit(
+    def commit(
         self,
         entries: Sequence[SegmentEntry],
         id_type: type | None = None,
         *,
         added: int = 0,
         deleted: int = 0,
-        tiers: tuple[dict[str, Extra], Changes] | None = None,
+        extras: dict[str, Extra] | None = None,
     ) -> None:
-        """Commits segments, with so many documents added and deleted, or with other files of the whole index."""
-        changes = self.snapshot.changes  # raises if a generator of documents has closed the index
-        known = self._id_type() if id_type is None else id_type
+        """Commits segments, with so many documents added and deleted; or with other files of the whole index."""
+        current = self.snapshot  # raises if a generator of documents has closed the index
+        known = current.id_type if id_type is None else id_type
         others: dict[str, Any] = {}
-        if tiers is not None:
-            extras, changes = tiers
-            others = {"extras": extras, **changes._asdict()}
-        elif self.snapshot.calibration is not None:
-            others = {"added": changes.added + added, "deleted": changes.deleted + deleted}
+        if extras is not None:
+            others = {"extras": extras, "added": 0, "deleted": 0}
+        elif current.calibration is not None:
+            others = {"added": current.changes.added + added, "deleted": current.changes.deleted + deleted}
         self._directory.commit(entries, None if known is None else known.__name__, **others)
         self._follow()
 
-    def _id_type(self) -> type | None:
-        if not len(self._current.snapshot.live):
-            return None
-        return {"int": int, "str": str}.get(self._directory.manifest.id_type or "")
-
     def _without(self, gone: NDArray[np.int64]) -> list[SegmentEntry]:
         """All segments, with tombstones for the documents at some positions."""
-        shares = self._current.snapshot.by_segment(gone)
+        shares = self.snapshot.by_segment(gone)
         return [
             self._directory.without(old.entry, segment.alive_without(places)) if len(places) else old.entry
             for old, (segment, places) in zip(self._directory.segments, shares, strict=True)
@@ -249,21 +219,31 @@ def _reopened(path: Path, uid: str) -> DiskStorage:
     return DiskStorage(directory)
 
 
-class State(NamedTuple):
-    """The state that the segments of a directory form."""
+class DiskWriter:
+    """Writes segments as files, for one commit or for one each."""
 
-    snapshot: Snapshot
-    positions: Positions
+    def __init__(
+        self, storage: DiskStorage, directory: Directory, replace: bool, delete: list[Id], stepwise: bool
+    ) -> None:
+        self._storage, self._directory = storage, directory
+        self._replace, self._delete, self._stepwise = replace, delete, stepwise
+        self.entries: list[SegmentEntry] = []
+        self.ids: list[Id] = []
 
+    def admit(self, ids: list[Id]) -> None:
+        """Refuses ids that can't be added."""
+        snapshot = self._storage.snapshot
+        check_new(ids, snapshot.known, snapshot.id_type, self._replace, self._delete)
 
-def _state_of(directory: Directory) -> State:
-    manifest, segments = directory.manifest, directory.segments
-    # a restored index uses names again, hence the checksums
-    names = (f"{entry.segment}-{entry.records_crc:08x}" for entry in manifest.segments)
-    version = "-".join([manifest.uid, *names])
-    changes = Changes(manifest.added, manifest.deleted)
-    codebook, calibration = directory.version.codebook, directory.version.calibration
-    return State(Snapshot(manifest.dim, segments, version, codebook, calibration, changes), Positions(segments))
+    def append(self, segment: Segment) -> None:
+        """Writes a segment, and commits it if each segment is a commit."""
+        codebook = self._storage.snapshot.codebook
+        named = segment if codebook is None else codebook.name_tokens(segment, thread_count(None))
+        self.entries.append(self._directory.write(living([named])))
+        self.ids += segment.ids
+        if self._stepwise:
+            entries = [*self._directory.manifest.segments, self.entries[-1]]
+            self._storage.commit(entries, type(segment.ids[0]), added=segment.documents)
 
 
 def _groups(segments: Sequence[StoredSegment]) -> Iterator[list[StoredSegment]]:

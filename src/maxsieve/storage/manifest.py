@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 from maxsieve.arrays import MAX_DIM
 from maxsieve.errors import DamagedIndexError
 from maxsieve.storage.sealed_json import read_sealed, reading_fields, write_sealed
-from maxsieve.storage.segments import Similarity, Store
+from maxsieve.storage.segments import Layout, Similarity, Store
 
 NAME = "manifest.json"
 SHARDS_NAME = "cluster.json"
@@ -75,6 +75,11 @@ class Common:
     id_type: Literal["str", "int"] | None = None
     generation: int = 0
 
+    @property
+    def layout(self) -> Layout:
+        """What all vectors have in common."""
+        return Layout(self.dim, self.store, self.similarity)
+
     def successor(self: C, **changes: Any) -> C:
         """The next version."""
         return replace(self, generation=self.generation + 1, **changes)
@@ -96,6 +101,11 @@ class Manifest(Common):
     added: int = 0
     deleted: int = 0
     sequenced: bool = False
+
+    @property
+    def layout(self) -> Layout:
+        """What all vectors have in common."""
+        return Layout(self.dim, self.store, self.similarity, self.sequenced)
 
     @property
     def files(self) -> set[str]:

@@ -3,120 +3,98 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.threads import thread_count
-from maxsieve.ids import Id, positions_of
+from maxsieve.ids import Id
 from maxsieve.storage.calibration import NO_CHANGES, Changes
-from maxsieve.storage.segments import Segment, Store, block_kinds, living, merge_small
+from maxsieve.storage.segments import Layout, Segment, living, merge_small
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.storage.storage import Addition, check_new, closed
+from maxsieve.storage.storage import Calibrate, check_new, closed
+
+T = TypeVar("T")
 
 
 class MemoryStorage:
     """Segments as arrays, and a dict from ids to positions, which is updated with each change."""
 
-    def __init__(self, dim: int, store: Store) -> None:
-        self.guard = threading.Lock()
-        self._dim, self._kinds = dim, block_kinds(dim, store)
+    def __init__(self, layout: Layout) -> None:
+        self._begin(Snapshot(layout, ()))
+
+    def _begin(self, snapshot: Snapshot) -> None:
         self._writing = threading.Lock()
-        self._positions: dict[Id, int] = {}
-        self._described: Snapshot | None = None
-        self._snapshot: Snapshot | None = Snapshot(dim, ())
+        self._positions = LatestPositions(snapshot)
+        self.layout = snapshot.layout
+        self._snapshot: Snapshot | None = replace(snapshot, lookup=self._positions.reading)
+        self._positions.restart(self._snapshot)
 
     @property
     def snapshot(self) -> Snapshot:
-        """The current state."""
+        """The current version."""
         if self._snapshot is None:
             raise closed()
         return self._snapshot
 
+    def reading(self, read: Callable[[Snapshot], T]) -> T:
+        """Calls a function with the current version."""
+        return read(self.snapshot)
+
     def copy(self) -> MemoryStorage:
         """Another storage with the same documents. Later changes of one do not affect the other."""
         other = object.__new__(MemoryStorage)
-        other.__setstate__(self.__getstate__())
+        other._begin(self.snapshot)
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        """The current state: all vectors, by value."""
-        return {"dim": self._dim, "kinds": self._kinds, "snapshot": self.snapshot}
+        """The current version: all vectors, by value."""
+        return {"snapshot": self.snapshot}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.guard, self._writing = threading.Lock(), threading.Lock()
-        self._dim, self._kinds, self._snapshot = state["dim"], state["kinds"], state["snapshot"]
-        self._positions, self._described = {}, None
-
-    def positions(self, lookups: int = 1) -> dict[Id, int]:
-        """The position of each id in the current state.
-
-        The dict is updated with each change. It is made again if it does not fit the state: after `compact`, or if
-        Ctrl-C interrupted a change.
-        """
-        state = self.snapshot
-        if self._described is not state:
-            self._positions = dict(zip(state.live_ids(), state.live.tolist(), strict=True))
-            self._described = state
-        return self._positions
+        self._begin(state["snapshot"])
 
     @contextmanager
-    def adding(
-        self,
-        ids: list[Id] | None,
-        texts: Sequence[str | None] | None,
-        replace: bool,
-        delete: list[Id],
-        stepwise: bool,
-    ) -> Iterator[Addition]:
+    def writing(self, *, replace: bool, delete: list[Id], stepwise: bool) -> Iterator[MemoryWriter]:
         """All documents become visible at the end. No lock is held before: a generator of them may use this index."""
-        if ids is not None:
-            self._check(ids, replace, delete)
-        segments: list[Segment] = []
-        addition = Addition(
-            ids, texts, self._dim, self._kinds, segments.append, lambda some: self._check(some, replace, delete)
-        )
-        yield addition
+        writer = MemoryWriter(self, replace, delete)
+        writer.admit([])
+        yield writer
         with self._writing:
-            self._check(addition.ids, replace, delete)
-            self._commit(segments, addition.ids, delete)
+            writer.admit(writer.ids)
+            self._commit(writer.segments, writer.ids, delete)
 
     def delete(self, ids: list[Id]) -> None:
         """Deletes documents, all or none."""
-        with self._writing, self.guard:
-            state, known = self.snapshot, self.positions()
-            gone = positions_of(ids, known, "delete")
-            changed = _changed(state, _without(state, gone), deleted=len(gone))
-            self._described = None
-            for one in set(ids):
-                del known[one]
-            self._snapshot = self._described = changed
+        with self._writing:
+            old = self.snapshot
+            gone = old.positions(ids, "delete")
+            self._advance(old, _without(old, gone), deleted=len(gone), gone=set(ids))
 
     def compact(self, progress: bool) -> None:
         """Frees the memory of deleted documents."""
         with self._writing:
-            state = self.snapshot
+            old = self.snapshot
             segments: list[Segment] = []
-            for segment in state.segments:
+            for segment in old.segments:
                 if segment.alive.any():
                     segments.append(segment if segment.alive.all() else living([segment]).in_memory())
                 segments = merge_small(segments)
-            with self.guard:
-                self._snapshot = _changed(state, segments)
+            self._snapshot = _changed(old, segments)
+            self._positions.restart(self._snapshot)
 
-    def replace_tiers(self, change: Callable[[Snapshot], Snapshot]) -> None:
-        """Takes codebook, centroids and calibration from the snapshot that ``change`` makes of the current one."""
+    def replace_tiers(self, calibrate: Calibrate, *, train: bool) -> None:
+        """Commits a new calibration and, with ``train`` or if there is none, a new codebook."""
         with self._writing:
-            state = self.snapshot
-            changed = change(state)
-            with self.guard:
-                if self._described is state:  # the documents are the same, and at the same positions
-                    self._described = changed
-                self._snapshot = changed
+            old = self.snapshot
+            new = old.with_codebook(thread_count(None)) if train or old.codebook is None else old
+            new = replace(new, calibration=calibrate(new, old.calibration), changes=NO_CHANGES)
+            self._positions.advance(old, new)
+            self._snapshot = new
 
     def refresh(self) -> None:
         """Nothing to do: nobody else writes here."""
@@ -131,44 +109,107 @@ class MemoryStorage:
 
     def close(self) -> None:
         """Releases everything."""
-        with self._writing, self.guard:
-            self._snapshot = self._described = None
-            self._positions = {}
-
-    def _check(self, ids: list[Id], replace: bool, delete: list[Id]) -> None:
-        with self.guard:
-            known = self.positions()
-            present = next(iter(known), None)
-            check_new(ids, known, None if present is None else type(present), replace, delete)
+        with self._writing:
+            self._snapshot = None
 
     def _commit(self, new: list[Segment], ids: list[Id], delete: list[Id]) -> None:
-        state = self.snapshot
-        first = len(state.alive)
-        with self.guard:
-            known = self.positions()
-            gone = np.array(sorted(known[one] for one in {*ids, *delete} if one in known), np.int64)
-        if state.codebook is not None:
-            new = [state.codebook.name_tokens(segment, thread_count(None)) for segment in new]
-        segments = merge_small([*_without(state, gone), *new])
-        with self.guard:
-            self._described = None
-            for one in set(delete):
-                del known[one]
-            known.update(zip(ids, range(first, first + len(ids)), strict=True))
-            self._snapshot = self._described = _changed(state, segments, added=len(ids), deleted=len(gone))
+        old = self.snapshot
+        first = old.starts[-1]
+        gone = np.array(sorted(old.known([*dict.fromkeys([*ids, *delete])]).values()), np.int64)
+        if old.codebook is not None:
+            new = [old.codebook.name_tokens(segment, thread_count(None)) for segment in new]
+        segments = merge_small([*_without(old, gone), *new])
+        added = zip(ids, range(first, first + len(ids)), strict=True)
+        self._advance(old, segments, added=len(ids), deleted=len(gone), gone=set(delete), positions=added)
+
+    def _advance(
+        self,
+        old: Snapshot,
+        segments: Sequence[Segment],
+        *,
+        added: int = 0,
+        deleted: int = 0,
+        gone: Iterable[Id] = (),
+        positions: Iterable[tuple[Id, int]] = (),
+    ) -> None:
+        new = _changed(old, segments, added=added, deleted=deleted)
+        self._positions.advance(old, new, gone, positions)
+        self._snapshot = new
 
 
-def _changed(state: Snapshot, segments: Sequence[Segment], *, added: int = 0, deleted: int = 0) -> Snapshot:
-    """The next state."""
-    changes = Changes(state.changes.added + added, state.changes.deleted + deleted)
-    return replace(state, segments=segments, changes=NO_CHANGES if state.calibration is None else changes)
+class MemoryWriter:
+    """Collects segments for one commit."""
+
+    def __init__(self, storage: MemoryStorage, replace: bool, delete: list[Id]) -> None:
+        self._storage, self._replace, self._delete = storage, replace, delete
+        self.segments: list[Segment] = []
+
+    @property
+    def ids(self) -> list[Id]:
+        """The ids of all its documents."""
+        return [id for segment in self.segments for id in segment.ids]
+
+    def admit(self, ids: list[Id]) -> None:
+        """Refuses ids that can't be added."""
+        snapshot = self._storage.snapshot
+        check_new(ids, snapshot.known, snapshot.id_type, self._replace, self._delete)
+
+    def append(self, segment: Segment) -> None:
+        """Adds the documents of a segment."""
+        self.segments.append(segment)
 
 
-def _without(state: Snapshot, gone: NDArray[np.int64]) -> list[Segment]:
-    """The segments of a state with the documents at some positions deleted."""
+class LatestPositions:
+    """The positions of ids in the latest version of an index in memory. A change updates them, and copies nothing."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._lock = threading.Lock()
+        self._latest = snapshot
+        self._table: dict[Id, int] | None = None
+
+    @contextmanager
+    def reading(self, snapshot: Snapshot) -> Iterator[dict[Id, int]]:
+        """The positions of all ids in a version. Nobody changes them inside of the block."""
+        with self._lock:
+            yield self._of(snapshot)
+
+    def restart(self, snapshot: Snapshot) -> None:
+        """Goes to a version with other positions."""
+        with self._lock:
+            self._latest, self._table = snapshot, None
+
+    def advance(
+        self, old: Snapshot, new: Snapshot, gone: Iterable[Id] = (), added: Iterable[tuple[Id, int]] = ()
+    ) -> None:
+        """Goes to the next version. Positions of documents that are not named stay the same."""
+        with self._lock:
+            table = self._of(old)
+            self._table = None  # if Ctrl-C interrupts the next lines, the table is made again
+            for id in gone:
+                del table[id]
+            table.update(added)
+            self._latest, self._table = new, table
+
+    def _of(self, snapshot: Snapshot) -> dict[Id, int]:
+        if snapshot is self._latest and self._table is not None:
+            return self._table
+        table = dict(zip(snapshot.live_ids(), snapshot.live.tolist(), strict=True))
+        if snapshot is self._latest:  # a search that began before a change may still ask for an older version
+            self._table = table
+        return table
+
+
+def _changed(old: Snapshot, segments: Sequence[Segment], *, added: int = 0, deleted: int = 0) -> Snapshot:
+    """The next version."""
+    changes = Changes(old.changes.added + added, old.changes.deleted + deleted)
+    return replace(old, segments=segments, changes=NO_CHANGES if old.calibration is None else changes)
+
+
+def _without(snapshot: Snapshot, gone: NDArray[np.int64]) -> list[Segment]:
+    """The segments of a version with the documents at some positions deleted."""
     if not len(gone):
-        return list(state.segments)
+        return list(snapshot.segments)
     return [
         segment.changed(alive=segment.alive_without(places)) if len(places) else segment
-        for segment, places in state.by_segment(gone)
+        for segment, places in snapshot.by_segment(gone)
     ]

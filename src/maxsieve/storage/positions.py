@@ -22,9 +22,9 @@ class Positions(Mapping[Id, int]):
         self._patience = max(LOOKUPS, self._starts[-1] // LOOKUPS_SHARE)
         self._all: dict[Id, int] | None = None
 
-    def __getitem__(self, one: Id) -> int:
+    def __getitem__(self, wanted: Id) -> int:
         table = self.table(1)
-        return self._find(one) if table is self else table[one]
+        return self._find(wanted) if table is self else table[wanted]
 
     def table(self, lookups: int) -> Mapping[Id, int]:
         """The table for this many lookups: the files, or a dict of all ids if that is cheaper."""
@@ -41,17 +41,17 @@ class Positions(Mapping[Id, int]):
         return everything
 
     def __iter__(self) -> Iterator[Id]:
-        return (one for one, _ in self._items())
+        return (id for id, _ in self._items())
 
     def __len__(self) -> int:
         return sum(int(segment.alive.sum()) for segment in self._segments)
 
-    def _find(self, one: Id) -> int:
+    def _find(self, wanted: Id) -> int:
         for start, segment in zip(self._starts, self._segments, strict=False):
-            place = segment.ids.find(one)
+            place = segment.ids.find(wanted)
             if place is not None and segment.alive[place]:
                 return start + place
-        raise KeyError(one)
+        raise KeyError(wanted)
 
     def _items(self) -> Iterator[tuple[Id, int]]:
         for start, segment in zip(self._starts, self._segments, strict=False):

@@ -15,7 +15,7 @@ from maxsieve.storage.blocks import BlockFile, writing_blocks
 from maxsieve.storage.id_column import IdColumn, read_ids, write_ids
 from maxsieve.storage.manifest import Manifest, SegmentEntry
 from maxsieve.storage.metadata import MetadataFile, Texts, write_metadata
-from maxsieve.storage.segments import CENTROIDS, Merge, Segment, block_kinds
+from maxsieve.storage.segments import CENTROIDS, Merge, Segment
 
 PIECE_BYTES = 16 << 20
 """How much of each block a merge holds in memory."""
@@ -32,8 +32,7 @@ class StoredSegment(Segment):
     entry: SegmentEntry
     file: BlockFile
     deleted: BlockFile | None = None
-    named: BlockFile | None = None
-    """The file of its centroids."""
+    centroids_file: BlockFile | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError("files of an index can't be pickled: pickle the index, which the receiver opens again")
@@ -46,8 +45,8 @@ class StoredSegment(Segment):
     def check(self) -> None:
         """Raises an error if a file was truncated."""
         self.file.check()
-        if self.named is not None:
-            self.named.check()
+        if self.centroids_file is not None:
+            self.centroids_file.check()
 
     def expect(self, *, scattered: bool) -> None:
         """Says whether the vectors of few documents will be read next, or of many in order."""
@@ -62,8 +61,8 @@ class StoredSegment(Segment):
         kept = [self.file]
         if self.deleted is not None and mine.deleted == entry.deleted:
             kept.append(self.deleted)
-        if self.named is not None and mine.centroids == entry.centroids:
-            kept.append(self.named)
+        if self.centroids_file is not None and mine.centroids == entry.centroids:
+            kept.append(self.centroids_file)
         return all(file.in_place() for file in kept)
 
     def verify_checksums(self, advance: Callable[[int], None] = lambda _: None) -> None:
@@ -82,7 +81,7 @@ class StoredSegment(Segment):
 
     def _files(self) -> list[BlockFile | MetadataFile]:
         metadata = [self.metadata] if isinstance(self.metadata, MetadataFile) else []
-        return [self.file, *(file for file in (self.deleted, self.named) if file is not None), *metadata]
+        return [self.file, *(file for file in (self.deleted, self.centroids_file) if file is not None), *metadata]
 
 
 def write_segment(path: Path, merge: Merge) -> SegmentEntry:
@@ -149,7 +148,7 @@ def _with_centroids(segment: StoredSegment, file: BlockFile) -> StoredSegment:
     centroids = file.array(CENTROIDS.name, CENTROIDS.dtype)
     if len(centroids) != segment.tokens:
         raise DamagedIndexError(f"{file.path} does not have one centroid for each of {segment.tokens} tokens")
-    return segment.with_centroids(centroids).changed(named=file)
+    return segment.with_centroids(centroids).changed(centroids_file=file)
 
 
 def _map(folder: Path, entry: SegmentEntry, manifest: Manifest) -> StoredSegment:
@@ -157,7 +156,7 @@ def _map(folder: Path, entry: SegmentEntry, manifest: Manifest) -> StoredSegment
     path = folder / entry.segment
     file = BlockFile(path)
     offsets = file.array("offsets", "<i8")
-    kinds = block_kinds(manifest.dim, manifest.store, manifest.sequenced)
+    kinds = manifest.layout.kinds
     blocks = {kind.name: file.array(kind.name, kind.dtype, kind.columns) for kind in kinds}
     if {len(offsets) - 1, *(len(blocks[kind.name]) for kind in kinds if not kind.per_token)} != {entry.documents}:
         raise DamagedIndexError(f"{path} does not have the {entry.documents} documents of the manifest")

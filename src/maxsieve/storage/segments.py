@@ -48,6 +48,23 @@ SEQUENCE = BlockKind("sequence", "<i8", 0, 2**53)
 """The insertion order of each document in the whole corpus. Only segments of shards have it."""
 
 
+class Layout(NamedTuple):
+    """What all vectors of an index have in common.
+
+    Documents of a shard are ``sequenced``: each has its insertion order in the whole corpus.
+    """
+
+    dim: int
+    store: Store = "float32"
+    similarity: Similarity = "dot"
+    sequenced: bool = False
+
+    @property
+    def kinds(self) -> tuple[BlockKind, ...]:
+        """The blocks of a segment without a codebook."""
+        return block_kinds(self.dim, self.store, self.sequenced)
+
+
 @lru_cache
 def block_kinds(dim: int, store: Store, sequenced: bool = False) -> tuple[BlockKind, ...]:
     """The blocks of a segment, in the order of its file. A new tier of codes is a new line here.

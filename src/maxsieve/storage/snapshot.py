@@ -1,44 +1,106 @@
-"""One state of an index."""
+"""One version of an index, as searches read it."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
-from maxsieve.ids import Id
+from maxsieve.ids import Id, positions_of
 from maxsieve.storage.calibration import NO_CHANGES, Calibration, Changes
 from maxsieve.storage.codebook import Codebook
-from maxsieve.storage.segments import SEQUENCE, Segment, living
+from maxsieve.storage.positions import Positions
+from maxsieve.storage.segment_file import StoredSegment
+from maxsieve.storage.segments import Layout, Segment, living
 from maxsieve.where import Where
+
+Lookup: TypeAlias = "Callable[[Snapshot], AbstractContextManager[Mapping[Id, int]]]"
+"""The positions of all ids of a snapshot, as a dict that nobody changes inside of the block."""
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """One state of an index. It never changes: a search that uses it does not see later changes.
+    """One version of an index, whose segments are in this process. It never changes: a search sees no later change.
 
     A document's position counts all documents before it, including deleted ones. ``version`` identifies the documents
     of an index on disk; a calibration does not change it. Data that were derived from the documents are out of date if
     the index has another version. ``changes`` are those since the calibration.
     """
 
-    dim: int
+    layout: Layout
     segments: Sequence[Segment]
     version: str = ""
     codebook: Codebook | None = None
     calibration: Calibration | None = None
     changes: Changes = NO_CHANGES
+    lookup: Lookup | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without fields that can be computed from the others."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """Without fields that can be computed from the others, and without the lookup, which has a lock."""
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"lookup": None}
+
+    @property
+    def here(self) -> Snapshot:
+        """All documents as one snapshot in this process: the snapshot itself."""
+        return self
+
+    @property
+    def dim(self) -> int:
+        """The dimension of the vectors."""
+        return self.layout.dim
+
+    @property
+    def n_documents(self) -> int:
+        """The number of documents."""
+        return len(self.live)
+
+    @property
+    def n_searchable(self) -> int:
+        """The number of documents that can be hits."""
+        return len(self.searchable)
+
+    @property
+    def n_tokens(self) -> int:
+        """The number of token vectors of all documents."""
+        return int(self.lengths[self.alive].sum())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of vectors, codes and bounds, including those of deleted documents."""
+        return sum(segment.nbytes for segment in self.segments)
+
+    @property
+    def id_type(self) -> type | None:
+        """The type of its ids; None without documents."""
+        for segment in self.segments:
+            if segment.alive.any():
+                return type(segment.ids[int(segment.alive.argmax())])
+        return None
+
+    def known(self, ids: Sequence[Id]) -> dict[Id, int]:
+        """The positions of those ids that are there."""
+        with self._table(len(ids)) as table:
+            return {id: table[id] for id in ids if id in table}
+
+    def positions(self, ids: list[Id], what: str) -> NDArray[np.int64]:
+        """The positions of ids, ascending, without repeats. An unknown id is a `KeyError` that begins with ``what``."""
+        with self._table(len(ids)) as table:
+            return positions_of(ids, table, what)
+
+    def _table(self, lookups: int) -> AbstractContextManager[Mapping[Id, int]]:
+        return nullcontext(self._stored_positions.table(lookups)) if self.lookup is None else self.lookup(self)
+
+    @cached_property
+    def _stored_positions(self) -> Positions:
+        return Positions([segment for segment in self.segments if isinstance(segment, StoredSegment)])
 
     @property
     def corpus(self) -> _core.Corpus:
@@ -57,7 +119,7 @@ class Snapshot:
     @cached_property
     def _corpus(self) -> _core.Corpus:
         codebook = None if self.codebook is None else self.codebook.native
-        return _core.Corpus(self.dim, tuple(segment.native for segment in self.segments), codebook)
+        return _core.Corpus(self.layout.dim, tuple(segment.native for segment in self.segments), codebook)
 
     @cached_property
     def starts(self) -> list[int]:
@@ -101,7 +163,7 @@ class Snapshot:
     def insertion_order(self) -> NDArray[np.int64]:
         """Positions of documents that can be hits, in insertion order; in shards, positions have another order."""
         positions = self.searchable
-        if not self.segments or SEQUENCE not in self.segments[0].kinds:
+        if not self.layout.sequenced:
             return positions
         return positions[np.argsort(self.sequence[positions], kind="stable")]
 
@@ -118,8 +180,15 @@ class Snapshot:
         return [segment.ids[place] for segment, place in located]
 
     def live_ids(self) -> list[Id]:
-        """Ids of documents that were not deleted, in order."""
+        """Ids of documents that were not deleted, by position."""
         return living(self.segments).ids()
+
+    def ids_in_order(self) -> list[Id]:
+        """Ids of documents that were not deleted, in insertion order."""
+        ids = self.live_ids()
+        if not self.layout.sequenced:
+            return ids
+        return [ids[i] for i in np.argsort(self.sequence[self.live], kind="stable")]
 
     def locate(self, position: int) -> tuple[Segment, int]:
         """The segment of a document, and its position there."""
@@ -157,6 +226,18 @@ class Snapshot:
     def scores(self, queries: list[NDArray[np.float32]], threads: int) -> NDArray[np.float32]:
         """Canonical scores [queries, documents] by position; -inf for empty documents."""
         return _core.score(self.corpus, queries, threads)
+
+    def explain(self, query: NDArray[np.float32], position: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """For each query token, the most similar token of the document at a position, and how similar."""
+        return _core.explain(self.corpus, query, position)
+
+    def with_codebook(self, threads: int) -> Snapshot:
+        """The same documents with a new codebook and the centroids of all tokens; the calibration is dropped."""
+        if not self.n_tokens:
+            raise ValueError("there is no token to learn a codebook from: add documents first")
+        book = Codebook.train(self.dim, self.segments, threads)
+        segments = [book.name_tokens(segment, threads) for segment in self.segments]
+        return replace(self, segments=segments, codebook=book, calibration=None, changes=NO_CHANGES)
 
     def cells(self, query: NDArray[np.float32], threads: int) -> NDArray[np.float32]:
         """Canonical cells [documents, query tokens] by position."""

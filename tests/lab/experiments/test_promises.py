@@ -45,7 +45,7 @@ def data(asked: Dataset) -> Embedded:
 @pytest.fixture(scope="module")
 def ranks(data: Embedded) -> Ranks:
     data.index.train_codebook()
-    return ranks_by_tier0(data.index.snapshot, list(data.queries.values()), QUICK)
+    return ranks_by_tier0(data.index.storage.snapshot, list(data.queries.values()), QUICK)
 
 
 def test_a_split_is_what_the_index_does(data: Embedded, ranks: Ranks) -> None:
@@ -112,7 +112,7 @@ def test_ageing_grows_as_the_index_does(asked: Dataset, data: Embedded) -> None:
 
 
 def test_the_usual_number_of_centroids_is_the_usual_codebook(data: Embedded, ranks: Ranks) -> None:
-    state = data.index.snapshot
+    state = data.index.storage.snapshot
     again = with_centroids(state, state.codebook.centroids, 1)
     for one, other in zip(state.segments, again.segments, strict=True):
         assert np.array_equal(one.blocks["centroids"], other.blocks["centroids"])
@@ -123,7 +123,7 @@ def test_n_in_proportion_is_what_the_index_does(data: Embedded, ranks: Ranks) ->
     early = ids[: round(0.95 * len(ids))]
     index = data.with_documents(early).index
     index.calibrate(queries, 10)
-    before = index.snapshot.calibration.depth(10, Fraction("0.95"))
+    before = index.storage.snapshot.calibration.depth(10, Fraction("0.95"))
     index.add([data.vectors(one) for one in ids[len(early) :]], ids[len(early) :])
     hits = index.search(queries[0], 10, policy=Calibrated(0.95))
     assert hits.report.survivors == int(np.ceil(before * len(ids) / len(early)))
@@ -154,8 +154,8 @@ def test_tiers_measures_what_it_did_not_calibrate_on(asked: Dataset) -> None:
 def test_the_corpus_itself_is_left_as_it_was(asked: Dataset) -> None:
     """It may be a collection in the user's cache."""
     index: Index = asked.embedded().index
-    assert index.snapshot.codebook is None
+    assert index.storage.snapshot.codebook is None
     for experiment in (coverage, ageing, tiers):
         experiment(asked, QUICK)
-    assert index.snapshot.codebook is None
+    assert index.storage.snapshot.codebook is None
     assert len(index) == DOCUMENTS

@@ -46,7 +46,7 @@ def ageing(dataset: Dataset, options: Options) -> Result:
 
     whole = data.with_documents(order, store=data.index.store).index
     whole.train_codebook(progress=options.progress)
-    state = whole.snapshot
+    state = whole.storage.snapshot
     fresh = ranks_by_tier0(state, queries, options)
     aged.append(_aged(1.0, state, fresh))
     sizes = [_sized(state, round(size * centroids_for(whole.tokens)), queries, options) for size in SIZES]
@@ -54,16 +54,19 @@ def ageing(dataset: Dataset, options: Options) -> Result:
         early = order[: max(1, round(share * len(order)))]
         index = data.with_documents(early, store=data.index.store).index
         index.train_codebook(progress=options.progress)
-        before, old = ranks_by_tier0(index.snapshot, queries, options), len(index.snapshot.searchable)
+        before, old = ranks_by_tier0(index.storage.snapshot, queries, options), len(index.storage.snapshot.searchable)
         late = order[len(early) :]
         index.add((data.vectors(one) for one in late), late)
-        after, grown = ranks_by_tier0(index.snapshot, queries, options), len(index.snapshot.searchable) / old
+        after, grown = (
+            ranks_by_tier0(index.storage.snapshot, queries, options),
+            len(index.storage.snapshot.searchable) / old,
+        )
         changed += _changed(f"{grown - 1:.0%} added", before, after, grown, splits)
-        aged.append(_aged(share, index.snapshot, after))
+        aged.append(_aged(share, index.storage.snapshot, after))
     for share in LEFT:
         gone = [one for one in order[round(share * len(order)) :] if one in whole]
         whole.delete(gone)
-        after = ranks_by_tier0(whole.snapshot, queries, options)
+        after = ranks_by_tier0(whole.storage.snapshot, queries, options)
         changed += _changed(f"{1 - share:.0%} deleted", fresh, after, 1.0, splits)
     return Result(
         "ageing",

@@ -50,7 +50,7 @@ def coverage(dataset: Dataset, options: Options) -> Result:
     data = dataset.as_indexed().first(options.count)
     index = data.with_documents(data.ids, store=data.index.store).index
     index.train_codebook(progress=options.progress)
-    state, queries = index.snapshot, list(data.queries.values())
+    state, queries = index.storage.snapshot, list(data.queries.values())
     ranks = ranks_by_tier0(state, queries, options)
     splits = QUICK_SPLITS if options.quick else SPLITS
     cells = {(k, target): kept(ranks, ranks, k, target, splits) for k in ks_of(ranks) for target in targets_of(ranks)}

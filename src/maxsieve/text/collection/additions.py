@@ -152,7 +152,7 @@ def add_documents(
     """Adds documents to the index of a collection. If a batch fails, the earlier batches stay."""
     queue = _Queue(index, keys, split, encode, replace, advance)
     for group in batches(documents, size_of, LOOKUPS):
-        check_id_type(some_id(index.snapshot, keys), group[0].id)
+        check_id_type(some_id(index.storage.snapshot, keys), group[0].id)
         known = index.known_metadata(keys.key(document.id) for document in group)
         for document in group:
             key = keys.key(document.id)

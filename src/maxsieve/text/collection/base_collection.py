@@ -97,7 +97,7 @@ class BaseCollection(ABC):
         self.close()
 
     def __len__(self) -> int:
-        return self.keys.count(self.index.snapshot)
+        return self.keys.count(self.index.storage.snapshot)
 
     def __contains__(self, one: object) -> bool:
         return isinstance(one, (str, int)) and not isinstance(one, bool) and self.keys.key(one) in self.index

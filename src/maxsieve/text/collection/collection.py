@@ -155,7 +155,7 @@ class Collection(BaseCollection):
                 added = add_documents(
                     self.index, documents, self.keys, split, vectors.encode, replace=replace, advance=advance
                 )
-            if worth_merging(self.index.snapshot.segments):
+            if worth_merging(self.index.storage.snapshot.segments):
                 self.index.compact(progress=progress)
         return added
 
@@ -168,7 +168,7 @@ class Collection(BaseCollection):
             check_own_file(self.path / name / LOCK)
         check_own_file(self.path / LOCK)
         self.index.verify(progress=progress)
-        state = self.index.snapshot
+        state = self.index.storage.snapshot
         verify_records(state, self.keys)
         verify_table(self.path, state)
 
@@ -193,7 +193,7 @@ class Collection(BaseCollection):
     @property
     def state(self) -> Snapshot:
         """What is searched at present: another object after each change."""
-        return self.index.snapshot
+        return self.index.storage.snapshot
 
     @property
     def calibrated(self) -> bool:
@@ -203,7 +203,9 @@ class Collection(BaseCollection):
     def info(self) -> dict[str, Any]:
         """What there is to say about it, as JSON can hold it."""
         passages = len(self.index) if self.keys.passages else None
-        return info_of(self.path, self.index.snapshot, self._own.description, self.index.store, len(self), passages)
+        return info_of(
+            self.path, self.index.storage.snapshot, self._own.description, self.index.store, len(self), passages
+        )
 
     def search(
         self,
@@ -268,7 +270,7 @@ class Collection(BaseCollection):
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Admits one writer at a time: threads wait for each other, other processes find the folder locked."""
-        self.index.snapshot  # noqa: B018 - raises when closed
+        self.index.storage.snapshot  # noqa: B018 - raises when closed
         with self._turn, writer_lock(self.path):
             self.index.refresh()
             yield

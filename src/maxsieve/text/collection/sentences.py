@@ -37,7 +37,7 @@ def calibrate(collection: Searchable, queries: Iterable[str] | None, k: int, *, 
     given = None if queries is None else read_queries(queries)
     if not collection.index.tokens:
         raise ValueError("no document here has a token: add documents before calibrate")
-    texts = own_sentences(collection.index.snapshot) if given is None else given.texts
+    texts = own_sentences(collection.index.storage.snapshot) if given is None else given.texts
     vectors = encode(texts, collection.encoder, progress=progress)
     if given is None:
         vectors = [rows for rows in vectors if len(rows)]

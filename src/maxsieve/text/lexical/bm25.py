@@ -81,7 +81,7 @@ class BM25:
             yield Lexical(ids, places, state.by_document(state.matching(one, scores)))
 
     def _current(self) -> _State:
-        snapshot = self._collection.index.snapshot
+        snapshot = self._collection.index.storage.snapshot
         with self._guard:
             known = self._current_state
             if known is None or known.snapshot is not snapshot:

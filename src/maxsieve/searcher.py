@@ -1,0 +1,191 @@
+"""Who searches: the engine in this process, or the members of a cluster.
+
+A search asks a `Searcher` for the best documents of a version of the index, once or, with groups, several times. Hits
+and scores are the same whoever searches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxsieve import _core
+from maxsieve.common.threads import thread_count
+from maxsieve.hits import Promise, Report, Round, to_guarantee
+from maxsieve.ids import Id
+from maxsieve.options import Candidates, SearchOptions
+from maxsieve.policies import CalibratedDepth, FixedPolicy, to_native
+from maxsieve.storage.snapshot import Snapshot
+from maxsieve.storage.storage import AnySnapshot
+from maxsieve.trace import Trace, to_trace
+from maxsieve.where import Where
+
+Rows: TypeAlias = NDArray[np.float32]
+
+
+class Ranking(Protocol):
+    """The best documents for one query, best first, and how they were found."""
+
+    @property
+    def ids(self) -> list[Id]:
+        """Their ids."""
+
+    @property
+    def scores(self) -> NDArray[np.float32]:
+        """Their scores."""
+
+    @property
+    def places(self) -> list[Any]:
+        """Where they are in the snapshot."""
+
+    @property
+    def n_searched(self) -> int:
+        """The number of documents that were searched."""
+
+    def report(self, promise: Promise | None) -> Report:
+        """How they were found, and what is guaranteed."""
+
+    def trace(self, chosen: Sequence[int] | None) -> Trace | None:
+        """The steps of the search, if they were recorded. Only the entries with these numbers are hits, or all."""
+
+
+class PreparedSearch(Protocol):
+    """A search of one version of an index, for some queries with their options."""
+
+    def best(self, queries: Sequence[int], k: int, policy: FixedPolicy) -> Sequence[Ranking]:
+        """The k best documents for some of the queries, by their numbers."""
+
+    def ranks_by_tier0(self, found: Sequence[tuple[int, Any, list[int]]]) -> Iterator[NDArray[np.int64]]:
+        """The ranks by tier 0, from 1, of documents that were found.
+
+        Each tuple has the number of a query, its ranking, and the entries of the ranking that are meant.
+        """
+
+
+class Searcher(Protocol):
+    """Searches versions of an index."""
+
+    def prepare(self, snapshot: AnySnapshot, queries: Sequence[Rows], options: SearchOptions) -> PreparedSearch:
+        """A search for these queries."""
+
+    def close(self) -> None:
+        """Releases everything."""
+
+
+class LocalSearcher:
+    """The engine in this process."""
+
+    def prepare(self, snapshot: AnySnapshot, queries: Sequence[Rows], options: SearchOptions) -> LocalSearch:
+        """A search for these queries."""
+        return LocalSearch(snapshot.here, queries, options)
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+class LocalSearch:
+    """A search of a snapshot by the engine in this process."""
+
+    def __init__(self, snapshot: Snapshot, queries: Sequence[Rows], options: SearchOptions) -> None:
+        self._snapshot, self._queries, self._options = snapshot, queries, options
+        self._positions = positions_for(snapshot, options, len(queries))
+
+    def best(self, queries: Sequence[int], k: int, policy: FixedPolicy) -> list[LocalRanking]:
+        """The k best documents for some of the queries."""
+        snapshot, options = self._snapshot, self._options
+        snapshot.expect(scattered=type(policy) is CalibratedDepth)
+        positions = [self._positions[i] for i in queries]
+        answers = _core.search(
+            snapshot.corpus,
+            [self._queries[i] for i in queries],
+            positions,
+            k,
+            to_native(policy),
+            thread_count(options.threads),
+            options.trace,
+        )
+        return [LocalRanking(snapshot, answer, len(some)) for answer, some in zip(answers, positions, strict=True)]
+
+    def ranks_by_tier0(self, found: Sequence[tuple[int, LocalRanking, list[int]]]) -> Iterator[NDArray[np.int64]]:
+        """The ranks by tier 0, from 1, of documents that were found."""
+        threads = thread_count(self._options.threads)
+        for query, ranking, entries in found:
+            positions = np.array([ranking.places[i] for i in entries], np.int64)
+            ascending = np.argsort(positions)
+            ranks = np.empty_like(positions)
+            ranks[ascending] = self._snapshot.ranks(self._queries[query], positions[ascending], threads)
+            yield ranks
+
+
+class LocalRanking:
+    """The engine's answer to one query."""
+
+    def __init__(self, snapshot: Snapshot, answer: _core.Answer, n_searched: int) -> None:
+        self._snapshot, self._answer, self.n_searched = snapshot, answer, n_searched
+        self.scores = answer.scores
+        self.places = answer.positions
+
+    @cached_property
+    def ids(self) -> list[Id]:
+        """The ids of the documents."""
+        return self._snapshot.ids_at(self.places)
+
+    def report(self, promise: Promise | None) -> Report:
+        """How they were found, and what is guaranteed."""
+        answer = self._answer
+        return Report(
+            to_guarantee(answer.guarantee, promise),
+            answer.coverage,
+            answer.survivors,
+            answer.rescored,
+            [Round(*entry) for entry in answer.rounds],
+            answer.isa,
+            answer.seconds,
+            answer.stages,
+            *(() if promise is None else (promise.calibrated_on, *promise.changes)),
+        )
+
+    def trace(self, chosen: Sequence[int] | None) -> Trace | None:
+        """The steps of the search, if they were recorded."""
+        traced = self._answer.trace
+        if traced is None:
+            return None
+        hits = self.places if chosen is None else [self.places[i] for i in chosen]
+        return to_trace(traced, self._snapshot, hits)
+
+
+def positions_for(snapshot: Snapshot, options: SearchOptions, queries: int) -> Sequence[NDArray[np.int64]]:
+    """The positions of the documents that each query may find. Queries with the same sets share an array."""
+    if not options.restricted:
+        return [snapshot.searchable] * queries
+    known: dict[tuple[int, int, str], NDArray[np.int64]] = {}
+    found = []
+    for query in range(queries):
+        wanted, unwanted, where = options.candidates.of(query), options.exclude.of(query), options.where.of(query)
+        key = id(wanted), id(unwanted), "" if where is None else where.key
+        if key not in known:
+            known[key] = select(snapshot, wanted, unwanted, where)
+        found.append(known[key])
+    return found
+
+
+def select(
+    snapshot: Snapshot, candidates: Candidates, exclude: list[Id] | None, where: Where | None
+) -> NDArray[np.int64]:
+    """Positions of the non-empty documents to search, ascending."""
+    chosen = snapshot.searchable
+    if candidates is not None:
+        if isinstance(candidates, list):
+            chosen = snapshot.positions(candidates, "candidates")
+        elif candidates.shape != snapshot.live.shape:
+            raise ValueError(f"candidates is a mask of shape {candidates.shape} for {len(snapshot.live)} documents")
+        else:
+            chosen = snapshot.live[candidates]
+        chosen = chosen[snapshot.lengths[chosen] > 0]
+    if exclude is not None:
+        chosen = np.setdiff1d(chosen, snapshot.positions(exclude, "exclude"), assume_unique=True)
+    return chosen if where is None else chosen[snapshot.matching(where)[chosen]]
