@@ -219,6 +219,10 @@ class Index:
         if snapshot.codebook is not None and snapshot.codebook.outgrown_by(snapshot.n_tokens):
             self.train_codebook(progress=progress)
 
+    def rebalance(self, shards: int) -> None:
+        """Distributes the documents of an index in shards over another number of shards. Answers stay the same."""
+        self.storage.rebalance(shards)
+
     def train_codebook(self, *, progress: bool = False) -> None:
         """Trains the codebook of `Calibrated`, or trains it again on the present documents.
 

@@ -147,7 +147,7 @@ class ShardedCollection(BaseCollection):
         metadata: Iterable[Any] | None = None,
         *,
         text: str | None = None,
-        id: str | None = None,  # noqa: A002 - the name of a column, as `text` is
+        id: str | None = None,
         replace: bool = False,
         workers: int | None = None,
         worker_options: Mapping[str, Any] | None = None,

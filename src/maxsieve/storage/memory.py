@@ -16,7 +16,7 @@ from maxsieve.ids import Id
 from maxsieve.storage.calibration import NO_CHANGES, Changes
 from maxsieve.storage.segments import Layout, Segment, living, merge_small
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.storage.storage import Calibrate, check_new, closed
+from maxsieve.storage.storage import Calibrate, check_new, closed, not_sharded
 
 T = TypeVar("T")
 
@@ -95,6 +95,10 @@ class MemoryStorage:
             new = replace(new, calibration=calibrate(new, old.calibration), changes=NO_CHANGES)
             self._positions.advance(old, new)
             self._snapshot = new
+
+    def rebalance(self, shards: int) -> None:
+        """Refused: there are no shards."""
+        raise not_sharded()
 
     def refresh(self) -> None:
         """Nothing to do: nobody else writes here."""

@@ -134,6 +134,9 @@ class Storage(Protocol):
         Nothing else is written meanwhile. If ``calibrate`` fails, nothing has changed in memory or on disk.
         """
 
+    def rebalance(self, shards: int) -> None:
+        """Distributes the documents over another number of shards."""
+
     def refresh(self) -> None:
         """Goes to the newest version."""
 
@@ -171,3 +174,8 @@ def check_new(
 def closed() -> ClosedIndexError:
     """The error of a closed storage."""
     return ClosedIndexError("this index is closed")
+
+
+def not_sharded() -> ValueError:
+    """The error of an index that is not in shards."""
+    return ValueError("this index is not in shards: Index.create(..., shards=...) makes one that is")
