@@ -1,4 +1,4 @@
-"""Under PyLate itself: its retriever, its reranker and its scores are what ours are held against."""
+"""With PyLate itself: ours must agree with its retriever, its reranker and its scores."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_no_padding_wins_in_a_rerank() -> None:
     docs = [-torch.ones(1, 4), -2 * torch.ones(3, 4)]  # all similarities are negative
     (theirs,) = rank.rerank([["short", "long"]], [asked], [docs])
     (ours,) = rerank([["short", "long"]], [asked], [docs])
-    assert [hit["score"] for hit in theirs] == [0.0, -16.0]  # zeros behind the short one
+    assert [hit["score"] for hit in theirs] == [0.0, -16.0]  # zeros after the short one
     assert ours == [{"id": "short", "score": -8.0}, {"id": "long", "score": -16.0}]
 
 

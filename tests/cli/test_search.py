@@ -1,4 +1,4 @@
-"""What comes out: hits for people, for programs, for trec_eval."""
+"""Outputs of `maxsieve search`: hits for people, for programs, for trec_eval."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_colours_are_for_terminals_and_can_be_refused(docs: CommandLine) -> None
     docs.extra["NO_COLOR"] = "1"
     shown = docs("search", "docs.ms", "red fox").stdout
     assert "\x1b[3" not in shown  # foreground
-    assert "\x1b[1m" in shown  # bold is no colour
+    assert "\x1b[1m" in shown  # bold is not a colour
 
 
 def test_rerank_lines_and_json_lines(line: CommandLine) -> None:

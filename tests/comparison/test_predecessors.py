@@ -1,4 +1,4 @@
-"""What the predecessors got wrong (colbandit 0.1.0 unless another is named): each defect is a test of ours."""
+"""Errors of the predecessors (colbandit 0.1.0 if no other is named): each of them is a test here."""
 
 from __future__ import annotations
 
