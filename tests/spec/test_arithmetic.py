@@ -94,9 +94,7 @@ def test_lane_sum_adds_in_lane_order(x: list[float]) -> None:
 
 def test_lane_sum_order_matters_and_is_the_written_one() -> None:
     x = np.array([2.0**53, 1, 1, 1, 1, 1, 1, 1, 1, -(2.0**53), 1])
-    assert (
-        float(lane_sum(x)) == 8.0
-    )  # only the 1 that is added to 2^53 in lane 0, and the one added to -2^53, can vanish
+    assert float(lane_sum(x)) == 8.0  # only the 1 added to 2^53 in lane 0, and the one added to -2^53, can vanish
     assert float(lane_sum(x)) != math.fsum(x)
     rng = np.random.default_rng(1)
     rows = rng.standard_normal((5, 3, 29))

@@ -85,7 +85,7 @@ def test_hard_bounds_alone_give_an_exact_answer() -> None:
 
 
 def test_exactness_needs_the_hard_bounds_widened_by_eps() -> None:
-    """The paper's rule drops by unwidened bounds: the same drop is exact if eps allows it, and otherwise it isn't."""
+    """The paper's rule drops by unwidened bounds: the drop is exact if eps allows it, else it has no guarantee."""
     x = np.array([[0.9] * 8, [-0.9] * 8])
     assert sieve(model_of(x, eps=1.4), 1, margin=0, block=5)[3] == "exact"
     assert sieve(model_of(x, eps=1.6), 1, margin=0, block=5)[3] == "none"

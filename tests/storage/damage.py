@@ -1,4 +1,4 @@
-"""Damaged copies of a small index, and what comes of reading them. Run as a program so that a crash kills only that."""
+"""Damaged copies of a small index, and the results of reading them. Runs as a program: a crash ends only that."""
 
 from __future__ import annotations
 

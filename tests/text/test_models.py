@@ -304,7 +304,7 @@ def test_offline_the_hub_is_not_asked(
 
 
 def test_a_hub_that_does_not_answer_is_not_asked(capfd: pytest.CaptureFixture[str]) -> None:
-    """Its own library would try for half a minute. An answer is an answer, if it is only that the question is wrong."""
+    """The hub's own library would retry for half a minute. An answer counts, even one that refuses the request."""
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
         endpoint = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.handle_request)
