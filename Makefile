@@ -83,6 +83,7 @@ lint: $(VENV)/test.stamp $(VENV)/lint.stamp
 	for system in linux win32 darwin; do $(BIN)/mypy --platform $$system || exit 1; done
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/clang-format --dry-run --Werror $(filter-out CMakeLists.txt,$(NATIVE))
+	$(BIN)/python tools/prose.py
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/zizmor --quiet --offline --persona pedantic .github/workflows
 

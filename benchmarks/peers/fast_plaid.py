@@ -23,7 +23,7 @@ from shapes import Shape
 HOME = Path(__file__).parents[2]
 PYTHON = HOME / ".venv-plaid" / "bin" / "python"
 WORKER = HOME / "benchmarks" / "plaid_worker.py"
-LAST_WORDS = 400  # characters of the output of a worker that ended
+LAST_CHARACTERS = 400  # characters of the output of a worker that ended
 
 
 class Peer:
@@ -89,4 +89,4 @@ class Peer:
             heard: dict[str, Any] = json.loads(line)
             return heard
         self._errors.seek(0)
-        raise ChildProcessError(f"its process ended: {self._errors.read()[-LAST_WORDS:].strip()}")
+        raise ChildProcessError(f"its process ended: {self._errors.read()[-LAST_CHARACTERS:].strip()}")

@@ -25,7 +25,7 @@ class CanonicalScorer {
     // The best similarity of each query token; -infinity for an empty document. Valid until the next call.
     std::span<const float> cells(const Document& document);
 
-    // For each query token: its best document token (the first of equals), and their similarity.
+    // For each query token: its best document token (the first of equal ones), and their similarity.
     void explain(const Document& document, int64_t* tokens, float* similarities);
 
   private:

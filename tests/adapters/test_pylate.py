@@ -56,7 +56,7 @@ def test_an_index_is_there_again(index: Maxsieve, tmp_path: Path) -> None:
     assert Maxsieve(str(tmp_path), "other")._index is None
 
 
-def test_override_starts_anew_and_removes_nothing_else(index: Maxsieve, tmp_path: Path) -> None:
+def test_override_starts_again_and_removes_nothing_else(index: Maxsieve, tmp_path: Path) -> None:
     anew = Maxsieve(tmp_path, "colbert", override=True)
     with pytest.raises(ValueError, match="The index is empty"):
         anew(queries(2))

@@ -139,6 +139,6 @@ def test_what_is_made_inside_a_folder(cache: Path) -> None:
     assert not million.path.exists()
 
 
-def test_names_can_not_steer_a_terminal(line: CommandLine, cache: Path) -> None:
+def test_control_characters_in_names_are_not_printed(line: CommandLine, cache: Path) -> None:
     Collection.create(cache / "collections" / "a\x1b[31mred", WordEncoder()).close()
     assert "\x1b" not in line("cache").stdout

@@ -81,7 +81,7 @@ def test_an_experiment_in_json_by_bare_name(lab: CommandLine, tiny: list[str]) -
     assert found["files"][0] == "lab-results/block-scifact.json"
 
 
-def test_a_report_goes_on_where_it_was(lab: CommandLine, tiny: list[str]) -> None:
+def test_a_report_is_continued(lab: CommandLine, tiny: list[str]) -> None:
     some = ["lab", "report", *tiny, "--only", "block", "--only", "margin", "--only", "pareto", "--skip", "pareto"]
     first = lab.json(*some)
     assert [(one["experiment"], one["reused"]) for one in first[:-1]] == [("margin", False), ("block", False)]

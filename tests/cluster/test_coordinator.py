@@ -148,7 +148,7 @@ def test_nobody_answers_in_time() -> None:
     check_nothing_is_left(members)
 
 
-def test_the_last_error_is_named_even_if_a_new_attempt_is_under_way() -> None:
+def test_the_last_error_is_named_even_if_a_new_attempt_runs() -> None:
     """All members fail at first; the second attempt is not answered in time."""
     members = FakeMembers(corpus_of(4), 1, 1, lambda _, number: "disk" if number == 0 else "late")
     with pytest.raises(ShardsUnavailableError, match=r"within 1 s; last error: .*Input/output error"):
@@ -182,7 +182,7 @@ def test_nobody_is_there() -> None:
     assert members.clock < 1.0
 
 
-def test_a_stale_version_everywhere_is_the_callers_to_mend() -> None:
+def test_a_stale_version_everywhere_is_reported_to_the_caller() -> None:
     members = FakeMembers(corpus_of(4), 3, 1, lambda *_: "stale")
     with pytest.raises(StaleVersionError):
         search(members)
@@ -191,7 +191,7 @@ def test_a_stale_version_everywhere_is_the_callers_to_mend() -> None:
 
 
 @pytest.mark.parametrize("partial", ["refuse", "allow"])
-def test_a_version_that_is_gone_where_members_answer_is_the_callers_to_mend(partial: str) -> None:
+def test_a_version_that_all_answering_members_lack_is_reported_to_the_caller(partial: str) -> None:
     """A member that can't be reached has no files either: waiting for it, or leaving shards out, does not help."""
     members = FakeMembers(corpus_of(4), 2, 1, lambda seat, _: "stale" if seat.node == "node0" else "dead before")
     with pytest.raises(StaleVersionError):

@@ -229,7 +229,7 @@ def test_members_score_what_the_specification_says(
     assert [part.rescored for part in found] == counts
 
 
-def test_members_of_different_minds_are_an_error(tmp_path: Path) -> None:
+def test_members_that_disagree_are_an_error(tmp_path: Path) -> None:
     one = [("sum", 0, np.array([1.0]), None)]
     with pytest.raises(ValueError, match="different versions of maxsieve"):
         merge([one, [("max", 0, np.array([1.0]), None)]])
@@ -267,7 +267,7 @@ def test_a_reply_of_another_length_is_refused(reply: tuple[float, ...], tmp_path
         Member(folder.path).advance("s", two_requests(folder)[0], (reply,))
 
 
-def test_files_of_older_versions_are_let_go(tmp_path: Path) -> None:
+def test_files_of_older_versions_are_closed(tmp_path: Path) -> None:
     """Only searches that began before the last change use the previous version, and none uses an older one."""
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     one, versions = Member(folder.path), []
@@ -309,7 +309,7 @@ def test_a_version_that_was_undone_is_not_searched(tmp_path: Path) -> None:
     assert 20 not in part.ids
 
 
-def test_a_search_that_nobody_goes_on_with_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_nobody_continues_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     first, second = two_requests(folder)
     one, before = Member(folder.path), set(threading.enumerate())

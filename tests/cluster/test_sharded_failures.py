@@ -63,14 +63,14 @@ def clean(folder: ShardedFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(leftovers, "GRACE_SECONDS", -60)
         for _ in range(2):
-            let_go(folder)
+            close_old_versions(folder)
             put(folder, [], [])
     assert files(folder) == named(folder)
     assert set(folder._opened) <= set(range(len(folder.manifest.shards)))  # no file of a removed shard is mapped
     assert {path.name for path in (folder.path / "shards").iterdir()} == {v.folder for v in folder.manifest.shards}
 
 
-def let_go(folder: ShardedFolder) -> None:
+def close_old_versions(folder: ShardedFolder) -> None:
     """On systems where mapped files can't be removed: no file of older versions is mapped any more."""
     if LOCK_STAYS:
         content(folder)

@@ -150,7 +150,7 @@ def test_a_commit_that_fails_leaves_nothing_of_any_chunk(
     assert content(folder) == held
 
 
-def test_a_late_attempt_is_in_nobodys_way(folder: ShardedFolder) -> None:
+def test_a_late_attempt_does_not_disturb_others(folder: ShardedFolder) -> None:
     """An attempt to change that nobody waits for any more: it starts from an old version, while others commit."""
     shard = shard_of("late", 3)
     base = folder.manifest.shards[shard]

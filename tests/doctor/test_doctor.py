@@ -153,7 +153,7 @@ def test_the_user_may_have_another_name_than_the_home_folder(tmp_path: Path, mon
         assert without_user(text) == wanted, home
 
 
-def test_nothing_it_says_steers_a_terminal() -> None:
+def test_it_prints_no_control_characters() -> None:
     env = {"OMP_NUM_THREADS": "2\x1b[31m\x9b", "MAXSIEVE_CACHE": "/tmp/\x1b]0;owned\x07"}
     for how in ([], ["--json"]):
         done = run(*how, env=env)

@@ -54,7 +54,7 @@ def test_documents_are_views(tmp_path: Path) -> None:
         assert not len(rows) or np.shares_memory(rows, vectors.rows)
 
 
-def test_the_caller_s_arrays_stay_his() -> None:
+def test_the_callers_arrays_are_not_changed() -> None:
     rows, lengths = np.eye(3, dtype=np.float32), np.array([1, 2])
     vectors = TokenVectors(rows, lengths)
     assert np.shares_memory(vectors.rows, rows)

@@ -225,7 +225,7 @@ def test_a_reader_that_fails_half_way_leaves_nothing(
 
 
 @pytest.mark.parametrize("where", ["memory", "disk"])
-def test_ids_that_come_along_are_checked(tmp_path: Path, where: str) -> None:
+def test_ids_of_a_table_are_checked(tmp_path: Path, where: str) -> None:
     path = tmp_path / "it" if where == "disk" else None
     index = ms.Index.build(np.ones((1, 4)), ["1-0"], lengths=[1], path=path)
     twice = [*batches(2), next(batches(1))]

@@ -77,7 +77,7 @@ def test_pieces_are_the_whole() -> None:
         assert all(np.array_equal(built.vectors(one), direct.vectors(one)) for one in built.ids)
 
 
-def test_pieces_are_let_go() -> None:
+def test_pieces_are_released() -> None:
     """A piece is opened only after the piece before it has been used."""
     opened: list[int] = []
 

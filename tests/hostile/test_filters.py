@@ -44,7 +44,7 @@ def put(record: Any, position: int = 2) -> Callable[[sqlite3.Connection], object
     "record",
     ["", "{", '{"n":1', "{n:1}", "{'n':1}", '{"n":1}x', '{"n":0x10}', '{"n":+1}', '{"n":1,}', '{"n":"\n"}', "\x01"],
 )
-def test_what_is_no_json_is_damage_not_silence(record: Any, where: dict[str, Any], tmp_path: Path) -> None:
+def test_invalid_json_is_reported_as_damage(record: Any, where: dict[str, Any], tmp_path: Path) -> None:
     build(tmp_path / "x")
     forge(tmp_path / "x", put(record))
     with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match="can't be read"):

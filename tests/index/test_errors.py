@@ -654,7 +654,7 @@ class InterruptedDict(dict[Any, Any]):
         lambda index: index.delete(["d1", "d4"]),
     ],
 )
-def test_an_interrupt_in_the_midst_of_a_change_changes_nothing(change: Any, index: ms.Index) -> None:
+def test_an_interrupt_during_a_change_changes_nothing(change: Any, index: ms.Index) -> None:
     before = contents(index)
     index._storage._positions = InterruptedDict(index._storage._positions)
     with pytest.raises(KeyboardInterrupt):

@@ -453,7 +453,7 @@ def test_progress_changes_nothing(capfd: pytest.CaptureFixture[str], reference: 
     assert "indexing" in err
 
 
-def test_numpy_error_settings_are_of_no_consequence() -> None:
+def test_numpy_error_settings_do_not_matter() -> None:
     tiny = np.full((2, 5), 1e-310)
     with np.errstate(all="raise"):
         index = ms.Index.build([tiny, np.full((1, 5), 1e-42)], store="float16", similarity="cosine")

@@ -112,7 +112,7 @@ def test_every_rounding_to_float16() -> None:
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 @pytest.mark.parametrize("store", ["float32", "float16"])
-def test_the_first_bad_document_is_named_whoever_finds_it(store: Any, similarity: Any) -> None:
+def test_the_first_bad_document_is_named_by_any_thread(store: Any, similarity: Any) -> None:
     rng = np.random.default_rng(3)
     documents = [rng.standard_normal((20, 64), np.float32) for _ in range(2000)]
     for i in (700, 703, 1300, 1999):

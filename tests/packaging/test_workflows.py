@@ -56,7 +56,7 @@ def test_what_differs_by_system_is_tried_on_all_before_it_is_merged(changed: str
     assert any(changed.startswith(pattern.removesuffix("**")) for pattern in watched if pattern.endswith("/**"))
 
 
-def test_wheels_for_windows_get_the_system_s_c_plus_plus_library() -> None:
+def test_wheels_for_windows_get_the_cpp_library_of_the_system() -> None:
     """Otherwise delvewheel uses the first one on the PATH, which may be too old for the compiler."""
     settings = (ROOT / "pyproject.toml").read_text().partition("[tool.cibuildwheel.windows]")[2].partition("\n[")[0]
     assert re.search(r"delvewheel repair .*--add-path C:/Windows/System32\b", settings)

@@ -5,7 +5,7 @@ truncated (opening it with mode "w" does that), and its folder can't be renamed.
 finds no `fcntl` and no `resource`, and nothing in `os` that only POSIX has. It uses the Windows code of its modules,
 with a `msvcrt` whose locks are those of Linux.
 
-The kernel is asked who has a file open. So no handle is missed, whoever opened it.
+The kernel is asked who has a file open. So no handle of any process is missed.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def test_waiting_for_it(locking: Any, handles: list[int]) -> None:
     assert order == ["released", "taken"]
 
 
-def test_a_process_that_is_killed_lets_go(locking: Any, platform: str, path: Path, handles: list[int]) -> None:
+def test_a_killed_process_releases_its_lock(locking: Any, platform: str, path: Path, handles: list[int]) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, platform, str(path)],

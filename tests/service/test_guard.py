@@ -125,7 +125,7 @@ def test_hostile_json(shared: Served, name: str) -> None:
     assert shared.client.post("/rerank", json=RERANK).status_code == 200
 
 
-def test_texts_that_steer_terminals_come_back_escaped(shared: Served) -> None:
+def test_control_characters_of_texts_come_back_escaped(shared: Served) -> None:
     text = "\x1b]0;title\x07 \u202e river \x9b31m"
     answer = shared.client.post("/rerank", json={"query": "river", "texts": [text], "return_text": True})
     assert answer.json()[0]["text"] == text

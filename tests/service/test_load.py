@@ -220,7 +220,7 @@ def started(line: CommandLine, *arguments: str) -> Iterator[tuple[subprocess.Pop
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_what_is_under_way_is_answered_before_the_end(line: CommandLine, docs: Path, how: signal.Signals) -> None:
+def test_running_requests_are_answered_before_the_end(line: CommandLine, docs: Path, how: signal.Signals) -> None:
     with started(line, str(docs)) as (process, address):
         texts = [" ".join(["river"] * 200)] * 1000
         answers: list[httpx.Response] = []

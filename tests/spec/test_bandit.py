@@ -331,7 +331,7 @@ def test_an_exact_guarantee_means_the_exhaustive_answer(case: Case, K: int, bloc
         assert answer.scores.tobytes() == want.scores.tobytes()
 
 
-def test_the_same_seed_gives_the_same_answer_and_another_another_order() -> None:
+def test_the_same_seed_gives_the_same_answer_and_a_new_one_another_order() -> None:
     rng = np.random.default_rng(6)
     Q = vectors(rng, 16, 31, "unit")
     documents = [vectors(rng, 3, 31, "unit") for _ in range(30)]

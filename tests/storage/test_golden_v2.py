@@ -40,7 +40,7 @@ def test_it_answers_as_it_did(frozen: Path, wanted: Any, isa: str) -> None:
     assert {path.name: path.read_bytes() for path in frozen.iterdir()} == before
 
 
-def test_tokens_are_named_as_ever(frozen: Path, isa: str) -> None:
+def test_tokens_have_the_same_centroids_as_before(frozen: Path, isa: str) -> None:
     """A release may make codebooks in another way, but the centroid of a token must not change."""
     with ms.Index.open(frozen) as index:
         book = index.snapshot.codebook

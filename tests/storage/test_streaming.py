@@ -193,7 +193,7 @@ ms.Index.build(docs(), path=sys.argv[1])
 
 
 @pytest.mark.parametrize("after", [3, 200, 500])
-def test_a_killed_build_leaves_a_prefix_that_can_be_gone_on_with(
+def test_a_killed_build_leaves_a_prefix_that_can_be_continued(
     tmp_path: Path, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "x"

@@ -156,7 +156,7 @@ def test_the_table_is_kept_and_replaced(fables: Collection, monkeypatch: pytest.
     assert BM25.of(fables)("fox", 10) == first, "a reader at the older version still has its own"
 
 
-def test_a_damaged_table_is_made_anew(fables: Collection) -> None:
+def test_a_damaged_table_is_made_again(fables: Collection) -> None:
     expected = BM25.of(fables)("fox", 10)
     [table] = (fables.path / "bm25").iterdir()
     content = table.read_bytes()

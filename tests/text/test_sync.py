@@ -136,7 +136,7 @@ def test_what_a_sync_did_not_put_there_stays(notes: Notes) -> None:
     assert notes.content == {"x.md": "mine", "deep/y.md": "also mine", "b.md": "blue"}
 
 
-def test_another_document_with_a_files_id_is_not_replaced_unasked(notes: Notes) -> None:
+def test_another_document_with_a_files_id_is_replaced_only_if_asked(notes: Notes) -> None:
     notes.collection.add(["mine"], ["a.md"])
     notes.write("a.md", "the file's")
     notes.write("b.md", "blue")

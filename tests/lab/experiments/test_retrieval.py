@@ -109,7 +109,7 @@ def test_sentences_follow_the_intervals(result: Result) -> None:
     )
 
 
-def test_no_query_has_a_say_in_its_own_weight() -> None:
+def test_no_query_affects_its_own_weight() -> None:
     random_values = np.random.default_rng(0).random((3, 20))
     values = {weight: row.tolist() for weight, row in zip((0.1, 0.2, 0.3), random_values, strict=True)}
     fitted, chosen = cross_fitted(values)
