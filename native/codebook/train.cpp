@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kHeadRounds = 6, kGroupRounds = 4, kPolishRounds = 2;
 
-// Fixed-point weights: 2^20 / |x| for codes x, so that weighted codes have length 2^20, about. A sum of 2^31 of them
-// stays below 2^58.
+// Fixed-point weights: 2^20 / |x| for codes x, so that weighted codes have a length of about 2^20. A sum of 2^31 of
+// them stays below 2^58.
 constexpr double kUnit = 0x1p20;
 
 struct Directions {

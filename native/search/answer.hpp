@@ -22,7 +22,7 @@ struct Answer {
     std::vector<Scored> hits;
     Guarantee guarantee = Guarantee::exact;
     double coverage = 1.0;
-    int64_t survivors = -1;  // candidates that passed tier 0; -1 until `search` sets it if there is no tier 0
+    int64_t survivors = -1;  // candidates that passed tier 0; without tier 0, `search` sets all candidates
     int64_t rescored = 0;
     std::vector<Round> rounds;
     std::vector<std::pair<const char*, double>> stages;  // the seconds of each stage
