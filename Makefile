@@ -5,16 +5,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH_VENV := .venv-bench
 PLAID_VENV := .venv-plaid
-# The packages that adapters are for: one environment for those that agree, one for each that doesn't.
+# The packages of adapters: one environment for those that work together, one for each of the others.
 ADAPTERS_VENV := .venv-adapters
 PYLATE_VENV := .venv-pylate
 NATIVE := CMakeLists.txt $(shell find native -name '*.cpp' -o -name '*.hpp')
 STRICT := --config-settings=cmake.define.MAXSIEVE_WERROR=ON
 PEERS := benchmarks/requirements.txt benchmarks/requirements-optional.txt
 PYTEST := $(BIN)/python -m pytest
-# Corpora for tests on real data; they are skipped, and say so, where there are none.
+# Corpora for tests on real data. Without them these tests are skipped, with a message.
 export MAXSIEVE_CORPORA
-# Tests start many processes, which need not compile every module again.
+# Tests start many processes, which must not compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo serve-demo test test-full test-rest test-arm test-emulated test-adapters coverage lock-adapters adapters-bench lint format bench bench-plaid rescored retrieval results sanitize first-stages test-page screenshot docs figures wheel check-windows test-cluster cluster-faults clean
@@ -26,13 +26,14 @@ demo: $(VENV)/demo.stamp
 serve-demo: $(VENV)/serve.stamp
 	$(BIN)/maxsieve demo --serve $(ARGS)
 
-# What needs neither torch nor Ray, nor a browser, nor a real corpus, nor much time: at most 6 minutes on 2 cores, from a fresh
-# clone. tests/long_form.py says what the other forms run.
+# Tests that need neither torch nor Ray, nor a browser, nor a real corpus, nor much time: at most 6 minutes on 2 cores,
+# from a fresh clone. tests/long_form.py says what the other forms run.
 test: $(VENV)/test.stamp
 	$(PYTEST) -n 2 --dist worksteal $(ARGS)
 
-# Every test with all its cases; then those that need a browser, packages that don't agree with others, a Ray cluster, other
-# compilers, or an emulator, which takes long. `.ci/run` has all of this in two parts, with a part of what is emulated.
+# Every test with all its cases; then those that need a browser, packages that conflict with others, a Ray cluster,
+# other compilers, or an emulator, which is slow. `.ci/run` has all of this in two parts, with only some of the emulated
+# cases.
 test-full: $(VENV)/dev.stamp
 	MAXSIEVE_TESTS=full $(PYTEST) -n 2 --dist worksteal $(ARGS)
 	$(MAKE) test-page test-adapters test-cluster check-windows
@@ -42,7 +43,7 @@ test-full: $(VENV)/dev.stamp
 test-rest: $(VENV)/dev.stamp
 	MAXSIEVE_TESTS=rest $(PYTEST) -n 2 --dist worksteal $(ARGS)
 
-# Corpora in shards on a Ray cluster of three nodes, all of them on this machine. One process, for there is one cluster.
+# Corpora in shards on a Ray cluster of three nodes, all on this machine. One process, because there is one cluster.
 test-cluster: $(VENV)/dev.stamp
 	MAXSIEVE_TESTS=cluster $(PYTEST) tests/cluster $(ARGS)
 
@@ -82,6 +83,7 @@ lint: $(VENV)/test.stamp $(VENV)/lint.stamp
 	for system in linux win32 darwin; do $(BIN)/mypy --platform $$system || exit 1; done
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/clang-format --dry-run --Werror $(filter-out CMakeLists.txt,$(NATIVE))
+	$(BIN)/python tools/prose.py
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/zizmor --quiet --offline --persona pedantic .github/workflows
 

@@ -1,4 +1,4 @@
-"""Adapters side by side with the scorers of the libraries they are for, on the same real vectors, in one run.
+"""Compares adapters with the scorers of the libraries they are for, on the same real vectors, in one run.
 
 `make adapters-bench` runs this three times: to take token vectors of a real collection from the cache (`vectors`), and
 to measure in each environment that has some of the libraries (`measure`).
@@ -22,20 +22,20 @@ QUERY_TOKENS = 32
 SIZES = 100, 1000
 QUERIES = 5
 REST = 0.1
-"""Seconds before each run: the threads of torch spin for a while after their work, in the way of whoever is next."""
+"""Seconds before each run: torch's threads spin for a while after their work, and would slow down the next method."""
 CLOCKS = {"wall": perf_counter, "cpu": process_time}
-"""On a busy machine the time of the CPUs says more than that on the wall, though some libraries wait by spinning."""
+"""On a busy machine CPU time says more than wall-clock time, though some libraries wait by spinning."""
 
 
 class Call(NamedTuple):
-    """What a user calls: theirs, ours, and `Index.search` for as many hits on an index that is there."""
+    """What a user calls: their function, ours, and `Index.search` for as many hits on an existing index."""
 
     name: str
     theirs: Callable[[int], Any] | None
     ours: Callable[[int], Any]
     search: Callable[[int], Any]
     scores: Callable[[Any], Any]
-    """The scores in an answer, in the order of the documents."""
+    """The scores of an answer, in the order of the documents."""
 
 
 def main() -> int:
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def save_vectors(path: Path) -> None:
-    """The first documents of SciFact, and queries of 32 tokens: those of some real ones, end to end."""
+    """The first documents of SciFact, and queries of 32 tokens: tokens of real queries, end to end."""
     import shapes
 
     shape = shapes.load("scifact", 10 * QUERIES, lambda documents, count: documents)
@@ -75,7 +75,7 @@ def save_vectors(path: Path) -> None:
 
 
 def calls(documents: list[Any], queries: list[Any]) -> Iterator[Call]:
-    """Those of the libraries that are here."""
+    """The libraries that are installed."""
     import torch
 
     import maxsieve as ms

@@ -1,4 +1,4 @@
-"""What the measuring commands share on their command lines."""
+"""Arguments that several measuring commands have in common."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ QUICK = {
 APART = "runs in a process of its own, whose CPU time is not known here: take --clock wall"
 
 INTERRUPTED = 128 + signal.SIGINT
-"""The exit status, as of a program that the signal ended."""
+"""The exit status of a program that the signal ended."""
 
 
 def main() -> int:
@@ -63,7 +63,7 @@ def main() -> int:
     status = 0
     try:
         for _ in run(Plan(**vars(options), entries=entries), results):
-            keep(results, options.out)  # after each shape: a run that is killed leaves that much
+            keep(results, options.out)  # after each shape, so that a killed run leaves its results
     except KeyboardInterrupt:
         print("interrupted; what was measured until then:", file=sys.stderr)
         status = INTERRUPTED

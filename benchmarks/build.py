@@ -29,7 +29,7 @@ from arguments import positive
 
 @dataclass
 class Timed:
-    """Something that takes in all tokens, and the least time it took."""
+    """A way to take in all tokens, and its shortest time."""
 
     name: str
     threads: int | None
@@ -38,7 +38,7 @@ class Timed:
     cpu: float = float("inf")
 
     def run(self) -> None:
-        """Do it once more."""
+        """Runs it once more."""
         wall, cpu = time.perf_counter(), time.process_time()
         made = self.work()
         self.wall = min(self.wall, time.perf_counter() - wall)
@@ -47,14 +47,14 @@ class Timed:
 
 
 def copies(flat: Any) -> Iterator[Timed]:
-    """What memory alone allows: the rows copied over others, and to fresh memory."""
+    """The limit set by memory: the rows copied over others, and to new memory."""
     target = np.zeros_like(flat)
     yield Timed("copy of the rows, in place", None, partial(np.copyto, target, flat))
     yield Timed("copy of the rows, to fresh memory", None, flat.copy)
 
 
 def builds(flat: Any, length: int, threads: int, folder: Path) -> Iterator[Timed]:
-    """One for each form of input."""
+    """One build for each form of input."""
     count, dim = len(flat) // length, flat.shape[1]
     documents = [rows.copy() for rows in flat.reshape(count, length, dim)]
     lengths = np.full(count, length)
@@ -90,7 +90,7 @@ def builds(flat: Any, length: int, threads: int, folder: Path) -> Iterator[Timed
 
 
 def peers(flat: Any, length: int) -> Iterator[Timed]:
-    """colbandit, where it is installed."""
+    """colbandit, if it is installed."""
     try:
         from colbandit import ColBandit
     except ImportError:

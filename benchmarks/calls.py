@@ -1,4 +1,4 @@
-"""What single calls cost beyond the search itself, and building: figures that no shape shows."""
+"""What single calls cost in addition to the search itself, and what building costs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Clock = Callable[[], float]
 
 
 def rerank_overhead(size: int, runs: int) -> float:
-    """The whole call over its native part: `search` among 1,000 candidates named by id, half of an index (median)."""
+    """Time of a whole call over its native part: `search` among 1,000 candidates by id, half of an index (median)."""
     corpus = Structured(size=size, mean_length=180)
     names = [f"document {position}" for position in range(size)]
     index = ms.Index.build(corpus.documents(), names)
@@ -48,7 +48,7 @@ def small_call(mean_length: int, runs: int, clock: Clock) -> float:
 def build_speeds(
     shape: Shape, make_peer: Callable[[], Peer] | None, runs: int, clock: Clock
 ) -> tuple[float, float | None]:
-    """Tokens a second that `Index.build` takes in with one thread, and a peer, taking turns (medians)."""
+    """Tokens per second of `Index.build` with one thread, and of a peer, measured in turns (medians)."""
     ours, theirs = [], []
     for _ in range(runs):
         ours.append(_seconds(partial(build, shape, threads=1), clock))

@@ -1,7 +1,7 @@
 """Where the time of encoding goes, and what other ways of running the model would cost, in CPU time for each token.
 
-Processor time on one thread, not time on the wall: it can be measured on a machine that has other work to do. The ways
-take turns, text by text, and the fastest round of each counts.
+It measures CPU time on one thread, not wall-clock time, so that it works on a machine with other work. The ways take
+turns, text by text, and the fastest round of each counts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Way(NamedTuple):
 
     name: str
     run: Callable[[Any], Any]
-    """From a text as tokenised to its hidden states."""
+    """From the tokens of a text to its hidden states."""
 
 
 def main() -> None:
@@ -89,7 +89,7 @@ def parts(folder: Path, texts: list[str], encodings: list[Any], count: int, roun
 
 
 def nodes(folder: Path, encodings: list[Any]) -> None:
-    """The model's time by the kind of node, as onnxruntime's profiler has it."""
+    """The model's time by kind of node, from onnxruntime's profiler."""
     with tempfile.TemporaryDirectory() as place:
 
         def profile(settings: Any) -> None:
@@ -111,7 +111,7 @@ def nodes(folder: Path, encodings: list[Any]) -> None:
 
 
 def lengths(folder: Path, encodings: list[Any], rounds: int) -> None:
-    """CPU time for each token by the length of a text: the attention takes the square of it. And eight at a time."""
+    """CPU time for each token by the length of a text, in which attention is quadratic. Also eight texts at a time."""
     run = session(folder / "model.onnx")
     stream = [number for one in encodings for number in one.ids[1:-1]]
     print("| tokens of a text | CPU microseconds a token | eight texts in one run, other bits |\n|---|---|---|")
@@ -126,7 +126,7 @@ def lengths(folder: Path, encodings: list[Any], rounds: int) -> None:
 
 
 def idle(texts: list[str], encodings: list[Any]) -> None:
-    """How busy threads are that share the texts of a batch, if a token takes as long as any other."""
+    """How busy threads are that share the texts of a batch, if every token takes the same time."""
     sizes = dict(zip(texts, (len(one.ids) for one in encodings), strict=True))
     print("| threads | busy, texts in their order | busy, the longest first |\n|---|---|---|")
     for threads in (2, 8, 32):
@@ -139,7 +139,7 @@ def idle(texts: list[str], encodings: list[Any]) -> None:
 
 
 def makespan(costs: list[int], threads: int) -> int:
-    """When the last thread is through, each taking the next text when it has done one."""
+    """When the last thread ends, if each takes the next text when it is free."""
     ends = [0] * threads
     for cost in costs:
         heapq.heapreplace(ends, ends[0] + cost)
@@ -152,7 +152,7 @@ def one_by_one(run: session, texts: list[Any]) -> None:
 
 
 def ways(folder: Path) -> list[Way]:
-    """The way that is used first."""
+    """The way in use, first."""
     model = folder / "model.onnx"
     found = [
         Way("as it is used", session(model)),
@@ -182,7 +182,7 @@ def ways(folder: Path) -> list[Way]:
 
 
 def openvino(model: bytes) -> Callable[[Any], Any]:
-    """The model as OpenVINO runs it, where that is installed."""
+    """The model in OpenVINO, if that is installed."""
     library = importlib.import_module("openvino")
     core = library.Core()
     settings = {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
@@ -225,7 +225,7 @@ def compare(ways: list[Way], encodings: list[Any], count: int, rounds: int) -> N
 
 
 class Tokens(NamedTuple):
-    """What a tokenizer gives, for numbers that are given."""
+    """A fake of a tokenizer's result, with given numbers."""
 
     ids: list[int]
 
@@ -236,7 +236,7 @@ class Tokens(NamedTuple):
 
     @property
     def type_ids(self) -> list[int]:
-        """Of one text."""
+        """All tokens belong to one text."""
         return [0] * len(self.ids)
 
 

@@ -1,4 +1,4 @@
-"""Other forms of a dynamically quantised BERT graph, to be timed beside it."""
+"""Other forms of a dynamically quantised BERT graph, to compare their times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 def graphs(path: Path) -> dict[str, bytes]:
-    """Each by its name, as onnxruntime loads it."""
+    """The forms by name, as onnxruntime loads them."""
     made = {
         "no mask in the graph": without_mask(onnx.load(path)),
         "signed 8-bit weights": signed_weights(onnx.load(path)),
@@ -26,7 +26,7 @@ def graphs(path: Path) -> dict[str, bytes]:
 
 
 def without_mask(model: Any) -> Any:
-    """The scores go to the softmax as they are: a text that stands alone has nothing to be masked."""
+    """Without the mask before the softmax: a single text has nothing to mask."""
     nodes = model.graph.node
     makers = {output: node for node in nodes for output in node.output}
     for node in nodes:
@@ -36,7 +36,7 @@ def without_mask(model: Any) -> Any:
 
 
 def signed_weights(model: Any) -> Any:
-    """The same weights less 128, with zero points less 128: the same products, by other instructions."""
+    """The weights and zero points minus 128: the same products, with other instructions."""
     weights = {
         name for node in model.graph.node if node.op_type == "MatMulInteger" for name in (node.input[1], node.input[3])
     }
@@ -48,7 +48,7 @@ def signed_weights(model: Any) -> Any:
 
 
 def float_weights(model: Any) -> Any:
-    """Products of float32 with the weights that the codes stand for."""
+    """Products of float32 with dequantised weights."""
     graph = model.graph
     tensors = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     makers = {output: node for node in graph.node for output in node.output}
@@ -67,7 +67,7 @@ def float_weights(model: Any) -> Any:
 
 
 def fused_attention(model: Any) -> Any:
-    """Scores, softmax and their products with the values in one node, which keeps a part of them in cache at a time."""
+    """Scores, softmax and their products with the values in one node, which keeps a part of them in cache."""
     graph = model.graph
     makers = {output: node for node in graph.node for output in node.output}
     heads = 12
@@ -86,7 +86,7 @@ def fused_attention(model: Any) -> Any:
 
 
 def source(makers: dict[str, Any], name: str) -> str:
-    """What was split into heads: rows [1, tokens, dimensions], before Reshape and Transpose."""
+    """The input of the split into heads: rows [1, tokens, dimensions], before Reshape and Transpose."""
     node = makers[name]
     while node.op_type in ("Reshape", "Transpose"):
         name = node.input[0]
@@ -95,7 +95,7 @@ def source(makers: dict[str, Any], name: str) -> str:
 
 
 def pruned(model: Any) -> Any:
-    """Without nodes, weights and inputs that nothing depends on."""
+    """Removes nodes, weights and inputs that nothing depends on."""
     graph = model.graph
     needed = {output.name for output in graph.output}
     kept = []

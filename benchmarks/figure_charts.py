@@ -8,9 +8,9 @@ from overlap_chart import Panel
 from published import read
 
 CALIBRATED = "zen3-avx2-calibrated"
-"""Fewer libraries, but `Calibrated` too, which the older run of all libraries does not have."""
+"""Fewer libraries, but with `Calibrated`, which the older run of all libraries does not have."""
 LEFT_OUT = ("bandit-1",)
-"""Of no use to anybody who has `Certified`; the tables have it."""
+"""Methods that are never better than `Certified`. They are in the tables."""
 SHAPES = {"time-overlap": "scifact", "time-overlap-hotpotqa": "hotpotqa"}
 """Real texts."""
 COLUMNS = 2
@@ -34,7 +34,7 @@ def time_and_overlap() -> dict[str, list[Panel]]:
 
 
 def bars() -> list[Chart]:
-    """What needs no overlap: kernels on one machine, threads on a million documents."""
+    """Charts without overlap: kernels on one machine, threads on a million documents."""
     run, large = read("amx"), read("zen3-avx2-million")
     kernels = ("amx", "avx512vnni", "avx2")
     by_kernel = [

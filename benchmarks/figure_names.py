@@ -1,4 +1,4 @@
-"""What the figures of the README and of docs/ are made of: which runs, which rows of them, and how both are called."""
+"""What the figures of the README and of docs/ are made of: which runs and rows, and their names."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import published
 from published import Measured, Run
 
 RUNS = ("zen4-avx512vnni", "zen3-avx2", "zen3-avx2-calibrated", "zen3-avx2-million", "zen3-avx2-fast-plaid", "amx")
-"""Files of benchmarks/results, in the order in which they are shown. One that is not there is left out."""
+"""Files of benchmarks/results, in the order in which they are shown. Missing ones are left out."""
 MACHINES = {"zen4-avx512vnni": "AVX-512 VNNI (Zen 4)", "zen3-avx2": "AVX2 (Zen 3)"}
-"""Runs of all libraries side by side, and what a heading calls their CPU."""
+"""Runs of all libraries, and the name of their CPU in headings."""
 KERNELS = ("amx", "avx512vnni", "avx2", "neon", "scalar")
 """The best first."""
 EXACT = 0.9995
-"""An overlap that is written as 1."""
+"""Overlaps from this one on are written as 1."""
 
 OURS = {
     "calibrated-0.95": "Calibrated(0.95)",
@@ -39,7 +39,7 @@ PEERS = {
     "qdrant-local": ("qdrant-client", "local mode"),
 }
 APPROXIMATE = ("colbandit-0.2", "colbandit-1", "colbandit-full", "numkong-f32", "numkong-bf16")
-"""Peers that find the best token among codes, and so do not compute MaxSim."""
+"""Peers that find the best token among codes, so that they do not compute MaxSim."""
 TITLES = {
     "scifact": "SciFact",
     "hotpotqa": "hotpotqa_1k",
@@ -48,7 +48,7 @@ TITLES = {
 
 
 def runs() -> dict[str, Run]:
-    """The runs that are there, in the order of `RUNS`; one with another name comes last."""
+    """The existing runs, in the order of `RUNS`. Others come last."""
     there = {path.stem for path in published.FOLDER.glob("*.json")}
     names = [name for name in RUNS if name in there] + sorted(there - set(RUNS))
     return {name: published.read(name) for name in names}
@@ -72,13 +72,13 @@ def smallest_k(run: Run) -> int:
 
 
 def label(method: str) -> str:
-    """Beside a point of a chart."""
+    """The name beside a point of a chart."""
     library, how = PEERS.get(method, ("", ""))
     return OURS.get(method) or f"{library} {how.removeprefix('packed ')}".strip()
 
 
 def name(method: str, run: Run) -> str:
-    """In a table."""
+    """The name in a table."""
     if method in OURS:
         return f"maxsieve `{OURS[method]}`"
     library, how = PEERS.get(method, (method, ""))

@@ -63,7 +63,7 @@ def _listed(names: list[str]) -> str:
 
 
 def short() -> str:
-    """The README's table: real texts, the methods that most people choose between, all machines."""
+    """The README's table: real texts, the methods that most people choose from, all machines."""
     columns = [(cpu, run, shape) for cpu, run in side_by_side().items() for shape in SHORT if shape in run.shapes]
     head = " | ".join(f"{TITLES[shape]}, {MACHINES[cpu]}" for cpu, _, shape in columns)
     ks = sorted({smallest_k(run) for _, run, _ in columns})
@@ -94,7 +94,7 @@ def _table(run: Run) -> str:
 
 
 def said() -> str:
-    """What the tables say, in sentences: an item for each machine."""
+    """The results of the tables in sentences: an item for each machine."""
     items = [f"**{MACHINES[cpu]}.** {_said(run)}" for cpu, run in side_by_side().items()]
     return "\n".join(_item(text) for text in [*items, _said_amx(), _said_calibrated()])
 
@@ -202,7 +202,7 @@ def sources() -> str:
 
 
 def measured() -> str:
-    """The same in few words."""
+    """The same, shorter."""
     files: dict[str, list[str]] = {}
     for file, run in runs().items():
         files.setdefault(run.machine, []).append(f"[{file}.json](benchmarks/results/{file}.json)")
@@ -221,7 +221,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "sources": sources,
     "measured": measured,
 }
-"""What writes a part, by its name."""
+"""The function that writes each part, by name."""
 
 
 def _source(run: Run, file: str) -> str:

@@ -2,7 +2,7 @@
 
     make figures
 
-A part of a document between ``<!-- figures: NAME -->`` and ``<!-- /figures -->`` is written here, and nowhere else.
+Only this program writes the part of a document between ``<!-- figures: NAME -->`` and ``<!-- /figures -->``.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ def shown() -> dict[str, object]:
 
 
 def rewritten(text: str) -> str:
-    """A document with its parts as they should be."""
+    """A document with its parts up to date."""
     return PART.sub(lambda found: f"{found[1]}\n{PARTS[found['name']]()}\n\n{found[3]}", text)
 
 
 def digest(data: object) -> str:
-    """What a chart shows, in few letters, which tell whether it is of the results that are there."""
+    """A digest of what a chart shows, which tells whether it was drawn from the current results."""
     return hashlib.sha256(repr(data).encode()).hexdigest()[:16]
 
 
 def _sign(path: Path, data: object) -> None:
-    """Writes into a chart what it was made of."""
+    """Writes this digest into a chart."""
     drawn = path.read_text(encoding="utf-8")
     path.write_text(drawn.replace("<svg ", f"<!-- {digest(data)} -->\n<svg ", 1), encoding="utf-8")
 

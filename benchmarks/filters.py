@@ -40,7 +40,7 @@ QUERY = np.ones((1, 16), np.float32)
 
 
 def records(documents: int, text: int) -> Iterator[dict[str, Any]]:
-    """Much like those of a collection of articles."""
+    """Texts similar to those of a collection of articles."""
     rng = random.Random(0)
     words = [f"word{i}" for i in range(3000)]
     for i in range(documents):
@@ -56,14 +56,14 @@ def records(documents: int, text: int) -> Iterator[dict[str, Any]]:
 
 
 def seconds(index: ms.Index, where: Any) -> float:
-    """Of the processor, for one search."""
+    """CPU seconds of one search."""
     started = time.process_time()
     index.search(QUERY, 10, where=where)
     return time.process_time() - started
 
 
 def main() -> None:
-    """Builds, asks, prints."""
+    """Builds, searches, prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=positive, default=1_000_000)
     parser.add_argument("--text", type=positive, default=500, help="characters of a record's text")
@@ -74,7 +74,7 @@ def main() -> None:
         metadata = records(given.documents, given.text)
         index = ms.Index.build(rows, lengths=[1] * len(rows), metadata=metadata, path=Path(folder) / "index")
         size = sum(file.stat().st_size for file in (Path(folder) / "index").glob("*.records"))
-        index.search(QUERY, 10, where={"year": {"exists": True}})  # the files are in the system's cache from here on
+        index.search(QUERY, 10, where={"year": {"exists": True}})  # from now on, the files are in the system's cache
         for where in FILTERS:
             first = seconds(index, where)
             again = 1e3 * min(seconds(index, where) for _ in range(5))

@@ -45,7 +45,7 @@ class Corpus(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """A first stage that has taken the documents in; ``name(query, depth)`` gives places, best first."""
+    """A first stage with its documents; ``name(query, depth)`` returns positions, best first."""
 
     what: str
     seconds: float

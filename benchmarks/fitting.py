@@ -1,4 +1,4 @@
-"""What a projection is worth that was fitted on few tokens: nDCG@10 by the number of tokens and of dimensions."""
+"""The value of a projection that was fitted on few tokens: nDCG@10 by the number of tokens and of dimensions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def main() -> None:
     relevant = {one for query in whole.queries for one in whole.judgements.get(query, {})}
     ids = sorted(whole.ids, key=lambda one: one not in relevant)[: options.documents]
     data = whole.with_documents(ids)
-    # Fitted on other documents than those that are searched, as far as there are any.
+    # Fitted on other documents than those that are searched, if there are any.
     stream = np.concatenate([whole.vectors(one) for one in [*whole.ids[::-1]][: options.sampled]])
     print(
         f"{data.name}: {len(data.index):,} documents, {data.index.tokens:,} tokens, {len(data.queries)} queries; "

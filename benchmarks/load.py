@@ -43,21 +43,21 @@ PATIENCE = 120
 
 @dataclass
 class Outcome:
-    """What came back in a phase."""
+    """The answers of a phase."""
 
     seconds: float = 0.0
     statuses: Counter[int] = field(default_factory=Counter)
     times: list[float] = field(default_factory=list)
-    """Of answers that are fine."""
+    """Of answers with status 200."""
     together: list[int] = field(default_factory=list)
 
     @property
     def rate(self) -> float:
-        """Fine answers a second."""
+        """Such answers per second."""
         return self.statuses[FINE] / self.seconds if self.seconds else 0.0
 
     def quantile(self, share: float) -> float:
-        """Milliseconds within which such a share was answered."""
+        """Milliseconds within which this share was answered."""
         ordered = sorted(self.times)
         return 1e3 * ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
 
@@ -72,14 +72,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Target:
-    """Where requests go."""
+    """The address for requests."""
 
     host: str
     port: int
     path: str
 
     def request(self, query: str) -> bytes:
-        """As it goes over the wire."""
+        """A request in the bytes of HTTP."""
         body = json.dumps({"query": query, "k": 10, "matches": False}).encode()
         head = f"POST {self.path} HTTP/1.1\r\nHost: {self.host}\r\nContent-Type: application/json\r\n"
         return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
@@ -109,7 +109,7 @@ async def client(target: Target, first: int, until: float, outcome: Outcome) -> 
 
 
 async def phase(target: Target, clients: int, seconds: float) -> Outcome:
-    """So many clients for so long."""
+    """Runs so many clients for so many seconds."""
     outcome, started = Outcome(), time.perf_counter()
     places = range(0, len(QUERIES) * clients, len(QUERIES) // 7)
     tasks = [client(target, places[i], started + seconds, outcome) for i in range(clients)]
@@ -119,13 +119,13 @@ async def phase(target: Target, clients: int, seconds: float) -> Outcome:
 
 
 def resident(process: int) -> float:
-    """MB of memory that a process has."""
+    """The memory of a process, in MB."""
     found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
     return int(found[1]) / 1000 if found else float("nan")
 
 
 def start(collection: Path | None) -> tuple[subprocess.Popen[str], Target]:
-    """The service, and where it answers."""
+    """The service, and its address."""
     arguments = ["demo", "--serve"] if collection is None else ["serve", str(collection)]
     command = [sys.executable, "-m", "maxsieve.cli", *arguments, "--port", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -152,7 +152,7 @@ def shown(outcome: Outcome) -> list[str]:
 
 
 def main() -> int:
-    """Starts, asks, prints."""
+    """Starts the service, sends requests, prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collection", type=Path, help="a collection; by default that of maxsieve demo")
     parser.add_argument("--clients", type=positive, default=100)

@@ -1,4 +1,4 @@
-"""What the figures were measured on and with."""
+"""What the figures were measured on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def describe() -> dict[str, str]:
 
 
 def free_bytes() -> int:
-    """Memory that can be had without swapping; a guess of half of it all where the system doesn't say."""
+    """Memory that is available without swapping. If the system doesn't say, half of all memory."""
     info = Path("/proc/meminfo")
     if info.is_file():
         return 1024 * int(re.findall(r"^MemAvailable:\s*(\d+)", info.read_text(), re.MULTILINE)[0])
@@ -34,7 +34,7 @@ def free_bytes() -> int:
 
 
 def process_bytes() -> int | None:
-    """Memory that this process has now: its own and what it has touched of mapped files. None where nobody tells."""
+    """Resident memory of this process, including mapped files. None if the system does not say."""
     status = Path("/proc/self/status")
     if not status.is_file():
         return None
@@ -42,7 +42,7 @@ def process_bytes() -> int | None:
 
 
 def forget(folder: Path) -> None:
-    """Asks the system to drop the folder's files from its cache, so that what is resident later was touched since."""
+    """Asks the system to drop the folder's files from its cache, so that only what is read later is resident."""
     os.sync()
     for path in folder.iterdir():
         handle = os.open(path, os.O_RDONLY)

@@ -14,7 +14,7 @@ import numpy as np
 from peers.protocol import F64, I64
 
 CLOCKS = {"wall": perf_counter, "cpu": process_time}
-"""On a busy machine the time of a one-thread method's own CPU says more than that on the wall."""
+"""On a busy machine the CPU time of a method with one thread says more than wall-clock time."""
 FEWEST = 3
 """Runs of a method that takes longer than its share of time."""
 
@@ -38,7 +38,7 @@ class Setting:
     threads: int = 1
     batch: int = 1
     selects: bool = True
-    """Its time depends on k; else its answers hold for all smaller k too."""
+    """Its time depends on k. Otherwise its answers are valid for all smaller k, too."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class Task:
 
     setting: Setting
     run: Callable[[int], Any]
-    """What is timed, given the number of a query."""
+    """The function to time. Its argument is the number of a query."""
     read: Callable[[Any], list[Found]]
-    """What it returned, as answers to the queries from that number on (a batch: from 0)."""
+    """The answers in its result, for the queries from that number on (a batch: from 0)."""
     ready: Callable[[], None] = lambda: None
-    """Done before each run, untimed."""
+    """Called before each run, not timed."""
 
 
 Round = tuple[int, int]
@@ -78,7 +78,7 @@ class Timing:
         return float(low), float(high)
 
     def times(self, other: Timing) -> float:
-        """How many times as long this takes as `other`: the median over common rounds, if they ran side by side."""
+        """How many times as long this takes as `other`: the median over common rounds, if they ran in turns."""
         pairs = [self.seconds[at] / other.seconds[at] for at in self.seconds.keys() & other.seconds.keys()]
         if pairs and self.setting.batch == other.setting.batch:
             return statistics.median(pairs)
@@ -96,10 +96,10 @@ def interleave(
     clock: Callable[[], float] = perf_counter,
     advance: Callable[[], None],
 ) -> None:
-    """Run every task `queries * repeat` times, or as often as fits into `seconds`, and file the results in `timings`.
+    """Runs every task `queries * repeat` times, or as often as fits into `seconds`, and fills `timings`.
 
-    A first run of each, untimed but for telling how long it takes, warms it up. Tasks with fewer runs are spread
-    evenly over the rounds; every query has its turn in every place of a round of rounds.
+    The first run of each warms it up. It only tells how long a run takes. Tasks with fewer runs are spread evenly over
+    the rounds. Each query comes at every place of a round in turn.
     """
     rounds = queries * repeat
     shares = []

@@ -43,14 +43,14 @@ TOGETHER = 1024  # documents that share a random stream
 K = 10
 METHODS = ("calibrated-0.99", "certified")
 TIMED, PRACTICE = 64, 256
-"""Queries, at most: to be timed, and to calibrate on."""
+"""The largest number of queries: to be timed, and to calibrate on."""
 
 Track = Callable[[Iterable[F32], int], Iterable[F32]]
 
 
 @dataclass(frozen=True, eq=False)
 class Million:
-    """An index in a folder, and queries; `Shape` is the same in memory."""
+    """An index in a folder, and queries. `Shape` is the same in memory."""
 
     folder: Path
     documents: int
@@ -67,16 +67,16 @@ class Million:
 
     @property
     def vector_bytes(self) -> int:
-        """What its vectors would take as float32."""
+        """The size of its vectors as float32."""
         return 4 * DIM * self.tokens
 
     @property
     def disk_bytes(self) -> int:
-        """What the index takes on disk."""
+        """The size of the index on disk."""
         return sum(path.stat().st_size for path in self.folder.iterdir())
 
     def scores(self, queries: int) -> F64:
-        """The true scores of the first so many queries with every document."""
+        """The true scores of the first queries with every document."""
         folder = self.folder.with_name(f"truth-{queries}")
 
         def compute(target: Path) -> None:
@@ -95,7 +95,7 @@ class Million:
 
 
 def load(documents: int, queries: int, track: Track) -> Million:
-    """Make the shape with so many documents and queries, or find it in the cache."""
+    """Makes the shape with so many documents and queries, or takes it from the cache."""
     folder = cache_folder() / "million" / f"{documents}-{RECIPE}"
     once(folder / "made", lambda target: make(target, documents, read_passages, track))
     made = json.loads((folder / "made" / "made.json").read_text())
@@ -115,7 +115,7 @@ class Passages:
 
 
 def make(target: Path, documents: int, read: Callable[[], Passages], track: Track) -> None:
-    """Build and calibrate an index in the folder, and keep the queries to be timed, and how long it took."""
+    """Builds and calibrates an index in the folder, and saves the queries to be timed, and the times."""
     passages = read()
     timed, practice = passages.queries[:TIMED], passages.queries[TIMED : TIMED + PRACTICE]
     started = perf_counter()
@@ -135,7 +135,7 @@ def make(target: Path, documents: int, read: Callable[[], Passages], track: Trac
 
 
 def mixtures(passages: Passages, count: int) -> Iterator[F32]:
-    """Documents of runs of passages, with noise; a document depends on its number alone."""
+    """Documents of parts of passages, with noise. A document depends only on its number."""
     ends = np.cumsum(passages.lengths)
     longest = max(map(max, RUNS.values()))
     long_enough = np.flatnonzero(passages.lengths >= longest)
@@ -170,7 +170,7 @@ def read_passages() -> Passages:
 
 
 def _first(one: Embedded, tokens: int) -> F32:
-    """The vectors of the first documents, which are in random order, so many or a few more."""
+    """The vectors of the first documents, which are in random order: so many or a few more."""
     rows: list[F32] = []
     for document in one.documents():
         rows.append(document)

@@ -17,10 +17,10 @@ from sessions import GB
 
 
 class MillionRun(Runner):
-    """The methods don't take turns, for `Certified` reads every code, and from then on all of them are resident.
+    """Measures two methods, not in turns, because `Certified` reads every code, and then all of them are resident.
 
-    So `Calibrated` runs first, from files that the system has been asked to drop from its cache. What the process has
-    grown by since it opened the index is what that needs in memory.
+    So `Calibrated` runs first, from files that the system has been asked to drop from its cache. The growth of the
+    process since it opened the index is the memory that `Calibrated` needs.
     """
 
     def __init__(self, plan: Plan, shape: Million, results: Results, progress: Progress) -> None:
@@ -53,7 +53,7 @@ class MillionRun(Runner):
                     self._hold(f"maxsieve, resident, {method}", after - before, None, note)
 
     def _leave_out(self) -> None:
-        """Say which of the methods that were asked for don't run here."""
+        """Reports which of the requested methods don't run here."""
         others = [method for method in self._plan.method if method not in million.METHODS]
         mine = [method for method in others if method in ours.POLICIES]
         peers = [method for method in others if method not in ours.POLICIES]

@@ -20,13 +20,13 @@ MODEL = "minilm-fp32"
 MODEL_DIGEST = MODELS[MODEL].carrier.members["model.safetensors"].sha256
 DIM = 384
 WORD_PIECES = 512  # the model's own limit (max_position_embeddings), with [CLS] and [SEP]
-BATCH_WORD_PIECES = 4096  # padded; a batch's activations then stay near the cache
+BATCH_WORD_PIECES = 4096  # padded; so the activations of a batch stay in cache
 
 
 def embed(texts: Sequence[str], label: str = "embedding") -> tuple[F32, I64]:
-    """Embed `texts`: unit rows [tokens, 384], text after text, and how many rows each text has.
+    """Embeds `texts`: unit rows [tokens, 384], text after text, and how many rows each text has.
 
-    [CLS] and [SEP] are dropped, texts are cut off at 512 word pieces, and a text without any has no rows.
+    [CLS] and [SEP] are dropped, texts are truncated to 512 word pieces, and a text without any has no rows.
     """
     folder = fetch_model(MODEL)
     os.environ["HF_HUB_OFFLINE"] = "1"  # before the import, which reads it

@@ -36,13 +36,13 @@ def build(shape: Shape, threads: int) -> ms.Index:
 
 
 def needs(method: str) -> int:
-    """How many queries it must have been calibrated on."""
+    """How many queries are needed to calibrate."""
     policy = POLICIES.get(method)
     return queries_needed(policy.target) if isinstance(policy, ms.Calibrated) else 0
 
 
 class Calibrating(NamedTuple):
-    """How long it took to make an index ready for `Calibrated`, on all threads."""
+    """The time to prepare an index for `Calibrated`, on all threads."""
 
     codebook_seconds: float
     calibration_seconds: float
@@ -50,11 +50,11 @@ class Calibrating(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """For both."""
+        """The seconds of both."""
         return self.codebook_seconds + self.calibration_seconds
 
     def describe(self, index: ms.Index) -> str:
-        """In words, for the table of holdings."""
+        """The same in words, for a table."""
         book = index.storage.snapshot.codebook
         return (
             f"{book.centroids if book else 0:,} centroids learnt and tokens named in {self.codebook_seconds:.1f} s, "
@@ -63,7 +63,7 @@ class Calibrating(NamedTuple):
 
 
 def calibrate(index: ms.Index, queries: Sequence[F32], k: int) -> Calibrating:
-    """Make the codebook of an index, and calibrate it on queries for a top k."""
+    """Makes the codebook of an index, and calibrates it on queries for a top k."""
     started = perf_counter()
     index.train_codebook()
     trained = perf_counter()
@@ -72,7 +72,7 @@ def calibrate(index: ms.Index, queries: Sequence[F32], k: int) -> Calibrating:
 
 
 def tier0_bytes(index: ms.Index) -> int:
-    """Bytes that tier 0 reads for a query: codebook, names of tokens, and where documents begin."""
+    """Bytes that tier 0 reads for a query: codebook, centroids of tokens, and offsets of documents."""
     state = index.storage.snapshot
     book = state.codebook.nbytes if state.codebook is not None else 0
     return book + sum(segment.centroids.nbytes + segment.offsets.nbytes for segment in state.segments)
@@ -88,7 +88,7 @@ def tasks(
     threads: Sequence[int],
     batches: Sequence[int],
 ) -> Iterator[Task]:
-    """Every policy among `methods` under each setting; batches at the first `k` only."""
+    """Every policy among `methods` under each setting. Batches are measured at the first `k` only."""
     for isa in isas:
         for method in methods:
             for count in threads:
@@ -102,13 +102,13 @@ def tasks(
 
 
 def read_limit(index: ms.Index) -> Task:
-    """Reading all codes, and nothing else."""
+    """Reads all codes, and does nothing else."""
     name, read = readlimit.reader()
     return Task(Setting(name, 0), partial(_read_codes, readlimit.codes(index), read), lambda _: [])
 
 
 def _seeded(policy: Policy, number: int) -> Policy:
-    """Each query draws its tokens in an order of its own: else the overlap of all would hang on a single order."""
+    """Each query has its own order of tokens. Otherwise the overlap of all queries would depend on one order."""
     return replace(policy, seed=number) if isinstance(policy, ms.Bandit) else policy
 
 

@@ -1,4 +1,4 @@
-"""Time against overlap, ours beside the others': the chart of the README, on a light and on a dark ground."""
+"""Time against overlap, for maxsieve and the others: the chart of the README, on a light and on a dark background."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FAMILIES = ("calibrated", "bandit", "colbandit")
-"""Methods with a knob: a line joins their points."""
+"""Methods with a knob. A line joins their points."""
 AT_THE_TOP = 0.985
-"""Points above have slanted names, because many are in one row."""
+"""Names of points in the top row are slanted, because there are many."""
 APART = 20.0
-"""The least distance between the beginnings of two slanted names, in pixels."""
+"""The least distance between two slanted names, in pixels."""
 
 
 @dataclass(frozen=True)
 class Ground:
-    """Colours that can be told apart on a background."""
+    """Colours that can be distinguished on a background."""
 
     paper: str
     ink: str
@@ -93,7 +93,7 @@ def _points(axes: Axes, panel: Panel, ours: Collection[str], ground: Ground) -> 
 
 
 def _limits(axes: Axes, rows: Sequence[Measured]) -> None:
-    """The same for all panels, with room for names above, on the left and on the right."""
+    """The axis for all panels, with room for names above, on the left and on the right."""
     low, high = min(row.time for row in rows), max(row.time for row in rows)
     axes.set_xlim(low / (high / low) ** 0.3, high * (high / low) ** 0.35)
     worst = min(row.found for row in rows)
@@ -102,7 +102,7 @@ def _limits(axes: Axes, rows: Sequence[Measured]) -> None:
 
 
 def _names(axes: Axes, panel: Panel, ours: Collection[str], ground: Ground) -> None:
-    """Slanted above the points in the top row, beside all others."""
+    """Names are slanted above points in the top row, and beside all others."""
     axes.figure.draw_without_rendering()  # type: ignore[union-attr]  # so that the positions of points are known
     rest, slanted, last = [], [], -APART
     for name, row in sorted(panel.rows, key=lambda one: one[1].time):

@@ -1,9 +1,9 @@
-"""How long passages should be: a judged collection, its documents joined to long ones, found again at several lengths.
+"""How long passages should be: a judged collection, its documents joined to long ones, searched at several lengths.
 
     MAXSIEVE_CORPORA=path/to/corpora python benchmarks/passages.py scifact --documents 1000 --join 8
 
-Documents are joined as paragraphs, or with --join 1 taken as they are. A long one is right for a query if one of its
-documents is. "cut" is what a collection without passages does. Everything is encoded anew for each line.
+Documents are joined as paragraphs; with --join 1 they stay as they are. A long document is right for a query if one of
+its parts is. "cut" is a collection without passages. Everything is encoded again for each line.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def joined(corpus: Corpus, count: int) -> tuple[list[Document], dict[str, dict[str, int]]]:
-    """Long documents, and which of them suit each query."""
+    """Long documents, and which of them are relevant to each query."""
     ids = list(corpus.documents)
     random.Random(0).shuffle(ids)
     groups = [ids[first : first + count] for first in range(0, len(ids), count)]

@@ -23,7 +23,7 @@ def main(folder: Path) -> None:
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
     rows, lengths = np.load(folder / "rows.npy"), np.load(folder / "lengths.npy")
-    with redirect_stdout(sys.stderr):  # it says what it is doing
+    with redirect_stdout(sys.stderr):  # it prints what it does
         index = search.FastPlaid(str(folder / "index"), device="cpu")
         index.create(list(torch.from_numpy(rows).split(lengths.tolist())))
     say({"bytes": sum(path.stat().st_size for path in (folder / "index").rglob("*") if path.is_file())})

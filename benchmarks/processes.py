@@ -1,4 +1,4 @@
-"""What the processes of a Ray that this process has started take: memory and processor time, as Linux counts them."""
+"""The memory and CPU time of the processes of a Ray that this process has started, as Linux counts them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Watch(threading.Thread):
-    """Looks at this process, and at all that were started by it after `mark`, twice a second until it is stopped."""
+    """Observes this process, and all that it started after `mark`, twice a second until it is stopped."""
 
     def __init__(self, also: Callable[[], object] = lambda: None) -> None:
         super().__init__(daemon=True)
@@ -34,14 +34,14 @@ class Watch(threading.Thread):
             self._also()
 
     def stop(self) -> None:
-        """Looks once more."""
+        """Observes once more."""
         self._over.set()
         self.join()
         self._look()
 
     @property
     def seconds(self) -> float:
-        """Processor time of all of them together, of those that have ended, too, up to when they were last seen."""
+        """CPU time of all of them together. Processes that have ended count until they were last seen."""
         return sum(self._seconds.values()) - sum(self._before.values())
 
     def _look(self) -> None:
@@ -63,5 +63,5 @@ class Watch(threading.Thread):
 
 
 def mark() -> None:
-    """To be called before Ray is started."""
+    """Call it before Ray is started."""
     os.environ[MARK] = str(os.getpid())

@@ -1,7 +1,7 @@
-"""Results that are kept in the repository, one file for each run: what the figures of the README are made of.
+"""Results that are kept in the repository, one file for each run: the source of the README's figures.
 
-`bench.py --results FILE` writes one. Where a run left no such file, only a table, the file was written by hand from
-it; its `note` says so, and what the table did not have is left out.
+`bench.py --results FILE` writes one. If a run left only a table, the file was written by hand from it. Then its `note`
+says so, and what the table did not have is left out.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def read(name: str) -> Run:
 
 
 def write(results: Results, path: Path, arguments: str, note: str, machine: str = "") -> None:
-    """Keeps what a run of the benchmark measured; ``machine`` says what it was measured on better than the CPU does."""
+    """Saves what a run of the benchmark measured; ``machine`` describes the machine better than the name of its CPU."""
     versions = dict(results.machine)
     about = [versions.pop("CPU"), f"{versions.pop('CPUs to use')} cores", f"kernels: {versions.pop('kernels')}"]
     versions.pop("system")

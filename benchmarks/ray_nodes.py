@@ -1,7 +1,6 @@
 """Nodes of a Ray cluster as processes of this machine.
 
-Ray gives a node 30 seconds to start. A busy machine may take longer: then what has been started is ended, and it is
-tried again.
+Ray gives a node 30 seconds to start. A busy machine may need longer. Then the node is stopped and started again.
 """
 
 from __future__ import annotations

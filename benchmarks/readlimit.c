@@ -1,4 +1,4 @@
-// Adds up memory, as fast as one core reads it: eight independent sums keep enough loads under way.
+// Adds up memory, as fast as one core reads it: eight independent sums keep enough loads running.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
-"""How long it takes merely to read the codes: the limit for whatever looks at each of them.
+"""The time to only read the codes: the limit for every method that reads each of them.
 
-The loop is C, compiled when first needed for the very CPU it runs on. Where there is no C compiler NumPy's maximum of
-int8, which is vectorised too, stands in; it takes up to a quarter longer.
+The loop is C, compiled for this CPU when it is first needed. Without a C compiler, NumPy's maximum of int8 is used,
+which is vectorised, too. It takes up to a quarter longer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def codes(index: ms.Index) -> list[npt.NDArray[np.int8]]:
 
 
 def resident_bytes(index: ms.Index) -> int:
-    """Bytes that a scan reads: codes, offsets and bounds; the stored rows, of which few are rescored, apart."""
+    """Bytes that a scan reads: codes, offsets and bounds, without the stored rows, of which few are rescored."""
     return sum(segment.nbytes - segment.rows.nbytes for segment in index.storage.snapshot.segments)
 
 

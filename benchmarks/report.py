@@ -32,7 +32,7 @@ class Section:
 
 
 def sections(results: Results, targets: list[Target]) -> Iterator[Section]:
-    """Everything worth reading, in order."""
+    """Everything to print, in order."""
     for shape, description in results.shapes.items():
         found = sorted(results.find(shape=shape), key=lambda row: (row.k, row.batch, row.threads, row.milliseconds))
         yield Section(f"{shape}: {description}", TIMES, [_times(row) for row in found])

@@ -46,7 +46,7 @@ def main() -> int:
     different = []
     for number in track(range(len(vectors.queries)), "searching", console=Console(stderr=True), transient=True):
         query = vectors.queries[number]
-        # One exhaustive answer serves all K: the K best are the first K of the more.
+        # One exhaustive answer is used for all K: the K best are its first K.
         truth, seconds[-1, number] = timed(index, query, depths[-1], ms.Exhaustive())
         for row, k in enumerate(depths):
             hits, seconds[row, number] = timed(index, query, k, ms.Certified())

@@ -1,4 +1,4 @@
-"""What a run found out, as plain values that can be saved and compared."""
+"""The results of a run, as plain values that can be saved and compared."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Holding:
-    """What it takes to hold a shape ready for searching."""
+    """What a method needs to have a shape ready for searching."""
 
     shape: str
     holder: str
     bytes_per_token: float
     build_tokens_per_second: float | None
-    """None: it takes the vectors as they are."""
+    """None: it uses the vectors as they are."""
     note: str = ""
-    """What its scores mean, where that isn't MaxSim."""
+    """What its scores are, if they are not MaxSim."""
 
 
 @dataclass

@@ -24,9 +24,9 @@ from shape_run import ShapeRun
 
 
 def run(plan: Plan, results: Results) -> Iterator[None]:
-    """Measure everything, into `results`; they can be used after each shape, and after an interruption.
+    """Measures everything, into `results`. They can be used after each shape, and after an interruption.
 
-    What is done is said on standard error, a line for each method and shape.
+    Progress is printed to standard error, a line for each method and shape.
     """
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -35,7 +35,7 @@ def run(plan: Plan, results: Results) -> Iterator[None]:
             if (one := _load(plan, name, results, progress)) is not None:
                 one.run()
                 yield
-            del one  # its vectors and index, before the next are made
+            del one  # frees its vectors and index before the next are made
 
 
 def _load(plan: Plan, name: str, results: Results, progress: Progress) -> Runner | None:

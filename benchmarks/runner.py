@@ -36,7 +36,7 @@ class Runner(ABC):
         self._timings: dict[Setting, Timing] = {}
 
     def run(self) -> None:
-        """Measure, and file the rows: after an interruption, of what was measured until then."""
+        """Measures, and stores the rows: after an interruption, those that were measured until then."""
         started = perf_counter()
         self._bar = self._progress.add_task("", total=None)
         self._say("the true scores")
@@ -66,7 +66,7 @@ class Runner(ABC):
         """A line for each method, of its first setting: the smallest K, one thread, one query at a time."""
         first: dict[str, Timing] = {}
         for task in tasks:
-            if task.setting.k:  # else it is the read limit
+            if task.setting.k:  # otherwise it is the read limit
                 first.setdefault(task.setting.method, self._timings[task.setting])
         for method, timing in first.items():
             line = f"{self._name}: {method}, {1e3 * timing.median:.3g} ms"

@@ -11,16 +11,16 @@ from shapes import Shape
 
 GB = 1e9
 SPARE = 2 * GB
-"""Left to the rest of the machine."""
+"""Memory for the rest of the machine."""
 
 Group = list[tuple[Entry, Peer]]
 
 
 def sessions(entries: Sequence[Entry], shape: Shape, memory: float, leave_out: list[str]) -> Iterator[Group]:
-    """Groups of peers, not yet prepared; the reader lets go of one before it asks for the next.
+    """Groups of peers, not yet prepared. The caller closes one before it takes the next.
 
-    The first may be empty, and is for ours alone. Whoever needs more than `memory` bytes, or more than there are, is
-    left out with a reason.
+    The first may be empty, and is only for our methods. A peer that needs more than `memory` bytes, or more than there
+    are, is left out with a reason.
     """
     group: Group = []
     needed, sent = 0, 0

@@ -1,4 +1,4 @@
-"""The benchmark of a shape in memory: all methods, ours and the peers', taking turns on its queries."""
+"""The benchmark of a shape in memory: all methods, ours and those of peers, take turns on its queries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ShapeRun(Runner):
         groups = sessions(plan.entries, shape, plan.memory * GB, self._results.absent)
         for session, group in enumerate(groups):
             theirs = self._prepare(group)
-            # One query at a time on one thread is what peers are compared with: the rest is not run again.
+            # Peers are compared with one query at a time on one thread, so other settings are not run again.
             again = mine if session == 0 else [t for t in mine if t.setting.batch == t.setting.threads == 1]
             self._time(session, [*again, *theirs])
             self._say_times([*mine * (session == 0), *theirs])
@@ -64,7 +64,7 @@ class ShapeRun(Runner):
         return [*ours.tasks(index, shape.queries, policies, **options), ours.read_limit(index)]
 
     def _can_calibrate(self, method: str) -> bool:
-        """Whether there are queries enough; if not, the method is left out, and said to be."""
+        """Whether there are enough queries. If not, the method is left out, with a message."""
         needed, there = ours.needs(method), len(self._shape.practice)
         if there < needed:
             lack = f"needs {needed} queries to calibrate on beside the timed ones, and there are {there}"

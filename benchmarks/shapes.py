@@ -1,4 +1,4 @@
-"""What is searched: structured random corpora of fixed sizes, and real ones where there are any."""
+"""What is searched: structured random corpora of fixed sizes, and real ones if there are any."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ STRUCTURED = {
 REAL = {"scifact": "scifact", "hotpotqa": "hotpotqa_1k", "arguana": "arguana", "hotpotqa-3000": "hotpotqa_1k"}
 """Shapes made of test collections, and the folder of each in `MAXSIEVE_CORPORA`."""
 FIRST = {"hotpotqa-3000": 3000}
-"""Shapes of the first documents of a collection only (their order is random): for who is slow to take them in."""
+"""Shapes of only the first documents of a collection (in random order): for peers that take them in slowly."""
 NAMES = [*STRUCTURED, *REAL, "million"]
 """All shapes; `million` is on disk, and has a file of its own."""
 QUERY_TOKENS = 32
 SHORTEST_QUERY = 4
-"""Of real queries shorter ones are left out: colbandit 0.1.0 reads past the end of them."""
+"""Shorter real queries are left out: colbandit 0.1.0 reads past their end."""
 PRACTICE = 512
-"""Queries to calibrate on, where there are so many beside those that are timed."""
+"""Queries to calibrate on, if there are so many besides those that are timed."""
 
 
 class UnavailableError(Exception):
-    """A shape can't be made here; the message says why."""
+    """A shape can't be made here. The message says why."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Documents end to end, and queries. No document is empty, for not every library allows it."""
+    """Documents end to end, and queries. No document is empty, because not every library allows it."""
 
     name: str
     rows: F32
@@ -68,7 +68,7 @@ class Shape:
         return np.cumsum(self.lengths) - self.lengths
 
     def chunks(self, tokens: int) -> Iterator[tuple[slice, F32, I64]]:
-        """Whole documents, about so many tokens at a time: which they are, their rows, where each begins in those."""
+        """Whole documents, about so many tokens at a time: their numbers, their rows, and their offsets in these."""
         starts = self.starts
         first = 0
         while first < len(starts):
@@ -84,7 +84,7 @@ class Shape:
 
     @property
     def padded_bytes(self) -> int:
-        """Of a float32 array in which every document is as long as the longest."""
+        """The size of a float32 array in which every document is as long as the longest."""
         return len(self.lengths) * int(self.lengths.max()) * int(self.rows.shape[1]) * 4
 
     def __str__(self) -> str:
@@ -94,7 +94,7 @@ class Shape:
 
 
 def load(name: str, queries: int, track: Callable[[Iterable[F32], int], Iterable[F32]]) -> Shape:
-    """Make the shape `name` with so many queries; `track(documents, count)` may show how far it is."""
+    """Makes the shape `name` with so many queries. `track(documents, count)` may show progress."""
     return _structured(name, queries, track) if name in STRUCTURED else _real(name, queries)
 
 
@@ -120,7 +120,7 @@ def _real(name: str, queries: int) -> Shape:
 
 
 def collection(name: str, dim: int | None = None) -> Embedded:
-    """The token vectors of a test collection, of `dim` dimensions (as many as usual by default), made if need be."""
+    """Token vectors of a test collection, of `dim` dimensions (by default the usual number), from the cache or made."""
     corpora = os.environ.get("MAXSIEVE_CORPORA")
     if not corpora:
         raise UnavailableError("MAXSIEVE_CORPORA names no folder of test collections")

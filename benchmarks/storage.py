@@ -96,7 +96,7 @@ def one_corpus(table: Table, folder: Path, documents: list[F32], queries: list[F
 
 
 def many_documents(table: Table, folder: Path, count: int) -> None:
-    """Many small documents, for what depends on their number: opening, and finding candidates by id."""
+    """Many small documents, for costs that depend on their number: opening, and finding candidates by id."""
     path = folder / f"many-{count}"
     rows = np.random.default_rng(0).standard_normal((4 * count, 16)).astype(np.float32)
     ms.Index.build(rows, [f"document-{i}" for i in range(count)], lengths=np.full(count, 4), path=path).close()

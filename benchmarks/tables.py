@@ -1,8 +1,8 @@
-"""How long it takes to see an Arrow table's lists as vectors, beside going through Python lists.
+"""The time to read an Arrow table's lists as vectors, compared with Python lists.
 
     python benchmarks/tables.py --tokens 80000
 
-All offsets are looked at, and nothing is copied: `exchange.from_arrow(table).joined()`. The median of some runs.
+All offsets are checked, and nothing is copied: `exchange.from_arrow(table).joined()`. The median of several runs.
 """
 
 from __future__ import annotations

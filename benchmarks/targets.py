@@ -17,7 +17,7 @@ MEASURED = "not measured in this run"
 
 @dataclass(frozen=True)
 class Target:
-    """One figure, its floor (or ceiling) and what was measured."""
+    """One figure, its minimum (or maximum) and the measured value."""
 
     figure: str
     limit: float
@@ -25,7 +25,7 @@ class Target:
     value: float | None
     remark: str = ""
     holds: bool = True
-    """Whether what the figure takes for granted is so."""
+    """Whether the assumptions of the figure are true."""
 
     @property
     def verdict(self) -> str:
@@ -146,7 +146,7 @@ class Judge:
         return Target(text, limit, at_least, value, "" if value is not None else MEASURED)
 
     def _gain(self, figure: str, limit: float, before: Row | str, after: Row | str) -> Target:
-        """How many times as fast it is after."""
+        """How many times as fast it is afterwards."""
         if isinstance(before, str):
             return Target(figure, limit, True, None, before)
         return self._from(figure, limit, True, after, lambda row: before.milliseconds / row.milliseconds)

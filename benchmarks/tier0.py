@@ -1,8 +1,8 @@
-"""What the parts of tier 0 cost by themselves: the scan, the table, and naming tokens by their centroids.
+"""The cost of each part of tier 0: the scan, the table, and assigning tokens to centroids.
 
     python benchmarks/tier0.py
 
-T = 32, d = 128, 16,384 centroids. Names of tokens are drawn at random, so that the table is read without any luck.
+T = 32, d = 128, 16,384 centroids. Centroids of tokens are random, which is the worst case for reading the table.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from maxsieve.structured import Structured
 
 DIM, QUERY_TOKENS, LENGTH = 128, 32, 128
 LEARNT = 1 << 20
-"""Tokens to learn from: so many make a codebook of 16,384 centroids."""
+"""Tokens to learn from: so many are needed for a codebook of 16,384 centroids."""
 IN_CACHE, FROM_MEMORY = 1 << 16, 1 << 25
-"""Tokens to scan: two bytes each fit a cache, or are more than any holds."""
+"""Tokens to scan, two bytes each: one number fits a cache, the other fits none."""
 ASSIGNED = 1 << 17
 DEPTH, K = 64, 10
 SCAN_IN_CACHE, SCAN_FROM_MEMORY = "tier-0 scan in cache, ns a token", "tier-0 scan from memory, ns a token"
@@ -53,7 +53,7 @@ def measure(
 
 
 def _segment(tokens: int, centroids: int) -> _core.Segment:
-    """Documents with random names and no vectors to speak of: their codes are zeros that nobody has written."""
+    """Documents with random centroids and no real vectors: their codes are zeros in memory that was never written."""
     documents = tokens // LENGTH
     return _core.Segment(
         dim=DIM,

@@ -18,7 +18,7 @@ I64 = npt.NDArray[np.int64]
 
 RECIPE = 1  # count up when this file changes what it computes
 CHUNK = 1 << 14  # document tokens at a time
-SAMPLE = 97  # every so many rows count for the cache's key
+SAMPLE = 97  # one in so many rows is part of the cache's key
 TIE = 1e-5
 """Scores this close are a tie: float32 can't be expected to tell them apart."""
 
@@ -47,7 +47,7 @@ def scores(shape: Shape, queries: int) -> F64:
 
 
 def check(truth: F64, answers: Sequence[tuple[int, I64, F64]], k: int) -> Check:
-    """Compare answers (number of the query, positions, scores) with `truth`; of longer answers the first `k` count."""
+    """Compares answers (number of the query, positions, scores) with `truth`. Of longer answers the first `k` count."""
     overlaps, exact, errors = [], [], []
     for number, positions, found in answers:
         true = truth[number]

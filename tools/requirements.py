@@ -1,6 +1,6 @@
-"""Prints what some extras of pyproject.toml need, a requirement a line: `requirements.py test,lint`.
+"""Prints what extras of pyproject.toml need, one requirement per line: `requirements.py test,lint`.
 
-With this, pip installs packages while the core is being built. (`pip install .[test]` does one after the other.)
+With this, pip installs packages while the core is built. (`pip install .[test]` does one after the other.)
 """
 
 from __future__ import annotations

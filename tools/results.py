@@ -1,6 +1,7 @@
-"""Writes what the lab measured into docs/results.md, below the words about it, and its charts beside it.
+"""Writes the results of the lab into docs/results.md, below its introduction, and the charts into its folder.
 
-The page has two written parts. One without results in the folder stays as it is, so that either can be measured alone.
+The page has two generated parts. A part without results in the folder stays as it is, so that each can be measured
+alone.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def main(saved: Path, docs: Path) -> None:
 
 
 def draw_all(results: list[Result], folder: Path) -> None:
-    """Draws the charts of results anew; those of other experiments stay."""
+    """Draws the charts of these results again. Those of other experiments stay."""
     folder.mkdir(exist_ok=True)
     for name in {result.experiment for result in results}:
         for old in folder.glob(f"{name}-*.svg"):

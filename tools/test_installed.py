@@ -32,7 +32,7 @@ def copy_tests(to: Path) -> None:
 
 
 def where_maxsieve_is(folder: Path) -> Path:
-    """Where Python finds the package, asked as the tests will ask: in their folder."""
+    """Where Python finds the package, when started like the tests, in their folder."""
     command = [sys.executable, "-c", "import maxsieve._core; print(maxsieve.__file__)"]
     return Path(subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip())
 

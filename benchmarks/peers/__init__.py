@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a peer is, and what it will call its methods."""
+    """Where a peer is, and the names of its methods."""
 
     distribution: str
     module: str
     methods: tuple[str, ...]
     arguments: tuple[str, ...] = ()
     own_process: bool = False
-    """It runs in another process, whose CPU time this one can't tell."""
+    """It runs in another process, whose CPU time is not known here."""
 
     def make(self) -> Peer:
         """Import the library."""

@@ -23,7 +23,7 @@ from shapes import Shape
 HOME = Path(__file__).parents[2]
 PYTHON = HOME / ".venv-plaid" / "bin" / "python"
 WORKER = HOME / "benchmarks" / "plaid_worker.py"
-LAST_WORDS = 400  # characters of what a worker that ended has said
+LAST_CHARACTERS = 400  # characters of the output of a worker that ended
 
 
 class Peer:
@@ -41,7 +41,7 @@ class Peer:
         return 4 * shape.rows.nbytes
 
     def prepare(self, shape: Shape) -> None:
-        """Hand over the vectors as files, and wait until they are indexed."""
+        """Passes the vectors as files, and waits until they are indexed."""
         self._folder = tempfile.TemporaryDirectory()
         folder = Path(self._folder.name)
         np.save(folder / "rows.npy", shape.rows)
@@ -89,4 +89,4 @@ class Peer:
             heard: dict[str, Any] = json.loads(line)
             return heard
         self._errors.seek(0)
-        raise ChildProcessError(f"its process ended: {self._errors.read()[-LAST_WORDS:].strip()}")
+        raise ChildProcessError(f"its process ended: {self._errors.read()[-LAST_CHARACTERS:].strip()}")

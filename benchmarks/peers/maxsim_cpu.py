@@ -15,7 +15,7 @@ class Peer:
     most_tokens = None
 
     def estimate(self, shape: Shape) -> int:
-        """Nothing but what a query needs."""
+        """Only the memory for a query."""
         return 0
 
     def prepare(self, shape: Shape) -> None:

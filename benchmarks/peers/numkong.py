@@ -40,7 +40,7 @@ class Peer:
 
     @property
     def nbytes(self) -> int:
-        """Of the packed matrices."""
+        """The size of the packed matrices."""
         return sum(matrix.nbytes for matrix in self._documents)
 
     def _pack(self, rows: F32) -> Any:

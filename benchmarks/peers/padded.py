@@ -8,7 +8,7 @@ from shapes import Shape
 
 
 class TorchPeer:
-    """What takes tensors and scores on one thread."""
+    """A peer that takes tensors and scores on one thread."""
 
     note = ""
     most_tokens = None
@@ -30,5 +30,5 @@ class PaddedPeer(TorchPeer):
 
     @property
     def nbytes(self) -> int:
-        """Of padded vectors and mask."""
+        """The size of padded vectors and mask."""
         return self._vectors.nbytes + self._mask.nbytes

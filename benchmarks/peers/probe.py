@@ -14,7 +14,7 @@ TIMEOUT = 600  # seconds for all peers
 
 
 def probe(entries: tuple[Entry, ...]) -> dict[str, str]:
-    """Why peers can't run here, by name of their first method; those that can are not in it."""
+    """Why peers can't run here, by the name of their first method. Peers that can run are not in it."""
     reasons: dict[str, str] = {}
     left = [entry.methods[0] for entry in entries]
     while left:
@@ -45,7 +45,7 @@ def _outcome(name: str) -> tuple[str, ...]:
 
 
 def _try(name: str) -> None:
-    """Import, prepare and search, with an answer that can be right: the document a query was made of comes first."""
+    """Imports, prepares and searches. The answer must have the document first that the query was made of."""
     from shapes import STRUCTURED, load
 
     shape = load("tiny", 1, lambda documents, count: documents)

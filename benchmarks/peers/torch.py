@@ -20,7 +20,7 @@ class Peer(TorchPeer):
     """Takes the rows as they are, in chunks of whole documents."""
 
     def estimate(self, shape: Shape) -> int:
-        """Nothing but what a query needs."""
+        """Only the memory for a query."""
         return 0
 
     def prepare(self, shape: Shape) -> None:

@@ -1,4 +1,4 @@
-"""The first stages of benchmarks/first_stages.py: what each names, and what is then lost."""
+"""The first stages of benchmarks/first_stages.py: the candidates that each names, and what is lost by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Under PyLate itself: its retriever, its reranker and its scores are what ours are held against."""
+"""With PyLate itself: ours must agree with its retriever, its reranker and its scores."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_an_index_is_there_again(index: Maxsieve, tmp_path: Path) -> None:
     assert Maxsieve(str(tmp_path), "other")._index is None
 
 
-def test_override_starts_anew_and_removes_nothing_else(index: Maxsieve, tmp_path: Path) -> None:
+def test_override_starts_again_and_removes_nothing_else(index: Maxsieve, tmp_path: Path) -> None:
     anew = Maxsieve(tmp_path, "colbert", override=True)
     with pytest.raises(ValueError, match="The index is empty"):
         anew(queries(2))
@@ -199,7 +199,7 @@ def test_no_padding_wins_in_a_rerank() -> None:
     docs = [-torch.ones(1, 4), -2 * torch.ones(3, 4)]  # all similarities are negative
     (theirs,) = rank.rerank([["short", "long"]], [asked], [docs])
     (ours,) = rerank([["short", "long"]], [asked], [docs])
-    assert [hit["score"] for hit in theirs] == [0.0, -16.0]  # zeros behind the short one
+    assert [hit["score"] for hit in theirs] == [0.0, -16.0]  # zeros after the short one
     assert ours == [{"id": "short", "score": -8.0}, {"id": "long", "score": -16.0}]
 
 

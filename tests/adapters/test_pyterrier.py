@@ -34,7 +34,7 @@ def no_java() -> Any:
 
 
 def candidates() -> pd.DataFrame:
-    """As a first stage gives them; the last has no token."""
+    """As a first stage returns them. The last document has no token."""
     rows = [
         ["q2", "sour grapes", "hare", 9.0, 0, "the hare"],
         ["q2", "sour grapes", "fox", 8.0, 1, "a fox and sour grapes"],

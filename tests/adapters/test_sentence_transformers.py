@@ -1,4 +1,4 @@
-"""Under Sentence Transformers itself: its `maxsim`, its evaluators and its encoder are what ours are held against."""
+"""With Sentence Transformers itself: ours must agree with its `maxsim`, its evaluators and its encoder."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_the_encoder_can_be_saved_and_loaded(tmp_path, ours: MaxsieveEncoder) ->
         torch.testing.assert_close(kind(str(tmp_path), device="cpu").encode_query(["who won"]), asked)
 
 
-@pytest.mark.parametrize("copies", [1, FEW])  # few queries are scored, many have an index made for them
+@pytest.mark.parametrize("copies", [1, FEW])  # few queries are scored directly; for many, an index is built
 def test_semantic_search_lists_what_theirs_lists(copies: int) -> None:
     asked, docs = queries(3, 6) * copies, documents(4, 4, 7, 1, 3)
     expected = torch.topk(util.maxsim(asked, docs), 3)

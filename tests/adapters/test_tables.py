@@ -1,4 +1,4 @@
-"""Vectors from LanceDB, DuckDB and Polars, as they hand them over."""
+"""Vectors from LanceDB, DuckDB and Polars, in the forms in which these return them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors become rows: every form, and no copy where there need be none."""
+"""Tensors become rows: every form, without a copy if none is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark tells right answers from wrong ones, and compares what ran side by side."""
+"""The benchmark tells right answers from wrong ones, and compares methods that ran in turns."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_against_certified_and_fast_plaid() -> None:
     verdicts = _verdicts(*rows)
     assert verdicts["avx2, hotpotqa: calibrated-0.99 against certified"] == "reached"
     assert verdicts["hotpotqa: certified against fast-plaid"] == "reached"
-    assert verdicts["hotpotqa: calibrated-0.99 against fast-plaid"] == "missed"  # 50 times were to be
+    assert verdicts["hotpotqa: calibrated-0.99 against fast-plaid"] == "missed"  # it should have been 50
 
 
 def test_the_million_and_the_parts_of_tier_0() -> None:

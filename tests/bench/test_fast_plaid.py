@@ -62,12 +62,12 @@ def test_a_process_answers_queries(shape: Any, peer: Any) -> None:
     np.testing.assert_allclose(scores, true[positions], rtol=1e-5)
 
 
-def test_a_process_that_ends_has_last_words(shape: Any, peer: Any) -> None:
+def test_the_end_of_a_processs_output_is_in_the_error(shape: Any, peer: Any) -> None:
     with pytest.raises(ChildProcessError, match="its process ended: one token is too few"):
         peer.methods[0].search(shape.queries[0][:1], 5)
 
 
-def test_a_peer_that_is_let_go_ends_its_process(shape: Any, peer: Any) -> None:
+def test_a_peer_that_is_closed_ends_its_process(shape: Any, peer: Any) -> None:
     peer.methods[0].search(shape.queries[0], 5)
     folder, process = Path(peer._folder.name), peer._process
     assert process.poll() is None

@@ -18,7 +18,7 @@ FEW = ["--method", "certified", "exhaustive", "--k", "5", "--queries", "2", "--r
 
 
 def test_an_interrupted_run_prints_and_saves_what_is_done(tmp_path: Path) -> None:
-    """The second shape, whose vectors alone take long to make, is interrupted when the first is done."""
+    """The run is interrupted in the second shape, whose vectors take long to make, after the first is done."""
     command = [
         sys.executable,
         str(BENCH),
@@ -38,7 +38,7 @@ def test_an_interrupted_run_prints_and_saves_what_is_done(tmp_path: Path) -> Non
         assert process.stdout is not None
         said: list[str] = []
         for line in process.stderr:
-            # Once: a line whose printing is interrupted is printed again.
+            # A line whose printing is interrupted is printed again, so count it once.
             if line.startswith("tiny: done") and line not in said:
                 process.send_signal(signal.SIGINT)
             said.append(line)
@@ -58,7 +58,7 @@ def test_an_interrupted_run_prints_and_saves_what_is_done(tmp_path: Path) -> Non
 def test_an_interrupted_shape_leaves_what_its_methods_have_done(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Interrupted in the second of its rounds, after a run of each method."""
+    """Interrupted in the second round, when each method has run once."""
     import run
     import runner
     import shapes
@@ -78,7 +78,7 @@ def test_an_interrupted_shape_leaves_what_its_methods_have_done(
     def interrupted(tasks: Any, *given: Any, advance: Any, **options: Any) -> None:
         def stop() -> None:
             advance()
-            if next(advances) == len(tasks):  # all have warmed up, and had a round
+            if next(advances) == len(tasks):  # all are warm, and have run one round
                 raise KeyboardInterrupt
 
         interleave(tasks, *given, advance=stop, **options)

@@ -1,4 +1,4 @@
-"""Bad input: it is reported by file and line, refused or skipped and counted, and leaves nothing half done."""
+"""Bad input is reported with file and line. It is refused, or skipped and counted, and nothing is left half done."""
 
 from __future__ import annotations
 

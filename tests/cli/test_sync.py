@@ -76,7 +76,7 @@ def test_watching(notes: CommandLine) -> None:
         told = [json.loads(watch.stdout.readline())]
         while sum(one["added"] + one["bad"] for one in told) < 2:
             told.append(json.loads(watch.stdout.readline()))
-        (notes.folder / "notes").rename(notes.folder / "away")  # a disk that is unmounted, and comes back
+        (notes.folder / "notes").rename(notes.folder / "away")  # a disk that is unmounted, and mounted again
         time.sleep(3)
         (notes.folder / "away").rename(notes.folder / "notes")
         (notes.folder / "notes/a.md").unlink()

@@ -16,9 +16,9 @@ from maxsieve.cli.wording import as_options
 PACKAGE = Path(maxsieve.__file__).parent
 PYTHON = re.compile(r"[a-z_]+\([^ )]*\)|\b[a-z_]+='?(?=[\w{(,;]|$)")
 LIBRARY_ONLY = {
-    "progress=True needs rich: pip install 'maxsieve[progress]'",  # the command line has it
-    "ids: {} is already in the collection, with {}; replace=True replaces it",  # cli/indexing.py says what does
-    "ids: {} is in the index already; replace=True replaces it",  # looked for by the collection, before
+    "progress=True needs rich: pip install 'maxsieve[progress]'",  # the command line handles it
+    "ids: {} is already in the collection, with {}; replace=True replaces it",  # cli/indexing.py says the same
+    "ids: {} is in the index already; replace=True replaces it",  # the collection looks for it earlier
     "the list of queries is empty; calibrate() without queries uses sentences of the documents",  # cli checks
     "rerank can't use Calibrated(): its texts were not calibrated; leave policy out",  # cli checks
     "there are no documents, so the dimension is unknown: start with Index.create(dim)",
@@ -36,13 +36,13 @@ LIBRARY_ONLY = {
     "{} can be read only once, but writing reads it twice: write its joined()",
     "{}: add needs ids, and there are none: give ids=, or id_column= of a table",
     "{}: which multivector? Give vector=, one of {}",
-    "commit needs the lock: call it while writing()",  # a mistake of a caller
+    "commit needs the lock: call it while writing()",  # a mistake in calling code
     "this process is connected to Ray at {} already, not at {}; ray.shutdown() first",  # no command connects twice
 }
 
 
 def sentences() -> Iterator[str]:
-    """What the library raises and warns with, with ``{}`` for what is put in."""
+    """The messages of the library's errors and warnings, with ``{}`` for each value."""
     for path in PACKAGE.rglob("*.py"):
         if path.relative_to(PACKAGE).parts[0] in ("cli", "lab", "spec"):
             continue

@@ -1,6 +1,6 @@
-"""Members that live in this process and fail where they are told to, by a clock of their own.
+"""Members in this process that fail at given calls, with a clock of their own.
 
-They answer by a small search whose steps are worked out from the request and the replies alone, as real members' are.
+They run a small search. Its steps depend only on the request and the replies, as those of real members.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Doc(NamedTuple):
 
 
 def step(documents: Sequence[Doc], request: SearchRequest, replies: Sequence[tuple[float, ...]]) -> Any:
-    """Offers of a step, or the part: each step drops what is below the K-th best that all have said."""
+    """The offers of a step, or the part at the end. Each step drops what is below the K-th best of all members."""
     tau = max((reply[0] for reply in replies), default=-np.inf)
     best = sorted((one for one in documents if one.score >= tau), key=lambda one: (-one.score, one.sequence))
     if not request.alone and len(replies) < STEPS:
@@ -57,7 +57,7 @@ def step(documents: Sequence[Doc], request: SearchRequest, replies: Sequence[tup
 
 
 class FakeMembers(Members):
-    """``fault(seat, call)`` decides what becomes of each call, of which there are ``call`` before it."""
+    """``fault(seat, call)`` decides what happens to each call. ``call`` counts the calls before it."""
 
     def __init__(
         self, corpus: Sequence[Sequence[Doc]], nodes: int, replicas: int, fault: Callable[[Seat, int], Fault]

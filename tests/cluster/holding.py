@@ -1,4 +1,4 @@
-"""A corpus in shards beside a plain index: the same is done to both, and both must hold the same."""
+"""A corpus in shards and a plain index: each change is made to both, and both must have the same content."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def put(
     replace: bool = False,
     delete: Sequence[Any] = (),
 ) -> None:
-    """`Index.add`, on a corpus in shards, in this process."""
+    """`Index.add` for a corpus in shards, in this process."""
     documents = read_documents(docs, None, None, folder.manifest.dim, str)
     texts = to_texts(metadata, len(ids))
     add(folder, in_turn, documents, ids, texts, replace=replace, delete=list(delete), advance=lambda _: None)
@@ -51,7 +51,7 @@ def fill(path: Path, shards: int = 3, **how: Any) -> ShardedFolder:
 
 
 def content(folder: ShardedFolder) -> list[tuple[Any, ...]]:
-    """All documents in the order in which they came: id, vectors, metadata; and the numbers that say so."""
+    """All documents in insertion order: id, vectors, metadata; and their sequence numbers."""
     state = folder.snapshot()
     live = state.live[np.argsort(state.sequence[state.live])]
     ids, found = state.ids_at(live.tolist()), state.metadata(live.tolist())
@@ -66,7 +66,7 @@ def content(folder: ShardedFolder) -> list[tuple[Any, ...]]:
 
 
 def plain(index: ms.Index) -> list[tuple[Any, ...]]:
-    """The same of an index, without numbers."""
+    """The same for an index, without sequence numbers."""
     return [(one, index.vectors(one).tobytes(), index.metadata(one)) for one in index.ids]
 
 

@@ -1,4 +1,4 @@
-"""Texts into shards, in one process: what one collection would hold, each document once, whatever comes between."""
+"""Texts added to shards, in one process: the content of one collection, each document once, after any interruption."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from . import adder
 from .encoders import HeavyEncoder, LoggingEncoder, logged
 
 FURTHER = 8
-"""So many texts may be encoded while a process is being killed."""
+"""How many texts may be encoded while a process is being killed."""
 LONG = " ".join(f"Sentence {i} is here." for i in range(100))
 
 
 def content(collection: Collection | ShardedCollection) -> list[Any]:
-    """All that is in a collection, in order, vectors by their bits."""
+    """The content of a collection, in order, with the bits of vectors."""
     keys = collection.index.ids
     documents = [(one, collection.text(one), collection.metadata(one)) for one in collection.ids]
     return [keys, documents, [collection.index.vectors(key).tobytes() for key in keys]]
@@ -151,7 +151,7 @@ def test_killed_again_and_again_it_still_gets_there(tmp_path: Path) -> None:
 def kill_until_done(
     tmp_path: Path, count: int, options: list[str], kills: int, most_texts: int, fewest: int = 3
 ) -> None:
-    """Runs an adder, kills it at random moments so many times, then lets it be; looks at what is there each time."""
+    """Runs an adder, kills it at random moments so many times, then lets it finish; checks the content each time."""
     texts, rng = sentences(count), random.Random(7)
     path, log = tmp_path / "c", tmp_path / "log"
     ShardedCollection.create(path, LoggingEncoder(log), adder.DIM, shards=3).close()
@@ -165,7 +165,7 @@ def kill_until_done(
             assert process.stdin is not None
             if run < kills:
                 wanted, commits = start + rng.randint(1, most_texts), generation + rng.randint(1, 2)
-                if options == ["0"]:  # no workers: it encodes so many texts, then it waits
+                if options == ["0"]:  # without workers it encodes so many texts, then waits
                     process.stdin.write("\n" * (most_texts + FURTHER))
                     process.stdin.flush()
                     most = start + most_texts + FURTHER
@@ -278,14 +278,14 @@ def test_what_is_staged_and_what_is_read_ahead_are_bounded(tmp_path: Path, monke
 
     monkeypatch.setattr(encoding, "stage", watch)
     many.add(stream(), workers=0)
-    batch = 8 * 8 * 512 * 2  # of documents, tokens, dimensions: less than 2 bytes each, with all that comes on top
+    batch = 8 * 8 * 512 * 2  # documents, tokens, dimensions: less than 2 bytes each, with all overhead
     assert len(many) == 400
     assert max(staged) <= 300_000 + batch < sum(np.diff([0, *staged]).clip(0)) / 4, "far less than was staged in all"
     assert max(ahead) < 150
 
 
 def test_many_commits_leave_few_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("maxsieve.storage.disk.SMALL_BYTES", 0)  # nothing is folded on the way
+    monkeypatch.setattr("maxsieve.storage.disk.SMALL_BYTES", 0)  # nothing is merged in between
     monkeypatch.setattr(text_adding, "BATCH_DOCUMENTS", 5)
     monkeypatch.setattr(text_adding, "FEW_SEGMENTS", 3)
     monkeypatch.setattr(adding, "COMMIT_BYTES", 1)

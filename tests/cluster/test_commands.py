@@ -1,4 +1,4 @@
-"""`maxsieve cluster` and the service over shards: what they answer is what they answer of one collection."""
+"""`maxsieve cluster` and the service over shards answer as they do for one collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ray datasets into shards: encoded by workers on the nodes, in the order of the rows, whoever dies on the way."""
+"""Ray datasets into shards: workers on the nodes encode them, in the order of rows, even if processes die."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ray Dat
 
 
 class Sharp(ShortSighted):
-    """Forgets what it has encoded: it is sent to workers."""
+    """Is sent to workers without its log."""
 
     def __init__(self) -> None:
         super().__init__(seen=len)
@@ -47,7 +47,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def made() -> Iterator[list[ShardedCollection]]:
-    """Collections that end with the test."""
+    """Collections that are closed at the end of the test."""
     all_of_them: list[ShardedCollection] = []
     yield all_of_them
     for one in all_of_them:
@@ -226,7 +226,7 @@ def test_a_driver_that_is_killed_again_and_again(cluster: Any, tmp_path: Path, m
 def test_a_lazy_dataset_is_taken_in_bounded_room(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[ShardedCollection]
 ) -> None:
-    """Rows are made as they are needed; what is encoded of all of them would be 30 times what is ever staged."""
+    """Rows are made when they are needed. All encoded rows would be 30 times what is staged at any time."""
     import ray
 
     monkeypatch.setattr(text_adding, "BATCH_DOCUMENTS", 16)
@@ -249,7 +249,7 @@ def test_a_lazy_dataset_is_taken_in_bounded_room(
     dataset = ray.data.range(rows, override_num_blocks=20).map_batches(to_text, batch_size=100)
     assert many.add(dataset, text="text", id="id", workers=2, worker_options=IMPORTABLE) == (rows, 0, 0)
     assert many.ids == list(range(rows))
-    batch = 16 * (8 * 512 + 500)  # of documents, tokens, dimensions, and what comes on top of each
+    batch = 16 * (8 * 512 + 500)  # documents, tokens, dimensions, and the overhead of each
     assert max(staged) <= 500_000 + batch + encoding.AHEAD * 2 * batch < rows * 8 * 512 / 8
 
 

@@ -1,4 +1,4 @@
-"""Real faults: processes that are killed or stopped, nodes that go, versions that are replaced, files that are gone."""
+"""Real faults: killed or stopped processes, lost nodes, replaced versions, missing files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pids_of(index: ShardedIndex) -> list[int]:
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_killed_members(sharded: Build, replicas: int) -> None:
-    """One of three, then all: others take over, or what starts again is waited for."""
+    """One of three members, then all: others take over, or the search waits for a restart."""
     documents = eighths(0, 200)
     one, several = ms.Index.build(documents), sharded(documents, shards=6, replicas=replicas)
     compare(one, several, QUERIES[:1], 5, [ms.Certified()])
@@ -47,7 +47,7 @@ def test_killed_members(sharded: Build, replicas: int) -> None:
 
 
 def test_a_member_that_hangs(sharded: Build) -> None:
-    """It is stopped and holds its calls: another is asked for the same, and gets no new part until it answers again."""
+    """It is stopped and does not answer: another gets its calls, and it gets no new part until it answers again."""
     documents = eighths(1, 200)
     one, several = ms.Index.build(documents), sharded(documents, shards=6, replicas=2)
     compare(one, several, QUERIES[:1], 5, [ms.Certified()])
@@ -88,7 +88,7 @@ def test_another_connection_to_ray(cluster: Any, sharded: Build) -> None:
 
 
 def test_shards_that_nobody_can_read(sharded: Build, tmp_path: Path) -> None:
-    """Two files are gone. The answer says which shards are missing and promises nothing, or there is none."""
+    """Two files are missing. The answer names the missing shards and guarantees nothing, or there is an error."""
     documents, ids = eighths(3, 200), list(range(200))
     several = sharded(documents, ids, shards=6)
     folder = tmp_path / "corpus0"
@@ -113,7 +113,7 @@ def shard_of(one: int) -> int:
 
 
 def test_others_change_the_corpus(sharded: Build, tmp_path: Path) -> None:
-    """It is searched at the version at hand while members have it, and else at the newest."""
+    """The current version is searched while members have it, otherwise the newest."""
     documents = eighths(4, 120)
     mine = sharded(documents, shards=4)
     before = answer(ms.Index.build(documents).search(QUERIES[0], 5))
@@ -150,7 +150,7 @@ def test_a_write_that_fails_changes_nothing(sharded: Build, tmp_path: Path) -> N
 
 
 def test_kills_during_searches_and_adds(cluster: Any, tmp_path: Path) -> None:
-    """The short form of benchmarks/cluster_faults.py: nothing wrong, nothing lost, nothing twice."""
+    """The short form of benchmarks/cluster_faults.py: no wrong answers, no lost documents, no duplicates."""
     figures = cluster_faults.run(
         cluster,
         tmp_path / "corpus",

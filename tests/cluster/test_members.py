@@ -1,4 +1,4 @@
-"""Members in one process, without Ray: whatever they find together is what one index finds, bit for bit."""
+"""Members in one process, without Ray: together they find what one index finds, bit for bit."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def build(path: Path, docs: list[NDArray[np.float32]], ids: list[Any], shards: i
 def search(
     folder: ShardedFolder, parts: list[tuple[int, ...]], query: NDArray[np.float32], k: int, policy: Any, **more: Any
 ) -> tuple[list[Part], int]:
-    """What each member has in the end, and how many exchanges it took."""
+    """What each member has at the end, and the number of exchanges."""
     shards = len(folder.manifest.shards)
     candidates, exclude = more.pop("candidates", None), more.pop("exclude", None)
     members = [Member(folder.path) for _ in parts]
@@ -156,7 +156,7 @@ def test_calibrated_follows_up_the_same_documents(
     train_codebook(folder)
     state = index.storage.snapshot
     assert folder.snapshot().codebook is not None
-    policy = CalibratedDepth(max(depth, k), 0.5 * len(folder.snapshot().codebook.codes))  # so that tier 0 pays
+    policy = CalibratedDepth(max(depth, k), 0.5 * len(folder.snapshot().codebook.codes))  # so that tier 0 is used
     native = _core.Calibrated(policy.depth, policy.mean_length)
     query = rng.standard_normal((3, 8)).astype(np.float32)
     (expected,) = _core.search(state.corpus, [query], [state.searchable], k, native, 1, False)
@@ -169,7 +169,7 @@ def test_calibrated_follows_up_the_same_documents(
 
 @pytest.mark.parametrize("with_documents", [0, 1])
 def test_calibrated_with_a_member_that_has_no_document_to_offer(with_documents: int, tmp_path: Path) -> None:
-    """The last place that is followed up is a proxy and a sequence number, whichever member comes first."""
+    """The last rank that is followed up is a proxy and a sequence number, whichever member comes first."""
     rng = np.random.default_rng(0)
     docs = [np.repeat(one, 3, axis=0) for one in rng.standard_normal((4, 1, 8)).astype(np.float32)] * 30  # many ties
     ids = [f"d{i}" for i in range(len(docs))]
@@ -201,14 +201,14 @@ def test_a_member_that_knows_nothing_of_a_session_replays_it(policy: Any, tmp_pa
             break
         replies = (*replies, merge([step for step in steps if isinstance(step, list)]))
     assert len(replies) >= 2
-    for one, request in zip(members, requests, strict=True):  # an earlier step can be had again
+    for one, request in zip(members, requests, strict=True):  # an earlier step can be asked for again
         assert as_text([one.advance("s", request, replies[:1])]) == as_text(
             [Member(folder.path).advance("s", request, replies[:1])]
         )
 
 
 def as_text(steps: list[Any]) -> str:
-    """Everything of some steps but the time they took."""
+    """Everything of some steps except their times."""
     return repr([step._replace(stages={}) if isinstance(step, Part) else step for step in steps])
 
 
@@ -229,7 +229,7 @@ def test_members_score_what_the_specification_says(
     assert [part.rescored for part in found] == counts
 
 
-def test_members_of_different_minds_are_an_error(tmp_path: Path) -> None:
+def test_members_that_disagree_are_an_error(tmp_path: Path) -> None:
     one = [("sum", 0, np.array([1.0]), None)]
     with pytest.raises(ValueError, match="different versions of maxsieve"):
         merge([one, [("max", 0, np.array([1.0]), None)]])
@@ -261,14 +261,14 @@ def two_requests(folder: ShardedFolder) -> list[SearchRequest]:
 
 @pytest.mark.parametrize("reply", [(), (40.0,), (40.0, 1.0, 1.0)])
 def test_a_reply_of_another_length_is_refused(reply: tuple[float, ...], tmp_path: Path) -> None:
-    """As a process with another version of maxsieve may send: the engine must not read past its end."""
+    """Another version of maxsieve may send this: the engine must not read past its end."""
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     with pytest.raises(ValueError, match="a reply has a number for each offer"):
         Member(folder.path).advance("s", two_requests(folder)[0], (reply,))
 
 
-def test_files_of_older_versions_are_let_go(tmp_path: Path) -> None:
-    """Only searches that began before the last change use the version before it, and none an older one."""
+def test_files_of_older_versions_are_closed(tmp_path: Path) -> None:
+    """Only searches that began before the last change use the previous version, and none uses an older one."""
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     one, versions = Member(folder.path), []
     for number in range(4):
@@ -281,7 +281,7 @@ def test_files_of_older_versions_are_let_go(tmp_path: Path) -> None:
 
 
 def test_another_corpus_in_the_same_place_is_not_searched(tmp_path: Path) -> None:
-    """A member is started again after the folder was removed and filled with other documents, as many commits ago."""
+    """A member is restarted after the folder was removed and filled with other documents, with as many commits."""
     first = build(tmp_path / "c", ragged(np.random.default_rng(0), 20, 8, ties=False), list(range(20)), 2)
     rmtree(first.path)
     second = build(tmp_path / "c", ragged(np.random.default_rng(1), 20, 8, ties=False), list(range(20)), 2)
@@ -309,7 +309,7 @@ def test_a_version_that_was_undone_is_not_searched(tmp_path: Path) -> None:
     assert 20 not in part.ids
 
 
-def test_a_search_that_nobody_goes_on_with_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_nobody_continues_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     first, second = two_requests(folder)
     one, before = Member(folder.path), set(threading.enumerate())
@@ -325,7 +325,7 @@ def test_a_search_that_nobody_goes_on_with_is_forgotten(tmp_path: Path, monkeypa
 
 
 def test_a_process_ends_while_searches_wait_for_replies(tmp_path: Path) -> None:
-    """Python ends threads that it meets after its end, and their C++ with them: that aborts the process."""
+    """Python ends threads that ask for the GIL after its end. With C++ frames, that aborts the process."""
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     program = f"""
 import time
@@ -395,7 +395,7 @@ def test_members_of_a_node_share_its_threads(
 
 
 def test_a_request_is_sent_once(tmp_path: Path) -> None:
-    """A session goes on without it; a member that does not know the session says so."""
+    """A session continues without it. A member that does not know the session says so."""
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     requests = two_requests(folder)
     members = [Member(folder.path) for _ in requests]

@@ -1,4 +1,4 @@
-"""Answers without some shards: which are missing is said, and nothing is guaranteed, by no policy."""
+"""Answers without some shards: they name the missing shards, and guarantee nothing under any policy."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_no_policy_guarantees_anything(tmp_path: Path, policy: Any, members: int
 
 @pytest.mark.parametrize("members", [1, 3])
 def test_a_missing_shard_without_documents_is_missing(tmp_path: Path, members: int) -> None:
-    """Nobody has looked, so nobody knows that it has none."""
+    """No member has searched it, so nobody knows whether it has hits."""
     path = tmp_path / "corpus"
     with LocalIndex.build(path, [np.ones((1, 4), np.float32)] * 3, shards=8):
         empty = [shard for shard, version in enumerate(read_cluster(path).shards) if not version.documents]

@@ -1,4 +1,4 @@
-"""Any corpus, any layout, any policy: the answer is that of one index. Members are threads here, which is quick."""
+"""Any corpus, any layout, any policy: the answer is that of one index. Members are threads, which is fast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real token vectors in shards: the answers of one index, for about as many documents rescored."""
+"""Real token vectors in shards: the answers of one index, with about as many rescored documents."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_bits_are_those_of_one_index(vectors: Any, one: ms.Index, sharded: Calla
 @pytest.mark.full
 @pytest.mark.parametrize("k", [5, 10, 100])
 def test_members_together_rescore_about_as_many(vectors: Any, one: ms.Index, tmp_path: Path, k: int) -> None:
-    """At most half as many again as one index, with eight members."""
+    """At most 1.5 times as many as one index, with eight members."""
     options: Any = {"lengths": vectors.doc_lengths, "shards": MEMBERS, "actors_per_node": MEMBERS}
     with LocalIndex.build(tmp_path / "corpus", vectors.doc_rows, vectors.doc_ids, **options) as several:
         compare(one, several, vectors.queries, k, [ms.Certified()])

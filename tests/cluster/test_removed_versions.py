@@ -1,4 +1,4 @@
-"""An index at a version whose files other processes have removed: every method goes to the newest version."""
+"""An index at a version whose files other processes have removed: every method uses the newest version instead."""
 
 from __future__ import annotations
 

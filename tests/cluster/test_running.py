@@ -1,4 +1,4 @@
-"""Changes of shards as Ray tasks, by a Ray that is not there: what is sent, and what an error becomes."""
+"""Changes of shards as Ray tasks, with a fake Ray: what is sent, and what errors become."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from maxsieve.errors import DamagedIndexError, MaxsieveError
 
 
 class FakeRay:
-    """Runs a task when its result is asked for. What was put is handed over as Ray does it: in place of its name."""
+    """Runs a task when its result is asked for. Like Ray, it passes the object that was put, not the reference."""
 
     class RayError(Exception):
         def __init__(self, text: str, cause: Exception | None = None) -> None:
@@ -82,7 +82,7 @@ def test_one_task_needs_no_store_and_no_task_none_at_all() -> None:
 
 
 def test_a_function_is_declared_once() -> None:
-    """Ray keeps each declaration, and is slower with hundreds of them: a process may commit for weeks."""
+    """Ray keeps each declaration, and is slower with hundreds of them. A process may commit for weeks."""
     ray = FakeRay()
     for _ in range(3):
         dict(as_tasks(ray)(change, {0: (Path(), ShardVersion("0000", "", 0), np.zeros(1), 2)}))
@@ -106,7 +106,7 @@ def test_all_are_waited_for_before_one_that_failed_is_raised() -> None:
 
 @pytest.mark.parametrize("when", ["between results", "while waiting"])
 def test_an_interruption_cancels_the_tasks_that_are_not_done(when: str) -> None:
-    """Otherwise they would go on, and fill the disk with files that nobody needs."""
+    """Otherwise they would continue, and fill the disk with files that nobody needs."""
     ray = FakeRay()
     run = iter(as_tasks(ray)(lambda number: ShardVersion(f"{number:04d}", "", 0), {i: (i,) for i in range(4)}))
     assert next(run)[0] == 3

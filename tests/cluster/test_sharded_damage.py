@@ -1,4 +1,4 @@
-"""A corpus in shards that is damaged, or comes from an enemy: an error that names the file, never a wrong answer."""
+"""A corpus in shards that is damaged, or made by an attacker: an error that names the file, never a wrong answer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def tell(path: Path, change: Callable[[dict[str, Any]], object]) -> int:
 
 
 def tell_shard(folder: ShardedFolder, shard: int, change: Callable[[dict[str, Any]], object]) -> None:
-    """The same for the manifest of a shard, and has the corpus mean what is there now."""
+    """The same for the manifest of a shard, and updates the corpus to refer to it."""
     crc = tell(shard_path(folder, shard) / folder.manifest.shards[shard].manifest, change)
     tell(folder.path / "cluster.json", lambda told: told["shards"][shard].update(crc=crc))
 
@@ -106,7 +106,7 @@ TOLD_OF_A_SHARD = {
     ],
 )
 def test_a_forged_manifest_of_the_corpus(change: Callable[[dict[str, Any]], object], shared: Path) -> None:
-    """Whatever it says, under a checksum that fits."""
+    """Any content, with a right checksum."""
     whole = (shared / "cluster.json").read_bytes()
     try:
         tell(shared / "cluster.json", change)
@@ -320,7 +320,7 @@ def test_damage_is_not_carried_over(folder: ShardedFolder) -> None:
 @settings(max_examples=60)
 @given(data=st.data())
 def test_a_flipped_byte(data: st.DataObject, shared: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """In any file: the same content, an error of ours, or something that verify tells."""
+    """In any file: the content is unchanged, or an error of ours is raised, or `verify` reports it."""
     copy = Path(shutil.copytree(shared, tmp_path_factory.mktemp("flipped") / "corpus"))
     before = content(ShardedFolder.open(shared))
     everything = sorted(path for path in copy.rglob("*") if path.is_file() and path.name != "lock")

@@ -1,4 +1,4 @@
-"""Changes of a corpus in shards take little memory, however large it is."""
+"""Changes of a corpus in shards need little memory, however large it is."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from storage.test_streaming import output
 
 DIM, DOCUMENTS, TOKENS = 32, 3000, 60
 ROWS_BYTES = DOCUMENTS * TOKENS * DIM * 4
-"""What the vectors take: 23 MB."""
+"""The size of the vectors: 23 MB."""
 
-# In a process of its own, because the threads that other tests have left would count, too.
+# In a separate process, because threads that other tests have left would count, too.
 PEAKS = f"""
 import sys, tracemalloc
 from pathlib import Path

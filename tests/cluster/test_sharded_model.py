@@ -1,4 +1,4 @@
-"""Whatever is done to a corpus in shards, through whichever of its openings, it holds what one index would hold."""
+"""After any changes, through any of its open instances, a corpus in shards has the content of one index."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def spelled(number: int) -> str:
 
 
 class ShardedCorpus(RuleBasedStateMachine):
-    """Two openings of one corpus, and an index in memory to which the same is done."""
+    """Two open instances of one corpus, and an index in memory that gets the same changes."""
 
     @initialize(
         text=st.booleans(),
@@ -151,7 +151,7 @@ class ShardedCorpus(RuleBasedStateMachine):
             shutil.rmtree(self.work, ignore_errors=LOCK_STAYS)  # it is still open
 
     def _same_names(self, folder: ShardedFolder) -> None:
-        """Every token is named as in the index."""
+        """Every token has the same centroid as in the index."""
         for one in self.index.ids:
             shown = []
             with self.index._storage.guard:
@@ -173,7 +173,7 @@ class ShardedCorpus(RuleBasedStateMachine):
                 self.numbers.pop(one, None)
 
     def _both(self, plainly: Callable[[], object], sharded: Callable[[], object]) -> bool:
-        """Does it to both, or finds both refuse it for the same reason; says whether it was done."""
+        """Makes a change to both, or checks that both refuse it for the same reason. Returns whether it was made."""
         try:
             plainly()
         except (KeyError, ValueError) as problem:

@@ -1,4 +1,4 @@
-"""The codebook of a corpus in shards is that of one index, bit for bit; a calibration is kept with the corpus."""
+"""The codebook of a corpus in shards is that of one index, bit for bit. A calibration is kept with the corpus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who writes and who reads at the same time: one writer, readers without a lock, versions that go, late attempts."""
+"""Writing and reading at the same time: one writer, readers without a lock, old versions, late attempts."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_writer_without_the_lock_is_noticed(folder: ShardedFolder) -> None:
 
 
 def test_a_refresh_during_a_commit_does_not_go_back(folder: ShardedFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that searches reads the manifest, just before the writer in another thread replaces it."""
+    """A searching thread reads the manifest just before the writer in another thread replaces it."""
     waiting, replaced = threading.Event(), threading.Event()
 
     def slowly(path: Path) -> ClusterManifest:
@@ -111,7 +111,7 @@ def test_a_version_stays_readable_until_the_one_after_the_next(folder: ShardedFo
     late, later = ShardedFolder.open(folder.path), ShardedFolder.open(folder.path)
     held, before = folder.snapshot(), content(folder)
     folder.compact()
-    assert content(late) == before  # opened only now
+    assert content(late) == before  # it is opened only now
     folder.delete(["a1"])
     assert content(late) == before
     with pytest.raises(StaleVersionError, match="has a newer version than 4"):
@@ -122,7 +122,7 @@ def test_a_version_stays_readable_until_the_one_after_the_next(folder: ShardedFo
 
 
 def test_what_a_change_writes_on_the_way_does_not_stay(folder: ShardedFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small segments are folded, documents come in chunks: what came in between is in no version."""
+    """Small segments are merged, and documents come in chunks: intermediate states are in no version."""
     monkeypatch.setattr(writing, "CHUNK_BYTES", 100)
     before = named(folder)
     for number in range(3):
@@ -150,8 +150,8 @@ def test_a_commit_that_fails_leaves_nothing_of_any_chunk(
     assert content(folder) == held
 
 
-def test_a_late_attempt_is_in_nobodys_way(folder: ShardedFolder) -> None:
-    """An attempt at a change that nobody waits for any more: from an old version, while others commit."""
+def test_a_late_attempt_does_not_disturb_others(folder: ShardedFolder) -> None:
+    """An attempt to change that nobody waits for any more: it starts from an old version, while others commit."""
     shard = shard_of("late", 3)
     base = folder.manifest.shards[shard]
     arguments = read_documents(some(1, 1), None, None, DIM, str), ["late"], None, np.array([99])
@@ -164,7 +164,7 @@ def test_a_late_attempt_is_in_nobodys_way(folder: ShardedFolder) -> None:
     folder.verify()
     assert folder.known(["late", "early"]) == {"early"}
     made = list(folder.path.rglob(first.manifest.split(".")[0] + ".*"))
-    assert made  # it is young: somebody may be at it
+    assert made  # it is new: another process may be writing it
     for path in folder.path.rglob("*.*"):
         os.utime(path, (1, 1))
     folder.delete(["early"])
@@ -184,7 +184,7 @@ def test_a_changed_shard_is_one_that_can_be_made_again(folder: ShardedFolder) ->
     folder.verify()
     assert [one for one in before if one[0] != "a1"] == content(folder)
     compacted = compact_shard(folder.path, folder.manifest.shards[shard])
-    assert compact_shard(folder.path, compacted) == compacted  # there is nothing to gain
+    assert compact_shard(folder.path, compacted) == compacted  # there is nothing to save
 
 
 def test_a_commit_must_leave_numbers_for_documents(folder: ShardedFolder) -> None:

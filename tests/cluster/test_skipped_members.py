@@ -1,4 +1,4 @@
-"""Members none of whose documents can be among the best are not asked any further."""
+"""Members whose documents can't be among the best are not called again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_few_members_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: i
         return start(self, seat, method, *arguments)
 
     monkeypatch.setattr(LocalMembers, "start", count)
-    monkeypatch.setattr(coordinator, "MIN_HEDGE_DELAY", 1e6)  # nobody is late, however busy the machine is
+    monkeypatch.setattr(coordinator, "MIN_HEDGE_DELAY", 1e6)  # no member is late, however busy the machine is
     monkeypatch.setattr(coordinator, "DEFAULT_HEDGE_DELAY", 1e6)
     one = ms.Index.build(documents)
     with LocalIndex.build(tmp_path / "c", documents, shards=MEMBERS, actors_per_node=MEMBERS) as several:

@@ -1,4 +1,4 @@
-"""What the predecessors got wrong (colbandit 0.1.0 unless another is named): each defect is a test of ours."""
+"""Errors of the predecessors (colbandit 0.1.0 if no other is named): each of them is a test here."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_alpha_and_delta_are_checked(knobs: dict[str, Any]) -> None:
 
 
 @every_policy
-def test_vectors_are_not_normalised_unasked(policy: Any, isa: str) -> None:
+def test_vectors_are_normalised_only_if_asked(policy: Any, isa: str) -> None:
     documents = [np.float32(scale) * rows for scale, rows in zip((0.01, 7, 100, 1, 3), corpus(3, 5, 32), strict=True)]
     index = ms.Index.build(documents)
     assert all(index.vectors(i).tobytes() == rows.tobytes() for i, rows in enumerate(documents))

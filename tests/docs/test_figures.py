@@ -23,7 +23,7 @@ import published  # noqa: E402
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MARK = 10.0
-"""Pixels of a point in a chart."""
+"""The pixels of a point in a chart."""
 MEASURED = re.compile(r"\d[\d.,]* ?(?:ms|ns|milliseconds|microseconds|seconds|times)\b")
 
 
@@ -83,7 +83,7 @@ def test_every_name_is_nearest_to_its_own_point(chart: str, tmp_path: Path, monk
                 other.get_text(): np.hypot(max(box.x0 - x, 0.0, x - box.x1), max(box.y0 - y, 0.0, y - box.y1))
                 for other, (x, y) in points.items()
             }
-            assert away[name.get_text()] <= min(away.values()) + MARK, away  # points may cover each other
+            assert away[name.get_text()] <= min(away.values()) + MARK, away  # points may overlap
             assert not any(box.overlaps(other.get_window_extent()) for other in names if other is not name)
 
 
@@ -97,7 +97,7 @@ NEW = "zen4-avx512vnni"
 
 @pytest.fixture
 def two_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The results, and those of a further machine, as `bench.py` writes them: several kernels, K, threads, batches."""
+    """The results, and those of another machine, as `bench.py` writes them: several kernels, K, threads, batches."""
     shutil.copytree(published.FOLDER, tmp_path / "results")
     run = json.loads((tmp_path / "results" / "zen3-avx2.json").read_text())
     rows = []
@@ -147,7 +147,7 @@ def test_a_run_without_some_libraries_or_shapes_is_shown(two_machines: Path) -> 
     said = " ".join(text.split())
     assert (
         "On AMX (Xeon) and AVX-512 VNNI (Xeon), `Certified` is also faster" in said
-    )  # nothing to compare on the new one
+    )  # nothing to compare with on the new one
     assert "| torch 2.13 |  | 266 (**1**) | 224 (**1**) |" in text
     assert [len(panels) for panels in figures.time_and_overlap().values()] == [2, 2]
 

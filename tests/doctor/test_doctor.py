@@ -30,7 +30,7 @@ SECRETS = {
 
 
 def run(*arguments: str, code: str = "", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """The doctor in a process of its own, after some code."""
+    """Runs the doctor in a separate process, after some code."""
     words = ["-c", f"{code}\nfrom maxsieve.doctor.__main__ import main\nmain()"] if code else ["-m", "maxsieve.doctor"]
     return subprocess.run(
         [sys.executable, *words, *arguments],
@@ -89,7 +89,7 @@ sys.meta_path.insert(0, Missing())
 
 
 def test_numpy_is_enough() -> None:
-    """Without platformdirs the cache folder is not known: a sentence there, and all the rest."""
+    """Without platformdirs the cache folder is not known: the report says so, and has all other parts."""
     env = {name: value for name, value in os.environ.items() if name != "MAXSIEVE_CACHE"}
     done = subprocess.run(
         [sys.executable, "-c", BARE + "from maxsieve.doctor.__main__ import main\nmain(['--json'])"],
@@ -153,7 +153,7 @@ def test_the_user_may_have_another_name_than_the_home_folder(tmp_path: Path, mon
         assert without_user(text) == wanted, home
 
 
-def test_nothing_it_says_steers_a_terminal() -> None:
+def test_it_prints_no_control_characters() -> None:
     env = {"OMP_NUM_THREADS": "2\x1b[31m\x9b", "MAXSIEVE_CACHE": "/tmp/\x1b]0;owned\x07"}
     for how in ([], ["--json"]):
         done = run(*how, env=env)
@@ -206,7 +206,7 @@ def test_a_cache_that_can_not_be_used_is_told(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_a_core_that_can_not_be_loaded_is_told(tmp_path: Path, broken: bool) -> None:
-    sources = Path(ms.__file__).parent  # an editable install has the core elsewhere
+    sources = Path(ms.__file__).parent  # in an editable install, the core is elsewhere
     shutil.copytree(sources, tmp_path / "maxsieve", ignore=shutil.ignore_patterns("_core*", "__pycache__"))
     file = f"_core{EXTENSION_SUFFIXES[0]}"
     if broken:

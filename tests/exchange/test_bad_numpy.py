@@ -1,4 +1,4 @@
-"""NumPy files that are not what they should be: an error that names the file and says what is wrong."""
+"""Bad NumPy files: an error that names the file and says what is wrong."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ NUMPY: dict[str, tuple[str, Callable[[Path], Any], str]] = {
 
 
 def test_the_checksum_of_a_compressed_archive(tmp_path: Path) -> None:
-    """The four bytes after the sizes of the first entry of the directory are compared with what was unpacked."""
+    """The four bytes after the sizes of the first directory entry are the checksum of the unpacked data."""
     path = tmp_path / "it.npz"
     np.savez_compressed(path, rows=ROWS, lengths=[6])
     data = bytearray(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Arrow and Parquet files of others, in the many forms that lists have."""
+"""Arrow and Parquet files of other programs, with every form of lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of torch, and folders as ColBERT and PyLate's XTR-WARP keep them."""
+"""Files of torch, and folders of ColBERT and of PyLate's XTR-WARP."""
 
 from __future__ import annotations
 

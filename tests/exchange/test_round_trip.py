@@ -1,4 +1,4 @@
-"""What is written comes back: every format, type and kind of ids, to the bit."""
+"""What is written comes back: every format, type and kind of ids, bit for bit."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_anything_comes_back(tmp_path_factory: pytest.TempPathFactory, data: Any
     count = ids if isinstance(ids, int) else len(ids)
     lengths = data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
     bits = data.draw(st.binary(min_size=64, max_size=64))
-    rows = np.resize(np.frombuffer(bits, dtype), (sum(lengths), d))  # any bits: NaN too must come back as it was
+    rows = np.resize(np.frombuffer(bits, dtype), (sum(lengths), d))  # any bits: NaN must come back unchanged, too
     vectors = TokenVectors(rows, lengths, None if isinstance(ids, int) else ids)
     folder = tmp_path_factory.mktemp("any")
     for name in NAMES.values():
@@ -139,7 +139,7 @@ def test_anything_comes_back(tmp_path_factory: pytest.TempPathFactory, data: Any
 
 
 def test_odd_ids(tmp_path: Path) -> None:
-    """Half of a surrogate pair is no Unicode, and NumPy's str arrays end at the last character that is not null."""
+    """Half of a surrogate pair is not valid Unicode, and NumPy's str arrays drop null characters at the end."""
     for odd, refusing in (("half \ud800", ("arrow", "parquet")), ("null\0", ("npz",))):
         vectors = TokenVectors(np.eye(2), [1, 1], [odd, ""])
         for name in NAMES:

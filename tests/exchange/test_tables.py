@@ -1,4 +1,4 @@
-"""Arrow tables, batches and readers: every form of lists, what is refused, and what a failure leaves."""
+"""Arrow tables, batches and readers: every form of lists, what is refused, and the state after a failure."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_kind_of_list(number: str, outer: str, inner: str) -> None:
 
 
 class Stream:
-    """What is known of an object of another library: its stream."""
+    """An object of another library, of which only its Arrow stream is known."""
 
     def __init__(self, inner: pa.Table) -> None:
         self._inner = inner
@@ -114,7 +114,7 @@ def test_views_that_overlap_are_refused() -> None:
 @pytest.mark.parametrize("level", ["documents", "vectors"])
 @pytest.mark.parametrize("bad", [[0, 2, 10**6], [0, 7, 6], [-5, 2, 6], [0, 2, -1], [2**31 - 1, 0, 6]])
 def test_offsets_that_point_anywhere(bad: list[int], level: str, kind: Any) -> None:
-    """They are changed after pyarrow has looked at them: it looks at all of them only when asked."""
+    """They are changed after pyarrow has checked them: it checks all of them only if asked to."""
     offsets = np.zeros(3, kind.to_pandas_dtype())
     child = pa.array(ROWS.reshape(-1))
     if level == "documents":
@@ -225,7 +225,7 @@ def test_a_reader_that_fails_half_way_leaves_nothing(
 
 
 @pytest.mark.parametrize("where", ["memory", "disk"])
-def test_ids_that_come_along_are_checked(tmp_path: Path, where: str) -> None:
+def test_ids_of_a_table_are_checked(tmp_path: Path, where: str) -> None:
     path = tmp_path / "it" if where == "disk" else None
     index = ms.Index.build(np.ones((1, 4)), ["1-0"], lengths=[1], path=path)
     twice = [*batches(2), next(batches(1))]
@@ -247,7 +247,7 @@ def test_ids_that_come_along_are_checked(tmp_path: Path, where: str) -> None:
 
 
 def test_a_reader_is_read_as_it_is_asked_for() -> None:
-    """At most so many batches are alive as one block holds, and one more."""
+    """At most one more batch is alive than one block holds."""
     alive: list[int] = []
 
     def counted() -> Iterator[Any]:

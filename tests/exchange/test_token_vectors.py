@@ -40,7 +40,7 @@ def test_refused(rows: Any, lengths: Any, ids: Any, error: type[Exception], word
 
 
 def test_lengths_that_overflow_to_the_right_sum() -> None:
-    """Rows without memory of their own: so many that lengths, none too long, wrap around 64 bits to their number."""
+    """Rows without memory: so many that the sum of lengths, none too long, overflows 64 bits to their number."""
     tokens = 2**61
     rows = np.lib.stride_tricks.as_strided(np.zeros(1, np.float16), (tokens, 1), (0, 0))
     with pytest.raises(ValueError, match="more than 64 bits"):
@@ -77,8 +77,8 @@ def test_pieces_are_the_whole() -> None:
         assert all(np.array_equal(built.vectors(one), direct.vectors(one)) for one in built.ids)
 
 
-def test_pieces_are_let_go() -> None:
-    """A piece is opened only when the one before is done with."""
+def test_pieces_are_released() -> None:
+    """A piece is opened only after the piece before it has been used."""
     opened: list[int] = []
 
     def source() -> Any:

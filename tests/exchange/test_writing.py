@@ -1,4 +1,4 @@
-"""Writing: all or nothing, nothing left behind, nothing of an earlier file mixed in; and packages that are missing."""
+"""Writing: all or nothing, no files left over, nothing of an earlier file mixed in; and missing packages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILES = [name for name in NAMES.values() if name != "it"]
 
 
 def failing(after: int, error: BaseException) -> TokenVectorChunks:
-    """Documents that can be counted, but fail when read again to be written."""
+    """Documents that can be counted, but fail when they are read again for writing."""
     passes = []
 
     def source() -> Iterator[TokenVectors]:
@@ -77,7 +77,7 @@ def test_a_shorter_file_without_ids_replaces_a_longer_one_with_ids(tmp_path: Pat
 
 
 def test_an_interrupted_exchange_of_npy_files_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many of the renames happened, the files read as the old ones or as files without lengths."""
+    """After any number of the renames, the files are read as the old ones, or as files without lengths."""
     rename = os.replace
     for allowed in range(3):
         path = tmp_path / f"{allowed}.npy"

@@ -1,7 +1,6 @@
 """Makes the frozen corpus in shards: ``python tests/golden/make_shards.py``, from an installed maxsieve.
 
-As with indexes, once a release has written these files, they stay as they are for ever (``make_shards.py FOLDER``
-writes elsewhere).
+As with indexes, these files never change after a release has written them (``make_shards.py FOLDER`` writes elsewhere).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from maxsieve.storage import codebook, disk
 
 
 def shown(folder: ShardedFolder) -> dict[str, Any]:
-    """What a corpus holds, in order. Vectors are hexadecimal."""
+    """The content of a corpus, in order. Vectors are hexadecimal."""
     calibration = folder.calibration()
     return {
         "documents": [[one, vectors.hex(), record, number] for one, vectors, record, number in content(folder)],
@@ -41,7 +40,7 @@ def shown(folder: ShardedFolder) -> dict[str, Any]:
 
 
 def make(path: Path) -> ShardedFolder:
-    """Three shards with tombstones and centroids, a replaced document, a calibration and changes since."""
+    """Three shards with tombstones and centroids, a replaced document, a calibration and later changes."""
     folder = ShardedFolder.create(path, DIM, shards=3, similarity="cosine")
     put(folder, documents(1, 20), [f"d{i}" for i in range(20)], [{"n": i} if i % 2 else None for i in range(20)])
     folder.delete(["d3", "d7"])

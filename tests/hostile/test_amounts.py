@@ -1,4 +1,4 @@
-"""Small files that ask for much: more is not read, kept or multiplied than the file itself could need."""
+"""Small files that claim to be large: no more is read, kept or multiplied than the file itself could need."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from maxsieve.text.trec import read_run
 from text.support import WordEncoder
 
 HUGE = 1 << 33
-"""Bytes of a file that takes no room on disk: all of them are zero and were never written."""
+"""The size of a sparse file: it uses no space on disk, and all its bytes are zero."""
 
 
 def stretch(file: Path, block: str, nbytes: int = HUGE) -> None:
-    """Makes a block huge. Its checksum is not made to fit, for nobody may look at it."""
+    """Makes a block huge. Its checksum stays wrong, because nothing may read the block."""
     content = bytearray(file.read_bytes()[:HEADER_BYTES])
     end = -(-file.stat().st_size // 64) * 64
     for i in range(FIXED.unpack_from(content)[4]):
@@ -119,7 +119,7 @@ def test_metadata_of_a_document_of_many_passages(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("field", ["text", "metadata"])
 def test_documents_are_not_gathered_beyond_a_batch(tmp_path: Path, field: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line of an input may have 64 MiB: not even 64 of them may be in memory at once, whichever field is long."""
+    """A line of an input may have 64 MiB. Not even 64 of them may be in memory at once, whichever field is long."""
     long = "." * (adding.BATCH_CHARACTERS // 2)
     taken = added = most = 0
 
@@ -147,7 +147,7 @@ def test_documents_are_not_gathered_beyond_a_batch(tmp_path: Path, field: str, m
 
 @pytest.mark.parametrize("text", ["a\n", "# a\n", ". "], ids=["lines", "headings", "sentences"])
 def test_a_text_of_many_short_pieces(text: str) -> None:
-    """Each takes some bytes, not some objects."""
+    """Each needs some bytes, not some objects."""
     whole = text * (100_000 // len(text))
     tracemalloc.start()
     passages = split(whole, Sizes(504, 256, 32), lambda texts: [1] * len(texts))

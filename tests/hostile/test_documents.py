@@ -1,4 +1,4 @@
-"""Files of others, made to use up whoever reads them: refused in bounded time and memory, and the next one is read."""
+"""Files made to exhaust their reader: they are refused in bounded time and memory, and the next file is read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def process() -> Iterator[IsolatedReader]:
 
 
 def refused(path: Path, content: bytes, process: IsolatedReader) -> str:
-    """Why a file is refused; another one must be read afterwards."""
+    """Why a file is refused. The next file must be read anyway."""
     path.write_bytes(content)
     found = read_file(path, "it", process)
     (path.parent / "good.html").write_text("<p>fox")

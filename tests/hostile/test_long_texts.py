@@ -1,4 +1,4 @@
-"""A long text costs what is indexed of it: the tokenizer sees no more than it needs, and gives the same."""
+"""A long text costs only what is indexed of it: the tokenizer gets no more than it needs, with the same result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SPACES = [" ", "\n", "\t", "  ", "\u00a0", "\u3000", "\r\n", " \u0301", "\u200b 
 
 
 class Counting:
-    """A tokenizer that remembers how much it was given."""
+    """A tokenizer that records how much it was given."""
 
     def __init__(self, inner: Any) -> None:
         self.inner, self.lengths = inner, list[int]()

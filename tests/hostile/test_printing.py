@@ -1,7 +1,7 @@
-r"""Nothing that steers a terminal is printed: not from texts, ids, names of files, descriptions or errors.
+r"""No control characters are printed: not from texts, ids, names of files, descriptions or errors.
 
-Escape sequences begin with ESC or with a C1 control (U+0080 to U+009F); bidirectional controls show text in another
-order than it has; line separators make one line two.
+Escape sequences begin with ESC or with a C1 control (U+0080 to U+009F). Bidirectional controls show text in a wrong
+order. Line separators make two lines of one.
 """
 
 from __future__ import annotations

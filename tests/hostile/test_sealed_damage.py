@@ -1,7 +1,7 @@
-"""An index whose numbers were changed by somebody who made all checksums fit.
+"""An index whose numbers an attacker has changed, with right checksums.
 
-What comes of it is an answer, perhaps a wrong one, or `DamagedIndexError`: never a crash, and never an error that
-blames the caller. What can be told is told by `verify`.
+The result is an answer, perhaps a wrong one, or `DamagedIndexError`: never a crash, and never an error that blames the
+caller. `verify` reports everything that can be detected.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ IDS: dict[str, list[Any]] = {
 
 
 def use(path: Path, ids: list[Any]) -> None:
-    """Everything that can be asked of an index; any error of ours is fine, and so is a wrong answer."""
+    """All methods of an index. Any error of ours is fine, and so is a wrong answer."""
     for ask in (
         lambda index: [index.search(QUERY, k=3, policy=policy).metadata for policy in POLICIES],
         lambda index: index.search_many([QUERY] * 3, k=9, threads=2),
@@ -109,7 +109,7 @@ def test_an_id_is_never_said_to_be_missing_by_a_wrong_order(tmp_path: Path, kind
 
 @pytest.mark.parametrize("kind", IDS)
 def test_the_order_that_is_written_is_verified(tmp_path: Path, kind: str) -> None:
-    """Also for ids that begin alike, or that differ only in zeros at the end."""
+    """Also for ids with the same beginning, or that differ only in zeros at the end."""
     rng = np.random.default_rng(0)
     words = ["", "\0", "\0\0", "a", "a\0", "a\0b", "aaaaaaaa", "aaaaaaaa\0", "aaaaaaab", "x" * 64, "x" * 65, "x" * 200]
     words += ["x" * 199 + "y", "\U0010ffff", "\ud800", "\uffff"]

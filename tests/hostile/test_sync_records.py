@@ -1,4 +1,4 @@
-"""Records of syncs as an enemy would write them: whatever they say, nothing but files of the folder is ever touched."""
+"""Records of syncs as an attacker would write them: nothing but files of the folder is ever changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOREIGN = {"mine.md": "not from the folder", "deep/mine.md": "nor this"}
 
 @pytest.fixture
 def collection(tmp_path: Path) -> Collection:
-    """One that follows a folder, and has documents of its own."""
+    """A collection that follows a folder, and has documents of its own."""
     (tmp_path / "notes").mkdir()
     for name, text in TEXTS.items():
         (tmp_path / "notes" / name).write_text(text)
@@ -139,7 +139,7 @@ def test_an_old_record_deletes_nothing_that_has_changed_since(tmp_path: Path, co
 
 
 def test_who_forges_the_digest_too_owns_the_collection_anyway(collection: Collection) -> None:
-    """The one thing a record can do: have documents deleted, whose texts its author must know, in its own folder."""
+    """All that a record can do: delete documents in its own folder, if its author knows their texts."""
     values = [*unsealed(record_of(collection)), ["mine.md", [digest_of(FOREIGN["mine.md"], None)], 5, 5]]
     record_of(collection).write_bytes(seal(values))
     assert sync(collection).deleted == 1

@@ -1,4 +1,4 @@
-"""`Calibrated` through the index, in memory and on disk: what it promises, keeps, refuses and forgets."""
+"""`Calibrated` through the index, in memory and on disk: what it promises, stores, refuses and forgets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Make = Callable[..., ms.Index]
 
 
 def vectors(seed: int, documents: int, tokens: int = 6) -> list[np.ndarray]:
-    """Unit tokens around few centres, so that a proxy can be good and is not perfect."""
+    """Unit tokens around a few centres, so that a proxy is good but not perfect."""
     rng = np.random.default_rng(seed)
     centres = np.random.default_rng(99).standard_normal((40, DIM))
     made = []
@@ -45,7 +45,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
 
 
 def small_codebooks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few centroids, so that a thousand documents are not so few that all of them are followed up."""
+    """Few centroids, so that with a thousand documents not all of them are followed up."""
     monkeypatch.setattr("maxsieve.storage.codebook.FEWEST", 16)
     monkeypatch.setattr("maxsieve.storage.codebook.MOST", 64)
 

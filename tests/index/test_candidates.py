@@ -1,4 +1,4 @@
-"""Searching among some: the same as an index of those alone."""
+"""Searching among candidates: the same as an index of only these."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def index() -> ms.Index:
 
 
 def only(*ids: str) -> ms.Index:
-    """An index of nothing but these, in insertion order."""
+    """An index of only these, in insertion order."""
     kept = [one for one in NAMES if one in ids]
     index = ms.Index.create(5)
     index.add([DOCUMENTS[one] for one in kept], kept)

@@ -1,4 +1,4 @@
-"""An index that changes answers like one built afresh of what is left, in insertion order."""
+"""An index that was changed answers like a new one with the same documents, in insertion order."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_delete_all_and_begin_again() -> None:
     index.add([one_hot(0)], [3])
     assert index.search(one_hot(0)).ids == [3]
     index.delete(3)
-    index.add([one_hot(1)], ["now a text"])  # nothing is left of the whole numbers
+    index.add([one_hot(1)], ["now a text"])  # nothing is left of the integers
     assert index.ids == ["now a text"]
     index.delete("now a text")
     index.compact()

@@ -1,4 +1,4 @@
-"""Everything that is refused: a clear sentence each, and afterwards the index answers as before."""
+"""Everything that is refused: a clear error for each, and afterwards the index answers as before."""
 
 from __future__ import annotations
 
@@ -635,7 +635,7 @@ def test_ids_that_fail_half_way(index: ms.Index) -> None:
 
 
 class InterruptedDict(dict[Any, Any]):
-    """A Ctrl-C that falls right behind the change of this dict."""
+    """A Ctrl-C that comes right after the change of this dict."""
 
     def update(self, *changes: Any) -> None:
         super().update(*changes)
@@ -654,7 +654,7 @@ class InterruptedDict(dict[Any, Any]):
         lambda index: index.delete(["d1", "d4"]),
     ],
 )
-def test_an_interrupt_in_the_midst_of_a_change_changes_nothing(change: Any, index: ms.Index) -> None:
+def test_an_interrupt_during_a_change_changes_nothing(change: Any, index: ms.Index) -> None:
     before = contents(index)
     index._storage._positions = InterruptedDict(index._storage._positions)
     with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""What comes back: hits, their explanation and report; scoring without an index; the kernel in use."""
+"""Results: hits, their explanation and report; scoring without an index; the current kernel."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ print([i for i, (a, b) in enumerate(zip(want, got, strict=True)) if a != b])
 
 @pytest.mark.full
 def test_flushing_denormals_changes_no_bits() -> None:
-    """Of ids, scores, reports, tokens of an explanation. (A denormal float32 turned into a Python float is 0 there.)"""
+    """Of ids, scores, reports, tokens of an explanation. (A denormal float32 becomes 0 as a Python float there.)"""
     for isa in ms.isas():
         done = run_script(FLUSHED, env={**os.environ, "MAXSIEVE_ISA": isa})
         if "can't flush" in done.stderr:
@@ -265,7 +265,7 @@ def test_flushing_denormals_changes_no_bits() -> None:
         assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
-# The kernel in use
+# The current kernel
 
 
 def test_the_kernels_of_this_machine() -> None:

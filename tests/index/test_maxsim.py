@@ -1,4 +1,4 @@
-"""`maxsim` reads documents where they lie, in whatever form."""
+"""`maxsim` reads documents in place, in any form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page is one file that needs no other, whatever the results contain."""
+"""The page is one file that needs no other, for any results."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ FACTS = {
     "settings": {"dim": 8, "queries": None},
 }
 NASTY = "<script>alert(\"1\")</script> & 'x' `code` -->"
-CHARTED = replace(RESULT, charts=RESULT.charts[:1], facts=FACTS)  # one chart: drawing takes its time
+CHARTED = replace(RESULT, charts=RESULT.charts[:1], facts=FACTS)  # one chart: drawing is slow
 RESULTS = [replace(CHARTED, experiment="margin"), CHARTED, replace(CHARTED, corpus="other")]
 
 
 class Page(HTMLParser):
-    """Reads a page, and fails where tags don't match."""
+    """Reads a page, and fails if tags don't match."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Results are saved whole, come back as they were, and print as Markdown."""
+"""Results are saved completely, are the same when they are loaded, and print as Markdown."""
 
 from __future__ import annotations
 

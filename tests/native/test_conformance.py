@@ -17,14 +17,14 @@ CHUNKS = 20
 
 
 def rounding_bound(case: Case) -> np.ndarray:
-    """What canonical and real score may differ by, with the float64 reference's own rounding on top."""
+    """How much canonical and real score may differ, including the rounding of the float64 reference."""
     model = spec.reveal_exact(case.query, [E for E in case.documents if len(E)])
     tokens, d = case.query.shape
     return model.eps * (1 + 2.0**-20) + (tokens + d) * 2.0**-52 * (model.b.sum() + 1)
 
 
 def check(case: Case) -> None:
-    """Everything that must hold of one case, on every ISA."""
+    """Everything that must be true for one case, on every ISA."""
     Q, documents, k = case
     S = spec.scores(Q, documents)
     best = spec.top_k(S, k)
@@ -59,7 +59,7 @@ def check(case: Case) -> None:
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_seeded_sweep(chunk: int) -> None:
-    """2,000 ragged cases of ten kinds (20,000 in the long form)."""
+    """2,000 cases of ten kinds, with documents of different lengths (20,000 in the long form)."""
     for seed in range(chunk, scaled(2000), CHUNKS):
         check(make_case(seed))
 

@@ -1,4 +1,4 @@
-"""Numbers that no checked vector gives rise to end in an error, never in a crash or in an answer."""
+"""Numbers that can't come from checked vectors give an error, never a crash or an answer."""
 
 from __future__ import annotations
 

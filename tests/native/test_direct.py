@@ -34,7 +34,7 @@ READ = {
 
 @pytest.mark.usefixtures("isa")
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("cuts", [[], [3, 200, 201], [100, 150, 150, 390]])  # documents may go on in the next array
+@pytest.mark.parametrize("cuts", [[], [3, 200, 201], [100, 150, 150, 390]])  # a document may continue in the next array
 def test_every_form_has_the_bits_of_the_specification(form: str, cuts: list[int]) -> None:
     numbers = READ.get(form, np.asarray)(ROWS)
     arrays = [FORMS[form](part) for part in np.split(ROWS, cuts)]

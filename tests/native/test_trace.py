@@ -1,4 +1,4 @@
-"""What a traced search writes down: as the specification has it, about all documents or a bounded number of them."""
+"""What a traced search records: the same as the specification, for all documents or a bounded number of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_certified(case: Case, threads: int) -> None:
     trace = answer.trace
     assert trace.shown.tolist() == candidates.tolist()
     assert trace.tokens.tolist() == list(range(len(case.query)))
-    if len(candidates) <= case.k:  # nothing to sieve: the order is that of the positions
+    if len(candidates) <= case.k:  # nothing to sieve, so the order is that of positions
         assert trace.rounds == []
         assert trace.rescored.tolist() == list(range(len(candidates)))
         return

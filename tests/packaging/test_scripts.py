@@ -1,4 +1,4 @@
-"""A step that fails makes its command fail: what comes after it is not run."""
+"""If a step fails, its command fails, and later steps are not run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ APT_CACHE = """
 for package; do [ "$package" = known ] && exit 0; done
 exit 100
 """
-"""As the real one: of several packages, it is content with one that it knows."""
+"""Like the real one: of several packages, it succeeds if it knows one."""
 
 
 def program(path: Path, code: str) -> None:

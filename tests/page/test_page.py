@@ -94,7 +94,7 @@ def test_documents_drop_out_as_the_slider_moves(open_page: Open, service: str) -
     assert last < first / 4
     end = int(page.locator("#at").get_attribute("max") or 0)
     move_to(page, end)
-    assert pixels(page, "leaving") < 100  # no more than the one that need not be looked at
+    assert pixels(page, "leaving") < 100  # only the first document that need not be scored
     assert pixels(page, "hit") > 100
     assert pixels(page, "tau") > 50
 

@@ -1,6 +1,6 @@
-"""What happens to files that somebody has open: the same on POSIX, where that never matters, and where Windows refuses.
+"""Files that another process has open: the same result on POSIX, where that never matters, and on Windows.
 
-`test_like_windows.py` runs these tests, as all of the storage's, once more on a system that refuses.
+`test_like_windows.py` runs these tests, and all others of storage, again on a system that refuses like Windows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def test_files_that_a_reader_has_mapped_are_removed_by_the_next_writer(tmp_path:
     reader = ms.Index.open(tmp_path)
     index.compact()
     assert bool(before & names(tmp_path)) == LOCK_STAYS
-    assert reader.search(DOCS[1], 8).ids  # what it has is whole
+    assert reader.search(DOCS[1], 8).ids  # its content is complete
     reader.close()
     index.add(DOCS[:1], [30])
     assert not before & names(tmp_path)
@@ -84,7 +84,7 @@ def test_a_lock_that_is_discarded_is_gone_with_its_holder(tmp_path: Path) -> Non
         if LOCK_STAYS:
             with pytest.raises(IndexLockedError), writer_lock(tmp_path):
                 pass
-            assert names(tmp_path) == {"lock"}  # another one's failure does not remove what is held
+            assert names(tmp_path) == {"lock"}  # the failure of another does not remove what is in use
     assert not names(tmp_path)
     with writer_lock(tmp_path):  # and the next one is kept
         pass
@@ -175,7 +175,7 @@ def entry(root: Path) -> cache_entries.CacheEntry:
 
 @pytest.fixture
 def cached(tmp_path: Path) -> Path:
-    """A cache with a collection in it, as far as the cache knows one."""
+    """A cache with a collection in it, as far as the cache can tell."""
     folder = tmp_path / "collections" / "it"
     folder.mkdir(parents=True)
     (folder / "collection.json").write_bytes(b"{}")
@@ -208,7 +208,7 @@ def test_what_a_reader_has_mapped_stays_whole(cached: Path) -> None:
 
 
 def test_a_name_is_another_file_after_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a link can't be refused when a file is opened, it is found out afterwards."""
+    """If a link can't be refused when a file is opened, it is detected afterwards."""
     (tmp_path / "secret").write_bytes(b"secret")
     (tmp_path / "it").write_bytes(b"mine")
     opening: Any = os.open
@@ -228,7 +228,7 @@ def test_a_name_is_another_file_after_it_was_opened(tmp_path: Path, monkeypatch:
 def test_a_file_that_is_replaced_while_it_is_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str
 ) -> None:
-    """Where the system follows links, what was opened is compared with what has the name then."""
+    """If the system follows links, the opened file is compared with the file that has the name then."""
     path, other = tmp_path / "it", tmp_path / "other"
     path.write_bytes(b"old")
     other.write_bytes(b"new")

@@ -1,4 +1,4 @@
-"""The examples in the sources of the benchmarks' vectors."""
+"""The examples in the docstrings of the benchmarks' vectors."""
 
 from __future__ import annotations
 

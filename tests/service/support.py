@@ -21,7 +21,7 @@ from maxsieve.service.settings import Settings
 from maxsieve.text import OnnxEncoder
 
 PATIENCE = 60
-"""Seconds for what should take none: a loaded machine must not decide a test."""
+"""Seconds to wait for something that takes almost none: a busy machine must not decide a test."""
 
 ANIMALS = {
     "fox": "A red fox by the river.",
@@ -45,7 +45,7 @@ class Served:
         return self.client.post(f"/v1/collections/{name}/search", json=body)
 
     def raw(self, sent: bytes) -> bytes:
-        """What comes back for some bytes, until the connection is closed."""
+        """The answer to some bytes, until the connection is closed."""
         with self.connect() as connection:
             connection.sendall(sent)
             return received(connection)
@@ -56,7 +56,7 @@ class Served:
 
 
 def received(connection: socket.socket) -> bytes:
-    """All that comes until the connection is closed."""
+    """All bytes until the connection is closed."""
     parts = []
     try:
         while part := connection.recv(65536):
@@ -67,7 +67,7 @@ def received(connection: socket.socket) -> bytes:
 
 
 def posted(path: str, body: bytes, *headers: str, length: bool = True) -> bytes:
-    """A request as it goes over the wire."""
+    """A request in the bytes of HTTP."""
     lines = [
         f"POST {path} HTTP/1.1",
         "Host: 127.0.0.1",
@@ -101,7 +101,7 @@ def serving(encoder: Any, collections: dict[str, Path] | None = None, **settings
 
 
 class GatedEncoder:
-    """An encoder that waits at a gate before it encodes, and says when somebody has come there."""
+    """An encoder that waits at a gate before it encodes, and tells when a request has come there."""
 
     def __init__(self, encoder: OnnxEncoder) -> None:
         self._encoder = encoder
@@ -124,7 +124,7 @@ class GatedEncoder:
 
 
 def detail(response: httpx.Response) -> str:
-    """The sentence of an answer that says what went wrong."""
+    """The sentence of an answer that says what is wrong."""
     assert response.headers["content-type"] == "application/json"
     body = response.json()
     assert set(body) == {"detail"}
@@ -133,6 +133,6 @@ def detail(response: httpx.Response) -> str:
 
 
 def parsed(answer: bytes) -> tuple[int, Any]:
-    """The status and the JSON of an answer as it came over the wire."""
+    """The status and the JSON of an answer in the bytes of HTTP."""
     head, _, body = answer.partition(b"\r\n\r\n")
     return int(head.split(b" ", 2)[1]), json.loads(body)

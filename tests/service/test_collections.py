@@ -1,4 +1,4 @@
-"""Collections under a running service: others write to them, replace them, damage them, take them away."""
+"""Collections of a running service: others write to them, replace them, damage them, remove them."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_another_writer(docs: Path, encoder: OnnxEncoder) -> None:
                 assert answer.status_code == 423
                 assert answer.headers["retry-after"] == "1"
                 assert str(docs) not in detail(answer)
-            assert len(ids(served)) == 4  # who reads does not mind
+            assert len(ids(served)) == 4  # readers are not disturbed
         assert delete(served, "owl").status_code == 200
 
 

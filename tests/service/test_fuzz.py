@@ -41,7 +41,7 @@ WHERE: list[Any] = [
     {"a..b": 1},
     {"not": [1]},
 ]
-"""What no schema tells: filters, some of them mistaken."""
+"""Values that no schema describes: filters, some of them wrong."""
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_no_request_makes_it_fail(served: Served) -> None:
     for operation in operations:
         count = REQUESTS // len(bodies) // 2 if operation in bodies else FEW
         for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-            with suppress(Unsatisfiable):  # of a request without anything there are no others
+            with suppress(Unsatisfiable):  # a request without parameters can't be changed
                 fuzz(operation.as_strategy(generation_mode=mode), count, found)
     assert found.total() >= 0.9 * REQUESTS
     assert found[200] > 0
@@ -85,7 +85,7 @@ def fuzz(cases: Any, count: int, found: Counter[int]) -> None:
     @given(cases, st.sampled_from(["docs", "docs", "docs", None]), st.none() | st.sampled_from(WHERE))
     def ask(case: Any, name: str | None, where: Any) -> None:
         if name is not None and "name" in (case.path_parameters or {}):
-            case.path_parameters["name"] = name  # or hardly any would find a collection
+            case.path_parameters["name"] = name  # otherwise hardly any would find a collection
         if where is not None and case.path.endswith("/search") and isinstance(case.body, dict):
             case.body["where"] = where
         headers = {key.lower() for key in case.headers or {}}

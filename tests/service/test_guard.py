@@ -1,4 +1,4 @@
-"""Who may ask what, from where, and how strictly it is read."""
+"""Who may send which requests, from where, and how strictly they are read."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_an_api_key(encoder: OnnxEncoder) -> None:
         key = "sésame".encode()
         for headers in ({"Authorization": b"Bearer " + key}, {"Authorization": b"bearer " + key}, {"X-API-Key": key}):
             assert served.client.post("/rerank", json=RERANK, headers=headers).status_code == 200
-            # who has the key may come by any name: a proxy's, for instance
+            # with the key, any host name is allowed: that of a proxy, for instance
             assert served.client.get("/v1/collections", headers={**headers, "Host": "example.org"}).status_code == 200
         assert served.client.get("/healthz").status_code == 200
         assert served.client.get("/readyz").status_code == 200
@@ -125,7 +125,7 @@ def test_hostile_json(shared: Served, name: str) -> None:
     assert shared.client.post("/rerank", json=RERANK).status_code == 200
 
 
-def test_texts_that_steer_terminals_come_back_escaped(shared: Served) -> None:
+def test_control_characters_of_texts_come_back_escaped(shared: Served) -> None:
     text = "\x1b]0;title\x07 \u202e river \x9b31m"
     answer = shared.client.post("/rerank", json={"query": "river", "texts": [text], "return_text": True})
     assert answer.json()[0]["text"] == text
@@ -143,7 +143,7 @@ def test_large_bodies(encoder: OnnxEncoder) -> None:
             chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
             told = posted("/rerank", chunked, "Transfer-Encoding: chunked", length=False)
             assert parsed(served.raw(told))[0] == status
-        for more in ("/rerank", "/nowhere", "/healthz"):  # what nobody reads is taken off the wire all the same
+        for more in ("/rerank", "/nowhere", "/healthz"):  # a body that is not needed is read anyway
             body = json.dumps({**exact, "x": exact["x"] * 2}).encode()
             assert served.client.post(more, content=body, headers=JSON).status_code == 413
             assert served.client.post(more, content=body[:9000], headers=JSON).status_code in (400, 404, 405)
@@ -201,7 +201,7 @@ def test_the_schema_and_its_page(shared: Served) -> None:
             assert {"200", "400", "429", "503"} <= set(operation["responses"]), (method, path)
     page = shared.client.get("/docs")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
-    assert "http" not in page.text.replace('href="', "")  # nothing is loaded from elsewhere
+    assert "http" not in page.text.replace('href="', "")  # nothing is loaded from other sites
     assert "<script" not in page.text
     for _, path in routes:
         assert path in page.text

@@ -1,4 +1,4 @@
-"""docs/format.md, taken at its word: what is written by hand as it says can be opened, and blocks can be added."""
+"""docs/format.md is followed to the letter: files written by hand can be opened, and blocks can be added."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_block_of_a_later_maxsieve_is_ignored(tmp_path: Path) -> None:
     assert contents(index) == wanted
     path = next(folder.glob("*.segment"))
     content = path.read_bytes().replace(tier, tier[::-1])
-    with path.open("r+b") as file:  # Windows does not let a mapped file be cut
+    with path.open("r+b") as file:  # Windows does not truncate a mapped file
         file.write(content)
     assert contents(ms.Index.open(folder)) == wanted
     with pytest.raises(DamagedIndexError, match=r"codes\.2bit.* checksum"):

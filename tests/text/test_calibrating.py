@@ -1,4 +1,4 @@
-"""Collections are calibrated on queries or on their own sentences, and answers say which and what that promises."""
+"""Collections are calibrated on queries or on their own sentences. Answers say on which, and what that guarantees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collections: what goes in comes back, what can't be is said in a sentence, and nothing is left half done."""
+"""Collections: what is added comes back, errors are clear sentences, and nothing is left half done."""
 
 from __future__ import annotations
 
@@ -356,7 +356,7 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
 
 
 def test_of_two_that_create_at_once_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other is done between the first look at the folder and the lock."""
+    """The other process is done between the first check of the folder and the lock."""
     lock = description.writer_lock
 
     def late(folder: Path) -> Any:
@@ -400,7 +400,7 @@ def test_a_failed_creation_leaves_nothing(
 
 
 def test_a_killed_creation_is_no_collection_and_no_obstacle(tmp_path: Path) -> None:
-    """Whatever a kill leaves is a prefix of what is written: stop after each write in turn."""
+    """A kill leaves a prefix of what is written: stop after each write in turn."""
     script = """
 import os, sys
 from maxsieve.text.collection.collection import description

@@ -1,4 +1,4 @@
-"""What is read of files of each format: text, pages, headings, titles; what is no document is named."""
+"""What is read from files of each format: text, pages, headings, titles. Files that are not documents are named."""
 
 from __future__ import annotations
 
@@ -421,7 +421,7 @@ def test_an_interrupted_question_leaves_no_answer_behind(tmp_path: Path) -> None
 
 
 class Interrupted(io.BytesIO):
-    """Ctrl-C comes while an answer is waited for."""
+    """Ctrl-C comes while the process waits for an answer."""
 
     def readline(self, size: int | None = -1, /) -> bytes:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Hybrid search finds the k best by the formula of its fusion, as computed here from all scores of all documents."""
+"""Hybrid search finds the k best by the formula of its fusion, computed here from all scores of all documents."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]
 def by_formula(
     collection: Collection, query: str, hybrid: Any, depth: int, among: set[int]
 ) -> list[tuple[int, float, float, float]]:
-    """Every document that may be a hit, best first: place, fused score, late interaction, BM25."""
+    """Every document that may be a hit, best first: position, fused score, late interaction, BM25."""
     every = collection.search(query, k=1000, policy=ms.Exhaustive())
     late = {int(one): score for one, score in every if one in among}
     [words] = BM25.of(collection).scores([query])
@@ -115,7 +115,7 @@ def test_a_query_that_shares_no_word_is_answered_by_late_interaction(collection:
 
 def test_scores_below_zero_have_an_order_too(tmp_path: Path) -> None:
     class Opposed(WordEncoder):
-        """Documents are the opposite of what they say."""
+        """The vectors of documents are the opposite of their texts."""
 
         def documents(self, texts: Any, *, progress: bool = False) -> Any:
             return [-rows for rows in self.queries(texts)]
@@ -129,7 +129,7 @@ def test_scores_below_zero_have_an_order_too(tmp_path: Path) -> None:
 
 def test_a_document_without_a_token_is_no_measure(tmp_path: Path) -> None:
     class Deaf(WordEncoder):
-        """Has never heard of wolves."""
+        """An encoder that does not know wolves."""
 
         def queries(self, texts: Any) -> Any:
             return super().queries([text.replace("wolf", "") for text in texts])
@@ -147,7 +147,7 @@ class Named(NamedTuple):
 
 
 def test_a_document_that_equals_the_last_hit_may_come_first() -> None:
-    """Late interaction names 9 and 1, best first; 5 has the score of 1, and its words make it the equal of 9."""
+    """Late interaction ranks 9 and 1 first. 5 has the score of 1, and its words make it equal to 9."""
     words = Lexical(range(10), {i: i for i in range(10)}, np.float32([0, 0, 0, 0, 0, 7, 0, 0, 0, 0]))
     asked: list[list[list[Any]]] = []
 
@@ -222,7 +222,7 @@ def test_an_empty_collection_has_no_hits(tmp_path: Path) -> None:
 
 
 def test_a_change_meanwhile_begins_the_search_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer is that of one state: here that after the change, since the first attempt had seen both."""
+    """The answer is that of one state: here the one after the change, because the first attempt saw both."""
     scores = BM25.scores
     with Collection.create(tmp_path / "c", WordEncoder(), dim=None) as made:
         made.add(["a fox", "a fox and a crow", "a hare"], ["fox", "crow", "hare"])

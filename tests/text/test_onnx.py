@@ -52,7 +52,7 @@ def test_strange_texts(minilm: OnnxEncoder, text: str) -> None:
 @settings(max_examples=scaled(20))
 @example(STRANGE)
 @given(st.lists(TEXTS, max_size=6))
-def test_a_text_has_the_same_bits_in_any_company(minilm: OnnxEncoder, texts: list[str]) -> None:
+def test_a_text_has_the_same_bits_in_any_batch(minilm: OnnxEncoder, texts: list[str]) -> None:
     together = minilm.documents(texts)
     assert len(together) == len(texts)
     for text, rows in zip(texts, together, strict=True):

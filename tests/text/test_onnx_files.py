@@ -1,4 +1,4 @@
-"""Any BERT-like graph with a tokenizer, and what is said about folders that hold something else."""
+"""Any BERT-like graph with a tokenizer, and the errors for folders with something else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long documents in a collection: kept as passages, found by the best one, known by one id."""
+"""Long documents in a collection: stored as passages, found by the best one, known by one id."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def made(path: Path, encoder: Any = None, **options: Any) -> ms.Collection:
 
 
 def all_of(hits: TextHits) -> dict[str, Any]:
-    """Everything that can be asked of hits."""
+    """All that hits can be asked."""
     return {
         "hits": list(hits),
         "texts": hits.texts,

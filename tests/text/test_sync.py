@@ -1,4 +1,4 @@
-"""A collection that follows a folder: nothing is encoded twice, and nothing of others is touched."""
+"""A collection that follows a folder: nothing is encoded twice, and documents of others are not touched."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from . import syncer
 from .support import WordEncoder, kill_after, sentences, start_python, tree
 
 LONG_AGO = 1_000_000_000_000_000_001
-"""A time of a file, in nanoseconds."""
+"""A file time, in nanoseconds."""
 
 
 class Notes:
-    """A folder, a collection that follows it, and what is read and encoded on the way."""
+    """A folder, a collection that follows it, and what is read and encoded meanwhile."""
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.encoder, self.clock = path / "notes", WordEncoder(), LONG_AGO
@@ -111,7 +111,7 @@ def test_a_file_that_was_touched_is_read_but_not_encoded(notes: Notes) -> None:
 
 
 def test_a_file_of_this_moment_is_read_once_more(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It could be written again within the tick of the clock, at the same size, and nobody could tell."""
+    """It could be written again within a tick of the clock, with the same size, and nothing would show it."""
     path = notes.write("a.md", "red")
     for whole_seconds, age, again in ((False, 10**7, True), (False, 10**8, False), (True, 10**9, True)):
         notes.clock += 100 * 10**9
@@ -136,7 +136,7 @@ def test_what_a_sync_did_not_put_there_stays(notes: Notes) -> None:
     assert notes.content == {"x.md": "mine", "deep/y.md": "also mine", "b.md": "blue"}
 
 
-def test_another_document_with_a_files_id_is_not_replaced_unasked(notes: Notes) -> None:
+def test_another_document_with_a_files_id_is_replaced_only_if_asked(notes: Notes) -> None:
     notes.collection.add(["mine"], ["a.md"])
     notes.write("a.md", "the file's")
     notes.write("b.md", "blue")
@@ -406,7 +406,7 @@ def test_killed_at_any_moment_the_next_one_goes_on(tmp_path: Path, monkeypatch: 
         notes.write(f"{i}.md", text)
     kills = 0
     for turn in range(scaled(15, at_least=8)):
-        for _ in range(30):  # the folder goes on changing meanwhile
+        for _ in range(30):  # the folder still changes meanwhile
             i = rng.randrange(60)
             path = notes.folder / f"{i}.md"
             if path.exists() and rng.random() < 0.3:
@@ -432,7 +432,7 @@ def test_killed_at_any_moment_the_next_one_goes_on(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("where", ["add", "delete", "note"])
 def test_a_crash_between_two_steps(notes: Notes, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
-    """After the documents went in, or were deleted, the record still has to be told; or the other way round."""
+    """After documents were added or deleted, the record has not been updated yet; or the other way round."""
     monkeypatch.setattr(adding, "BATCH_DOCUMENTS", 2)
     for i in range(6):
         notes.write(f"{i}.md", f"text {i}")
@@ -453,7 +453,7 @@ def test_a_crash_between_two_steps(notes: Notes, monkeypatch: pytest.MonkeyPatch
         with pytest.raises(KeyboardInterrupt):
             notes.sync()
     assert calls
-    (notes.folder / "9.md").unlink()  # it is in, perhaps, and nothing but the note made before tells whose it is
+    (notes.folder / "9.md").unlink()  # perhaps it is in, and only the note made before says whose it is
     notes.sync()
     assert notes.content == {"0.md": "changed", **{f"{i}.md": f"text {i}" for i in range(2, 6)}}
     assert notes.sync() == Synced(unchanged=5)
@@ -489,7 +489,7 @@ class Following(RuleBasedStateMachine):
 
     @rule()
     def forget(self) -> None:
-        """Between two syncs the record is lost; documents of files that are gone by then are nobody's."""
+        """Between two syncs the record is lost: documents whose files are gone by then belong to no sync."""
         gone = {one: text for one, text in self.synced.items() if not (self.notes.folder / one).exists()}
         differs = any(
             (self.notes.folder / one).read_text() != text for one, text in self.synced.items() if one not in gone

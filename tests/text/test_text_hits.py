@@ -1,4 +1,4 @@
-"""What a search for text returns: texts, reasons, and what the answer holds for."""
+"""Results of a search for text: texts, reasons, and what the answer guarantees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters on the metadata of documents: in every kind of search, among the documents that match and no others."""
+"""Filters on the metadata of documents: in every kind of search, only matching documents are searched."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_other_policies(collection: Collection) -> None:
 
 
 def test_a_change_meanwhile_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
-    """BM25's candidates and late interaction are of one state, whatever matches in the next."""
+    """BM25's candidates and late interaction use one state, whatever matches in the next."""
     with Collection.create(tmp_path / "c", WordEncoder(), dim=None) as made:
         made.add(["a fox", "a fox and a crow"], ["one", "two"], [{"n": 1}, {"n": 2}])
         changes = iter([lambda: made.add(["a fox"], ["one"], [{"n": 2}], replace=True)])

@@ -1,4 +1,4 @@
-"""Corpora in BEIR form: what is read, what is refused, what is left out and counted."""
+"""Corpora in BEIR form: what is read, what is refused, what is skipped and counted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_judgements_are_written_in_several_ways(tmp_path: Path, name: str, qrels
 
 
 def test_ids_are_text_wherever_they_stand(tmp_path: Path) -> None:
-    """Numbers in one file and text in another are one id; what is written differently as text is another."""
+    """Numbers in one file and text in another are the same id. Ids that differ as text are different."""
     documents = [{"_id": 7, "text": "a"}, {"_id": "007", "text": "b"}, {"_id": 12345678901234567890, "text": "c"}]
     queries = [{"_id": 1, "text": "x"}, {"_id": "01", "text": "y"}]
     qrels = "1\t7\t1\n1\t007\t2\n01\t12345678901234567890\t3\n"
@@ -184,7 +184,7 @@ def test_the_digest_is_that_of_the_files(tmp_path: Path) -> None:
 
 
 def test_queries_that_are_documents_are_excluded(tmp_path: Path) -> None:
-    """The same id is not enough: numbered from 1 on, queries and documents have nothing to do with each other."""
+    """The same id is not enough: if both are numbered from 1 on, queries and documents are not related."""
     documents = [
         {"_id": "a", "title": "Zoos", "text": "Animals belong outside, in the wild, among their own.[1]"},
         {"_id": "1", "text": "Green tea grows on hills."},

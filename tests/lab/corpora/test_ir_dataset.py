@@ -13,7 +13,7 @@ from maxsieve.lab.corpora import CorpusWarning, read_corpus
 
 
 class PlainDoc(NamedTuple):
-    """A document as it was before ir_datasets knew default texts."""
+    """A document of an ir_datasets before default texts."""
 
     doc_id: str
     title: str | None
@@ -40,7 +40,7 @@ Register = Callable[..., str]
 
 @pytest.fixture
 def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Register]:
-    """A function that registers documents, queries and judgements, and gives the name they are found by."""
+    """A function that registers documents, queries and judgements, and returns their name."""
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path))
     monkeypatch.setenv("IR_DATASETS_TMP", str(tmp_path))
     ir_datasets = pytest.importorskip("ir_datasets")

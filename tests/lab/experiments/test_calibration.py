@@ -117,7 +117,7 @@ def test_a_broken_bound_is_counted(tiny_dataset: Dataset, monkeypatch: pytest.Mo
 
 
 def test_intervals_are_wilsons() -> None:
-    """Figures of Brown, Cai and DasGupta's formula, worked out by hand."""
+    """Figures of Brown, Cai and DasGupta's formula, computed by hand."""
     assert Tally(100, 10).least == pytest.approx(0.0552, abs=1e-4)
     assert Tally(50, 0).least == 0
     assert Tally(10, 10).least == pytest.approx(0.7225, abs=1e-4)

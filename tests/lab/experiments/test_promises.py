@@ -1,4 +1,4 @@
-"""coverage, ageing and tiers, against what the index and the specification say themselves."""
+"""coverage, ageing and tiers, compared with the index and the specification."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ QUICK = Options(quick=True, queries=QUERIES, threads=2)
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    """Documents of which 256 centroids leave something to be missed, and queries enough to promise 0.95."""
+    """Documents of which 256 centroids miss some, and enough queries to promise 0.95."""
     corpus = Structured(DOCUMENTS, 24, mean_length=20, seed=3)
     documents, queries = list(corpus.documents()), corpus.queries(QUERIES, 6)
     path: Path = tmp_path_factory.mktemp("asked") / "asked.npz"
@@ -49,7 +49,7 @@ def ranks(data: Embedded) -> Ranks:
 
 
 def test_a_split_is_what_the_index_does(data: Embedded, ranks: Ranks) -> None:
-    """Calibrated on one half, the index finds of the other half's true hits what the ranks say."""
+    """Calibrated on one half, the index finds as many true hits of the other half as the ranks say."""
     found = kept(ranks, ranks, 10, 0.9, 3)
     rng = np.random.default_rng(0)
     queries = list(data.queries.values())

@@ -1,4 +1,4 @@
-"""The figures of `retrieval` are those of the searches that users can do, and its sentences follow the intervals."""
+"""The figures of `retrieval` are those of the searches that users can do. Its sentences agree with the intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOCUMENTS, QUERIES = 60, 24
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dataset]:
-    """Every query is the beginning of a document, with a word of another; the first must not find its own."""
+    """Every query is the beginning of a document, with a word of another. The first must not find its own document."""
     folder, words = tmp_path_factory.mktemp("retrieval"), random.Random(3)
     write_tiny_model(folder / "model")
     (folder / "corpus").mkdir()
@@ -109,7 +109,7 @@ def test_sentences_follow_the_intervals(result: Result) -> None:
     )
 
 
-def test_no_query_has_a_say_in_its_own_weight() -> None:
+def test_no_query_affects_its_own_weight() -> None:
     random_values = np.random.default_rng(0).random((3, 20))
     values = {weight: row.tolist() for weight, row in zip((0.1, 0.2, 0.3), random_values, strict=True)}
     fitted, chosen = cross_fitted(values)

@@ -1,4 +1,4 @@
-"""The simulation on exact cells is the specification's."""
+"""The simulation on exact cells agrees with the specification."""
 
 from __future__ import annotations
 

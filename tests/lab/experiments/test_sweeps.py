@@ -1,4 +1,4 @@
-"""pareto, efficiency and effectiveness, against what the index and the measures say themselves."""
+"""pareto, efficiency and effectiveness, compared with the index and the measures."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_single_values_and_none() -> None:
 
 
 def test_differences_are_paired() -> None:
-    """Queries differ much more than the two methods do: only pairs show that one is better."""
+    """Queries differ much more than the two methods: only pairs show which is better."""
     first = {str(i): value for i, value in enumerate(np.random.default_rng(6).random(60).tolist())}
     second = {query: value - 0.01 - 0.001 * (int(query) % 3) for query, value in reversed(first.items())}
     found = difference(first, second)

@@ -74,7 +74,7 @@ def test_the_same_as_ir_measures_where_no_scores_are_equal() -> None:
 
 
 def test_ties_stay_as_they_were_broken() -> None:
-    """Evaluators sort equals by document id, each its own way; ours come in the order of insertion."""
+    """Evaluators sort ties by document id, each in its own way. Our ties are in insertion order."""
     judgements = {"q": {"b": 1}}
     for order in (["a", "b", "c"], ["c", "b", "a"]):
         found = quality({"q": [(one, 0.5) for one in order]}, judgements, ["RR@10", "nDCG@2", "R@1", "P@2"])
@@ -111,7 +111,7 @@ def test_an_unknown_measure(name: str) -> None:
 
 
 def test_ids_that_are_not_text() -> None:
-    """Where the same id is a number on one side and text on the other, all judgements would be lost."""
+    """If an id is a number on one side and text on the other, all judgements would be lost."""
     with pytest.raises(TypeError, match="run: the id 7 is not a str"):
         quality({"q": [(7, 1.0)]}, {"q": {"7": 1}}, ["RR@10"])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="judgements: the id 7 is not a str"):

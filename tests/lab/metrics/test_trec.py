@@ -44,7 +44,7 @@ def test_lines_are_as_trec_eval_reads_them(tmp_path: Path) -> None:
 
 
 def test_a_run_of_other_programs(tmp_path: Path) -> None:
-    """Sorted by score, whatever the ranks say; queries may be mixed, equals stay in the order of lines."""
+    """Sorted by score, even if the ranks differ. Queries may be mixed, and ties stay in the order of lines."""
     lines = ["q1\tQ0\td1\t0\t1e-1\tBM25", "q2 Q0 d1 1 7 x", "", "q1 Q0 d3 0 2 BM25", "q1 Q0 d2 0 0.1 BM25"]
     (tmp_path / "it.run").write_text("\n".join(lines))
     assert read_run(tmp_path / "it.run") == {"q1": [("d3", 2.0), ("d1", 0.1), ("d2", 0.1)], "q2": [("d1", 7.0)]}
