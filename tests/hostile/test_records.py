@@ -101,6 +101,17 @@ def test_a_schema_that_is_not_ours_never_reaches_sqlite(name: str, file: Path, m
         ms.Index.open(file.parent)
 
 
+@pytest.mark.parametrize("size", [512, 1024, 65536])
+def test_pages_of_other_sizes_are_honest(size: int, file: Path) -> None:
+    """Another build of SQLite may write them."""
+    forge(file.parent, script(f"PRAGMA page_size = {size}; VACUUM"))
+    reseal_records(file)
+    assert file.stat().st_size == 2 * size
+    with ms.Index.open(file.parent) as index:
+        assert set(index.search(QUERY, where={"n": {"gte": 4}}).ids) == {"d4", "d5"}
+        index.verify()
+
+
 def test_a_first_page_of_other_kinds(file: Path) -> None:
     content = file.read_bytes()
     for place, value in ((0, b"s"), (16, b"\0\3"), (56, b"\0\0\0\2"), (100, b"\5"), (103, b"\0\2"), (108, b"\xff\xff")):
