@@ -295,7 +295,7 @@ def attempt(use: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize("change", [*SEALED, *UNSEALED], ids=lambda change: change.__name__)
-def test_damaged_collections(tmp_path: Path, honest: Path, change: Change) -> None:
+def test_damaged_collections(tmp_path: Path, honest: Path, change: Change, isa: str) -> None:
     with opened(honest) as collection:
         expected = answer(collection)
     (tmp_path / "victim").mkdir()

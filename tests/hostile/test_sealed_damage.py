@@ -133,7 +133,7 @@ def test_offsets(tmp_path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", NUMBERS)
-def test_numbers_that_no_index_writes(tmp_path: Path, how: str) -> None:
+def test_numbers_that_no_index_writes(tmp_path: Path, how: str, isa: str) -> None:
     path = tmp_path / "index"
     ids = build(path)
     name, change = NUMBERS[how]
@@ -183,7 +183,7 @@ def test_numbers_too_large_to_count_on(tmp_path: Path, field: str, value: int) -
 
 
 @pytest.mark.parametrize("change", [{"similarity": "cosine"}, {"id_type": "str", "generation": 0}, {"next_file": 3}])
-def test_a_manifest_that_says_something_else_but_possible(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_a_manifest_that_says_something_else_but_possible(tmp_path: Path, change: dict[str, Any], isa: str) -> None:
     path = tmp_path / "index"
     ids = build(path)
     change_manifest(path, lambda content: content.update(change))

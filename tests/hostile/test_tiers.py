@@ -147,7 +147,7 @@ def test_what_no_writer_writes_is_refused(path: Path, case: str) -> None:
         ms.Index.open(path)
 
 
-def test_names_of_centroids_that_are_not_there_are_told(path: Path) -> None:
+def test_names_of_centroids_that_are_not_there_are_told(path: Path, isa: str) -> None:
     rewrite_blocks(only(path, "centroids"), put("centroids", 65535, slice(None, None, 3)))
     reseal_tiers(path)
     with ms.Index.open(path) as index:
@@ -290,7 +290,7 @@ def use(path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["codebook", "calibration", "centroids"])
-def test_random_changes(path: Path, tmp_path: Path, kind: str) -> None:
+def test_random_changes(path: Path, tmp_path: Path, kind: str, isa: str) -> None:
     for case in range(scaled(40)):
         rng = random.Random(f"{kind} {case}")
         copy = tmp_path / f"copy {case}"

@@ -31,5 +31,5 @@ def test_guided() -> None:
     assert not done.returncode, f"exit code {done.returncode}: {done.stdout}\n{done.stderr}"
 
 
-def test_unguided(tmp_path: Path) -> None:
+def test_unguided(tmp_path: Path, isa: str) -> None:
     fuzz_open.unguided(fuzz_open.Target(tmp_path), scaled(400))
