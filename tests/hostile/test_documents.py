@@ -125,9 +125,8 @@ def test_entities_that_multiply_and_files_of_the_machine(tmp_path: Path, process
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("it.html", lambda: b"<div>" * 500_000 + b"deep"),
         ("it.html", lambda: b"<b><a><p>" * 50_000 + b"deep"),
-        ("it.html", lambda: b"<table><tr><td>" * 20_000 + b"deep"),
+        ("it.html", lambda: b"<section>" + b"<div>" * 1_900 + b"<footer>deep</footer>" * 50_000),
         ("it.html", lambda: b"<p " + b"a=1 " * 100_000 + b">x"),
         ("it.docx", lambda: word("<w:tbl><w:tr><w:tc>" * 100 + "<w:p/>" + "</w:tc></w:tr></w:tbl>" * 100)),
         ("it.docx", lambda: word("<w:sdt>" * 100_000 + "</w:sdt>" * 100_000)),
@@ -136,6 +135,34 @@ def test_entities_that_multiply_and_files_of_the_machine(tmp_path: Path, process
 )
 def test_deep_nesting(tmp_path: Path, process: IsolatedReader, name: str, content: Callable[[], bytes]) -> None:
     assert "crashed" not in refused(tmp_path / name, content(), process)
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        b"<div>",
+        b"<table><tr><td>",
+        b"<BLOCKQUOTE class='</blockquote>'>",
+        b"<div id=a title='x' data-x=\"</div>\">",
+        b"<div><!--</div>-->",
+        b"<div><!-->",
+        b"<div><script>'</div>'</script>",
+        b"<ul><li>",
+    ],
+)
+def test_nested_elements_have_a_limit(tmp_path: Path, process: IsolatedReader, element: bytes) -> None:
+    said = refused(tmp_path / "it.html", element * 500_000 + b"deep", process)
+    assert said.endswith("its elements are nested more than 2,000 deep")
+    end = b"</" + element[1:].partition(b">")[0].split()[0].lower() + b">"
+    assert "deep'" in refused(tmp_path / "it.html", element * 600 + b"deep" + end * 600, process)
+    assert "read: '" in refused(tmp_path / "it.html", (element + b"deep" + end) * 5_000, process), "one by one"
+
+
+@pytest.mark.parametrize(
+    "forgotten", ["<p><font size=1>", "<li>", "<tr><td><b>", "<dt><i>", "<div><span></div>", "<br>"]
+)
+def test_a_page_whose_author_forgot_ends_is_read(tmp_path: Path, process: IsolatedReader, forgotten: str) -> None:
+    assert "read: '" in refused(tmp_path / "it.html", f"{forgotten}fox ".encode() * 5_000, process)
 
 
 def test_a_file_that_takes_too_long(tmp_path: Path) -> None:
