@@ -154,7 +154,7 @@ def test_nested_elements_have_a_limit(tmp_path: Path, process: IsolatedReader, e
     said = refused(tmp_path / "it.html", element * 500_000 + b"deep", process)
     assert said.endswith("its elements are nested more than 2,000 deep")
     end = b"</" + element[1:].partition(b">")[0].split()[0].lower() + b">"
-    assert "deep'" in refused(tmp_path / "it.html", element * 600 + b"deep" + end * 600, process)
+    assert "deep" in refused(tmp_path / "it.html", element * 600 + b"deep" + end * 600, process)
     assert "read: '" in refused(tmp_path / "it.html", (element + b"deep" + end) * 5_000, process), "one by one"
 
 
