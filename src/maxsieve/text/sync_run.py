@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from maxsieve.text.collection import Collection
 from maxsieve.text.inputs.columns import as_columns
-from maxsieve.text.inputs.document import BadInput, InputDocument, Place
+from maxsieve.text.inputs.document import BadInput, InputDocument
 from maxsieve.text.inputs.files import read_file
 from maxsieve.text.inputs.folder import document_files, unlisted_folder
 from maxsieve.text.inputs.isolated import IsolatedReader
@@ -46,7 +46,7 @@ class Scan:
         self.paths: dict[str, Path] = {}
         self.seen: dict[str, Seen] = {}
         self.unlisted: dict[str, BadInput] = {}
-        """The folders that could not be listed, and whose documents stay, by what the ids of their documents start with."""
+        """Folders that could not be listed, whose documents stay, by what the ids of those start with."""
         self._at = time.time_ns()
         for path in document_files(folder, without=Path(os.path.realpath(without)), refused=self._note):
             if seen := self._look(path):
