@@ -108,6 +108,36 @@ def test_a_folder_that_vanishes_before_its_files_are_examined(
     assert sync(collection, folder).deleted == 3, "now it is really gone"
 
 
+@pytest.mark.parametrize("kind", ["pipe", "device", "nowhere", "itself", "huge"])
+def test_watching_a_file_that_becomes_something_else(collection: Collection, folder: Path, kind: str) -> None:
+    """It is named once, nothing waits for it, its document stays, and it is followed again when it is a file again."""
+    follower, file = FolderSync(collection, folder), folder / "a.md"
+    follower.run()
+    file.unlink()
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "huge":
+        with open(file, "wb") as content:
+            content.truncate(1 << 40)
+    else:
+        file.symlink_to({"device": "/dev/zero", "nowhere": "/no/such/file", "itself": file}[kind])
+    told = [follower.run(skip_bad=True, settled=True) for _ in range(4)]
+    assert (sum(done.bad for done in told), sum(done.deleted for done in told)) == (1, 0)
+    assert collection.text("a.md") == "red fox a.md"
+    file.unlink()
+    file.write_text("blue owl")
+    assert sum(follower.run(skip_bad=True, settled=True).changed for _ in range(3)) == 1
+
+
+def test_watching_a_folder_that_becomes_a_file(collection: Collection, folder: Path) -> None:
+    follower = FolderSync(collection, folder)
+    follower.run()
+    shutil.rmtree(folder / "deep")
+    (folder / "deep").write_text("no folder any more")
+    assert sum(follower.run(skip_bad=True, settled=True).deleted for _ in range(3)) == 3
+    assert sorted(collection.ids) == ["a.md", "b.md"]
+
+
 def test_the_whole_folder_vanishes(collection: Collection, folder: Path, tmp_path: Path) -> None:
     follower = FolderSync(collection, folder)
     folder.rename(tmp_path / "away")
