@@ -22,15 +22,17 @@ from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
-import onnxruntime
 
 import encoding_graphs
 from arguments import corpus_folder, positive
+from maxsieve.common.optional import optional
 from maxsieve.text import OnnxEncoder, TruncationWarning, model_path
 from maxsieve.text.collection.additions import batches
 from maxsieve.text.encoders.encoder import unit_rows
 from maxsieve.text.encoders.onnx_files import open_tokenizer
 from maxsieve.text.encoders.truncation import Truncation
+
+onnxruntime: Any = optional("onnxruntime", "text")
 
 EXAMPLE = """\
 example:

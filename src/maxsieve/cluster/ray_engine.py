@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -65,11 +66,21 @@ def connect(address: str | None) -> Any:
             address="local" if local else address,  # without one, Ray would join any cluster of this machine
             log_to_driver=False,
             logging_level=logging.ERROR,
+            job_config=ray.job_config.JobConfig(_client_job=not _imports_from_current_folder()),
             **({"include_dashboard": False} if local else {}),
         )
     elif address not in (None, "auto", here := ray.get_runtime_context().gcs_address):
         raise ValueError(f"this process is connected to Ray at {here} already, not at {address}; ray.shutdown() first")
     return ray
+
+
+def _imports_from_current_folder() -> bool:
+    """Whether this process finds modules in the current folder.
+
+    If not, its workers must not either: they would run any ``numpy.py`` there. Ray adds the current folder to their
+    path, unless the job comes from a client; nothing else depends on that here.
+    """
+    return "" in sys.path or os.getcwd() in sys.path
 
 
 def check_answers(address: str | None) -> None:

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
+
+TELEMETRY = {
+    "onnxruntime": ("ORT_DISABLE_TELEMETRY", "1"),
+    "ray": ("RAY_USAGE_STATS_ENABLED", "0"),
+    "haystack": ("HAYSTACK_TELEMETRY_ENABLED", "False"),
+    **dict.fromkeys(
+        ("huggingface_hub", "transformers", "sentence_transformers", "pylate", "mteb", "rerankers"),
+        ("HF_HUB_DISABLE_TELEMETRY", "1"),
+    ),
+}
+"""Libraries that tell their makers how they are used, or import one that does, and the variable that prevents it."""
 
 
 def optional(module: str, extra: str) -> Any:
     """Imports a module that may be missing; the error says which extra to install.
 
+    Its telemetry is off, unless the user has set the library's own variable.
+
     >>> optional("no_such_module", "arrow")
     Traceback (most recent call last):
     ModuleNotFoundError: this needs no_such_module: pip install 'maxsieve[arrow]'
     """
+    package = module.partition(".")[0]
+    if package in TELEMETRY:
+        os.environ.setdefault(*TELEMETRY[package])
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as problem:
-        missing = module.partition(".")[0]
-        if problem.name != missing:
+        if problem.name != package:
             raise
-        raise ModuleNotFoundError(f"this needs {missing}: pip install 'maxsieve[{extra}]'", name=missing) from None
+        raise ModuleNotFoundError(f"this needs {package}: pip install 'maxsieve[{extra}]'", name=package) from None

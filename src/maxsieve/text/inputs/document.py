@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 DEFAULT_IDS = ("_id", "id")
+LISTED = 8
 LARGEST_FILE = 1 << 26
 """Limit on the bytes of a file that is one document: it is read into memory."""
+
+MOST_VALUES = 1 << 22
+"""Limit on the values of a document, by its commas and brackets: a value of three bytes takes sixty in memory."""
+
+TOO_MANY_VALUES = f"it has more than {MOST_VALUES:,} commas and brackets, or values"
 
 
 class Place(NamedTuple):
@@ -106,7 +112,7 @@ def to_identity(value: object, name: str) -> str:
     ('7', '007')
     """
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise ValueError(f"the id in {name!r} is {_shown(value)}; it must be text or a whole number")
+        raise ValueError(f"the id in {name!r} is {show(value)}; it must be text or a whole number")
     if value == "":
         raise ValueError(f"the id in {name!r} is empty")
     return _encodable(str(value), name)
@@ -115,7 +121,7 @@ def to_identity(value: object, name: str) -> str:
 def to_text(value: object, name: str) -> str:
     """A field that must be text; other types are refused."""
     if not isinstance(value, str):
-        raise ValueError(f"the field {name!r} is {_shown(value)}; it must be text")
+        raise ValueError(f"the field {name!r} is {show(value)}; it must be text")
     return _encodable(value, name)
 
 
@@ -140,10 +146,21 @@ def _encodable(text: str, name: str) -> str:
 
 
 def _but(row: Mapping[str, Any]) -> str:
-    return "but " + ", ".join(repr(name) for name in list(row)[:8]) if row else "nor any other"
+    return f"but {list_names(list(row))}" if row else "nor any other"
 
 
-def _shown(value: Any) -> str:
+def list_names(names: Sequence[str]) -> str:
+    """The first names, for error messages: there may be millions.
+
+    >>> list_names(["id", "body"]), list_names(list("abcdefghij"))
+    ("'id', 'body'", "'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h' and 2 more")
+    """
+    more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
+    return ", ".join(map(show, names[:LISTED])) + more
+
+
+def show(value: Any) -> str:
+    """A value for error messages, cut if it is long."""
     if value is None:
         return "null"
     shown = repr(value)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from maxsieve.text.inputs.document import BadInput, Fields, Found, InputDocument, Place
+from maxsieve.text.inputs.document import MOST_VALUES, TOO_MANY_VALUES, BadInput, Fields, Found, InputDocument, Place
 from maxsieve.text.inputs.lines import decoded, numbered
 
 
@@ -35,6 +35,8 @@ def to_object(line: bytes, place: Place) -> dict[str, Any]:
     maxsieve.text.inputs.document.BadInput: it, line 1: not JSON: Expecting value at character 7
     """
     text = decoded(line, place)
+    if has_too_many_values(text):
+        raise BadInput(place, TOO_MANY_VALUES)
     try:
         value = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as problem:
@@ -45,6 +47,11 @@ def to_object(line: bytes, place: Place) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadInput(place, f"a JSON object is expected, not {kind_of(value)}{_hint(text)}")
     return value
+
+
+def has_too_many_values(text: str) -> bool:
+    """Whether JSON could have more values than a document may have."""
+    return len(text) > MOST_VALUES and sum(text.count(mark) for mark in ",[{") > MOST_VALUES
 
 
 def _refuse(constant: str) -> NoReturn:

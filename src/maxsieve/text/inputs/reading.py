@@ -104,7 +104,7 @@ class Input:
         """The approximate number of documents (lines of a file, files of a folder); None if it is not known."""
         path, chosen = Path(self.name), self._format()
         if path.is_dir():
-            return len(document_files(path))
+            return len(document_files(path, refused=lambda _: None))
         if self.name == STDIN or not path.is_file() or path.stat().st_size > LARGEST_COUNTED:
             return None  # counting would consume a pipe
         if chosen is Format.PARQUET:

@@ -90,14 +90,14 @@ class FolderSync:
         self._idle = False
         with self._record(dry_run) as record:
             scan = Scan(self.folder, record.prefix, self.collection.path)
-            self._check_size(record, len(scan.seen))
+            self._check_size(record, len(scan.seen) + sum(map(scan.hides, record.entries.keys() - scan.seen.keys())))
             self.collection.refresh()
             options = {"adopt": self._adopt, "skip_bad": skip_bad, "dry_run": dry_run}
             run = SyncRun(self.collection, record, self._others(record), scan, **options)
             run.plan(self._earlier if settled else None, self._bad if settled else {})
             done = run.carry_out(progress)
         self.problems, self._earlier, self._bad = run.problems, scan.seen, run.bad
-        self._prefix, self._idle = record.prefix, not done.waiting
+        self._prefix, self._idle = record.prefix, not (done.waiting or scan.unlisted)
         return done
 
     @contextmanager
