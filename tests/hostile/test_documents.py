@@ -264,7 +264,7 @@ def documents_of(path: Path, content: bytes) -> list[InputDocument]:
 
 @pytest.mark.parametrize("filler", [b"x" * 50, b'x","y'])
 def test_a_row_without_end_inside_a_small_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filler: bytes) -> None:
-    """Neither one long field nor many short ones: a quote at the end of each line goes on with the row."""
+    """Neither one long field nor many short ones: a quote at the end of each line continues the row."""
     monkeypatch.setattr(tables, "LONGEST_ROW", 10_000)
     good = b'id,text\na,"red\nfox"\n'
     with pytest.raises(BadInput, match=r"it\.csv\.gz, line 4: the row is longer than 10000 bytes"):

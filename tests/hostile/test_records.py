@@ -44,7 +44,7 @@ def script(sql: str) -> Callable[[sqlite3.Connection], object]:
 
 
 def rewrite_schema(sql: str) -> Callable[[sqlite3.Connection], object]:
-    """Changes the list of tables itself, which SQLite allows whoever asks for it."""
+    """Changes the list of tables itself, which SQLite allows on request."""
     return script(f"PRAGMA writable_schema = ON; {sql}")
 
 
