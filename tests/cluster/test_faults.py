@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,17 +13,14 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
+from benchmarks.runs.cluster import faults as cluster_faults
+from benchmarks.runs.cluster.nodes import add_node
 from cluster.support import answer, compare
 from index.support import eighths, query_of
 from maxsieve.cluster.coordinator import ShardsUnavailableError
 from maxsieve.cluster.index import ShardedIndex
 from maxsieve.cluster.manifest import read_cluster
 from maxsieve.errors import DamagedIndexError
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
-import cluster_faults
-from ray_nodes import add_node
 
 Build = Callable[..., ShardedIndex]
 QUERIES = [query_of(seed, 6) for seed in range(4)]
@@ -150,7 +146,7 @@ def test_a_write_that_fails_changes_nothing(sharded: Build, tmp_path: Path) -> N
 
 
 def test_kills_during_searches_and_adds(cluster: Any, tmp_path: Path) -> None:
-    """The short form of benchmarks/cluster_faults.py: nothing wrong, nothing lost, nothing twice."""
+    """The short form of benchmarks/runs/cluster/faults.py: nothing wrong, nothing lost, nothing twice."""
     figures = cluster_faults.run(
         cluster,
         tmp_path / "corpus",
