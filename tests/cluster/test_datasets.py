@@ -70,7 +70,7 @@ def test_a_dataset_gives_what_one_collection_would_hold_and_find(
     assert many.add(dataset, **columns) == (len(texts), 0, 0)
     assert content(many) == content(one)
     assert many.add(dataset, **columns) == (0, len(texts), 0)
-    with pytest.raises(OtherDocumentError, match="'é0' is already in the collection, with other metadata"):
+    with pytest.raises(OtherDocumentError, match=r"'é0'.*metadata"):
         many.add(dataset, **columns | {"metadata": None})
 
     queries = ["w3 w14 w15", "Sentence 40 is", "n7 w1"]
@@ -95,7 +95,7 @@ def test_a_dataset_gives_what_one_collection_would_hold_and_find(
             assert got.first_stage == want.first_stage
             assert [got.explain(rank) for rank in range(2)] == [want.explain(rank) for rank in range(2)]
     for refused in ({"first_stage": "bm25"}, {"hybrid": "rrf"}):
-        with pytest.raises(ValueError, match="a collection in shards has no BM25 yet"):
+        with pytest.raises(ValueError, match="BM25"):
             many.search("w3", **refused)
 
     for collection in (one, many):
@@ -138,15 +138,15 @@ def test_rows_that_are_wrong_are_named(cluster: Any, tmp_path: Path, made: list[
     ]:
         with pytest.raises(error, match=says):
             add([*good, bad], metadata=["more"])
-    with pytest.raises(ValueError, match="the dataset has no column 'text'; it has 'id', 'body', 'more'"):
+    with pytest.raises(ValueError, match=r"column 'text'.*'id', 'body', 'more'"):
         add(good, text="text")
-    with pytest.raises(TypeError, match="row 0, column 'more': an id is a str or an int, not float"):
+    with pytest.raises(TypeError, match=r"row 0, column 'more': .*\bid\b.*\bfloat"):
         add(good, id="more")
-    with pytest.raises(TypeError, match="row 0, column 'more': metadata must be what JSON can hold"):
+    with pytest.raises(TypeError, match="row 0, column 'more': metadata"):
         add([{"id": 1, "body": "a", "more": Decimal(1)}], metadata="more")
-    with pytest.raises(ValueError, match="for a dataset, name the columns"):
+    with pytest.raises(ValueError, match=r"dataset.*columns"):
         many.add(ray.data.from_items(good))
-    with pytest.raises(TypeError, match="name the columns of a Ray dataset, and texts is list"):
+    with pytest.raises(TypeError, match=r"columns.*dataset.*texts is list"):
         many.add(["a"], text="body")
     assert len(many) == 0
     assert many.add(ray.data.from_items([]), text="body", id="id") == (0, 0, 0)
@@ -188,7 +188,7 @@ def test_a_text_that_kills_every_worker_is_named(
     monkeypatch.setattr(encoding, "RETRIES", 1)
     texts, log = sentences(30), tmp_path / "log"
     many = ShardedCollection.create(tmp_path / "many", LoggingEncoder(log, kill_at="n15 ", always=True), shards=2)
-    with pytest.raises(MaxsieveError, match=r"^documents 14 to 20 could not be encoded: The actor [^\n]*$"):
+    with pytest.raises(MaxsieveError, match=r"^documents 14 to 20\b[^\n]*$"):
         many.add(texts, range(30), workers=1, worker_options=IMPORTABLE)
     many.close()
 

@@ -75,7 +75,7 @@ def test_folders(tmp_path: Path) -> None:
     refused(tmp_path, "vectors have 3 dimensions from document 1 on, but 4 before")
     np.save(tmp_path / "1.npy", ROWS)
     (tmp_path / "doclens.1.json").write_text("[3, 2]")
-    with pytest.raises(ValueError, match=r"1\.npy: lengths add up to 5, but there are 6 rows"):
+    with pytest.raises(ValueError, match=r"1\.npy: .*\b5\b.*\b6\b"):
         exchange.read(tmp_path)
     (tmp_path / "doclens.1.json").write_text("[3, 3]")
     refused(tmp_path, "4 documents|3 ids|4 ids", ids=["a", "b", "c"])
@@ -103,10 +103,10 @@ def test_the_first_chunk_is_missing(tmp_path: Path) -> None:
 
 def test_paths(tmp_path: Path) -> None:
     for read in (exchange.read, exchange.stream):
-        with pytest.raises(FileNotFoundError, match=r"there is no file or folder .*nowhere\.npy"):
+        with pytest.raises(FileNotFoundError, match=r"nowhere\.npy"):
             read(tmp_path / "nowhere.npy")
         (tmp_path / "it.csv").touch()
-        with pytest.raises(ValueError, match=r"it\.csv: the suffix does not tell the format; known: \.npy, \.npz"):
+        with pytest.raises(ValueError, match=r"it\.csv: .*\.npy, \.npz"):
             read(tmp_path / "it.csv")
     for read_one in (exchange.read_npy, exchange.read_npz, exchange.read_safetensors):
         with pytest.raises(FileNotFoundError):

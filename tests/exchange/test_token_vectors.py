@@ -43,7 +43,7 @@ def test_lengths_that_overflow_to_the_right_sum() -> None:
     """Rows without memory of their own: so many that lengths, none too long, wrap around 64 bits to their number."""
     tokens = 2**61
     rows = np.lib.stride_tricks.as_strided(np.zeros(1, np.float16), (tokens, 1), (0, 0))
-    with pytest.raises(ValueError, match="more than 64 bits"):
+    with pytest.raises(ValueError, match=r"^lengths\b.*\b64\b"):
         TokenVectors(rows, [tokens] * 9)
     assert TokenVectors(rows, [tokens // 2] * 2).lengths.sum() == tokens
 
@@ -60,7 +60,7 @@ def test_torch_tensors_and_lists() -> None:
 
 def test_duplicates_are_left_to_the_index() -> None:
     vectors = TokenVectors(ROWS, [1, 2], ["a", "a"])
-    with pytest.raises(ValueError, match="'a' occurs twice"):
+    with pytest.raises(ValueError, match="'a'"):
         vectors.build()
 
 
@@ -99,7 +99,7 @@ def test_pieces_of_different_types_and_dimensions() -> None:
     assert TokenVectorChunks(lambda: iter(pieces), None, "both").joined().rows.dtype == np.float32
     pieces.append(TokenVectors(np.eye(2), [2]))
     for use in (TokenVectorChunks.joined, TokenVectorChunks.build):
-        with pytest.raises(ValueError, match="three: vectors have 2 dimensions from document 2 on, but 3 before"):
+        with pytest.raises(ValueError, match=r"^three: .*\b2\b.*document 2\b.*\b3\b"):
             use(TokenVectorChunks(lambda: iter(pieces), None, "three"))
 
 
@@ -107,12 +107,12 @@ def test_pieces_of_different_types_and_dimensions() -> None:
 def test_pieces_and_ids_of_another_number(ids: list[Any]) -> None:
     pieces = [TokenVectors(ROWS, [3]), TokenVectors(ROWS, [3])]
     for use in (TokenVectorChunks.joined, TokenVectorChunks.build):
-        with pytest.raises(ValueError, match="pieces: there are"):
+        with pytest.raises(ValueError, match=r"^pieces: .*\bids\b"):
             use(TokenVectorChunks(lambda: iter(pieces), ids, "pieces"))
 
 
 def test_no_pieces_at_all() -> None:
-    with pytest.raises(ValueError, match="nowhere: it is empty"):
+    with pytest.raises(ValueError, match=r"^nowhere: "):
         TokenVectorChunks(lambda: iter([]), None, "nowhere").build()
 
 

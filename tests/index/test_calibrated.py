@@ -244,28 +244,28 @@ def test_bad_input_is_refused_and_changes_nothing(make: Make, problem: str) -> N
 def test_targets_that_can_not_be_met_are_refused(make: Make) -> None:
     index = make(vectors(14, 300))
     index.calibrate(queries(14, 20), k=10)
-    with pytest.raises(ValueError, match=r"0\.99 needs 99 calibration queries; this index was calibrated with 20"):
+    with pytest.raises(ValueError, match=r"0\.99\D+99\D+20\b"):
         index.search(queries(17, 1)[0], policy=ms.Calibrated())
-    with pytest.raises(ValueError, match="k is 11, but this index was calibrated for k up to 10"):
+    with pytest.raises(ValueError, match=r"^k\D+11\D+10\b"):
         index.search(queries(17, 1)[0], k=11, policy=ms.Calibrated(0.9))
 
 
 @pytest.mark.parametrize("overlap", [0, 1, -0.5, 1.5, float("nan"), float("inf")])
 def test_overlaps_outside_the_interval_are_refused(overlap: float) -> None:
-    with pytest.raises(ValueError, match="overlap must lie in"):
+    with pytest.raises(ValueError, match=r"^overlap"):
         ms.Calibrated(overlap)
 
 
 @pytest.mark.parametrize("overlap", ["0.9", None, True, 0.9j])
 def test_overlaps_that_are_no_numbers_are_refused(overlap: object) -> None:
-    with pytest.raises(TypeError, match="overlap must be a number"):
+    with pytest.raises(TypeError, match=r"^overlap"):
         ms.Calibrated(overlap)  # type: ignore[arg-type]
 
 
 def test_an_empty_index_has_nothing_to_learn_from(make: Make) -> None:
     index = make([np.zeros((0, DIM), np.float32)])
     for call in (index.train_codebook, lambda: index.calibrate([np.ones((1, DIM))])):
-        with pytest.raises(ValueError, match="no token to learn"):
+        with pytest.raises(ValueError, match="token"):
             call()
 
 

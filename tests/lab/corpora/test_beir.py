@@ -209,7 +209,7 @@ def test_the_first_queries_that_are_judged(tmp_path: Path) -> None:
     assert (list(judged.queries), list(judged.judgements), list(judged.exclusions)) == (["b", "c"],) * 3
     assert corpus.first(9) == judged
     assert (one.documents, one.digest) == (corpus.documents, corpus.digest)
-    with pytest.raises(ValueError, match="queries must be at least 1"):
+    with pytest.raises(ValueError, match=r"^queries"):
         corpus.first(0)
 
 
@@ -223,7 +223,7 @@ def test_a_part_has_the_relevant_documents_first(tmp_path: Path) -> None:
     assert (some.exclusions, corpus.exclusions) == ({"f": []}, {"f": ["f"]})
     assert corpus.part(queries=1).documents == corpus.documents
     assert corpus.part(documents=6) == corpus.part() == corpus
-    with pytest.raises(ValueError, match=r"3 queries of .* have 3 relevant documents, more than 2"):
+    with pytest.raises(ValueError, match=r"^3 queries\b.*\b3\b.*\b2\b"):
         corpus.part(documents=2)
 
 

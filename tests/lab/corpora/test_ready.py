@@ -114,7 +114,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, changed: dict[str, Any], problem:
 
 
 def test_numbers_that_are_not_vectors(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="rows has dtype int64"):
+    with pytest.raises(TypeError, match=r"it\.npz: .*\bint64\b"):
         read_vectors(written(tmp_path, doc_tokens=np.ones((4, 2), np.int64)))
 
 

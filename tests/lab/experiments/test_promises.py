@@ -89,7 +89,7 @@ def test_a_broken_promise_is_said(asked: Dataset, monkeypatch: pytest.MonkeyPatc
 
 def test_too_few_queries(asked: Dataset) -> None:
     for experiment in (coverage, ageing):
-        with pytest.raises(ValueError, match="17 queries are too few to calibrate on half of them: at least 18"):
+        with pytest.raises(ValueError, match=r"\b17\b.*\b18\b"):
             experiment(asked, replace(QUICK, queries=17))
 
 

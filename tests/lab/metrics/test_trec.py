@@ -71,7 +71,7 @@ def test_ids_that_can_not_stand_there(tmp_path: Path, one: str) -> None:
 
 @pytest.mark.parametrize("scores", [(1.0, 2.0), (math.nan, 1.0), (math.inf, 1.0)])
 def test_a_run_comes_best_first(tmp_path: Path, scores: tuple[float, float]) -> None:
-    with pytest.raises(ValueError, match="the hits of query 'q' must come best first and have finite scores"):
+    with pytest.raises(ValueError, match="query 'q'"):
         write_run({"q": list(zip("ab", scores, strict=True))}, tmp_path / "it")
 
 
