@@ -195,7 +195,7 @@ $(BENCH_VENV)/bench.stamp: pyproject.toml $(NATIVE) $(PEERS) | $(BENCH_VENV)
 	touch $@
 
 $(ADAPTERS_VENV)/adapters.stamp: build/editable.stamp tests/adapters/together.txt
-	tools/adapters_env.sh make $(ADAPTERS_VENV) together bm25,serve
+	tools/adapters_env.sh make $(ADAPTERS_VENV) together serve
 	touch $@
 
 $(PYLATE_VENV)/adapters.stamp: build/editable.stamp tests/adapters/pylate.txt tests/adapters/pylate.overrides.txt

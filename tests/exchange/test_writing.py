@@ -184,4 +184,4 @@ def test_packages_that_are_not_installed(tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == lines[1] == "it.arrow this needs pyarrow: pip install 'maxsieve[arrow]'"
     assert lines[2] == lines[3] == "it.parquet this needs pyarrow: pip install 'maxsieve[arrow]'"
-    assert lines[4:] == ["it.pt this needs torch: pip install 'maxsieve[torch]'"]
+    assert lines[4:] == ["it.pt this needs torch: pip install 'torch>=2.1'"]

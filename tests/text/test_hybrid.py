@@ -245,5 +245,5 @@ def test_without_its_packages_the_extra_is_named(tmp_path: Path, monkeypatch: py
     with Collection.create(tmp_path / "c", WordEncoder(), dim=None) as made:
         made.add(["a fox"], ["fox"])
         monkeypatch.setitem(sys.modules, "Stemmer", None)
-        with pytest.raises(ImportError, match=r"pip install 'maxsieve\[bm25\]'"):
+        with pytest.raises(ImportError, match=r"pip install 'maxsieve\[text\]'"):
             made.search("fox", hybrid=0.5)

@@ -6,12 +6,15 @@ import importlib
 from typing import Any
 
 
-def optional(module: str, extra: str) -> Any:
-    """Imports a module that may be missing; the error says which extra to install.
+def optional(module: str, extra: str = "", *, package: str = "") -> Any:
+    """Imports a module that may be missing; the error says which extra to install, or which package of others.
 
     >>> optional("no_such_module", "arrow")
     Traceback (most recent call last):
     ModuleNotFoundError: this needs no_such_module: pip install 'maxsieve[arrow]'
+    >>> optional("no_such_module", package="such>=1")
+    Traceback (most recent call last):
+    ModuleNotFoundError: this needs no_such_module: pip install 'such>=1'
     """
     try:
         return importlib.import_module(module)
@@ -19,4 +22,5 @@ def optional(module: str, extra: str) -> Any:
         missing = module.partition(".")[0]
         if problem.name != missing:
             raise
-        raise ModuleNotFoundError(f"this needs {missing}: pip install 'maxsieve[{extra}]'", name=missing) from None
+        wanted = package or f"maxsieve[{extra}]"
+        raise ModuleNotFoundError(f"this needs {missing}: pip install '{wanted}'", name=missing) from None
