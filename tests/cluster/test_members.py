@@ -380,9 +380,11 @@ def test_members_of_a_node_share_its_threads(
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     used: list[int] = []
 
-    def search_and_note(*given: Any, **options: Any) -> Any:
-        used.append(given[5])
-        return native(*given, **options)
+    def search_and_note(
+        corpus: Any, queries: Any, searchable: Any, k: int, policy: Any, threads: int, *others: Any, **options: Any
+    ) -> Any:
+        used.append(threads)
+        return native(corpus, queries, searchable, k, policy, threads, *others, **options)
 
     native = _core.search
     monkeypatch.setattr(member._core, "search", search_and_note)
