@@ -147,11 +147,11 @@ def test_async_calls_leave_the_event_loop_free(fables: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"top_k": 0}, "top_k must be at least 1, not 0"),
-        ({"text": "page"}, "text must be 'passage' or 'document', not 'page'"),
-        ({"collection": 7}, "collection must be the path of a collection, not 7"),
-        ({"encoder": object}, "encoder must be the name of one"),
-        ({"policy": "fast"}, r"policy must be Bandit\(\), Calibrated\(\), Certified\(\), Exhaustive\(\) or None"),
+        ({"top_k": 0}, r"^top_k\b.*\b0\b"),
+        ({"text": "page"}, "^text .*'page'"),
+        ({"collection": 7}, r"^collection .*\b7\b"),
+        ({"encoder": object}, "^encoder"),
+        ({"policy": "fast"}, "^policy"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], sentence: str) -> None:

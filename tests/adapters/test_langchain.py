@@ -168,11 +168,11 @@ def test_copies(fables: ms.Collection) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"k": 0}, "k must be at least 1, not 0"),
-        ({"k": -3}, "k must be at least 1, not -3"),
-        ({"k": 2.5}, "k must be a whole number, not 2.5"),
-        ({"text": "page"}, "text must be 'passage' or 'document', not 'page'"),
-        ({"collection": 7}, "collection must be a maxsieve.Collection or the path of one, not 7"),
+        ({"k": 0}, r"\bk\b.*\b0\b"),
+        ({"k": -3}, r"\bk\b.*-3\b"),
+        ({"k": 2.5}, r"\bk\b.*2\.5"),
+        ({"text": "page"}, "text .*'page'"),
+        ({"collection": 7}, r"collection .*\b7\b"),
         ({"knn": 3}, "Extra inputs are not permitted"),
     ],
 )

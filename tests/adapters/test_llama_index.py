@@ -140,10 +140,10 @@ def test_copies(fables: ms.Collection) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"similarity_top_k": 0}, "similarity_top_k must be at least 1, not 0"),
-        ({"similarity_top_k": -1}, "similarity_top_k must be at least 1, not -1"),
-        ({"text": "page"}, "text must be 'passage' or 'document', not 'page'"),
-        ({"collection": None}, "collection must be a maxsieve.Collection or the path of one, not None"),
+        ({"similarity_top_k": 0}, r"similarity_top_k\b.*\b0\b"),
+        ({"similarity_top_k": -1}, r"similarity_top_k\b.*-1\b"),
+        ({"text": "page"}, "text .*'page'"),
+        ({"collection": None}, "collection .*None"),
     ],
 )
 def test_bad_arguments(fables: ms.Collection, arguments: dict[str, Any], sentence: str) -> None:

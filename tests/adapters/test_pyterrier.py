@@ -170,12 +170,12 @@ def test_indexing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("records", "sentence"),
     [
-        ([{"text": "x"}], "document 0: docno must be a str, not None"),
-        ([{"docno": "a", "text": "x"}, {"docno": 7, "text": "x"}], "document 1: docno must be a str, not 7"),
-        ([{"docno": "a", "text": float("nan")}], "document 0: text must be a str, not nan"),
-        ([{"docno": "a", "text": "x"}, {"docno": "a", "text": "y"}], "ids: 'a' occurs twice"),
-        (["a text"], "document 0 is str, not a dict with docno and text"),
-        ({"docno": "a", "text": "x"}, "index expects documents \\(dicts with docno and text\\), not dict"),
+        ([{"text": "x"}], "document 0: docno .*None"),
+        ([{"docno": "a", "text": "x"}, {"docno": 7, "text": "x"}], "document 1: docno .*7"),
+        ([{"docno": "a", "text": float("nan")}], "document 0: text .*nan"),
+        ([{"docno": "a", "text": "x"}, {"docno": "a", "text": "y"}], "ids: 'a'"),
+        (["a text"], "document 0 is str"),
+        ({"docno": "a", "text": "x"}, "documents .*not dict"),
         ([{"docno": "a", "text": "x", "blob": b"y"}], "document 'a': "),
     ],
 )

@@ -141,8 +141,8 @@ def test_a_server_that_fails_or_lies_leaves_the_index_as_it_was(monkeypatch: pyt
         list(exchange.from_qdrant(client, "docs", page=10).documents())
     monkeypatch.setattr(client, "scroll", lambda *given, **options: ([ragged], None))
     for bad, words in (
-        ([[1.0] * 8, [1.0]], "point 1 is not a rectangular array"),
-        ([[1.0]], "vectors of 1 dimensions; 8"),
+        ([[1.0] * 8, [1.0]], "point 1 "),
+        ([[1.0]], r"\b1\b.*\b8\b"),
     ):
         ragged = models.Record(id=1, vector=bad, payload=None)
         with pytest.raises(ValueError, match=words):

@@ -87,11 +87,11 @@ def test_masks_of_a_list() -> None:
 @pytest.mark.parametrize(
     ("mask", "problem"),
     [
-        (torch.ones(2, 3), r"the longest has 4 tokens"),
-        (torch.ones(3, 4), r"3 masks for 2 documents"),
-        ([torch.ones(4)], r"1 masks for 2 documents"),
-        ([torch.ones(4), torch.ones(2)], r"the mask of document 1 has 2 entries for 4 tokens"),
-        (torch.full((2, 4), 0.5), r"weights are not supported"),
+        (torch.ones(2, 3), r"\b4 tokens"),
+        (torch.ones(3, 4), r"\b3 masks\b.*\b2\b"),
+        ([torch.ones(4)], r"\b1 masks\b.*\b2\b"),
+        ([torch.ones(4), torch.ones(2)], r"mask of document 1\b.*\b2\b.*\b4\b"),
+        (torch.full((2, 4), 0.5), "weights"),
     ],
 )
 def test_a_mask_that_does_not_fit(mask: object, problem: str) -> None:

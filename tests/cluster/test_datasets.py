@@ -132,9 +132,9 @@ def test_rows_that_are_wrong_are_named(cluster: Any, tmp_path: Path, made: list[
 
     good = [{"id": i, "body": f"text {i}", "more": 1.5} for i in range(3)]
     for bad, error, says in [
-        ({"id": 3, "body": None, "more": 1.5}, TypeError, "row 3, column 'body': there is no text"),
-        ({"id": None, "body": "a", "more": 1.5}, TypeError, "row 3, column 'id': there is no id"),
-        ({"id": 3, "body": "a", "more": float("nan")}, TypeError, "row 3, column 'more': metadata must be what JSON"),
+        ({"id": 3, "body": None, "more": 1.5}, TypeError, "row 3, column 'body': .*text"),
+        ({"id": None, "body": "a", "more": 1.5}, TypeError, "row 3, column 'id': "),
+        ({"id": 3, "body": "a", "more": float("nan")}, TypeError, "row 3, column 'more': metadata"),
     ]:
         with pytest.raises(error, match=says):
             add([*good, bad], metadata=["more"])
@@ -195,7 +195,7 @@ def test_a_text_that_kills_every_worker_is_named(
 
 def test_an_encoder_that_nodes_do_not_have_is_said_in_one_line(cluster: Any, tmp_path: Path, small: None) -> None:
     many = ShardedCollection.create(tmp_path / "many", LoggingEncoder(tmp_path / "log"), shards=2)
-    says = r"^documents 0 to 6 could not be encoded: a worker could not start: [^\n]*No module named 'cluster'[^\n]*$"
+    says = r"^documents 0 to 6\b[^\n]*No module named 'cluster'[^\n]*$"
     with pytest.raises(MaxsieveError, match=says):
         many.add(sentences(30), range(30), workers=1)
     assert len(many) == 0
@@ -207,9 +207,9 @@ def test_workers_that_ask_for_more_than_there_is(cluster: Any) -> None:
 
     there = ray.cluster_resources()
     for options, says in [
-        ({"num_gpus": 1}, "ask for 2 GPU for 2 workers, but the cluster has 0"),
-        ({"num_cpus": there["CPU"] / 2}, "CPU for 2 workers, and one more is needed to read and write"),
-        ({"resources": {"much": 3}}, "ask for 6 much for 2 workers"),
+        ({"num_gpus": 1}, r"\b2 GPU\b.*\b2 workers\b.*\b0\b"),
+        ({"num_cpus": there["CPU"] / 2}, "CPU for 2 workers"),
+        ({"resources": {"much": 3}}, "6 much for 2 workers"),
     ]:
         with pytest.warns(UserWarning, match=says):
             encoding.warn_if_too_few(there, 2, options)

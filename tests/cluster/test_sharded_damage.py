@@ -222,14 +222,14 @@ def test_a_missing_file_is_damage_and_not_a_newer_version(folder: ShardedFolder,
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (put_value("dim", 8), "columns|not 8 x|4 x <f4|is not a shard of this corpus|dim"),
-        (put_value("similarity", "cosine"), "is not a shard of this corpus"),
-        (put_value("uid", "0" * 16), "is not a shard of this corpus"),
-        (put_value("id_type", "int"), "says that ids are int"),
-        (lambda told: told["parts"].pop(), "counts of documents or tokens differ from the manifest of the corpus"),
-        (lambda told: told["parts"].append(told["parts"][0]), "is not a file of segment"),
-        (lambda told: told["parts"][0].update(segment="../0000/x.segment"), "is not a file of segment"),
-        (put_value("sequenced", False), "can't be read"),
+        (put_value("dim", 8), r"0001.*(\b8 x|not a shard)"),
+        (put_value("similarity", "cosine"), "0001 .*not a shard"),
+        (put_value("uid", "0" * 16), "0001 .*not a shard"),
+        (put_value("id_type", "int"), r"\bint\b.*\.segment\b.*\bstr\b"),
+        (lambda told: told["parts"].pop(), "0001.*counts"),
+        (lambda told: told["parts"].append(told["parts"][0]), "not a file of segment"),
+        (lambda told: told["parts"][0].update(segment="../0000/x.segment"), "not a file of segment"),
+        (put_value("sequenced", False), r"\.manifest"),
     ],
 )
 def test_a_forged_manifest_of_a_shard(
@@ -261,7 +261,7 @@ def test_sequence_numbers_that_none_can_have(folder: ShardedFolder, number: int)
 
 
 def test_sequence_numbers_that_verify_finds(folder: ShardedFolder, tmp_path: Path) -> None:
-    for number, problem in ((99, "was not assigned to any document yet"), (13, "the same sequence number")):
+    for number, problem in ((99, "not assigned"), (13, "same sequence number")):
         shutil.copytree(folder.path, copy := tmp_path / f"copy {number}")
         forged = ShardedFolder.open(copy)
         shard = next(i for i in range(3) if 13 not in forged.snapshot([i]).sequence)

@@ -140,13 +140,13 @@ def test_views_that_point_anywhere(begins: list[int], sizes: list[int]) -> None:
 
 
 REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
-    "null document": ([[[1.0]], None], {}, "row 1: the document is null; leave such rows out"),
-    "null vector": ([[[1.0]], [[1.0], None]], {}, "row 1: a vector is null"),
-    "null number": ([[[1.0]], [], [[None]]], {}, "row 2: a number is null"),
-    "ragged": ([[[1.0, 2.0]], [[1.0, 2.0], [1.0]]], {}, "row 1 has a vector of 1 numbers; 2"),
-    "mixed": ([[[1.0, 2.0]], [[1.0]]], {}, "row 1 has a vector of 1 numbers; 2 are expected"),
-    "another dim": ([[[1.0, 2.0]]], {"dim": 3}, "row 0 has a vector of 2 numbers; 3"),
-    "no token": (pa.array([[], []], pa.list_(pa.list_(pa.float32()))), {}, "no document has a token.*give dim="),
+    "null document": ([[[1.0]], None], {}, "row 1: .*document.*null"),
+    "null vector": ([[[1.0]], [[1.0], None]], {}, "row 1: .*vector.*null"),
+    "null number": ([[[1.0]], [], [[None]]], {}, "row 2: .*number.*null"),
+    "ragged": ([[[1.0, 2.0]], [[1.0, 2.0], [1.0]]], {}, r"row 1\b.*\b1\b.*\b2\b"),
+    "mixed": ([[[1.0, 2.0]], [[1.0]]], {}, r"row 1\b.*\b1\b.*\b2\b"),
+    "another dim": ([[[1.0, 2.0]]], {"dim": 3}, r"row 0\b.*\b2\b.*\b3\b"),
+    "no token": (pa.array([[], []], pa.list_(pa.list_(pa.float32()))), {}, "token.*dim="),
     "no dimension": ([[[]]], {}, "0 dimensions|null"),
 }
 

@@ -220,12 +220,12 @@ def test_compact_makes_a_codebook_again_that_the_index_has_outgrown(
 
 
 BAD = {
-    "calibrate needs queries": lambda index: index.calibrate([]),
-    "query 1 has vectors of 7 dimensions": lambda index: index.calibrate([np.ones((2, DIM)), np.ones((2, 7))]),
-    "query 0.*(nan|finite)": lambda index: index.calibrate([np.full((2, DIM), np.nan)]),
+    "queries is empty": lambda index: index.calibrate([]),
+    "query 1 .* 7 dimensions": lambda index: index.calibrate([np.ones((2, DIM)), np.ones((2, 7))]),
+    "query 0, row 0": lambda index: index.calibrate([np.full((2, DIM), np.nan)]),
     "query 1": lambda index: index.calibrate([np.ones((2, DIM)), np.ones((0, DIM))]),
-    "k must be at least 1": lambda index: index.calibrate([np.ones((2, DIM))], k=0),
-    "calibrated_on must be": lambda index: index.calibrate([np.ones((2, DIM))], calibrated_on="hope"),
+    "^k ": lambda index: index.calibrate([np.ones((2, DIM))], k=0),
+    "^calibrated_on": lambda index: index.calibrate([np.ones((2, DIM))], calibrated_on="hope"),
     "not calibrated": lambda index: index.recalibrate(),
     "index.calibrate": lambda index: index.search(np.ones((2, DIM)), policy=ms.Calibrated()),
 }

@@ -20,7 +20,7 @@ from long_form import LONG, scaled
 from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.storage import disk, positions, segment_file, segments
 
-NOT_FOUND, MIXED = r"no document has the id", r"this index has \w+ ids|all str or all int"
+NOT_FOUND, MIXED = r"\bid\b", "^ids"
 
 
 class Document(NamedTuple):

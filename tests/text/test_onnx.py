@@ -97,11 +97,11 @@ def test_long_texts_are_cut_and_that_is_said(minilm: OnnxEncoder) -> None:
 @pytest.mark.parametrize(
     ("texts", "sentence"),
     [
-        ("one text", "put a single string into a list"),
-        (b"bytes", "put a single string into a list"),
-        (7, "texts must be a list of strings, not int"),
-        (["one", None], r"texts\[1\] must be a str, not NoneType"),
-        (["one", b"two"], r"texts\[1\] must be a str, not bytes"),
+        ("one text", "^texts.*list"),
+        (b"bytes", "^texts.*list"),
+        (7, r"^texts\b.*\bint\b"),
+        (["one", None], r"^texts\[1\].*NoneType"),
+        (["one", b"two"], r"^texts\[1\].*bytes"),
     ],
 )
 def test_what_is_no_list_of_texts(minilm: OnnxEncoder, texts: Sequence[str], sentence: str) -> None:

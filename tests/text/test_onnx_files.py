@@ -53,7 +53,7 @@ def test_other_floats(tmp_path: Path, floats: int, tolerance: float) -> None:
     ("model", "sentence"),
     [
         ({"inputs": ("input_ids", "position_ids")}, "position_ids"),
-        ({"inputs": ("tokens",)}, "but takes tokens"),
+        ({"inputs": ("tokens",)}, r"\btokens\b"),
         ({"outputs": ("one", "two")}, "one.*two"),
         ({"outputs": ("pooled",), "flat": True}, "last_hidden_state.*pooled"),
     ],
@@ -136,7 +136,7 @@ def test_the_limit_asked_for(tmp_path: Path) -> None:
         cut, whole = encoder.documents(["one two three zero", "one two"])
     np.testing.assert_array_equal(cut, whole)
     assert encoder.document_spans("one two three") == [(0, 3), (4, 7)]
-    for wrong, sentence in ((2, "more than 2, the number of special tokens"), (41, "at most 40"), (0, "at least 1")):
+    for wrong, sentence in ((2, r"\b2\b"), (41, r"\b40\b"), (0, r"\b0$")):
         with pytest.raises(ValueError, match=f"^max_tokens.*{sentence}"):
             OnnxEncoder(tmp_path, max_tokens=wrong)
 
