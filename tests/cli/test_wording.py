@@ -16,7 +16,7 @@ from maxsieve.cli.wording import as_options
 PACKAGE = Path(maxsieve.__file__).parent
 PYTHON = re.compile(r"[a-z_]+\([^ )]*\)|\b[a-z_]+='?(?=[\w{(,;]|$)")
 LIBRARY_ONLY = {
-    "progress=True needs rich: pip install 'maxsieve[progress]'",  # the command line handles it
+    "progress=True needs rich: pip install 'maxsieve[cli]'",  # the command line handles it
     "ids: {} is already in the collection, with {}; replace=True replaces it",  # cli/indexing.py says the same
     "ids: {} is in the index already; replace=True replaces it",  # the collection looks for it earlier
     "the list of queries is empty; calibrate() without queries uses sentences of the documents",  # cli checks

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.runs.cluster.nodes import add_node, start_head
 from maxsieve.cluster.index import ShardedIndex
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
-from ray_nodes import add_node, start_head
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ class Doc(NamedTuple):
 
 def step(documents: Sequence[Doc], request: SearchRequest, replies: Sequence[tuple[float, ...]]) -> Any:
     """The offers of a step, or the part at the end. Each step drops what is below the K-th best of all members."""
-    tau = max((reply[0] for reply in replies), default=-np.inf)
+    tau = max((kth for kth, _seen in replies), default=-np.inf)
     best = sorted((one for one in documents if one.score >= tau), key=lambda one: (-one.score, one.sequence))
     if not request.alone and len(replies) < STEPS:
         seen = best[: request.k * (len(replies) + 1) // STEPS + 1]
@@ -40,7 +40,7 @@ def step(documents: Sequence[Doc], request: SearchRequest, replies: Sequence[tup
             ("sum", 0, np.array([len(seen)], np.float64), None),
         ]
     best = best[: request.k]
-    said = 0.0 if request.alone else float(sum(reply[1] for reply in replies))
+    said = 0.0 if request.alone else float(sum(seen for _kth, seen in replies))
     return Part(
         ids=[one.sequence for one in best],
         scores=np.array([one.score for one in best], np.float32),

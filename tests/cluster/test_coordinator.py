@@ -141,7 +141,7 @@ def test_any_faults_with_partial_answers(faults: dict[int, Fault], nodes: int) -
 
 def test_nobody_answers_in_time() -> None:
     members = FakeMembers(corpus_of(4), 2, 1, lambda seat, _: "disk" if seat.node == "node1" else "late")
-    with pytest.raises(ShardsUnavailableError, match=r"shards 0, 1, 2, 3 within 5 s") as caught:
+    with pytest.raises(ShardsUnavailableError, match=r"shards 0, 1, 2, 3\b.*\b5 s\b") as caught:
         search(members, timeout=5.0)
     assert caught.value.shards == (0, 1, 2, 3)
     assert members.clock == pytest.approx(5.0)
@@ -151,7 +151,7 @@ def test_nobody_answers_in_time() -> None:
 def test_the_last_error_is_named_even_if_a_new_attempt_runs() -> None:
     """All members fail at first; the second attempt is not answered in time."""
     members = FakeMembers(corpus_of(4), 1, 1, lambda _, number: "disk" if number == 0 else "late")
-    with pytest.raises(ShardsUnavailableError, match=r"within 1 s; last error: .*Input/output error"):
+    with pytest.raises(ShardsUnavailableError, match=r"\b1 s\b.*Input/output error"):
         search(members, timeout=1.0)
     check_nothing_is_left(members)
 
@@ -170,7 +170,7 @@ def test_a_shard_that_nobody_can_read() -> None:
     found = search(members, partial="allow")
     assert found.missing == (1,)
     assert best(found) == truth(corpus, [1])
-    with pytest.raises(ShardsUnavailableError, match=r"shards 1, .* within 3 s; last error: .*Input/output error"):
+    with pytest.raises(ShardsUnavailableError, match=r"shards 1, .*\b3 s\b.*Input/output error"):
         search(members, timeout=3.0)
     check_nothing_is_left(members)
 
@@ -206,7 +206,7 @@ def test_a_mistake_of_the_caller_is_not_tried_elsewhere() -> None:
             return KeyError("candidates: no document has the id 'x'")
 
     members = Unknown(corpus_of(4), 3, 2, plan_of({}))
-    with pytest.raises(KeyError, match="no document has the id 'x'"):
+    with pytest.raises(KeyError, match="'x'"):
         search(members)
     assert sum(members.calls.values()) == 3
 

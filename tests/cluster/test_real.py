@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,6 @@ from cluster.local import LocalIndex
 from cluster.support import POLICIES, compare
 from maxsieve.cluster.index import ShardedIndex
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
 MEMBERS = 8
 
 
@@ -26,7 +23,7 @@ def vectors() -> Any:
     folder = os.environ.get("MAXSIEVE_CORPORA")
     if not folder:
         pytest.skip("MAXSIEVE_CORPORA is not set: no real vectors to test with")
-    from real_vectors import load
+    from benchmarks.vectors.real import load
 
     return load(Path(folder) / "scifact", documents=300, queries=25)
 

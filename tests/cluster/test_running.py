@@ -125,5 +125,5 @@ def test_a_lost_task_is_one_line_that_names_its_shard() -> None:
     def lost(number: int) -> ShardVersion:
         raise ray.RayError("The worker died.\nTraceback: of some other process")
 
-    with pytest.raises(MaxsieveError, match=r"^shard 7 could not be written: The worker died\.$"):
+    with pytest.raises(MaxsieveError, match=r"^shard 7\b.*The worker died\.$"):
         list(as_tasks(ray)(lost, {7: (1,)}))

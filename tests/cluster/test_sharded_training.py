@@ -58,7 +58,7 @@ def test_the_codebook_is_that_of_one_index(
 
 def test_nothing_to_learn_from(tmp_path: Path) -> None:
     folder = ShardedFolder.create(tmp_path / "corpus", DIM, shards=2)
-    with pytest.raises(ValueError, match="there is no token to learn a codebook from"):
+    with pytest.raises(ValueError, match="token"):
         train_codebook(folder)
     assert folder.manifest.generation == 0
 
@@ -73,7 +73,7 @@ def calibrate(folder: ShardedFolder) -> None:
 
 def test_a_calibration_counts_changes_and_is_void_with_another_codebook(tmp_path: Path) -> None:
     folder = fill(tmp_path / "corpus")
-    with pytest.raises(DamagedIndexError, match="is not a calibration of a corpus with a codebook"):
+    with pytest.raises(DamagedIndexError, match=r"\.calibration'"):
         calibrate(folder)
     assert folder.calibration() is None
     train_codebook(folder)
@@ -102,5 +102,5 @@ def test_a_calibration_of_another_corpus_is_refused(tmp_path: Path) -> None:
     calibrate(folder)
     kept = folder.calibration()
     put(folder, [np.ones((1, DIM))], ["more"])
-    with folder.writing(), pytest.raises(ValueError, match="searchable documents; this corpus has"):
+    with folder.writing(), pytest.raises(ValueError, match=r"\b8\b.*\b9\b"):
         folder.commit({}, calibration=kept)

@@ -69,14 +69,14 @@ def test_the_lock_can_be_held_around_several_changes(folder: ShardedFolder) -> N
         put(folder, some(1, 2), ["x", "y"])
         folder.delete(["x"])
     assert folder.known(["x", "y"]) == {"y"}
-    with pytest.raises(RuntimeError, match="commit needs the lock"):
+    with pytest.raises(RuntimeError, match="lock"):
         folder.commit({})
 
 
 def test_a_writer_without_the_lock_is_noticed(folder: ShardedFolder) -> None:
     with folder.writing():
         write_cluster(folder.path, folder.manifest.successor())
-        with pytest.raises(MaxsieveError, match="was changed by a writer without the lock; nothing was committed"):
+        with pytest.raises(MaxsieveError, match="without the lock"):
             put(folder, some(1, 2), ["x", "y"])
     assert folder.refresh()
     assert "x" not in folder.ids
@@ -114,8 +114,8 @@ def test_a_version_stays_readable_until_the_one_after_the_next(folder: ShardedFo
     assert content(late) == before  # it is opened only now
     folder.delete(["a1"])
     assert content(late) == before
-    with pytest.raises(StaleVersionError, match="has a newer version than 4"):
-        later.storage.snapshot()
+    with pytest.raises(StaleVersionError, match=r"\b4$"):
+        later.snapshot()
     assert later.refresh()
     assert content(later) == content(folder)
     assert held.vectors(0).shape[1] == DIM  # what is mapped stays mapped
@@ -193,9 +193,9 @@ def test_a_commit_must_leave_numbers_for_documents(folder: ShardedFolder) -> Non
     there = files(folder)
     with folder.writing():
         made = add_to_shard(folder.path, folder.manifest.shards[shard], documents, ["x"], None, np.array([20]))
-        with pytest.raises(ValueError, match="leaves no number for some of the documents"):
+        with pytest.raises(ValueError, match=r"^sequence\b.*\b14\b"):
             folder.commit({shard: made})
-        with pytest.raises(ValueError, match="sequence is 3, but documents have numbers up to 14 already"):
+        with pytest.raises(ValueError, match=r"^sequence\b.*\b3\b.*\b14\b"):
             folder.commit({}, sequence=3)
     assert files(folder) == there
 
@@ -209,41 +209,41 @@ def test_it_is_pickled_by_name(folder: ShardedFolder) -> None:
 
 
 def test_one_is_not_taken_for_the_other(folder: ShardedFolder, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"is a corpus in shards; .*ShardedIndex\.open opens it"):
+    with pytest.raises(FileNotFoundError, match=r"corpus .*ShardedIndex\.open"):
         ms.Index.open(folder.path)
     ms.Index.create(4, path=tmp_path / "one").close()
-    with pytest.raises(FileNotFoundError, match=r"one is not a corpus in shards: it has no cluster\.json"):
+    with pytest.raises(FileNotFoundError, match=r"\bone\b.*cluster\.json"):
         ShardedFolder.open(tmp_path / "one")
     made = ShardedCollection.create(tmp_path / "many", WordEncoder(), shards=2)
-    with pytest.raises(FileNotFoundError, match=r"many is a collection in shards; .*ShardedCollection\.open opens it"):
+    with pytest.raises(FileNotFoundError, match=r"\bmany\b.*ShardedCollection\.open"):
         Collection.open(made.path, WordEncoder())
 
 
 def test_what_is_refused(folder: ShardedFolder, tmp_path: Path) -> None:
     before, there = content(folder), files(folder)
-    with pytest.raises(ValueError, match="'a1' is in the index already"):
+    with pytest.raises(ValueError, match="'a1'"):
         put(folder, some(0, 2), ["new", "a1"])
-    with pytest.raises(ValueError, match="'n' occurs twice"):
+    with pytest.raises(ValueError, match="'n'"):
         put(folder, some(0, 2), ["n", "n"])
-    with pytest.raises(KeyError, match="no document has the id 'nobody'"):
+    with pytest.raises(KeyError, match="'nobody'"):
         folder.delete(["a1", "nobody"])
-    with pytest.raises(KeyError, match="no document has the id 'nobody'"):
+    with pytest.raises(KeyError, match="'nobody'"):
         put(folder, some(0, 1), ["new"], delete=["nobody"])
-    with pytest.raises(ValueError, match="is to be added and deleted at once"):
+    with pytest.raises(ValueError, match=r"'a1'.*deleted"):
         put(folder, some(0, 1), ["a1"], replace=True, delete=["a1"])
-    with pytest.raises(ValueError, match="there are more documents than the 1 ids"):
+    with pytest.raises(ValueError, match=r"more documents.*\b1\b"):
         put(folder, some(0, 2), ["new"])
-    with pytest.raises(ValueError, match="there are 1 documents but 2 ids"):
+    with pytest.raises(ValueError, match=r"\b1\b.*\b2\b"):
         put(folder, some(0, 1), ["new", "newer"])
-    with pytest.raises(ValueError, match="document 'new', row 0, dimension 0: nan"):
+    with pytest.raises(ValueError, match="document 'new', row 0, dimension 0"):
         put(folder, [np.ones((1, DIM)), np.full((1, DIM), np.nan)], ["fine", "new"])
-    with pytest.raises(KeyError, match="no document has the id 'nobody'"):
+    with pytest.raises(KeyError, match="'nobody'"):
         folder.locate("nobody")
-    with pytest.raises(ValueError, match="shards must be at most 10000"):
+    with pytest.raises(ValueError, match=r"^shards\b.*\b10000\b"):
         ShardedFolder.create(tmp_path / "other", DIM, shards=10_001)
     with pytest.raises(FileExistsError, match="is not empty"):
         ShardedFolder.create(folder.path, DIM, shards=2)
-    with pytest.raises(FileNotFoundError, match=r"is not a corpus in shards: it has no cluster\.json"):
+    with pytest.raises(FileNotFoundError, match=r"cluster\.json"):
         ShardedFolder.open(tmp_path)
     assert content(ShardedFolder.open(folder.path)) == content(folder) == before
     assert files(folder) == there

@@ -39,7 +39,7 @@ def test_everything_comes_back(tmp_path: Path, name: str, dtype: Any, ids: str, 
     vectors = made(lengths, dtype=dtype, ids=ids)
     path = tmp_path / NAMES[name]
     if name in NO_BFLOAT16 and np.dtype(dtype).name == "bfloat16":
-        with pytest.raises(ValueError, match=r"bfloat16.*safetensors.*float32"):
+        with pytest.raises(ValueError, match=r"\bit\b.*: .*bfloat16"):
             exchange.write(vectors, path)
         assert list(tmp_path.iterdir()) == []
         return
@@ -146,7 +146,7 @@ def test_odd_ids(tmp_path: Path) -> None:
             path = tmp_path / odd[:4] / NAMES[name]
             path.parent.mkdir(exist_ok=True)
             if name in refusing or (name == "feather" and "arrow" in refusing):
-                with pytest.raises(ValueError, match=r"id .*") as caught:
+                with pytest.raises(ValueError, match=f"id '{odd[:4]}") as caught:
                     exchange.write(vectors, path)
                 assert str(path) in str(caught.value)
                 assert not path.exists()

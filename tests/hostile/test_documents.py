@@ -243,14 +243,14 @@ def test_a_line_without_end_inside_a_small_file(tmp_path: Path) -> None:
         for _ in range(LONGEST_LINE // MIB + 2):
             file.write(b"x" * MIB)
     assert (tmp_path / "it.jsonl.gz").stat().st_size < MIB
-    with pytest.raises(BadInput, match=r"it\.jsonl\.gz, line 1: it is longer than"):
+    with pytest.raises(BadInput, match=r"it\.jsonl\.gz, line 1: .*longer"):
         list(DocumentReader([Input(str(tmp_path / "it.jsonl.gz"))], Fields(), skip_bad=True))
 
 
 def test_a_text_that_unpacks_to_too_much(tmp_path: Path) -> None:
     (tmp_path / "it.txt.gz").write_bytes(gzip.compress(b"x" * 10_000))
     assert len(read_compressed(tmp_path / "it.txt.gz", at_most=10_000)) == 10_000
-    with pytest.raises(ValueError, match="decompresses to more than 9999 bytes"):
+    with pytest.raises(ValueError, match=r"it\.txt\.gz\b.*\b9999\b"):
         read_compressed(tmp_path / "it.txt.gz", at_most=9999)
 
 

@@ -35,7 +35,7 @@ def test_nothing_is_loaded_that_only_the_collection_names(
     with Collection.open(path) as collection:
         assert collection.text("fox"), "reading needs no encoder"
         for use in (lambda: collection.search("fox"), lambda: collection.add(["more"]), lambda: collection.encoder):
-            with pytest.raises(ValueError, match="give it yourself") as caught:
+            with pytest.raises(ValueError, match="built-in") as caught:
                 use()
         assert repr(recorded) in str(caught.value)
         assert "Collection.open(" in str(caught.value)
@@ -49,7 +49,7 @@ def test_a_name_that_the_user_gives_is_loaded_and_checked(tmp_path: Path) -> Non
         collection.add(["a red fox", "green tea"], ["fox", "tea"])
     with Collection.open(tmp_path / "c", str(tmp_path / "model")) as collection:
         assert collection.search("fox", k=1).ids == ["fox"]
-    with pytest.raises(ValueError, match="was given; its max_tokens is 512 there and 100 here"):
+    with pytest.raises(ValueError, match=r"max_tokens\b.*\b512\b.*\b100\b"):
         Collection.open(tmp_path / "c", str(tmp_path / "other"))
 
 
@@ -84,7 +84,7 @@ def test_the_command_line_takes_the_name(docs: CommandLine) -> None:
 def test_what_one_is_told_to_type_runs_nothing_else(tmp_path: Path, name: str) -> None:
     path = make_collection(tmp_path / "evil")
     rewrite_description(path, lambda content: content.update(encoder=name))
-    with Collection.open(path) as collection, pytest.raises(ValueError, match="give it yourself") as caught:
+    with Collection.open(path) as collection, pytest.raises(ValueError, match="built-in") as caught:
         collection.search("fox")
     words = str(caught.value).partition("--encoder ")[2].partition(" or Collection.open(")[0]
     done = subprocess.run(["sh", "-c", f"printf %s {words}"], cwd=tmp_path, capture_output=True, check=True, timeout=60)

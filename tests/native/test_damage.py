@@ -49,5 +49,5 @@ def test_bad_numbers(block: str, value: float, policy: str, isa: str) -> None:
 def test_nan_is_reported_by_every_policy(isa: str) -> None:
     for policy, block in (("certified", "scale"), ("certified", "rho"), ("bandit", "scale"), ("bandit", "nu")):
         corpus, query = damaged_corpus(block, np.nan)
-        with pytest.raises(DamagedIndexError, match="damaged"):
+        with pytest.raises(DamagedIndexError):
             search(corpus, query, 10, policy, 1)

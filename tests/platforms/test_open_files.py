@@ -94,7 +94,7 @@ def test_a_lock_that_is_discarded_is_gone_with_its_holder(tmp_path: Path) -> Non
 def test_the_holder_of_a_lock_is_named(tmp_path: Path) -> None:
     with (
         writer_lock(tmp_path),
-        pytest.raises(IndexLockedError, match=f"by process {os.getpid()}, which is this one"),
+        pytest.raises(IndexLockedError, match=f"process {os.getpid()}"),
         writer_lock(tmp_path),
     ):
         pass
@@ -119,7 +119,7 @@ def test_a_file_that_stays_open_is_not_replaced_and_the_error_says_why(tmp_path:
     path.write_bytes(b"old")
     with (
         open_regular(path),
-        pytest.raises(PermissionError, match="Windows can't replace a file that is open or mapped"),
+        pytest.raises(PermissionError, match="open or mapped"),
         replacing(path) as new,
     ):
         new.write(b"new")
@@ -219,7 +219,7 @@ def test_a_name_is_another_file_after_it_was_opened(tmp_path: Path, monkeypatch:
         return int(opening(path, *arguments, **options))
 
     monkeypatch.setattr(os, "open", swapped)
-    with pytest.raises(ValueError, match="it is a link; a regular file is expected"):
+    with pytest.raises(ValueError, match="it is a link"):
         open_regular(tmp_path / "it")
 
 
@@ -259,5 +259,5 @@ def test_a_file_that_is_always_another_is_refused(tmp_path: Path, monkeypatch: p
     path.write_bytes(b"old")
     monkeypatch.setattr("maxsieve.common.files.NOT_THROUGH_LINKS", 0)
     monkeypatch.setattr(os.path, "samestat", lambda one, other: False)
-    with pytest.raises(ValueError, match="became another file each time it was opened"):
+    with pytest.raises(ValueError, match="another file"):
         open_regular(path)

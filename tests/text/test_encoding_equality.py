@@ -121,7 +121,7 @@ def test_very_long_text(exported: OnnxEncoder, minilm_fp32: Path, reference: Any
     expected = reference([VERY_LONG])
     assert len(expected[0]) == 510
     for encoder in (exported, SentenceTransformersEncoder(minilm_fp32)):
-        with pytest.warns(TruncationWarning, match="cut at 512 tokens"):
+        with pytest.warns(TruncationWarning, match=r"\b512\b"):
             assert_same(encoder.documents([VERY_LONG]), expected)
 
 

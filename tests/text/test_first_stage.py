@@ -189,7 +189,7 @@ def test_without_its_packages_the_extra_is_named(
     fables: Collection, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=r"pip install 'maxsieve\[bm25\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'maxsieve\[text\]'"):
         fables.search("fox", first_stage="bm25")
 
 

@@ -189,21 +189,21 @@ def test_what_is_promised_follows_the_policy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hybrid", [0, 1, -0.1, 1.5, float("nan"), "bm25", True, False, [0.5], b"rrf"])
 def test_bad_fusions(collection: Collection, hybrid: Any) -> None:
-    with pytest.raises(ValueError, match="hybrid must be 'rrf' or BM25's weight, more than 0 and less than 1, not"):
+    with pytest.raises(ValueError, match=r"^hybrid must"):
         collection.search("w1", hybrid=hybrid)
 
 
 def test_conflicts_and_bad_arguments(collection: Collection) -> None:
     for stage in ("bm25", lambda query, depth: [1]):
-        with pytest.raises(ValueError, match="give hybrid or a first stage, not both"):
+        with pytest.raises(ValueError, match="hybrid or a first stage"):
             collection.search("w1", hybrid="rrf", first_stage=stage)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="depth must be at least 1"):
+    with pytest.raises(ValueError, match=r"^depth"):
         collection.search("w1", hybrid="rrf", depth=0)
-    with pytest.raises(ValueError, match="k must be at least 1"):
+    with pytest.raises(ValueError, match=r"^k\b"):
         collection.search("w1", hybrid="rrf", k=0)
-    with pytest.raises(KeyError, match="no document has the id 999"):
+    with pytest.raises(KeyError, match=r"\b999\b"):
         collection.search("w1", hybrid="rrf", candidates=[1, 999])
-    with pytest.raises(KeyError, match="no document has the id 999"):
+    with pytest.raises(KeyError, match=r"\b999\b"):
         collection.search("w1", hybrid="rrf", exclude=[999])
     with pytest.raises(ValueError, match="mask"):
         collection.search("w1", hybrid="rrf", candidates=np.ones(3, np.bool_))
@@ -237,7 +237,7 @@ def test_a_change_meanwhile_begins_the_search_again(tmp_path: Path, monkeypatch:
         assert set(made.search("fox crow", hybrid="rrf").ids) == {"fox", "hare", "new"}
         texts = iter(sentences(100))
         monkeypatch.setattr(BM25, "scores", lambda self, *asked: made.add([next(texts)]) and scores(self, *asked))
-        with pytest.raises(MaxsieveError, match="was changed during each of 10 attempts"):
+        with pytest.raises(MaxsieveError, match=r"\b10 attempts"):
             made.search("fox", hybrid="rrf")
 
 
@@ -245,5 +245,5 @@ def test_without_its_packages_the_extra_is_named(tmp_path: Path, monkeypatch: py
     with Collection.create(tmp_path / "c", WordEncoder(), dim=None) as made:
         made.add(["a fox"], ["fox"])
         monkeypatch.setitem(sys.modules, "Stemmer", None)
-        with pytest.raises(ImportError, match=r"pip install 'maxsieve\[bm25\]'"):
+        with pytest.raises(ImportError, match=r"pip install 'maxsieve\[text\]'"):
             made.search("fox", hybrid=0.5)

@@ -59,7 +59,7 @@ def test_a_trace_is_about_the_passages_that_the_engine_saw(tmp_path: Path) -> No
         assert hits.trace.ids[:2] == ["long", "long#p1"]
         assert [collection.keys.document(hits.trace.ids[place]) for place in hits.trace.hits] == hits.ids == ["long"]
         assert hits.trace.k > 1
-        with pytest.raises(ValueError, match="give hybrid or trace"):
+        with pytest.raises(ValueError, match="hybrid or trace"):
             collection.search("the fox", hybrid="rrf", trace=True)
 
 

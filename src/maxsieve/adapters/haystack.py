@@ -20,7 +20,7 @@ from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
 from maxsieve.text.lexical.hybrid import in_one_state
 from maxsieve.text.passages import check_record
 
-optional("haystack", "haystack")
+optional("haystack", package="haystack-ai>=3")
 
 from haystack import Document, component, default_from_dict, default_to_dict  # noqa: E402
 from haystack.utils.filters import document_matches_filter  # noqa: E402

@@ -13,7 +13,7 @@ from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.rerank import rerank, to_encoder
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 
-optional("langchain_core", "langchain")
+optional("langchain_core", package="langchain-core>=1")
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun, Callbacks  # noqa: E402
 from langchain_core.documents import BaseDocumentCompressor, Document  # noqa: E402

@@ -13,7 +13,7 @@ from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.rerank import rerank, to_encoder
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
 
-optional("llama_index.core", "llama-index")
+optional("llama_index.core", package="llama-index-core>=0.14")
 
 from llama_index.core.bridge.pydantic import Field, PrivateAttr  # noqa: E402
 from llama_index.core.callbacks import CBEventType, EventPayload  # noqa: E402

@@ -13,10 +13,10 @@ from maxsieve.index import Index
 from maxsieve.policies import Policy
 from maxsieve.storage.segments import Store
 
-models: Any = optional("mteb.models", "mteb")
+models: Any = optional("mteb.models", package="mteb>=2.26")
 # Its data loaders join title and text, and queries and instructions.
-loaders: Any = optional("mteb.models.search_wrappers", "mteb")
-types: Any = optional("mteb.types", "mteb")
+loaders: Any = optional("mteb.models.search_wrappers", package="mteb>=2.26")
+types: Any = optional("mteb.types", package="mteb>=2.26")
 
 CHUNK = 5000
 """How many documents are encoded at a time."""

@@ -19,8 +19,8 @@ from maxsieve.policies import Policy
 from maxsieve.storage.manifest import NAME as MANIFEST
 from maxsieve.storage.segments import Store
 
-torch: Any = optional("torch", "pylate")
-Base: Any = optional("pylate.indexes.base", "pylate").Base
+torch: Any = optional("torch", package="pylate>=1.6")
+Base: Any = optional("pylate.indexes.base", package="pylate>=1.6").Base
 
 
 class Maxsieve(Base):

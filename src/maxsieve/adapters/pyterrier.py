@@ -26,7 +26,7 @@ from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
 from maxsieve.text.lexical.hybrid import in_one_state
 from maxsieve.text.passages import Document
 
-optional("pyterrier", "pyterrier")
+optional("pyterrier", package="pyterrier>=1.1")
 
 import pandas as pd  # noqa: E402
 import pyterrier as pt  # noqa: E402

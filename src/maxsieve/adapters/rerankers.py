@@ -10,7 +10,7 @@ from maxsieve.ids import Id
 from maxsieve.text.collection.rerank import rerank, to_encoder
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
 
-optional("rerankers", "rerankers")
+optional("rerankers", package="rerankers>=0.10")
 
 from rerankers.documents import Document  # noqa: E402
 from rerankers.models.ranker import BaseRanker  # noqa: E402

@@ -16,7 +16,7 @@ from maxsieve.arrays import Batch, FloatArray, check_dim, from_buffer, to_numpy
 from maxsieve.common.optional import optional
 from maxsieve.scoring import score_batches
 
-torch: Any = optional("torch", "torch")
+torch: Any = optional("torch", package="torch>=2.1")
 
 READ_IN_PLACE = {torch.float16, torch.float32, torch.float64}
 NO_SIGN = 0x7FFF

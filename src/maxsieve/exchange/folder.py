@@ -89,7 +89,7 @@ def write_folder(vectors: Writable, path: PathLike, *, style: Style = "pylate", 
         the size of a chunk, which is held in memory; a longer document gets its own chunk.
     """
     check_choice(style, "style", get_args(Style))
-    torch = optional("torch", "torch") if style == "colbert" else None
+    torch = optional("torch", package="torch>=2.1") if style == "colbert" else None
     source = outgoing(vectors)
     with naming_content_errors(path), replacing_folder(path) as folder:
         for i, block in enumerate(source.blocks(chunk_bytes)):

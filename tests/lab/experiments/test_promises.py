@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.vectors.structured import Structured
 from lab.experiments.test_sweeps import rows_of
 from lab.support import save_vectors
 from maxsieve import Calibrated, Certified, Index
@@ -20,7 +21,6 @@ from maxsieve.lab.experiments.coverage import Ranks, coverage, kept, ranks_by_ti
 from maxsieve.lab.experiments.tiers import halves, tiers
 from maxsieve.lab.metrics.quality import overlap
 from maxsieve.storage.calibration import MOST_CHANGED
-from maxsieve.structured import Structured
 
 DOCUMENTS, QUERIES = 300, 44
 QUICK = Options(quick=True, queries=QUERIES, threads=2)
@@ -89,7 +89,7 @@ def test_a_broken_promise_is_said(asked: Dataset, monkeypatch: pytest.MonkeyPatc
 
 def test_too_few_queries(asked: Dataset) -> None:
     for experiment in (coverage, ageing):
-        with pytest.raises(ValueError, match="17 queries are too few to calibrate on half of them: at least 18"):
+        with pytest.raises(ValueError, match=r"\b17\b.*\b18\b"):
             experiment(asked, replace(QUICK, queries=17))
 
 

@@ -102,5 +102,5 @@ def test_the_experiment(tiny_dataset: Dataset) -> None:
 
 def test_vectors_of_too_many_dimensions(tiny_dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maxsieve.lab.experiments.quantisers.LARGEST_DIM", 23)
-    with pytest.raises(ValueError, match="up to 23 dimensions, not 24"):
+    with pytest.raises(ValueError, match=r"\b23\b.*\b24\b"):
         quantisers(tiny_dataset, Options())

@@ -101,7 +101,7 @@ def test_effectiveness_needs_judgements(tiny_dataset: Dataset) -> None:
     from dataclasses import replace
 
     bare = replace(tiny_dataset, _made={0: replace(tiny_dataset.embedded(), judgements={})})
-    with pytest.raises(ValueError, match="needs judgements"):
+    with pytest.raises(ValueError, match=r"^effectiveness\b.*\btiny\b"):
         effectiveness(bare, QUICK)
 
 

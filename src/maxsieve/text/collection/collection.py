@@ -234,7 +234,7 @@ class Collection(BaseCollection):
             ``scope`` is then ``"candidates"``: the guarantee holds among those, and ``hits.first_stage`` and
             ``hits.depth`` say where they came from.
         hybrid
-            combines BM25 and late interaction (extra ``maxsieve[bm25]``): ``"rrf"`` is reciprocal rank fusion, a number
+            combines BM25 and late interaction (extra ``maxsieve[text]``): ``"rrf"`` is reciprocal rank fusion, a number
             between 0 and 1 is the weight of BM25 (docs/text.md says what is gained). The hits are the k best by the
             fused scores, among all documents or the ``candidates``; ``hits.hybrid`` has both scores of each hit. For
             ``"rrf"``, the ``depth`` best of each are ranked; with a weight, ``depth`` changes only the time.
