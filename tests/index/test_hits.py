@@ -78,6 +78,10 @@ def test_the_report_has_the_promised_fields(policy: Any, index: ms.Index, isa: s
         "added",
         "deleted",
         "missing",
+        "members",
+        "agreements",
+        "retried",
+        "hedged",
     }
 
 
