@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -323,7 +324,10 @@ class Index:
             return "<closed maxsieve.Index>"
 
     def _repr_html_(self) -> str:
-        snapshot = self.storage.snapshot
+        try:
+            snapshot = self.storage.snapshot
+        except ClosedIndexError:
+            return escape(repr(self))
         layout, calibration = snapshot.layout, snapshot.calibration
         facts = {
             "documents": f"{snapshot.n_documents:,}",
