@@ -216,8 +216,7 @@ class Index:
         the index is calibrated again with the stored queries. Then answers of `Calibrated` may differ.
         """
         self.storage.compact(progress)
-        snapshot = self.storage.snapshot
-        if snapshot.codebook is not None and snapshot.codebook.outgrown_by(snapshot.n_tokens):
+        if self.storage.reading(lambda snapshot: (book := snapshot.codebook) and book.outgrown_by(snapshot.n_tokens)):
             self.train_codebook(progress=progress)
 
     def rebalance(self, shards: int) -> None:

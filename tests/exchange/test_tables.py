@@ -301,7 +301,8 @@ def test_metadata_comes_with_hits(tmp_path: Path) -> None:
         assert index.metadata("b") == {"title": None, "where": {"page": 2, "tags": []}}
         assert index.search([[0.0, 1.0]], k=1).metadata == [{"title": "C", "where": None}]
     given_ids = exchange.from_arrow(whole, column="emb", metadata_columns=["title"], ids=[7, 8, 9])
-    assert given_ids.build().known_metadata([7, 9]) == {7: {"title": "A"}, 9: {"title": "C"}}
+    built = given_ids.build()
+    assert (built.metadata(7), built.metadata(9)) == ({"title": "A"}, {"title": "C"})
     index = ms.Index.create(2)
     given_ids.add_to(index)
     assert index.metadata(9) == {"title": "C"}
