@@ -300,7 +300,7 @@ def test_metadata_comes_with_hits(tmp_path: Path) -> None:
         assert index.search([[0.0, 1.0]], k=1).metadata == [{"title": "C", "where": None}]
     given_ids = exchange.from_arrow(whole, column="emb", metadata_columns=["title"], ids=[7, 8, 9])
     built = given_ids.build()
-    assert {id: built.metadata(id) for id in (7, 9)} == {7: {"title": "A"}, 9: {"title": "C"}}
+    assert (built.metadata(7), built.metadata(9)) == ({"title": "A"}, {"title": "C"})
     index = ms.Index.create(2)
     given_ids.add_to(index)
     assert index.metadata(9) == {"title": "C"}

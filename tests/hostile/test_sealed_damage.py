@@ -69,7 +69,7 @@ def use(path: Path, ids: list[Any]) -> None:
         lambda index: [index.metadata(one) for one in ids],
         lambda index: [one in index for one in (*ids, "absent", 10**9)],
         lambda index: (index.ids, index.tokens, len(index)),
-        lambda index: index.known_metadata([*ids]),
+        lambda index: index.storage.snapshot.known(ids),
         lambda index: index.add([np.ones((1, DIM))], [ids[0]], replace=True),
         lambda index: index.delete(ids[-1]),
         lambda index: index.compact(),

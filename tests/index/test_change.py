@@ -383,7 +383,7 @@ def test_compaction_and_merging_keep_codes_and_bounds_with_their_documents(how: 
     index.delete(range(0, 50, 6))
     index.compact()
     kept = {one: documents[one] for one in index.ids}
-    (whole,) = fresh(kept, 9, **how).snapshot.segments
+    (whole,) = fresh(kept, 9, **how).storage.snapshot.segments
     assert list(whole.blocks) == ["scale", "rho", "nu", "codes", "rows"]
     for name, block in whole.blocks.items():
         parts = [segment.blocks[name] for segment in index.storage.snapshot.segments]

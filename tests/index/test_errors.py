@@ -500,12 +500,19 @@ def test_knobs_at_the_edge_are_fine(index: ms.Index) -> None:
         assert len(index.search(GOOD, 2, policy=policy)) == 2
 
 
-@pytest.mark.parametrize("policy", ["certified", ms.Certified, 1, True, {}, object()])
+@pytest.mark.parametrize("policy", [ms.Certified, 1, True, {}, object()])
 def test_a_policy_of_the_wrong_type(policy: Any, index: ms.Index) -> None:
     with refused(index, TypeError, "policy"):
         index.search(GOOD, policy=policy)
     with pytest.raises(TypeError, match=r"^policy"):
         ms.rerank(GOOD, [GOOD], policy=policy)
+
+
+def test_a_policy_that_no_name_has(index: ms.Index) -> None:
+    with refused(index, ValueError, "policy", "'exact'", "'sloppy'"):
+        index.search(GOOD, policy="sloppy")
+    with pytest.raises(ValueError, match="policy"):
+        ms.rerank(GOOD, [GOOD], policy="sloppy")
 
 
 @pytest.mark.parametrize(
@@ -656,7 +663,9 @@ class InterruptedDict(dict[Any, Any]):
 )
 def test_an_interrupt_during_a_change_changes_nothing(change: Any, index: ms.Index) -> None:
     before = contents(index)
-    index._storage._positions = InterruptedDict(index._storage._positions)
+    positions = index.storage._positions
+    assert positions._table
+    positions._table = InterruptedDict(positions._table)
     with pytest.raises(KeyboardInterrupt):
         change(index)
     assert contents(index) == before

@@ -158,7 +158,7 @@ def test_what_is_closed_stays(index: ms.Index) -> None:
 
 def test_a_state_on_disk_says_what_to_send_instead(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="pickle the index"):
-        pickle.dumps(built(tmp_path / "it").snapshot)
+        pickle.dumps(built(tmp_path / "it").storage.snapshot)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -194,8 +194,8 @@ def test_hits_arrive_with_all_that_can_be_asked(index: ms.Index, way: Callable[[
 
 def test_received_hits_have_no_snapshot() -> None:
     hits = through_pickle(built(None).search(QUERY))
-    with pytest.raises(AttributeError, match=r"'snapshot'.*pickled"):
-        hits.snapshot  # noqa: B018
+    with pytest.raises(AttributeError, match=r"'_snapshot'.*pickled"):
+        hits._snapshot  # noqa: B018
     assert not hasattr(hits, "nothing")
 
 

@@ -74,7 +74,7 @@ def test_a_new_codebook_leaves_only_files_that_count(tmp_path: Path) -> None:
 
 def test_an_index_of_nothing_is_discarded_with_its_lock_and_its_folder(tmp_path: Path) -> None:
     index = ms.Index.create(4, path=tmp_path / "it")
-    index.discard_if_empty()
+    index.storage.discard_if_empty()
     assert not (tmp_path / "it").exists()
 
 

@@ -117,7 +117,7 @@ class StoredIndex(RuleBasedStateMachine):
 
     def files_of(self, which: int) -> set[str]:
         """The files of the version that this instance has."""
-        store = self.indexes[which]._storage
+        store = self.indexes[which].storage
         assert isinstance(store, disk.DiskStorage)
         return store._directory.manifest.files
 
@@ -164,7 +164,7 @@ class StoredIndex(RuleBasedStateMachine):
     def compact(self, which: int) -> None:
         self.indexes[which].compact()
         self.wrote(which)
-        parts = self.indexes[which].snapshot.segments
+        parts = self.indexes[which].storage.snapshot.segments
         assert sum(segment.tokens for segment in parts) == sum(len(one.rows) for one in self.model.values())
         assert sum(segment.documents for segment in parts) == len(self.model)
         if disk.LARGE_BYTES > 10_000:

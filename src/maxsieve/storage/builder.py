@@ -46,6 +46,7 @@ def add_documents(
         named = Names(ids, texts, writer.admit)
         for segment in build_segments(documents, named, storage.layout, thread_count(threads), advance):
             writer.append(segment)
+            del segment  # it would stay in memory while the next one is made
 
 
 class Names:

@@ -30,9 +30,13 @@ class MemoryStorage:
     def _begin(self, snapshot: Snapshot) -> None:
         self._writing = threading.Lock()
         self._positions = LatestPositions(snapshot)
-        self.layout = snapshot.layout
         self._snapshot: Snapshot | None = replace(snapshot, lookup=self._positions.reading)
         self._positions.restart(self._snapshot)
+
+    @property
+    def layout(self) -> Layout:
+        """What all vectors have in common."""
+        return self.snapshot.layout
 
     @property
     def snapshot(self) -> Snapshot:
