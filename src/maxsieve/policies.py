@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, get_args
 
 from maxsieve import _core
 from maxsieve.common.checks import as_count
+from maxsieve.errors import Argument, hinted
 
 Radius: TypeAlias = Literal["paper", "serfling"]
 
@@ -49,7 +50,8 @@ class Calibrated:
     def __post_init__(self) -> None:
         _check_number(self, "overlap")
         if not 0 < self.overlap < 1:
-            raise ValueError(f"overlap must lie in (0, 1), not {self.overlap}; Certified() is exact")
+            wrong = ValueError(f"overlap must lie in (0, 1), not {self.overlap}")
+            raise hinted(wrong, "; {} is exact", Argument("policy", Certified()))
 
     @property
     def target(self) -> Fraction:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
+from maxsieve.errors import Argument, Function, hinted
 from maxsieve.groups import GROWTH, GroupBy, count_groups, search_groups
 from maxsieve.hits import Promise
 from maxsieve.ids import Id
@@ -130,8 +131,14 @@ def retrained(state: Snapshot, threads: int, group_by: GroupBy | None, advance: 
 
 def _calibration_of(state: Snapshot | Calibrating) -> Calibration:
     if state.calibration is None:
-        raise ValueError("this index is not calibrated: call index.calibrate(queries) first")
+        raise not_calibrated()
     return state.calibration
+
+
+def not_calibrated() -> ValueError:
+    """The error of a search or a calibration that needs an earlier calibration."""
+    wrong = ValueError("this index is not calibrated")
+    return hinted(wrong, ": {} does that", Function("calibrate", (Argument("queries"),)))
 
 
 class Calibrating(NamedTuple):
@@ -183,7 +190,8 @@ def plan(
             f"this index was calibrated with {len(calibration.ranks)}"
         )
     if k > calibration.k:
-        raise ValueError(f"k is {k}, but this index was calibrated for k up to {calibration.k}: calibrate(..., k={k})")
+        wrong = ValueError(f"k is {k}, but this index was calibrated for k up to {calibration.k}")
+        raise hinted(wrong, ": {}", Function("calibrate", (Argument("k", k),)))
     wider = min(k + excluded, calibration.k)
     target = 1 - (1 - policy.target) * Fraction(k, k + excluded)
     kept = k + excluded <= calibration.k and calibration.enough_for(target)

@@ -106,7 +106,7 @@ def test_another_state_is_another_dataset(folder: Path, qrels: Path, encoder: Wo
 
 def test_what_does_not_fit_is_said(folder: Path, qrels: Path, tmp_path: Path, encoder: WordEncoder) -> None:
     dataset = of_collection(folder, QUERIES, qrels, encoder="words")
-    with pytest.raises(ValueError, match=r"has vectors of 8 dimensions, but 16 are needed: .*--corpus"):
+    with pytest.raises(ValueError, match=r"has vectors of 8 dimensions, but 16 are needed: use Dataset.of"):
         dataset.embedded(16)
     with pytest.raises(ValueError, match="there are no queries"):
         of_collection(folder, {}, encoder="words")
@@ -161,7 +161,7 @@ def test_vectors_with_texts_or_vectors_to_ask(
 
 def test_vectors_that_do_not_fit(files: tuple[Path, Path], tmp_path: Path, encoder: WordEncoder) -> None:
     documents, asked = files
-    with pytest.raises(ValueError, match=r"does not say which encoder made it: give --encoder"):
+    with pytest.raises(ValueError, match=r"does not say which encoder made it: give encoder="):
         of_vectors(documents, QUERIES)
     exchange.write(exchange.TokenVectors(np.eye(3), np.array([3]), ["q0"]), tmp_path / "three.npz")
     with pytest.raises(ValueError, match=r"three.npz has vectors of 3 dimensions, but .*docs.npz has 16"):

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from maxsieve.cli import options
-from maxsieve.cli.console import Output, emit, say
+from maxsieve.cli.console import Output, emit
+from maxsieve.cli.failures import report_bad
 from maxsieve.cli.show import show_answer
 from maxsieve.text.collection.answers import to_plain
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
@@ -49,8 +50,7 @@ def rerank(
     chosen = options.to_policy(policy)
     reader = DocumentReader([Input(source, format_)], Fields(id_field, text_field, title_field), skip_bad=skip_bad)
     candidates = list(reader)
-    if reader.bad:
-        say(f"skipped {reader.bad:,} bad documents; the first: {reader.first_bad}")
+    report_bad(reader.bad, reader.first_bad)
     from maxsieve.text import rerank as rerank_texts
 
     hits = rerank_texts(

@@ -39,7 +39,7 @@ from maxsieve.storage.calibration import ORIGINS, Calibration, Origin
 from maxsieve.storage.metadata import to_texts
 from maxsieve.storage.segments import Similarity, Store
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.tiers import Calibrating, find_places, plan
+from maxsieve.tiers import Calibrating, find_places, not_calibrated, plan
 from maxsieve.where import per_query_where, to_where
 
 ATTEMPTS = 20
@@ -305,7 +305,7 @@ class ShardedIndex:
             self._follow()
             old = self._view.calibration
             if old is None:
-                raise ValueError("this index is not calibrated: call index.calibrate(queries) first")
+                raise not_calibrated()
             self._calibrate(old.queries, old.wanted, old.origin, progress)
 
     def refresh(self) -> None:

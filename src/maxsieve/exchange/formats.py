@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from maxsieve.common.files import PathLike
+from maxsieve.errors import Argument, hinted
 from maxsieve.exchange.arrow import read_arrow, stream_arrow, write_arrow
 from maxsieve.exchange.folder import read_folder, stream_folder, write_folder
 from maxsieve.exchange.npy import read_npy, write_npy
@@ -95,7 +96,8 @@ def write(vectors: Writable, path: PathLike, **options: Any) -> None:
     suffix = Path(path).suffix.lower()
     chosen = FOLDER if suffix == "" or (suffix not in SUFFIXES and Path(path).is_dir()) else _by_suffix(path)
     if chosen.write is None:
-        raise ValueError(f"{os.fspath(path)}: {suffix} can only be read; write a folder with style='colbert'")
+        wrong = ValueError(f"{os.fspath(path)}: {suffix} can only be read; write a folder")
+        raise hinted(wrong, " with {}", Argument("style", "colbert"))
     chosen.write(vectors, path, **options)
 
 

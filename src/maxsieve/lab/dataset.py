@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from maxsieve import Index
+from maxsieve.errors import Argument, Function, hinted
 from maxsieve.lab import DIM
 from maxsieve.lab.corpora import Corpus, read_corpus, read_vectors
 from maxsieve.lab.corpora.ready import digest_of_vectors
@@ -145,9 +146,11 @@ class Dataset:
             collections = embed(self.corpus, self.loaded_encoder, dims, progress=self.progress)
         elif {*dims} != {self.source.index.dim}:
             wanted = next(dim for dim in dims if dim != self.source.index.dim)
-            raise ValueError(
-                f"{self.source.path} has vectors of {self.source.index.dim} dimensions, but {wanted} are needed: use "
-                "--corpus, which encodes the texts again"
+            wrong = ValueError(
+                f"{self.source.path} has vectors of {self.source.index.dim} dimensions, but {wanted} are needed"
+            )
+            raise hinted(
+                wrong, ": use {}, which encodes the texts again", Function("Dataset.of", (Argument("corpus"),))
             )
         else:
             collections = [self.source] * len(dims)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from maxsieve import Index, exchange
+from maxsieve.errors import Argument, Function, hinted
 from maxsieve.exchange.formats import SUFFIXES
 from maxsieve.ids import find_duplicate
 from maxsieve.lab.corpora.corpus import Corpus, exclude_themselves
@@ -96,16 +97,16 @@ def _vectors_of(
     if isinstance(queries, Mapping):
         _check_asked(queries, documents)
         if encoder is None:
-            raise ValueError(
-                f"{documents} does not say which encoder made it: give --encoder, or give the queries as "
-                f"vectors, too ({', '.join(SUFFIXES)})"
-            )
+            wrong = ValueError(f"{documents} does not say which encoder made it")
+            ending = f": give {{}}, or give the queries as vectors, too ({', '.join(SUFFIXES)})"
+            raise hinted(wrong, ending, Argument("encoder"))
         loaded = load_encoder(encoder)
         if loaded.dim != dim:
-            raise ValueError(
+            wrong = ValueError(
                 f"{documents} has vectors of {dim} dimensions, but {encoder} makes {loaded.dim}: another encoder "
-                "made them, or they were projected; a collection stores its projection (--collection)"
+                "made them, or they were projected"
             )
+            raise hinted(wrong, "; a collection stores its projection ({})", Function("of_collection"))
         rows = loaded.queries(list(queries.values()))
         found = {one: own for one, own in zip(queries, rows, strict=True) if len(own)}
         return found, f"{Path(encoder).name}, d = {dim}"

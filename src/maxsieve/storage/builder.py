@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve.arrays import Batch, FloatArray, as_buffer, check_mapped, describe_invalid, to_float32
+from maxsieve.errors import Argument, hinted
 from maxsieve.storage import segments
 from maxsieve.storage.segments import Similarity, Store, bits, block_kinds, to_offsets
 
@@ -94,7 +95,8 @@ class SegmentBuilder:
         with np.errstate(all="ignore"):
             row = _core.first_invalid_row(to_float32(rows.astype(np.float16)))
         where = self._where(document, row)
-        return ValueError(f"{where} has a magnitude over 65504, the largest float16; use store='float32'")
+        wrong = ValueError(f"{where} has a magnitude over 65504, the largest float16")
+        return hinted(wrong, "; use {}", Argument("store", "float32"))
 
     def _where(self, document: int, row: int) -> str:
         return f"{self._name(self._emitted + document)}, row {row}"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.arrays import Documents
-from maxsieve.errors import ClosedIndexError
+from maxsieve.errors import Argument, ClosedIndexError, hinted
 from maxsieve.ids import Id, find_duplicate, positions_of
 from maxsieve.storage.builder import SegmentBuilder
 from maxsieve.storage.metadata import Texts
@@ -172,7 +172,8 @@ def check_new(
     if ids and id_type is not None and type(ids[0]) is not id_type:
         raise TypeError(f"ids: this index has {id_type.__name__} ids, not {type(ids[0]).__name__}")
     if not replace and (old := next((one for one in ids if one in known), None)) is not None:
-        raise ValueError(f"ids: {old!r} is in the index already; replace=True replaces it")
+        wrong = ValueError(f"ids: {old!r} is in the index already")
+        raise hinted(wrong, "; {} replaces it", Argument("replace", True))
 
 
 def closed() -> ClosedIndexError:

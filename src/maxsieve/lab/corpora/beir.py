@@ -69,7 +69,7 @@ def _texts(path: Path, text_of: Callable[[dict[str, Any]], str]) -> tuple[dict[s
             try:
                 one, text = to_identity(_field(row, "_id"), "_id"), text_of(row)
             except ValueError as problem:
-                raise BadInput(place, str(problem)) from None
+                raise BadInput(place, problem) from None
             if one in texts:
                 raise BadInput(place, f"the id {one!r} was used before (line {places[one].number})")
             texts[one], places[one] = text, place

@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from maxsieve.errors import Argument, hinted
 from maxsieve.text.inputs.document import BadInput, Fields, Found, Place
 from maxsieve.text.inputs.lines import unmarked
 
@@ -105,8 +106,9 @@ def _header(row: list[str], source: str, fields: Fields) -> list[str]:
     names = [name.strip() for name in row]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"{source}: the header has the column {repeated!r} twice")
-    for wanted, option in ((fields.text, "--text-field"), (fields.id, "--id-field")):
+    for name, wanted in (("text", fields.text), ("id", fields.id)):
         if wanted is not None and wanted not in names:
             listed = ", ".join(map(repr, names))
-            raise ValueError(f"{source}: the header has no column {wanted!r}, only {listed}; give one by {option}")
+            wrong = ValueError(f"{source}: the header has no column {wanted!r}, only {listed}")
+            raise hinted(wrong, "; give one by {}", Argument(name))
     return names
