@@ -15,8 +15,18 @@ from maxsieve.cli.maintenance import duration
 from maxsieve.cli.opening import bytes_text
 from maxsieve.cli.options import AsJson
 from maxsieve.common.cache import cache_folder
-from maxsieve.common.cache_entries import KINDS, CacheEntry, InUseError, cache_entries, remove
+from maxsieve.doctor.cache_entries import KINDS, CacheEntry, InUseError, cache_entries, remove
 from maxsieve.errors import MaxsieveError
+
+DESCRIPTIONS = {
+    "models": "built-in models; maxsieve model fetch downloads them again",
+    "collections": "corpora of the lab with their vectors; encoding them again takes minutes each",
+    "demo": "the collection of maxsieve demo",
+    "vectors": "token vectors of benchmarks and tests",
+    "truth": "exact answers of benchmarks",
+    "million": "the benchmark of a million documents",
+    "history": "lines of earlier interactive sessions of maxsieve search",
+}
 
 HELP = "Show what is in the cache folder, or clear it."
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
@@ -48,10 +58,10 @@ def show(context: typer.Context, as_json: AsJson = False) -> None:
             emit(_plain(one))
         return
     width = max((len(one.key) for one in found), default=0) + 2
-    for kind, words in KINDS.items():
+    for kind in KINDS:
         some = [one for one in found if one.kind == kind]
         if some:
-            print_line(f"{kind}: {bytes_text(sum(one.nbytes for one in some))}; {words}")
+            print_line(f"{kind}: {bytes_text(sum(one.nbytes for one in some))}; {DESCRIPTIONS[kind]}")
             for one in some:
                 print_line(f"  {one.key:<{width}}{bytes_text(one.nbytes):>10}  changed {_age(one)} ago")
     total = bytes_text(sum(one.nbytes for one in found))

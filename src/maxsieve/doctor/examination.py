@@ -14,9 +14,9 @@ from typing import Any
 
 import maxsieve
 from maxsieve.common.cache import cache_folder
-from maxsieve.common.cache_entries import KINDS, cache_entries
 from maxsieve.common.machine import c_library, cpu, cpu_features, installed, total_bytes
 from maxsieve.common.threads import allowed_cpus, cgroup_quota, thread_count
+from maxsieve.doctor.cache_entries import KINDS, cache_entries
 from maxsieve.doctor.extras import missing_by_extra, packages
 from maxsieve.doctor.floating_point import denormals, rounding
 from maxsieve.doctor.privacy import without_user

@@ -19,18 +19,10 @@ from maxsieve.common.cache import LOCK, PART, cache_folder
 from maxsieve.common.files import regular_handle
 from maxsieve.common.locks import LOCK_STAYS, lock_now, unlock
 
-KINDS = {
-    "models": "built-in models; maxsieve model fetch downloads them again",
-    "collections": "corpora of the lab with their vectors; encoding them again takes minutes each",
-    "demo": "the collection of maxsieve demo",
-    "vectors": "token vectors of benchmarks and tests",
-    "truth": "exact answers of benchmarks",
-    "million": "the benchmark of a million documents",
-    "history": "lines of earlier interactive sessions of maxsieve search",
-}
-"""A description of each kind, by the name of its folder or file."""
-
 HISTORY = "history"
+KINDS = ("models", "collections", "demo", "vectors", "truth", "million", HISTORY)
+"""The names of folders in the cache, and of a file. Others are not ours."""
+
 MARKS = ("collection.json", "made" + LOCK)
 """A folder with such a file is ours: a collection, or a folder in which `once` made something."""
 
