@@ -18,8 +18,8 @@ import maxsieve as ms
 from maxsieve.common import machine, threads
 from maxsieve.doctor import described, examine, extras, floating_point
 from maxsieve.doctor.cache_entries import KINDS
+from maxsieve.doctor.plain_text import WORDS
 from maxsieve.doctor.privacy import without_user
-from maxsieve.doctor.wording import WORDS
 from maxsieve.text import list_models
 
 PARTS = list(WORDS)

@@ -13,8 +13,7 @@ from maxsieve.lab import dataset_sources as existing
 from maxsieve.lab.corpora import CorpusWarning
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.dataset_sources import of_collection, of_vectors
-from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments import find
+from maxsieve.lab.experiments import Options, find
 from maxsieve.lab.runs import settings
 from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder, sentences

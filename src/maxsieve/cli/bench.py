@@ -13,8 +13,8 @@ from rich.table import Table
 
 from maxsieve import Hits, Index, isa
 from maxsieve.cli import options
+from maxsieve.cli.collections import open_single
 from maxsieve.cli.console import Output, emit, say, shows_progress
-from maxsieve.cli.opening import open_single
 from maxsieve.common.progress import progress_bar
 from maxsieve.policies import Bandit, Certified, Exhaustive, Policy
 from maxsieve.structured import Structured

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
+from maxsieve.cli.collections import bytes_text
 from maxsieve.cli.console import emit, print_line, say
 from maxsieve.cli.failures import sentence
 from maxsieve.cli.maintenance import duration
-from maxsieve.cli.opening import bytes_text
 from maxsieve.cli.options import AsJson
 from maxsieve.common.cache import cache_folder
 from maxsieve.doctor.cache_entries import KINDS, CacheEntry, InUseError, cache_entries, remove

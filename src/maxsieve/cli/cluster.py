@@ -10,10 +10,10 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from maxsieve.cli import calibrate, index, maintenance, serve
+from maxsieve.cli.collections import ClusterOptions, open_collection, using_cluster
 from maxsieve.cli.console import emit, print_line
-from maxsieve.cli.opening import ClusterOptions, open_collection, using_cluster
 from maxsieve.cli.options import AsJson, CollectionPath, with_groups
-from maxsieve.cli.search.command import search
+from maxsieve.cli.search import search
 from maxsieve.common.optional import optional
 
 HELP = "Collections in shards, on the machines of a Ray cluster. Answers are those of one collection."

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maxsieve.cli.collections import open_single
 from maxsieve.cli.console import emit, say, shows_progress
-from maxsieve.cli.opening import open_single
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.common.files import replacing
 from maxsieve.common.progress import progress_bar

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from maxsieve.cli.console import emit, print_line, say, shows_progress
-from maxsieve.cli.failures import report_bad, typed
-from maxsieve.cli.opening import (
+from maxsieve.cli.collections import (
     DEFAULT_SHARDS,
     cluster_options,
     describe_size,
@@ -22,6 +20,8 @@ from maxsieve.cli.opening import (
     is_collection,
     open_collection,
 )
+from maxsieve.cli.console import emit, print_line, say, shows_progress
+from maxsieve.cli.failures import report_bad, typed
 from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName, with_groups
 from maxsieve.errors import Argument, explain
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE

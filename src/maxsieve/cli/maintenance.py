@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maxsieve.cli.collections import bytes_text, id_reader, open_collection
 from maxsieve.cli.console import emit, print_line, shows_progress
-from maxsieve.cli.opening import bytes_text, id_reader, open_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.text.collection.answers import basis, changes_text
 from maxsieve.text.collection.disk_usage import PARTS

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from maxsieve.cli import options
+from maxsieve.cli.answers import show_answer
 from maxsieve.cli.console import Output, emit
 from maxsieve.cli.failures import report_bad
-from maxsieve.cli.show import show_answer
 from maxsieve.text.collection.answers import to_plain
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input

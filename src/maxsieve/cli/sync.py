@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from maxsieve.cli.collections import as_single, describe_size, is_collection
 from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.failures import report_bad, sentence
 from maxsieve.cli.index import New, SkipBad, create_or_open
-from maxsieve.cli.opening import as_single, describe_size, is_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress, with_groups
 from maxsieve.text.inputs import DocumentReader, Fields, Input
 

@@ -14,9 +14,9 @@ from maxsieve.common.files import PathLike
 from maxsieve.common.optional import optional
 from maxsieve.exchange.columns import ID, VECTORS, Columns, ids_of, vectors_of
 from maxsieve.exchange.files import naming_content_errors
-from maxsieve.exchange.outgoing import Outgoing
 from maxsieve.exchange.sidecars import given_ids
 from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
+from maxsieve.exchange.write_source import WriteSource
 from maxsieve.ids import Id
 
 
@@ -115,7 +115,7 @@ def to_batch(vectors: TokenVectors) -> Any:
     return pa.record_batch([ids, lists], names=[ID, VECTORS])
 
 
-def schema_of(source: Outgoing) -> Any:
+def schema_of(source: WriteSource) -> Any:
     """The schema of the batches of `to_batch`."""
     pa = optional("pyarrow", "arrow")
     numbers = {"float16": pa.float16(), "float32": pa.float32(), "float64": pa.float64()}

@@ -13,11 +13,11 @@ from maxsieve.exchange.arrow import read_arrow, stream_arrow, write_arrow
 from maxsieve.exchange.folder import read_folder, stream_folder, write_folder
 from maxsieve.exchange.npy import read_npy, write_npy
 from maxsieve.exchange.npz import read_npz, write_npz
-from maxsieve.exchange.outgoing import Writable
 from maxsieve.exchange.parquet import read_parquet, stream_parquet, write_parquet
 from maxsieve.exchange.pt import read_pt
 from maxsieve.exchange.safetensors import read_safetensors, write_safetensors
 from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
+from maxsieve.exchange.write_source import Writable
 
 
 class Format(NamedTuple):

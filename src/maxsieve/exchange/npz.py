@@ -17,9 +17,9 @@ from maxsieve.common.files import PathLike, open_regular, replacing
 from maxsieve.exchange.files import map_file, naming_content_errors
 from maxsieve.exchange.header import Header, map_array, read_header, write_header
 from maxsieve.exchange.names import Names, named_vectors
-from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.sidecars import given_ids, given_lengths
 from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.exchange.write_source import Writable, write_source
 from maxsieve.ids import Id
 
 DAMAGED = (
@@ -72,7 +72,7 @@ def write_npz(vectors: Writable, path: PathLike) -> None:
     ...     sorted(np.load(f"{folder}/it.npz"))
     ['lengths', 'rows']
     """
-    source = outgoing(vectors)
+    source = write_source(vectors)
     with (
         naming_content_errors(path),
         replacing(path) as file,

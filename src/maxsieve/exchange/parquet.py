@@ -13,8 +13,8 @@ from maxsieve.common.optional import optional
 from maxsieve.exchange.batches import damaged, schema_of, stream_columns, to_batch
 from maxsieve.exchange.columns import choose_columns
 from maxsieve.exchange.files import naming_content_errors
-from maxsieve.exchange.outgoing import BLOCK_BYTES, Writable, outgoing
 from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
+from maxsieve.exchange.write_source import BLOCK_BYTES, Writable, write_source
 from maxsieve.ids import Id
 
 
@@ -73,7 +73,7 @@ def write_parquet(vectors: Writable, path: PathLike) -> None:
     One row group is in memory at a time. Not compressed, because vectors hardly compress.
     """
     pa, pq = optional("pyarrow", "arrow"), optional("pyarrow.parquet", "arrow")
-    source = outgoing(vectors)
+    source = write_source(vectors)
     with naming_content_errors(path, pa.ArrowException), replacing(path) as file:
         options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
         with pq.ParquetWriter(file, schema_of(source), **options) as writer:

@@ -17,8 +17,8 @@ from maxsieve.errors import Argument, Function, hinted
 from maxsieve.lab import DIM
 from maxsieve.lab.corpora import Corpus, read_corpus, read_vectors
 from maxsieve.lab.corpora.ready import digest_of_vectors
+from maxsieve.lab.embed import embed, embed_as_indexed
 from maxsieve.lab.embedded import Embedded
-from maxsieve.lab.embedding import embed, embed_as_indexed
 from maxsieve.text import Collection, Encoder, load_encoder
 from maxsieve.text.encoders.builtin import BUILT_IN_ENCODERS
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER

@@ -8,8 +8,7 @@ from typing import Any
 
 from maxsieve import __version__
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments import find
+from maxsieve.lab.experiments import Options, find
 from maxsieve.lab.facts import build, facts, machine, versions
 from maxsieve.lab.results import Result, load
 

@@ -10,7 +10,7 @@ import numpy as np
 from maxsieve import Bandit, Certified
 from maxsieve.lab.baselines import ball_carving, cells_per_row, doc_uniform
 from maxsieve.lab.embedded import F32, Answers, Embedded, answers_of
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.paper import BALL_CARVING, BANDIT, DOC_UNIFORM
 from maxsieve.policies import Policy

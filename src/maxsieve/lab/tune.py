@@ -13,11 +13,11 @@ from maxsieve import Bandit, Certified
 from maxsieve.common.checks import as_count
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Embedded, answers_of, mean_coverage, mean_rescored
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import best_share, lower_bound
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.recommendation import Look, Recommendation, Setting
-from maxsieve.lab.timing import Timed, measure, timed_queries
+from maxsieve.lab.times import Timed, measure, timed_queries
 from maxsieve.policies import Policy
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)

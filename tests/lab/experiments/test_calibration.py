@@ -7,7 +7,7 @@ import pytest
 
 from maxsieve import _core
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.calibration import (
     QUICK_DELTAS,
     QUICK_MATRICES,

@@ -7,7 +7,7 @@ import pytest
 
 import maxsieve as ms
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.pooling import FACTORS, pooled_corpus, pooling
 from maxsieve.lab.results import Result
 from maxsieve.pooling import merges

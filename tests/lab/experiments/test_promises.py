@@ -14,7 +14,7 @@ from lab.support import save_vectors
 from maxsieve import Calibrated, Certified, Index
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Embedded, to_strings
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.ageing import ageing, with_centroids
 from maxsieve.lab.experiments.coverage import Ranks, coverage, kept, ranks_by_tier0
 from maxsieve.lab.experiments.tiers import halves, tiers

@@ -14,7 +14,7 @@ import pytest
 
 from cli.tiny_model import WORDS, write_tiny_model
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.retrieval import WEIGHTS, retrieval
 from maxsieve.lab.hybrids import cross_fitted
 from maxsieve.lab.metrics.quality import quality, ranked

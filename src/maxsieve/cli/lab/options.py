@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
 import typer
 
-from maxsieve.cli.opening import open_collection
+from maxsieve.cli.collections import open_collection
 from maxsieve.cli.options import Threads
-from maxsieve.cli.search.queries import read_queries
+from maxsieve.cli.queries import read_queries
 from maxsieve.lab import DIM
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 from maxsieve.text.inputs.reading import opened
 
 if TYPE_CHECKING:
     from maxsieve.lab.dataset import Dataset
-    from maxsieve.lab.experiment import Options
+    from maxsieve.lab.experiments import Options
 
 CORPORA = "MAXSIEVE_CORPORA"
 
@@ -84,7 +84,7 @@ class Settings(NamedTuple):
 
     def options(self, *, progress: bool) -> Options:
         """The options in the form that experiments expect."""
-        from maxsieve.lab.experiment import Options
+        from maxsieve.lab.experiments import Options
 
         return Options(self.first, self.threads, self.quick, progress)
 

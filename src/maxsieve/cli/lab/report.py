@@ -19,7 +19,7 @@ from maxsieve.lab.experiments import SUMMARIES
 
 if TYPE_CHECKING:
     from maxsieve.lab.dataset import Dataset
-    from maxsieve.lab.experiment import Options
+    from maxsieve.lab.experiments import Options
     from maxsieve.lab.results import Result
 
 

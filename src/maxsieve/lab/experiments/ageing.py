@@ -10,7 +10,7 @@ import numpy as np
 from maxsieve import Calibrated, _core
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.coverage import (
     QUICK_SPLITS,
     SPLITS,

@@ -12,7 +12,7 @@ import numpy as np
 from maxsieve import Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded, to_strings
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
 from maxsieve.lab.synthetic_cells import KINDS, ROWS, TOKENS, WINNERS, row_sums, synthetic_models
 from maxsieve.policies import Radius

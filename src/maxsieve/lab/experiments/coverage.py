@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from maxsieve import Calibrated
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import Mean, mean
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.spec import depth, queries_needed

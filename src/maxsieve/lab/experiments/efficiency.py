@@ -8,7 +8,7 @@ import numpy as np
 
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Answers, Embedded
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.paper import EFFECTIVENESS, EFFICIENCY
 from maxsieve.lab.results import Cell, Column, Result, Table

@@ -9,11 +9,11 @@ import numpy as np
 from maxsieve import Bandit
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import answers_of, mean_coverage
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.paper import ALPHA_GUIDANCE, MARGIN
 from maxsieve.lab.results import Cell, Column, Result, Table
-from maxsieve.lab.timing import Timed, measure, timed_queries
+from maxsieve.lab.times import Timed, measure, timed_queries
 
 K = 5
 MARGINS = (0, 5, 10)

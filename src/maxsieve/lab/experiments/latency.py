@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from maxsieve import Bandit, Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.sentences import faster, speed
 from maxsieve.lab.paper import K_SENSITIVITY, OVERHEAD
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.timing import Timed, measure, timed_queries
+from maxsieve.lab.times import Timed, measure, timed_queries
 from maxsieve.policies import Policy
 
 KS = (5, 100, 500, 1000)

@@ -10,7 +10,7 @@ import numpy as np
 from maxsieve import Bandit
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Answers, Embedded, answers_of, mean_coverage
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.results import Cell, Column, Result, Table
 from maxsieve.text.encoders.encoder import unit_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Answers
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import mean
 from maxsieve.lab.paper import BALL_CARVING, BANDIT, DOC_UNIFORM
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table

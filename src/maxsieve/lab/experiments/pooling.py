@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from maxsieve import Bandit, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Embedded, answers_of, mean_coverage, policy_name
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import Mean, difference, mean
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.metrics.sentences import faster, speed
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.timing import Timed, Times, measure, timed_queries
+from maxsieve.lab.times import Timed, Times, measure, timed_queries
 from maxsieve.pooling import Merges, cut, merges
 
 K = 5

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from maxsieve.lab.codes import ABSMAX, PERCENTILE, CorpusCodes, limits, quantise_corpus
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, F64, Embedded
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import difference
 from maxsieve.lab.metrics.quality import overlap
 from maxsieve.lab.metrics.sentences import compared

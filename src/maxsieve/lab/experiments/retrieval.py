@@ -9,13 +9,12 @@ import numpy as np
 
 from maxsieve import Bandit, Certified
 from maxsieve.ids import Id
-from maxsieve.lab.comparison import comparison_table
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded, answers_of, mean_coverage, mean_rescored
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.pareto import cheapest
 from maxsieve.lab.hybrids import Hybrids, Rankings, cross_fitted
-from maxsieve.lab.metrics.confidence import difference, mean
+from maxsieve.lab.metrics.confidence import comparison_table, difference, mean
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.metrics.sentences import compared
 from maxsieve.lab.results import Cell, Column, Result, Table

@@ -10,9 +10,9 @@ import numpy as np
 from maxsieve import Bandit, Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.timing import Timed, measure, timed_queries
+from maxsieve.lab.times import Timed, measure, timed_queries
 from maxsieve.policies import Policy
 
 POLICIES: dict[str, Policy] = {"Exhaustive": Exhaustive(), "Certified": Certified(), "Bandit 0.2": Bandit(0.2)}

@@ -7,7 +7,7 @@ import numpy as np
 from maxsieve import Bandit
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Embedded, to_strings
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import difference, mean
 from maxsieve.lab.metrics.quality import overlap
 from maxsieve.lab.results import Cell, Column, Result, Table

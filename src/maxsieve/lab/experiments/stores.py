@@ -13,7 +13,7 @@ from maxsieve import Certified, Index
 from maxsieve.lab import DIM
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded, answers_of
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import difference, mean
 from maxsieve.lab.metrics.sentences import verdict
 from maxsieve.lab.results import Cell, Column, Result, Table

@@ -8,13 +8,13 @@ from dataclasses import replace
 from maxsieve import Bandit, Calibrated, Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Embedded, answers_of, policy_name
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.coverage import KS, TARGETS
 from maxsieve.lab.metrics.confidence import Mean, mean
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.metrics.sentences import faster, interval, speed
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.timing import Timed, Times, measure
+from maxsieve.lab.times import Timed, Times, measure
 from maxsieve.policies import Policy
 from maxsieve.spec import queries_needed
 

@@ -10,11 +10,11 @@ import numpy as np
 from maxsieve import Bandit, Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Answers, Embedded, policy_name
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.sentences import faster, speed
 from maxsieve.lab.paper import MAXSIM_CPU, WALLCLOCK
 from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.timing import Timed, Times, measure, timed_queries
+from maxsieve.lab.times import Timed, Times, measure, timed_queries
 from maxsieve.policies import Policy
 
 KS = (5, 100)
