@@ -63,7 +63,7 @@ def test_a_collection_is_taken_as_it_is(folder: Path, qrels: Path, encoder: Word
     assert data.judgements["q7"] == {"d7": 1}
 
 
-@pytest.mark.parametrize("name", ["margin", "tiers", "coverage", "stores", "matryoshka", "encoders"])
+@pytest.mark.parametrize("name", ["margin", "tiers", "guarantee", "stores", "matryoshka", "encoders"])
 def test_experiments_run_on_it(folder: Path, qrels: Path, encoder: WordEncoder, name: str) -> None:
     result = find(name).run(of_collection(folder, QUERIES, qrels, encoder="words"), Options(quick=True))
     assert result.corpus == "docs"

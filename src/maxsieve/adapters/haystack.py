@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from maxsieve.adapters.retrieval import Answer, Part, check_part, find, to_dict
+from maxsieve.adapters.retrieval import Part, Retrieval, check_part, find, to_dict
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
@@ -138,7 +138,7 @@ class MaxsieveRetriever:
         collection, chosen = self._warm(), self.filters if filters is None else filters
         options = {**self.search_kwargs, "policy": self.policy}
 
-        def search() -> list[Answer]:
+        def search() -> list[Retrieval]:
             among = {"candidates": _matching(collection, chosen)} if chosen else {}
             return find(collection, [query], count, self.text, {**options, **among})
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from maxsieve.adapters.retrieval import KEY, Answer, Part, check_part, find, to_collection
+from maxsieve.adapters.retrieval import KEY, Part, Retrieval, check_part, find, to_collection
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.text.collection.collection import Collection
@@ -129,7 +129,7 @@ class MaxsieveRetriever(BaseRetriever):
         answers = find(self.collection, queries, k, text, {**self.search_kwargs, **kwargs})
         return [self._documents(answer) for answer in answers]
 
-    def _documents(self, answer: Answer) -> list[Document]:
+    def _documents(self, answer: Retrieval) -> list[Document]:
         documents = []
         for one in answer.found:
             metadata = one.metadata

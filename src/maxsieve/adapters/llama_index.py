@@ -6,7 +6,7 @@ import asyncio
 import os
 from typing import Any
 
-from maxsieve.adapters.retrieval import KEY, Answer, Found, Part, check_part, find, to_collection
+from maxsieve.adapters.retrieval import KEY, Part, Retrieval, RetrievedDocument, check_part, find, to_collection
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.text.collection.collection import Collection
@@ -80,7 +80,7 @@ class MaxsieveRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
-    def _node(self, one: Found, answer: Answer) -> NodeWithScore:
+    def _node(self, one: RetrievedDocument, answer: Retrieval) -> NodeWithScore:
         metadata = one.metadata
         if self._with_guarantee:
             metadata[KEY] = {**metadata.get(KEY, {}), **answer.promise}

@@ -26,7 +26,7 @@ Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where result
 DEFAULT_OUT = Path("lab-results")
 
 
-class Settings(NamedTuple):
+class ExperimentOptions(NamedTuple):
     """What every command that runs experiments takes, in the order of its help."""
 
     corpus: Annotated[

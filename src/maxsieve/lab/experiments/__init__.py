@@ -16,7 +16,7 @@ from maxsieve.common.threads import thread_count
 
 if TYPE_CHECKING:
     from maxsieve.lab.dataset import Dataset
-    from maxsieve.lab.results import Result
+    from maxsieve.lab.results import ExperimentResult
 
 SUMMARIES = {
     "pareto": "Overlap@K against coverage, for Bandit and the paper's baselines.",
@@ -34,9 +34,9 @@ SUMMARIES = {
     "pooling": "Ward token pooling: the loss by pooling and the loss by elimination.",
     "simulation": "The engine's Bandit beside a simulation on exact cells.",
     "quantisers": "Int8 codes by the largest value or clipped at a percentile.",
-    "calibration": "Miss rates against delta, and whether certificates hold.",
+    "miss-rates": "Miss rates against delta, and whether certificates hold.",
     "tiers": "Overlap against nanoseconds a token, for every policy.",
-    "coverage": "How often Calibrated keeps the overlap it promises, over 200 splits of the queries.",
+    "guarantee": "How often Calibrated keeps the overlap it promises, over 200 splits of the queries.",
     "ageing": "What added and deleted documents do to a calibration and to a codebook.",
     "stores": "nDCG@10 against bytes a token, by dimensions, store and pooling.",
     "scaling": "Time and memory against N, tokens, T, K, d and threads.",
@@ -92,7 +92,7 @@ class Experiment:
 
     name: str
     summary: str
-    run: Callable[[Dataset, Options], Result]
+    run: Callable[[Dataset, Options], ExperimentResult]
 
 
 def find(name: str) -> Experiment:

@@ -11,7 +11,7 @@ from maxsieve import Calibrated, _core
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32
 from maxsieve.lab.experiments import Options
-from maxsieve.lab.experiments.coverage import (
+from maxsieve.lab.experiments.guarantee import (
     QUICK_SPLITS,
     SPLITS,
     Ranks,
@@ -20,7 +20,7 @@ from maxsieve.lab.experiments.coverage import (
     ranks_by_tier0,
     targets_of,
 )
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.spec import depth
 from maxsieve.storage.codebook import MOST, SAMPLE, SEED, Codebook, centroids_for, spread_sample
 from maxsieve.storage.snapshot import Snapshot
@@ -35,7 +35,7 @@ TIMED, ROUNDS = 20, 3
 """How many queries are timed, and how often; the fastest run counts."""
 
 
-def ageing(dataset: Dataset, options: Options) -> Result:
+def ageing(dataset: Dataset, options: Options) -> ExperimentResult:
     """A table of calibrations, one of old codebooks and one of codebooks by size."""
     data = dataset.as_indexed().first(options.count)
     order = random.Random(0).sample(data.ids, len(data.ids))
@@ -65,7 +65,7 @@ def ageing(dataset: Dataset, options: Options) -> Result:
         whole.delete(gone)
         after = ranks_by_tier0(whole.snapshot, queries, options)
         changed += _changed(f"{1 - share:.0%} deleted", fresh, after, 1.0, splits)
-    return Result(
+    return ExperimentResult(
         "ageing",
         data.name,
         f"Documents are added to an index, or deleted from it, at random after it was calibrated; {splits} random "

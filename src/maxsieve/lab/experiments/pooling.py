@@ -11,7 +11,7 @@ from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import Mean, difference, mean
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.metrics.sentences import faster, speed
-from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
+from maxsieve.lab.results import Cell, Chart, Column, ExperimentResult, Series, Table
 from maxsieve.lab.times import Timed, Times, measure, timed_queries
 from maxsieve.pooling import Merges, cut, merges
 
@@ -54,13 +54,13 @@ class Pooled:
         return 1 - mean(self.bandit).value
 
 
-def pooling(dataset: Dataset, options: Options) -> Result:
+def pooling(dataset: Dataset, options: Options) -> ExperimentResult:
     """Two rows for each factor, unpooled first, and the loss in two parts."""
     data = dataset.embedded().first(options.count)
     factors = QUICK_FACTORS if options.quick else FACTORS
     trees = _trees(data, options)
     pooled = [_measured(data, pooled_corpus(data, trees, factor), factor, options) for factor in (1, *factors)]
-    return Result(
+    return ExperimentResult(
         "pooling",
         data.name,
         f"Each document's tokens pooled by Ward's rule to L // factor unit vectors, then searched at K = {K}; "

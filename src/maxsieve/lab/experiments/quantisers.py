@@ -21,7 +21,7 @@ from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import difference
 from maxsieve.lab.metrics.quality import overlap
 from maxsieve.lab.metrics.sentences import compared
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.spec import RevealModel, lane_sum, proxy_model, quantise_query, sieve, top_k
 
 KS = (5, 10, 100)
@@ -34,7 +34,7 @@ QUERY_TOKENS = 512
 
 
 @dataclass(frozen=True)
-class Outcome:
+class QuantiserFigures:
     """One query under one quantiser and K."""
 
     published: float
@@ -48,7 +48,7 @@ class Outcome:
     """Documents that Certified rescored."""
 
 
-def quantisers(dataset: Dataset, options: Options) -> Result:
+def quantisers(dataset: Dataset, options: Options) -> ExperimentResult:
     """A table of the codes, and one of the results of both policies."""
     data = dataset.embedded().first(options.count)
     if data.index.dim > LARGEST_DIM:
@@ -56,7 +56,7 @@ def quantisers(dataset: Dataset, options: Options) -> Result:
     ks = QUICK_KS if options.quick else KS
     scores = {query: candidate_scores(data, query, options.cores) for query in data.queries}
     corpora: dict[str, CorpusCodes] = {}
-    outcomes: dict[tuple[int, str], list[Outcome]] = {}
+    outcomes: dict[tuple[int, str], list[QuantiserFigures]] = {}
     broken: dict[str, int] = {}
     known = limits(data)
     with options.bar("simulating", len(data.queries) * len(known)) as advance:
@@ -68,7 +68,7 @@ def quantisers(dataset: Dataset, options: Options) -> Result:
                     outcomes.setdefault((k, name), []).append(outcome(model, proxies, scores[query], k))
                 advance(1)
     checked = sum(map(len, scores.values()))
-    return Result(
+    return ExperimentResult(
         "quantisers",
         data.name,
         "One int8 scale a document that reaches its largest value (ours), against scales that reach the "
@@ -99,13 +99,13 @@ def candidate_scores(data: Embedded, query: str, threads: int) -> F32:
     return data.scores(data.queries[query], threads=threads)[data.candidates(query)]
 
 
-def outcome(model: RevealModel, proxies: F64, scores: F32, k: int) -> Outcome:
+def outcome(model: RevealModel, proxies: F64, scores: F32, k: int) -> QuantiserFigures:
     """Both policies on one query; ``scores`` are its candidates' canonical ones."""
     believed = model._replace(eps=np.zeros(len(scores)))
     (survivors, rounds, coverage, _), published = sieve(model, k, alpha=ALPHA), sieve(believed, k, alpha=ALPHA)[0]
     upper = proxies + model.eps
     complete = bool(rounds) and rounds[-1].revealed == model.x.shape[1]
-    return Outcome(
+    return QuantiserFigures(
         _overlap(published, scores, k),
         _overlap(survivors, scores, k),
         coverage,
@@ -146,7 +146,7 @@ def _groups(queries: dict[str, F32]) -> Iterator[list[str]]:
         yield some
 
 
-def _policies(outcomes: dict[tuple[int, str], list[Outcome]]) -> Table:
+def _policies(outcomes: dict[tuple[int, str], list[QuantiserFigures]]) -> Table:
     rows: list[list[Cell]] = []
     for (k, name), found in sorted(outcomes.items(), key=lambda one: one[0][0]):
         each = [(one.published, one.overlap, one.coverage, one.survivors, one.rescored) for one in found]
@@ -178,7 +178,7 @@ def _codes(corpora: dict[str, CorpusCodes], broken: dict[str, int], checked: int
     return Table("The codes", columns, rows, note=note)
 
 
-def _remarks(outcomes: dict[tuple[int, str], list[Outcome]], ks: tuple[int, ...]) -> list[str]:
+def _remarks(outcomes: dict[tuple[int, str], list[QuantiserFigures]], ks: tuple[int, ...]) -> list[str]:
     remarks = []
     for k in ks:
         mine = {name: found for (at, name), found in outcomes.items() if at == k}

@@ -17,7 +17,7 @@ from maxsieve.lab.hybrids import Hybrids, Rankings, cross_fitted
 from maxsieve.lab.metrics.confidence import comparison_table, difference, mean
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.metrics.sentences import compared
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.lab.sweep import bandit_points
 from maxsieve.text import BM25
 from maxsieve.text.encoders.encoder import unit_rows
@@ -31,7 +31,7 @@ WEIGHTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7)
 DEFAULT, STEMMED, SINGLE = "the default", "stemmed BM25", "one vector"
 
 
-def retrieval(dataset: Dataset, options: Options) -> Result:
+def retrieval(dataset: Dataset, options: Options) -> ExperimentResult:
     """nDCG@10 of a collection with default options, BM25, a single vector of the same model, and hybrid search."""
     corpus = dataset.texts("retrieval")
     *reduced, full = [dataset.embedded(dim).first(options.count) for dim in _dims(dataset)]
@@ -60,7 +60,7 @@ def retrieval(dataset: Dataset, options: Options) -> Result:
         "hybrid, a weight that other queries chose": fitted,
         f"BM25's best {FIRST_STAGE}, then {DEFAULT}": values(hybrids.staged(DEPTH)),
     }
-    return Result(
+    return ExperimentResult(
         "retrieval",
         dataset.name,
         f"{MEASURE} over {len(fitted)} queries, with 95 % bootstrap intervals of means, and of differences query by "
@@ -130,7 +130,7 @@ def _centre(rows: F32, dim: int) -> F32:
     return np.asarray(rows.mean(axis=0) if len(rows) else np.zeros(dim), np.float32)
 
 
-def encoders(dataset: Dataset, options: Options) -> Result:
+def encoders(dataset: Dataset, options: Options) -> ExperimentResult:
     """The sieve's figures, a row for each set of vectors: reduced by the collection's projection, and full width."""
     dataset.texts("encoders")
     rows = [_row(dataset.embedded(dim).first(options.count), options) for dim in _dims(dataset)]
@@ -139,7 +139,7 @@ def encoders(dataset: Dataset, options: Options) -> Result:
     columns += [Column("Certified rescored", ".1f"), Column("bytes per token", ".0f")]
     data = dataset.embedded().first(options.count)
     summary = f"K = {K}, {len(data.queries)} queries; {MEASURE} of exhaustive scoring."
-    return Result("encoders", data.name, summary, [Table("Two sets of vectors", columns, rows)])
+    return ExperimentResult("encoders", data.name, summary, [Table("Two sets of vectors", columns, rows)])
 
 
 def _row(data: Embedded, options: Options) -> list[Cell]:

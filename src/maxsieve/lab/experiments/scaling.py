@@ -11,7 +11,7 @@ from maxsieve import Bandit, Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded
 from maxsieve.lab.experiments import Options
-from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
+from maxsieve.lab.results import Cell, Chart, Column, ExperimentResult, Series, Table
 from maxsieve.lab.times import Timed, measure, timed_queries
 from maxsieve.policies import Policy
 
@@ -26,7 +26,7 @@ Setting = tuple[float, Embedded, int, int]
 """A position on the axis, the data that is searched, K, threads."""
 
 
-def scaling(dataset: Dataset, options: Options) -> Result:
+def scaling(dataset: Dataset, options: Options) -> ExperimentResult:
     """Per axis a chart, and one table of all."""
     data = dataset.embedded()
     data = timed_queries(data, options) if options.quick or options.queries else data.first(QUERIES)
@@ -56,7 +56,7 @@ def scaling(dataset: Dataset, options: Options) -> Result:
         "Slopes are fitted to logarithms."
     )
     table = Table("Time and memory", [*columns, Column("index, MiB", ".1f")], rows)
-    return Result("scaling", data.name, summary, [table], charts, remarks)
+    return ExperimentResult("scaling", data.name, summary, [table], charts, remarks)
 
 
 def slope(x: list[float], y: list[float]) -> float:

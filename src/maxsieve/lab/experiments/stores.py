@@ -16,7 +16,7 @@ from maxsieve.lab.embedded import F32, Embedded, answers_of
 from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import difference, mean
 from maxsieve.lab.metrics.sentences import verdict
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.pooling import Merges, cut, merges
 from maxsieve.storage.segments import Store
 from maxsieve.text.collection.collection_encoder import SAMPLE_TOKENS
@@ -47,7 +47,7 @@ class Variant:
         return f"{self.dim} dimensions, {self.store}{pooled}"
 
 
-def stores(dataset: Dataset, options: Options) -> Result:
+def stores(dataset: Dataset, options: Options) -> ExperimentResult:
     """A row for each number of dimensions, store and pool factor; the others are compared with the default."""
     corpus = dataset.texts("stores")
     full = dataset.embedded(dataset.loaded_encoder.dim).first(options.count)
@@ -65,7 +65,7 @@ def stores(dataset: Dataset, options: Options) -> Result:
     found.sort(key=lambda one: (one.dim, one.store, one.factor))
     default = next(one for one in found if (one.dim, one.store, one.factor) == (dims[-1], DEFAULT_STORE, 1))
     text_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in corpus.documents.values())
-    return Result(
+    return ExperimentResult(
         "stores",
         dataset.name,
         f"{MEASURE} of late interaction, exact by `Certified`, over {len(default.scores)} queries, with 95 % bootstrap "

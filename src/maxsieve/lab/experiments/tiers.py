@@ -9,11 +9,11 @@ from maxsieve import Bandit, Calibrated, Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Embedded, answers_of, policy_name
 from maxsieve.lab.experiments import Options
-from maxsieve.lab.experiments.coverage import KS, TARGETS
+from maxsieve.lab.experiments.guarantee import KS, TARGETS
 from maxsieve.lab.metrics.confidence import Mean, mean
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.metrics.sentences import faster, interval, speed
-from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
+from maxsieve.lab.results import Cell, Chart, Column, ExperimentResult, Series, Table
 from maxsieve.lab.times import Timed, Times, measure
 from maxsieve.policies import Policy
 from maxsieve.spec import queries_needed
@@ -23,7 +23,7 @@ TIMED, QUICK_TIMED = 20, 5
 """How many queries are timed for each policy; the overlap is over all held-out queries."""
 
 
-def tiers(dataset: Dataset, options: Options) -> Result:
+def tiers(dataset: Dataset, options: Options) -> ExperimentResult:
     """Per K a table and a chart."""
     data = dataset.as_indexed().first(options.count)
     calibrating, asked = halves(data)
@@ -48,7 +48,7 @@ def tiers(dataset: Dataset, options: Options) -> Result:
         ratio = speed(own[careful].seconds, own[Certified()].seconds)
         overlap = f"an overlap of {found[careful].value:.3f} {interval(found[careful], '.3f')}"
         remarks.append(f"K = {k}: {faster(policy_name(careful), 'Certified', ratio)}, with {overlap}.")
-    return Result(
+    return ExperimentResult(
         "tiers",
         data.name,
         f"Calibrated on {len(calibrating.queries)} queries chosen at random; overlap with the exact answer over the "

@@ -13,7 +13,7 @@ from maxsieve.lab.embedded import Answers, Embedded, policy_name
 from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.sentences import faster, speed
 from maxsieve.lab.paper import MAXSIM_CPU, WALLCLOCK
-from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
+from maxsieve.lab.results import Cell, Chart, Column, ExperimentResult, Series, Table
 from maxsieve.lab.times import Timed, Times, measure, timed_queries
 from maxsieve.policies import Policy
 
@@ -22,7 +22,7 @@ ALPHAS = (0.1, 0.2, 0.3, 1.0)
 POLICIES: list[Policy] = [Exhaustive(), Certified(), *(Bandit(alpha) for alpha in ALPHAS)]
 
 
-def wallclock(dataset: Dataset, options: Options) -> Result:
+def wallclock(dataset: Dataset, options: Options) -> ExperimentResult:
     """Per K a table and the headline bars."""
     data = timed_queries(dataset.embedded(), options)
     threads = sorted({1, options.cores})
@@ -33,7 +33,7 @@ def wallclock(dataset: Dataset, options: Options) -> Result:
     tables = [_table(times, truth, k, threads) for k in KS]
     if peer is not None:
         tables.append(_beside(peer, times))
-    return Result(
+    return ExperimentResult(
         "wallclock",
         data.name,
         f"Median milliseconds of a call over {len(data.queries)} queries of {data.query_tokens:.1f} tokens on average, "

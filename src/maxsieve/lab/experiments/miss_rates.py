@@ -13,7 +13,7 @@ from maxsieve import Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded, to_strings
 from maxsieve.lab.experiments import Options
-from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
+from maxsieve.lab.results import Cell, Chart, Column, ExperimentResult, Series, Table
 from maxsieve.lab.synthetic_cells import KINDS, ROWS, TOKENS, WINNERS, row_sums, synthetic_models
 from maxsieve.policies import Radius
 from maxsieve.spec import RevealModel, exact_model, sieve, top_k
@@ -45,7 +45,7 @@ CLAIMED = (RULES[0], RULES[2])
 
 
 @dataclass
-class Tally:
+class MissCount:
     """The number of answers, of those that were not the true top K, and the sum of coverages."""
 
     runs: int = 0
@@ -65,10 +65,10 @@ class Tally:
         return float(max(0.0, (centre - spread) / (1 + z * z / n)))
 
 
-Tallies = dict[tuple[Rule, float], Tally]
+MissCounts = dict[tuple[Rule, float], MissCount]
 
 
-def calibration(dataset: Dataset, options: Options) -> Result:
+def miss_rates(dataset: Dataset, options: Options) -> ExperimentResult:
     """Miss rates on the corpus and on made-up matrices, a chart of each, and the certificates."""
     data = dataset.embedded().first(options.count)
     deltas = QUICK_DELTAS if options.quick else DELTAS
@@ -81,8 +81,8 @@ def calibration(dataset: Dataset, options: Options) -> Result:
     }
     on_synthetic = {kind: (tallies, RULES[0]) for kind, tallies in synthetic.items()}
     checks = certificates(data, options)
-    return Result(
-        "calibration",
+    return ExperimentResult(
+        "miss-rates",
         data.name,
         f"Share of answers that differ from the true top {K}, over orders of the query's tokens, when the sieve sees "
         f"exact cells as in the theorem: {len(data.queries)} queries with {seeds} seeds each on {len(sample.index):,} "
@@ -119,8 +119,8 @@ def real_models(data: Embedded, options: Options) -> Iterator[tuple[RevealModel,
 
 def _tallies(
     models: Iterator[tuple[RevealModel, F32]], deltas: tuple[float, ...], seeds: int, total: int, options: Options
-) -> Tallies:
-    found = {(rule, delta): Tally() for rule in RULES for delta in deltas}
+) -> MissCounts:
+    found = {(rule, delta): MissCount() for rule in RULES for delta in deltas}
     with options.bar("sieving", total) as advance:
         for number, (model, scores) in enumerate(models):
             truth = set(top_k(scores, K))
@@ -158,7 +158,7 @@ def certificates(data: Embedded, options: Options) -> Table:
     return Table("Certificates", columns, rows, note=note)
 
 
-def _table(title: str, found: dict[str, Tallies], deltas: tuple[float, ...]) -> Table:
+def _table(title: str, found: dict[str, MissCounts], deltas: tuple[float, ...]) -> Table:
     rows: list[list[Cell]] = []
     for name, tallies in found.items():
         for rule in RULES:
@@ -174,7 +174,7 @@ def _table(title: str, found: dict[str, Tallies], deltas: tuple[float, ...]) -> 
     return Table(title, columns, rows, note=note)
 
 
-def _chart(name: str, title: str, lines: dict[str, tuple[Tallies, Rule]]) -> Chart:
+def _chart(name: str, title: str, lines: dict[str, tuple[MissCounts, Rule]]) -> Chart:
     """A chart with logarithmic axes; zero misses are drawn at half a miss."""
     series = []
     for words, (tallies, wanted) in lines.items():
@@ -187,7 +187,7 @@ def _chart(name: str, title: str, lines: dict[str, tuple[Tallies, Rule]]) -> Cha
     return Chart(name, title, "delta", "miss rate (0: none, at half a miss)", series, x_scale="log", y_scale="log")
 
 
-def _remarks(found: dict[str, Tallies], deltas: tuple[float, ...]) -> list[str]:
+def _remarks(found: dict[str, MissCounts], deltas: tuple[float, ...]) -> list[str]:
     remarks = []
     for rule in RULES:
         over = {

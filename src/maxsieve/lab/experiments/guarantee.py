@@ -16,7 +16,7 @@ from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32
 from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import Mean, mean
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.spec import depth, queries_needed
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.tiers import with_calibration
@@ -45,7 +45,7 @@ class SplitResults(NamedTuple):
         return mean(self.overlaps)
 
 
-def coverage(dataset: Dataset, options: Options) -> Result:
+def guarantee(dataset: Dataset, options: Options) -> ExperimentResult:
     """A row for each target and K; another table for own sentences, if there are texts."""
     data = dataset.as_indexed().first(options.count)
     index = data.with_documents(data.ids, store=data.index.store).index
@@ -71,8 +71,8 @@ def coverage(dataset: Dataset, options: Options) -> Result:
     if dataset.corpus is not None:
         own = ranks_by_tier0(state, own_sentences(dataset, SENTENCES), options, KS[-1] + 1)
         tables.append(_sentences(own, ranks))
-    return Result(
-        "coverage",
+    return ExperimentResult(
+        "guarantee",
         data.name,
         f"`Calibrated` is calibrated on one half of the queries and measured on the other, over {splits} random "
         f"splits; {data.extent(documents=True)}. Documents that a query must not find count like any other here.",
