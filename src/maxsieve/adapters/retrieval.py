@@ -79,14 +79,14 @@ def _find(
 
 def _documents(collection: Collection, hits: TextHits, part: Part) -> list[RetrievedDocument]:
     found = []
-    for one, score, given, passage in zip(hits.ids, hits.scores.tolist(), hits.metadata, hits.passages, strict=True):
+    for doc_id, score, given, passage in zip(hits.ids, hits.scores.tolist(), hits.metadata, hits.passages, strict=True):
         metadata = to_dict(given)
         if passage.of > 1:
             place = {"number": passage.number, "of": passage.of, "start": passage.start, "heading": passage.heading}
             metadata[KEY] = {"passage": place if passage.page is None else {**place, "page": passage.page}}
         whole = part == "document"
-        text = collection.text(one) if whole else passage.text
-        found.append(RetrievedDocument(str(one), text, score, metadata, 0 if whole else passage.start))
+        text = collection.text(doc_id) if whole else passage.text
+        found.append(RetrievedDocument(str(doc_id), text, score, metadata, 0 if whole else passage.start))
     return found
 
 

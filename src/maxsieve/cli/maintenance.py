@@ -146,7 +146,7 @@ def _shards(shards: list[dict[str, int]]) -> str:
 
 
 def _largest(parts: dict[str, int]) -> list[tuple[str, int]]:
-    return sorted(((part, size) for part, size in parts.items() if size), key=lambda one: -one[1])
+    return sorted(((part, size) for part, size in parts.items() if size), key=lambda pair: -pair[1])
 
 
 def _share(size: int, room: dict[str, Any]) -> str:

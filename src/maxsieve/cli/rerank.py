@@ -55,10 +55,10 @@ def rerank(
 
     hits = rerank_texts(
         query,
-        [one.text for one in candidates],
+        [candidate.text for candidate in candidates],
         k,
-        ids=[one.id or str(number) for number, one in enumerate(candidates, start=1)],
-        metadata=[one.metadata for one in candidates],
+        ids=[candidate.id or str(number) for number, candidate in enumerate(candidates, start=1)],
+        metadata=[candidate.metadata for candidate in candidates],
         encoder=encoder,
         policy=chosen,
     )

@@ -162,4 +162,4 @@ def _find_ids(folder: Path, files: list[Path]) -> list[Id] | None:
             raise ValueError(
                 f"{folder}: {file.name} has no {beside(file, sidecars.IDS).name}, but other chunks have one"
             )
-    return [one for part in parts for one in part or []]
+    return [doc_id for part in parts for doc_id in part or []]

@@ -134,7 +134,7 @@ def _storing(
 
 def _id_array(ids: list[Id]) -> NDArray[Any]:
     array = np.array(ids) if ids else np.zeros(0, np.int64)
-    for one, kept in zip(ids, array.tolist(), strict=True):
-        if one != kept:
-            raise ValueError(f"id {one!r} ends in a null character, which an array of str drops: use another format")
+    for doc_id, kept in zip(ids, array.tolist(), strict=True):
+        if doc_id != kept:
+            raise ValueError(f"id {doc_id!r} ends in a null character, which an array of str drops: use another format")
     return array

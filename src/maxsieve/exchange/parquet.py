@@ -60,7 +60,7 @@ def iter_parquet(
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_parquet(TokenVectors(np.eye(3), [1, 2], ["a", "b"]), f"{folder}/it.parquet")
-    ...     [(one, rows.shape) for one, rows in iter_parquet(f"{folder}/it.parquet")]
+    ...     [(doc_id, rows.shape) for doc_id, rows in iter_parquet(f"{folder}/it.parquet")]
     [('a', (1, 3)), ('b', (2, 3))]
     """
     chunks = stream_parquet(path, column=column, id_column=id_column, dim=dim)

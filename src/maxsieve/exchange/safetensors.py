@@ -71,7 +71,7 @@ def write_safetensors(vectors: Writable, path: PathLike) -> None:
     ['ä', 'b']
     """
     source = write_source(vectors)
-    int_ids = any(isinstance(one, int) for one in (source.ids or [])[:1])
+    int_ids = any(isinstance(doc_id, int) for doc_id in (source.ids or [])[:1])
     # Types of 8 bytes come first, so that every tensor is aligned to its type's size.
     tensors: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {"lengths": (np.dtype("<i8"), (source.count,))}
     if int_ids:

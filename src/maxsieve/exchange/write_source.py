@@ -90,7 +90,7 @@ def write_source(vectors: Writable) -> WriteSource:
     if isinstance(vectors, Index):
         ids = vectors.ids
         stored = vectors.vectors(ids[0]).dtype if ids else np.dtype(np.float32)
-        each = (vectors.vectors(one) for one in ids)
+        each = (vectors.vectors(doc_id) for doc_id in ids)
         return WriteSource(len(ids), vectors.tokens, vectors.dim, stored, ids, each)
     if not isinstance(vectors, (TokenVectors, TokenVectorChunks)):
         raise TypeError(f"TokenVectors, TokenVectorChunks or an Index can be written, not {type(vectors).__name__}")

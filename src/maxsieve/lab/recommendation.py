@@ -154,7 +154,7 @@ class Recommendation:
         """A `ExperimentResult` of the lab, with a table of the settings that were checked."""
         looks = {look.setting.policy: look for look in self.looks}
         rows: list[list[Cell]] = []
-        for setting in sorted(self.settings, key=lambda one: one.cost):
+        for setting in sorted(self.settings, key=lambda setting: setting.cost):
             look = looks.get(setting.policy)
             verified: list[Cell] = (
                 [None, None, None] if look is None else [look.overlap, look.bound, look.bound >= self.target]

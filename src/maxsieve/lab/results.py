@@ -140,8 +140,10 @@ def load(path: Path) -> ExperimentResult:
     """A saved result, from its JSON file."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
-        tables = [Table(**{**one, "columns": [Column(*column) for column in one["columns"]]}) for one in raw["tables"]]
-        charts = [Chart(**{**one, "series": [Series(**part) for part in one["series"]]}) for one in raw["charts"]]
+        tables = [
+            Table(**{**table, "columns": [Column(*column) for column in table["columns"]]}) for table in raw["tables"]
+        ]
+        charts = [Chart(**{**chart, "series": [Series(**part) for part in chart["series"]]}) for chart in raw["charts"]]
         return ExperimentResult(**{**raw, "tables": tables, "charts": charts})
     except (ValueError, KeyError, TypeError) as wrong:
         raise ValueError(f"{path} is not a result of the lab: {wrong}") from wrong

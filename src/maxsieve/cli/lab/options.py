@@ -75,12 +75,12 @@ class ExperimentOptions(NamedTuple):
     @property
     def first(self) -> int | None:
         """How many queries to take."""
-        return _only([int(one) for one in self.queries or () if one.isdecimal()], "--queries N")
+        return _only([int(word) for word in self.queries or () if word.isdecimal()], "--queries N")
 
     @property
     def query_file(self) -> str | None:
         """Where the queries are."""
-        return _only([one for one in self.queries or () if not one.isdecimal()], "--queries FILE")
+        return _only([word for word in self.queries or () if not word.isdecimal()], "--queries FILE")
 
     def options(self, *, progress: bool) -> Options:
         """The options in the form that experiments expect."""

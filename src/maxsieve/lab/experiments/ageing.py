@@ -56,12 +56,12 @@ def ageing(dataset: Dataset, options: Options) -> ExperimentResult:
         index.train_codebook(progress=options.progress)
         before, old = ranks_by_tier0(index.snapshot, queries, options), len(index.snapshot.searchable)
         late = order[len(early) :]
-        index.add((data.vectors(one) for one in late), late)
+        index.add((data.vectors(doc_id) for doc_id in late), late)
         after, grown = ranks_by_tier0(index.snapshot, queries, options), len(index.snapshot.searchable) / old
         changed += _changed(f"{grown - 1:.0%} added", before, after, grown, splits)
         aged.append(_aged(share, index.snapshot, after))
     for share in LEFT:
-        gone = [one for one in order[round(share * len(order)) :] if one in whole]
+        gone = [doc_id for doc_id in order[round(share * len(order)) :] if doc_id in whole]
         whole.delete(gone)
         after = ranks_by_tier0(whole.snapshot, queries, options)
         changed += _changed(f"{1 - share:.0%} deleted", fresh, after, 1.0, splits)
@@ -79,9 +79,9 @@ def _changed(words: str, before: Ranks, after: Ranks, growth: float, splits: int
     targets = targets_of(before)
     for k in ks_of(before if before.shape[1] < after.shape[1] else after):
         found = [kept(before, after, k, target, splits, growth).mean for target in targets]
-        held = all(one.high >= target for one, target in zip(found, targets, strict=True))
+        held = all(overlap.high >= target for overlap, target in zip(found, targets, strict=True))
         unchanged = kept(before, after, k, targets[-1], splits).mean.value if growth != 1 else None
-        rows.append([words, k, *(one.value for one in found), held, unchanged])
+        rows.append([words, k, *(overlap.value for overlap in found), held, unchanged])
     return rows
 
 

@@ -61,7 +61,7 @@ def _needed(name: str, score: Score, by_k: dict[int, dict[str, list[Point]]], tr
         full = score(truth, k)
         for method, points in methods.items():
             scores = [(point.coverage, score(point.answers, k)) for point in points]
-            needed = [min((at for at, one in scores if one >= share * full), default=None) for share in SHARES]
+            needed = [min((at for at, score in scores if score >= share * full), default=None) for share in SHARES]
             saving = 1 / needed[-1] if needed[-1] else None
             rows.append([k, method, *needed, saving, EFFICIENCY.get((name, k, method))])
     columns = [Column("K"), Column("method"), *(Column(f"for {share:.0%}", ".1%") for share in SHARES)]

@@ -118,8 +118,8 @@ def own_sentences(dataset: Dataset, count: int) -> list[F32]:
     """Sentences of documents as queries: one per document, chosen at random with a fixed seed."""
     texts = dataset.texts("drawing sentences").documents
     draw, sentences = random.Random(0), list[str]()
-    for one in draw.sample(list(texts), len(texts)):
-        long = [part for part in re.split(r"(?<=[.!?])\s+", texts[one]) if len(part.split()) >= FEWEST_WORDS]
+    for doc_id in draw.sample(list(texts), len(texts)):
+        long = [part for part in re.split(r"(?<=[.!?])\s+", texts[doc_id]) if len(part.split()) >= FEWEST_WORDS]
         sentences += draw.sample(long, min(1, len(long)))
         if len(sentences) == count:
             break
@@ -130,7 +130,7 @@ def _halves(cells: dict[tuple[int, float], SplitResults], documents: int) -> Tab
     rows: list[list[Cell]] = []
     for (k, target), found in cells.items():
         own, quantiles = found.mean, np.quantile(found.overlaps, [0.05, 0.95]).tolist()
-        below = float(np.mean([one < target for one in found.overlaps]))
+        below = float(np.mean([overlap < target for overlap in found.overlaps]))
         deep = float(np.mean(found.depths))
         rows.append([k, target, own.value, own.low, own.high, *quantiles, below, deep, deep / documents])
     columns = [Column("K"), Column("promised", "g"), Column("mean overlap", ".4f"), Column("low", ".4f")]

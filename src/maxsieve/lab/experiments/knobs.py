@@ -24,12 +24,12 @@ SEEDS = 5
 
 def margin(dataset: Dataset, options: Options) -> ExperimentResult:
     """Margins 0, 5 and 10."""
-    return _ablate("margin", {one: Bandit(0.2, margin=one) for one in MARGINS}, MARGIN, dataset, options)
+    return _ablate("margin", {margin: Bandit(0.2, margin=margin) for margin in MARGINS}, MARGIN, dataset, options)
 
 
 def block(dataset: Dataset, options: Options) -> ExperimentResult:
     """Blocks of 1 to 32 tokens."""
-    return _ablate("block", {one: Bandit(0.2, block=one) for one in BLOCKS}, {}, dataset, options)
+    return _ablate("block", {block: Bandit(0.2, block=block) for block in BLOCKS}, {}, dataset, options)
 
 
 def _ablate(

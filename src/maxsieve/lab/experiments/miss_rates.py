@@ -166,7 +166,7 @@ def _table(title: str, found: dict[str, MissCounts], deltas: tuple[float, ...]) 
             rates = [tallies[rule, delta].rate for delta in deltas]
             rows.append([name, str(rule), usual.runs, *rates, usual.coverage / usual.runs])
     columns = [Column("cells"), Column("radius"), Column("runs", ",")]
-    columns += [Column(f"delta {one:g}", ".4f") for one in deltas]
+    columns += [Column(f"delta {delta:g}", ".4f") for delta in deltas]
     columns.append(Column(f"coverage, delta {DEFAULT_DELTA:g}", ".1%"))
     note = (
         f"Share of runs whose answer is not the true top {K}; a run is one matrix and one order of the query's tokens."
@@ -202,7 +202,7 @@ def _remarks(found: dict[str, MissCounts], deltas: tuple[float, ...]) -> list[st
         )
     serfling = [tallies[RULES[2], DEFAULT_DELTA] for tallies in found.values()]
     paper = [tallies[RULES[0], DEFAULT_DELTA] for tallies in found.values()]
-    shares = [[one.coverage / one.runs for one in some] for some in (serfling, paper)]
+    shares = [[count.coverage / count.runs for count in some] for some in (serfling, paper)]
     remarks.append(
         f"What that costs at delta = {DEFAULT_DELTA:g}: {RULES[2]} reveals {min(shares[0]):.0%} to "
         f"{max(shares[0]):.0%} of the cells, {RULES[0]} {min(shares[1]):.0%} to {max(shares[1]):.0%}."
@@ -211,7 +211,7 @@ def _remarks(found: dict[str, MissCounts], deltas: tuple[float, ...]) -> list[st
 
 
 def _at(some: list[float], deltas: tuple[float, ...]) -> str:
-    return "at every delta" if len(some) == len(deltas) else f"at delta = {', '.join(f'{one:g}' for one in some)}"
+    return "at every delta" if len(some) == len(deltas) else f"at delta = {', '.join(f'{delta:g}' for delta in some)}"
 
 
 def _certificate_remarks(checks: Table) -> list[str]:

@@ -58,9 +58,9 @@ def _chart(methods: dict[str, list[Point]], truth: Answers, k: int, corpus: str)
             Series(
                 method,
                 [100 * point.coverage for point in ordered],
-                [one.value for one in means],
-                [one.low for one in means],
-                [one.high for one in means],
+                [interval.value for interval in means],
+                [interval.low for interval in means],
+                [interval.high for interval in means],
                 [f"{point.knob:g}" if method == BANDIT else "" for point in ordered],
             )
         )

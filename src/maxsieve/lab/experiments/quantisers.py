@@ -118,7 +118,7 @@ def _overlap(survivors: NDArray[np.int64], scores: F32, k: int) -> float:
     """The share of the true top k among the survivors' top k."""
     left = np.full(len(scores), -np.inf, np.float32)
     left[survivors] = scores[survivors]
-    return overlap(*([str(i) for i in top_k(one, k)] for one in (left, scores)))
+    return overlap(*([str(i) for i in top_k(values, k)] for values in (left, scores)))
 
 
 def rescored(upper: F64, scores: F32, k: int) -> int:
@@ -138,7 +138,7 @@ def rescored(upper: F64, scores: F32, k: int) -> int:
 def _groups(queries: dict[str, F32]) -> Iterator[list[str]]:
     some: list[str] = []
     for query, rows in queries.items():
-        if some and sum(len(queries[one]) for one in some) + len(rows) > QUERY_TOKENS:
+        if some and sum(len(queries[query]) for query in some) + len(rows) > QUERY_TOKENS:
             yield some
             some = []
         some.append(query)
@@ -148,9 +148,12 @@ def _groups(queries: dict[str, F32]) -> Iterator[list[str]]:
 
 def _policies(outcomes: dict[tuple[int, str], list[QuantiserFigures]]) -> Table:
     rows: list[list[Cell]] = []
-    for (k, name), found in sorted(outcomes.items(), key=lambda one: one[0][0]):
-        each = [(one.published, one.overlap, one.coverage, one.survivors, one.rescored) for one in found]
-        rows.append([k, name, *np.mean(each, axis=0).tolist(), int(np.max([one.rescored for one in found]))])
+    for (k, name), found in sorted(outcomes.items(), key=lambda pair: pair[0][0]):
+        each = [
+            (figures.published, figures.overlap, figures.coverage, figures.survivors, figures.rescored)
+            for figures in found
+        ]
+        rows.append([k, name, *np.mean(each, axis=0).tolist(), int(np.max([figures.rescored for figures in found]))])
     columns = [Column("K"), Column("codes"), Column("Bandit as published: Ov@K", ".3f")]
     columns += [Column("Bandit: Ov@K", ".3f"), Column("coverage", ".1%")]
     columns += [Column("rescored", ".1f"), Column("Certified: rescored", ".1f"), Column("at most", ",")]
@@ -184,9 +187,11 @@ def _remarks(outcomes: dict[tuple[int, str], list[QuantiserFigures]], ks: tuple[
         mine = {name: found for (at, name), found in outcomes.items() if at == k}
         ours = mine.pop(ABSMAX)
         for name, other in mine.items():
-            times = np.mean([one.rescored for one in other]) / np.mean([one.rescored for one in ours])
-            published = difference([100 * one.published for one in other], [100 * one.published for one in ours])
-            own = difference([100 * one.overlap for one in other], [100 * one.overlap for one in ours])
+            times = np.mean([figures.rescored for figures in other]) / np.mean([figures.rescored for figures in ours])
+            published = difference(
+                [100 * figures.published for figures in other], [100 * figures.published for figures in ours]
+            )
+            own = difference([100 * figures.overlap for figures in other], [100 * figures.overlap for figures in ours])
             remarks.append(
                 f"K = {k}, points of Bandit's overlap: as published, {compared(name, ABSMAX, published, '.1f')}; as "
                 f"ours, {compared(name, ABSMAX, own, '.1f')}. {name} has Certified rescore {times:.1f} times as many "

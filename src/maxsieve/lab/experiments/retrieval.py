@@ -102,10 +102,10 @@ def _remarks(
     return [*remarks, f"{said} {best:g}: {advice}."]
 
 
-def _compared(searches: dict[str, list[float]], one: str, other: str) -> str:
-    names = one, other.partition(":")[0]
-    first, second = (f"{name} ({np.mean(searches[key]):.3f})" for name, key in zip(names, (one, other), strict=True))
-    said = compared(first, second, difference(searches[one], searches[other]))
+def _compared(searches: dict[str, list[float]], method: str, other: str) -> str:
+    names = method, other.partition(":")[0]
+    first, second = (f"{name} ({np.mean(searches[key]):.3f})" for name, key in zip(names, (method, other), strict=True))
+    said = compared(first, second, difference(searches[method], searches[other]))
     return f"{said[0].upper()}{said[1:]}."
 
 
@@ -119,11 +119,13 @@ def _dims(dataset: Dataset) -> list[int]:
 def _single(data: Embedded, unwanted: Sequence[Sequence[Id]]) -> Rankings:
     """The best texts by one vector each: the mean of its token vectors, scaled to unit length."""
     most = max(map(len, unwanted), default=0)
-    documents = unit_rows(np.array([_centre(data.vectors(one), data.index.dim) for one in data.ids]))
+    documents = unit_rows(np.array([_centre(data.vectors(doc_id), data.index.dim) for doc_id in data.ids]))
     queries = np.array([_centre(rows, data.index.dim) for rows in data.queries.values()])
     order = np.argsort(-(queries @ documents.T), axis=1, kind="stable")
     ranked = [[data.ids[place] for place in places] for places in order[:, : DEPTH + most].tolist()]
-    return [[one for one in found if one not in own][:DEPTH] for found, own in zip(ranked, unwanted, strict=True)]
+    return [
+        [doc_id for doc_id in found if doc_id not in own][:DEPTH] for found, own in zip(ranked, unwanted, strict=True)
+    ]
 
 
 def _centre(rows: F32, dim: int) -> F32:

@@ -40,8 +40,8 @@ def scaling(dataset: Dataset, options: Options) -> ExperimentResult:
             own = [times[Timed(policy, k, threads)].milliseconds for policy in POLICIES.values()]
             rows.append([axis, place, what.index.tokens, *own, what.index.nbytes / 2**20])
             places.append(place)
-            for name, one in zip(POLICIES, own, strict=True):
-                milliseconds[name].append(one)
+            for name, median in zip(POLICIES, own, strict=True):
+                milliseconds[name].append(median)
         slopes = {name: slope(places, own) for name, own in milliseconds.items()}
         powers = ", ".join(f"{value:.2f} ({name})" for name, value in slopes.items())
         remarks.append(f"{axis}: time grows as its power {powers}.")
@@ -73,7 +73,7 @@ def slope(x: list[float], y: list[float]) -> float:
 def _axes(data: Embedded, options: Options) -> dict[str, Callable[[], Iterator[Setting]]]:
     shares = SHARES[1::2] if options.quick else SHARES
     ids = data.ids
-    longest = max(len(data.vectors(one)) for one in ids)
+    longest = max(len(data.vectors(doc_id)) for doc_id in ids)
 
     def documents() -> Iterator[Setting]:
         for share in shares:

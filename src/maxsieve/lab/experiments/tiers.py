@@ -65,7 +65,7 @@ def halves(data: Embedded) -> tuple[Embedded, Embedded]:
     copy = data.with_documents(data.ids, store=data.index.store)
     names = random.Random(0).sample(list(data.queries), len(data.queries))
     middle = len(names) // 2
-    first, second = ({one: data.queries[one] for one in part} for part in (names[:middle], names[middle:]))
+    first, second = ({query: data.queries[query] for query in part} for part in (names[:middle], names[middle:]))
     return replace(copy, queries=first), replace(copy, queries=second)
 
 
@@ -97,8 +97,8 @@ def _chart(k: int, times: dict[Policy, Times], found: dict[Policy, Mean], data: 
         x = [1e6 * times[policy].milliseconds / data.index.tokens for policy in some]
         means = [found[policy] for policy in some]
         notes = [policy_name(policy).partition(" ")[2] for policy in some]
-        values = [one.value for one in means]
-        low, high = [one.low for one in means], [one.high for one in means]
+        values = [interval.value for interval in means]
+        low, high = [interval.low for interval in means], [interval.high for interval in means]
         series.append(Series(kind.__name__, x, values, low, high, notes))
     title = f"{data.name}: Overlap@{k} against time"
     return Chart(f"k{k}", title, "ns a token", f"Overlap@{k}", series, x_scale="log")

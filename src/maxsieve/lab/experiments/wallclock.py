@@ -69,9 +69,9 @@ def _chart(times: dict[Timed, Times], truth: Answers, k: int, threads: list[int]
     for count in threads:
         full = times[Timed(Exhaustive(), k, count)].milliseconds
         own = [times[Timed(policy, k, count)].milliseconds for policy in POLICIES[1:]]
-        notes = [f"{one:.1f} ms" for one in own]
+        notes = [f"{milliseconds:.1f} ms" for milliseconds in own]
         name = f"{count} thread{'s' * (count > 1)}"
-        series.append(Series(name, names, [full / one for one in own], notes=notes, kind="bars"))
+        series.append(Series(name, names, [full / milliseconds for milliseconds in own], notes=notes, kind="bars"))
     overlaps = [times[Timed(policy, k, 1)].overlap(truth, k) for policy in POLICIES[1:]]
     series.append(Series(f"Overlap@{k} (right)", names, overlaps, kind="marks"))
     title = f"{corpus}: speed over exhaustive scoring, K = {k}"
@@ -107,7 +107,7 @@ def _beside(peer: float, times: dict[Timed, Times]) -> Table:
 def _remarks(times: dict[Timed, Times], peer: float | None) -> list[str]:
     bandits = [times[Timed(Bandit(alpha), k, 1)] for k in KS for alpha in ALPHAS]
     full = times[Timed(Exhaustive(), KS[0], 1)].milliseconds
-    shares = [full / one.milliseconds * one.coverage for one in bandits]
+    shares = [full / times.milliseconds * times.coverage for times in bandits]
     exact = (times[Timed(policy, KS[0], 1)].seconds for policy in (Certified(), Exhaustive()))
     certified = faster("Certified, whose answer is exact,", "exhaustive scoring", speed(*exact))
     remarks = [

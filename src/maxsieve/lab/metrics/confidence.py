@@ -87,7 +87,7 @@ def difference(first: Values, second: Values) -> Mean:
         raise TypeError("both must have their values by query, or both in order")
     if len(first) != len(second):
         raise ValueError(f"{len(first)} values can't be paired with {len(second)}")
-    return mean([one - other for one, other in zip(first, second, strict=True)])
+    return mean([value - other for value, other in zip(first, second, strict=True)])
 
 
 def lower_bound(samples: Sequence[float], confidence: float, share: float) -> float:

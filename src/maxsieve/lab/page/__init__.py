@@ -55,7 +55,7 @@ def _rendered(template: str, results: Sequence[ExperimentResult], **more: str) -
         sections=(sections := ordered(results)),
         in_short=[result for _, some in sections for result in some if result.remarks],
         machines=machines(results),
-        commands=list(dict.fromkeys(str(one.facts["command"]) for one in results if "command" in one.facts)),
+        commands=list(dict.fromkeys(str(result.facts["command"]) for result in results if "command" in result.facts)),
         **more,
     )
     return text
@@ -80,10 +80,10 @@ def machines(results: Sequence[ExperimentResult]) -> list[dict[str, str]]:
     """The machines and versions that results were measured with, each once; usually one."""
     found: list[dict[str, str]] = []
     for result in results:
-        one = {**_words(result.facts.get("machine")), **_words(result.facts.get("versions"))}
-        one.pop("encoder", None)  # it is among the settings of each result
-        if one and one not in found:
-            found.append(one)
+        own = {**_words(result.facts.get("machine")), **_words(result.facts.get("versions"))}
+        own.pop("encoder", None)  # it is among the settings of each result
+        if own and own not in found:
+            found.append(own)
     return found
 
 
