@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 import maxsieve as ms
-from maxsieve.common import cache_entries, machine, threads
+from maxsieve.common import machine, threads
 from maxsieve.doctor import described, examine, extras, floating_point
+from maxsieve.doctor.cache_entries import KINDS
+from maxsieve.doctor.plain_text import WORDS
 from maxsieve.doctor.privacy import without_user
-from maxsieve.doctor.wording import WORDS
 from maxsieve.text import list_models
 
 PARTS = list(WORDS)
@@ -188,7 +189,7 @@ def test_what_the_cache_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     once(tmp_path / "models" / "tiny==1", lambda made: (made / "model.onnx").write_bytes(bytes(1000)) and None)
     found = examine()["cache"]["kept"]
     assert found == {"models": {"count": 1, "bytes": 1000}}
-    assert found.keys() <= cache_entries.KINDS.keys()
+    assert found.keys() <= set(KINDS)
 
 
 def test_a_cache_that_can_not_be_used_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,7 +93,7 @@ def test_other_byte_orders_and_layouts(tmp_path: Path, name: str) -> None:
 
 def test_small_blocks_make_no_difference(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = made([1, 2, 0, 40, 3, 0] * 10, d=3, ids="int")
-    monkeypatch.setattr("maxsieve.exchange.outgoing.Outgoing.blocks.__defaults__", (64,))
+    monkeypatch.setattr("maxsieve.exchange.write_source.WriteSource.blocks.__defaults__", (64,))
     options = {"chunk_bytes": 64} if name == "folder" else {}
     path = tmp_path / NAMES[name]
     exchange.write(chunked(vectors, 30), path, **options)

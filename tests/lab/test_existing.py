@@ -13,8 +13,7 @@ from maxsieve.lab import dataset_sources as existing
 from maxsieve.lab.corpora import CorpusWarning
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.dataset_sources import of_collection, of_vectors
-from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments import find
+from maxsieve.lab.experiments import Options, find
 from maxsieve.lab.runs import settings
 from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder, sentences
@@ -64,7 +63,7 @@ def test_a_collection_is_taken_as_it_is(folder: Path, qrels: Path, encoder: Word
     assert data.judgements["q7"] == {"d7": 1}
 
 
-@pytest.mark.parametrize("name", ["margin", "tiers", "coverage", "stores", "matryoshka", "encoders"])
+@pytest.mark.parametrize("name", ["margin", "tiers", "guarantee", "stores", "matryoshka", "encoders"])
 def test_experiments_run_on_it(folder: Path, qrels: Path, encoder: WordEncoder, name: str) -> None:
     result = find(name).run(of_collection(folder, QUERIES, qrels, encoder="words"), Options(quick=True))
     assert result.corpus == "docs"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from maxsieve.lab import charts
-from maxsieve.lab.results import Chart, Column, Result, Series, Table, join, load, save
+from maxsieve.lab.results import Chart, Column, ExperimentResult, Series, Table, join, load, save
 
 TABLE = Table(
     "Speed",
@@ -31,7 +31,9 @@ CHART = Chart(
     right_label="Overlap@5",
 )
 BARS = Chart("bars", "Bars", "", "ms", [Series("1 thread", ["a", "b"], [1.0, 2.0], kind="bars")], y_scale="log")
-RESULT = Result("pareto", "it", "What was asked.", [TABLE], [CHART, BARS], ["It is fast."], {"settings": {"dim": 8}})
+RESULT = ExperimentResult(
+    "pareto", "it", "What was asked.", [TABLE], [CHART, BARS], ["It is fast."], {"settings": {"dim": 8}}
+)
 
 
 def test_what_is_saved_comes_back(tmp_path: Path) -> None:

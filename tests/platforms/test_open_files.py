@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from maxsieve.common import cache, cache_entries
+from maxsieve.common import cache
 from maxsieve.common.files import open_regular, replacing, replacing_folder
 from maxsieve.common.locks import LOCK_STAYS
+from maxsieve.doctor import cache_entries
 from maxsieve.errors import IndexLockedError
 from maxsieve.storage.lock import discard_lock, writer_lock
 

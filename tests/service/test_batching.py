@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from maxsieve import Collection
-from maxsieve.common.stop import Stop, StoppedError
+from maxsieve._core import Stop, StoppedError
 from maxsieve.policies import Certified, Exhaustive
 from maxsieve.service.batches import Batcher
 from maxsieve.service.service import SearchAsk, SearchKey

@@ -147,6 +147,11 @@ def test_what_can_not_be_searched_for(shared: Served, body: dict[str, Any], stat
     assert word in detail(answer)
 
 
+def test_an_error_does_not_advise_what_no_request_can_do(shared: Served) -> None:
+    answer = shared.search(query="a", policy="calibrated")
+    assert detail(answer) == "this collection is not calibrated"  # in Python, calibrate() does that
+
+
 @pytest.mark.parametrize("name", ["nobody", "..", "%2e%2e%2fdocs", "docs%00", "a" * 101])
 def test_other_names_reach_no_disk(shared: Served, name: str) -> None:
     answer = shared.client.post(f"/v1/collections/{name}/search", json={"query": "a"})

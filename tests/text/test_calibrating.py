@@ -131,7 +131,7 @@ def test_deleted_documents_and_empty_ones_give_no_sentence(collection: Collectio
 
 
 def test_recalibrate_takes_what_it_kept(collection: Collection) -> None:
-    with pytest.raises(ValueError, match=r"collection\.calibrate\("):
+    with pytest.raises(ValueError, match=r"calibrate\("):
         collection.recalibrate()
     collection.calibrate(k=10)
     collection.add(sentences(60, start=DOCUMENTS), range(DOCUMENTS, DOCUMENTS + 60))
@@ -217,7 +217,7 @@ def test_a_collection_without_tokens_can_not_be_calibrated(tmp_path: Path) -> No
 
 
 def test_before_calibration_it_says_what_is_missing(collection: Collection) -> None:
-    with pytest.raises(ValueError, match=r"collection\.calibrate\("):
+    with pytest.raises(ValueError, match=r"calibrate\("):
         collection.search("w1", policy=ms.Calibrated())
     with pytest.raises(ValueError, match=r"^rerank.*Calibrated"):
         collection.rerank("w1", ["w1", "w2"], policy=ms.Calibrated())

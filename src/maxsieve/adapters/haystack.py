@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from maxsieve.adapters.retrieval import Answer, Part, check_part, find, to_dict
+from maxsieve.adapters.retrieval import Part, Retrieval, check_part, find, to_dict
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
@@ -138,12 +138,14 @@ class MaxsieveRetriever:
         collection, chosen = self._warm(), self.filters if filters is None else filters
         options = {**self.search_kwargs, "policy": self.policy}
 
-        def search() -> list[Answer]:
+        def search() -> list[Retrieval]:
             among = {"candidates": _matching(collection, chosen)} if chosen else {}
             return find(collection, [query], count, self.text, {**options, **among})
 
         [answer] = in_one_state(collection, search) if chosen else search()
-        documents = [Document(id=one.id, content=one.text, meta=one.metadata, score=one.score) for one in answer.found]
+        documents = [
+            Document(id=found.id, content=found.text, meta=found.metadata, score=found.score) for found in answer.found
+        ]
         report = {**answer.promise, "documents": answer.hits.documents, "seconds": answer.hits.search_seconds}
         return {"documents": documents, "report": report}
 
@@ -213,8 +215,8 @@ class MaxsieveRanker:
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, list[Document]]:
         """The best documents, best first. A document that occurs twice is ranked once, as in other rankers."""
         count = self.top_k if top_k is None else as_count(top_k, "top_k", at_least=1)
-        given = list({one.id: one for one in documents}.values())
-        texts = [self._text(one) for one in given]
+        given = list({document.id: document for document in documents}.values())
+        texts = [self._text(document) for document in given]
         hits = rerank(query, texts, count, encoder=self._warm())
         return {"documents": [replace(given[int(place)], score=score) for place, score in hits]}
 
@@ -225,11 +227,11 @@ class MaxsieveRanker:
         """`run`, without blocking the event loop."""
         return await asyncio.to_thread(self.run, query, documents, top_k)
 
-    def _text(self, one: Document) -> str:
-        if one.content is None:
-            raise ValueError(f"the document {one.id!r} has no content: MaxsieveRanker ranks texts")
-        meta = [str(one.meta[name]) for name in self.meta_fields_to_embed if one.meta.get(name)]
-        return "\n".join([*meta, one.content])
+    def _text(self, document: Document) -> str:
+        if document.content is None:
+            raise ValueError(f"the document {document.id!r} has no content: MaxsieveRanker ranks texts")
+        meta = [str(document.meta[name]) for name in self.meta_fields_to_embed if document.meta.get(name)]
+        return "\n".join([*meta, document.content])
 
 
 def _matching(collection: Collection, filters: dict[str, Any]) -> list[Id]:
@@ -239,7 +241,7 @@ def _matching(collection: Collection, filters: dict[str, Any]) -> list[Id]:
         collection.keys.document(key): Document(meta=to_dict(check_record(record, key)["metadata"]))
         for key, record in records.items()
     }
-    return [one for one, document in documents.items() if document_matches_filter(filters, document)]
+    return [doc_id for doc_id, document in documents.items() if document_matches_filter(filters, document)]
 
 
 def _to_policy(described: Mapping[str, Any]) -> Policy:

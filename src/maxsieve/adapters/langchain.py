@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from maxsieve.adapters.retrieval import KEY, Answer, Part, check_part, find, to_collection
+from maxsieve.adapters.retrieval import KEY, Part, Retrieval, check_part, find, to_collection
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.text.collection.collection import Collection
@@ -80,7 +80,7 @@ class MaxsieveRetriever(BaseRetriever):
             answers = super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
         else:
             each = zip(inputs, get_config_list(config, len(inputs)), found, strict=True)
-            answers = [self.invoke(*one, found=documents) for *one, documents in each]
+            answers = [self.invoke(*arguments, found=documents) for *arguments, documents in each]
         return answers
 
     async def abatch(
@@ -99,7 +99,9 @@ class MaxsieveRetriever(BaseRetriever):
             answers = await super().abatch(inputs, config, return_exceptions=return_exceptions, **kwargs)
         else:
             each = zip(inputs, get_config_list(config, len(inputs)), found, strict=True)
-            answers = await asyncio.gather(*(self.ainvoke(*one, found=documents) for *one, documents in each))
+            answers = await asyncio.gather(
+                *(self.ainvoke(*arguments, found=documents) for *arguments, documents in each)
+            )
         return answers
 
     def _get_relevant_documents(
@@ -129,13 +131,13 @@ class MaxsieveRetriever(BaseRetriever):
         answers = find(self.collection, queries, k, text, {**self.search_kwargs, **kwargs})
         return [self._documents(answer) for answer in answers]
 
-    def _documents(self, answer: Answer) -> list[Document]:
+    def _documents(self, answer: Retrieval) -> list[Document]:
         documents = []
-        for one in answer.found:
-            metadata = one.metadata
+        for found in answer.found:
+            metadata = found.metadata
             if self.with_scores:
-                metadata[KEY] = {**metadata.get(KEY, {}), "score": one.score, **answer.promise}
-            documents.append(Document(one.text, id=one.id, metadata=metadata))
+                metadata[KEY] = {**metadata.get(KEY, {}), "score": found.score, **answer.promise}
+            documents.append(Document(found.text, id=found.id, metadata=metadata))
         return documents
 
 

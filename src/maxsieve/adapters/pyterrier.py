@@ -90,9 +90,9 @@ class MaxsieveIndexer(pt.Indexer):
             collection = Collection.create(self._path, self._encoder, **self._create)
         texts, ids, metadata = tee(map(self._document, _counted(documents)), 3)
         collection.add(
-            (one.text for one in texts),
-            (one.id for one in ids),
-            (one.metadata for one in metadata),
+            (document.text for document in texts),
+            (document.id for document in ids),
+            (document.metadata for document in metadata),
             replace=self._replace,
             progress=self._verbose,
         )
@@ -157,14 +157,14 @@ class MaxsieveRetriever(pt.Transformer):
     def _retrieve(self, inp: pd.DataFrame) -> pd.DataFrame:
         answers, texts = self._search(list(inp["query"]), {})
         rows = np.repeat(np.arange(len(inp)), [len(hits) for hits in answers])
-        return _results(inp, rows, answers, docno=[str(one) for hits in answers for one in hits.ids], **texts)
+        return _results(inp, rows, answers, docno=[str(doc_id) for hits in answers for doc_id in hits.ids], **texts)
 
     def _rerank(self, inp: pd.DataFrame) -> pd.DataFrame:
         places = list(inp.groupby("qid", sort=False).indices.values())
         ids = [[self._id(docno) for docno in inp["docno"].iloc[some]] for some in places]
         answers, texts = self._search([inp["query"].iloc[some[0]] for some in places], {"candidates": ids})
         named = [dict(zip(reversed(own), reversed(some), strict=True)) for own, some in zip(ids, places, strict=True)]
-        rows = [own[one] for own, hits in zip(named, answers, strict=True) for one in hits.ids]
+        rows = [own[doc_id] for own, hits in zip(named, answers, strict=True) for doc_id in hits.ids]
         return _results(inp, np.array(rows, np.int64), answers, **texts)
 
     def _search(self, queries: list[Any], among: dict[str, Any]) -> tuple[list[TextHits], dict[str, list[str]]]:
@@ -176,7 +176,7 @@ class MaxsieveRetriever(pt.Transformer):
         def search() -> tuple[list[TextHits], dict[str, list[str]]]:
             answers = self._collection.search_many(queries, self._num_results, **options)
             if self._text == "document":
-                return answers, {"text": [self._collection.text(one) for hits in answers for one in hits.ids]}
+                return answers, {"text": [self._collection.text(doc_id) for hits in answers for doc_id in hits.ids]}
             return answers, {} if self._text is None else {"text": [text for hits in answers for text in hits.texts]}
 
         return in_one_state(self._collection, search) if self._text == "document" else search()

@@ -19,7 +19,7 @@ Part: TypeAlias = Literal["passage", "document"]
 """Which text a hit has: its best passage, or the whole document."""
 
 
-class Found(NamedTuple):
+class RetrievedDocument(NamedTuple):
     """A document that was found. ``metadata`` is a copy; under `KEY` it says where the passage is."""
 
     id: str
@@ -29,10 +29,10 @@ class Found(NamedTuple):
     start: int
 
 
-class Answer(NamedTuple):
+class Retrieval(NamedTuple):
     """The documents that were found for a query, and the hits with their report."""
 
-    found: list[Found]
+    found: list[RetrievedDocument]
     hits: TextHits
 
     @property
@@ -64,7 +64,7 @@ def check_part(part: Any) -> Part:
 
 def find(
     collection: Collection, queries: Sequence[str], k: int, part: Part, options: Mapping[str, Any]
-) -> list[Answer]:
+) -> list[Retrieval]:
     """The k best documents for each query; ``options`` are further arguments of `Collection.search_many`."""
     search = partial(_find, collection, queries, k, part, options)
     return in_one_state(collection, search) if part == "document" else search()
@@ -72,21 +72,21 @@ def find(
 
 def _find(
     collection: Collection, queries: Sequence[str], k: int, part: Part, options: Mapping[str, Any]
-) -> list[Answer]:
+) -> list[Retrieval]:
     answers = collection.search_many(queries, k, **options)
-    return [Answer(_documents(collection, hits, part), hits) for hits in answers]
+    return [Retrieval(_documents(collection, hits, part), hits) for hits in answers]
 
 
-def _documents(collection: Collection, hits: TextHits, part: Part) -> list[Found]:
+def _documents(collection: Collection, hits: TextHits, part: Part) -> list[RetrievedDocument]:
     found = []
-    for one, score, given, passage in zip(hits.ids, hits.scores.tolist(), hits.metadata, hits.passages, strict=True):
+    for doc_id, score, given, passage in zip(hits.ids, hits.scores.tolist(), hits.metadata, hits.passages, strict=True):
         metadata = to_dict(given)
         if passage.of > 1:
             place = {"number": passage.number, "of": passage.of, "start": passage.start, "heading": passage.heading}
             metadata[KEY] = {"passage": place if passage.page is None else {**place, "page": passage.page}}
         whole = part == "document"
-        text = collection.text(one) if whole else passage.text
-        found.append(Found(str(one), text, score, metadata, 0 if whole else passage.start))
+        text = collection.text(doc_id) if whole else passage.text
+        found.append(RetrievedDocument(str(doc_id), text, score, metadata, 0 if whole else passage.start))
     return found
 
 

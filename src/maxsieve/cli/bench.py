@@ -15,8 +15,8 @@ from rich.table import Table
 
 from maxsieve import Hits, Index, isa
 from maxsieve.cli import options
+from maxsieve.cli.collections import open_single
 from maxsieve.cli.console import Output, emit, say, shows_progress
-from maxsieve.cli.opening import open_single
 from maxsieve.common.progress import progress_bar
 from maxsieve.policies import Bandit, Certified, Exhaustive, Policy
 
@@ -128,7 +128,7 @@ def _own_queries(collection: Any, count: int) -> list[Any]:
     """The beginnings of documents spread over the collection, encoded as queries."""
     ids = collection.ids
     chosen = [ids[place * len(ids) // min(count, len(ids))] for place in range(min(count, len(ids)))]
-    texts = [text for text in (collection.text(one)[:QUERY_CHARACTERS].strip() for one in chosen) if text]
+    texts = [text for text in (collection.text(doc_id)[:QUERY_CHARACTERS].strip() for doc_id in chosen) if text]
     vectors = [rows for rows in collection.encoder.queries(texts) if len(rows)]
     if not vectors:
         raise ValueError(f"{collection.path} has no text to make queries from")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maxsieve.cli import options
+from maxsieve.cli.collections import ClusterOptions, cluster_options
 from maxsieve.cli.console import say
-from maxsieve.cli.opening import ClusterOptions, cluster_options
 from maxsieve.common.optional import optional
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 

@@ -1,9 +1,11 @@
-"""Packages that are not always installed."""
+"""Packages that are not always installed, and the compiled part of this one: errors that say what to do."""
 
 from __future__ import annotations
 
 import importlib
 import os
+import platform
+from pathlib import Path
 from typing import Any
 
 TELEMETRY = {
@@ -40,3 +42,18 @@ def optional(module: str, extra: str = "", *, package: str = "") -> Any:
             raise
         wanted = package or f"maxsieve[{extra}]"
         raise ModuleNotFoundError(f"this needs {library}: pip install '{wanted}'", name=library) from None
+
+
+def why_not_loaded(problem: ImportError) -> str:
+    """A sentence with what a bug report needs: the cause, Python, the system, and which files there are.
+
+    >>> print(why_not_loaded(ImportError("file too short")))  # doctest: +ELLIPSIS
+    the compiled part of maxsieve can't be loaded: file too short. This is ... Install maxsieve again with this Python
+    """
+    files = sorted(path.name for path in Path(__file__).parents[1].glob("_core*") if path.suffix in (".so", ".pyd"))
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return (
+        f"the compiled part of maxsieve can't be loaded: {problem}. This is {python} on {platform.system()} "
+        f"{platform.machine()}; compiled files in the package: {', '.join(files) or 'none'}. Install maxsieve again "
+        "with this Python"
+    )

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from time import perf_counter
 from typing import Generic, TypeVar
 
-from maxsieve.common.stop import Stop, StoppedError
+from maxsieve._core import Stop, StoppedError
 
 Ask = TypeVar("Ask")
 Answer = TypeVar("Answer")

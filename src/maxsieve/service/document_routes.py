@@ -56,5 +56,5 @@ async def delete(name: Name, body: DeleteRequest, request: Request, here: Here, 
 def _writable(here: Service, name: str) -> OpenCollection:
     opened = here.shelf[name]
     if not here.settings.writable:
-        raise HTTPException(403, "this service is read-only: start it with maxsieve serve --writable")
+        raise HTTPException(403, "this service is read-only: it was started without 'writable'")
     return opened

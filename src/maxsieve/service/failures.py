@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -13,7 +14,7 @@ from starlette.responses import Response
 
 from maxsieve.cluster.coordinator import ShardsUnavailableError
 from maxsieve.common.printable import printable_json
-from maxsieve.errors import IndexLockedError, MaxsieveError
+from maxsieve.errors import Argument, Function, IndexLockedError, MaxsieveError, explain
 from maxsieve.text.collection.additions import OtherDocumentError
 
 logger = logging.getLogger("maxsieve.service")
@@ -36,7 +37,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 _MEANINGS = {
     400: "The request is malformed, or a value in it is not valid here.",
     401: "The API key is missing or wrong.",
-    403: "The request comes from another site, or the service was not started with --writable.",
+    403: "The request comes from another site, or the service is read-only.",
     404: "There is no such collection, document or route.",
     408: "The request took too long to arrive.",
     409: "Another document with this id exists already.",
@@ -75,11 +76,11 @@ def to_problem(failure: BaseException) -> Response:
     if isinstance(failure, ShardsUnavailableError):
         return problem(503, str(failure), {"Retry-After": str(RETRY_SECONDS)})
     if isinstance(failure, KeyError) and failure.args:
-        return problem(404, str(failure.args[0]))
+        return problem(404, explain(failure, _as_field))
     if isinstance(failure, OtherDocumentError):
-        return problem(409, str(failure).replace("replace=True", '"replace": true'))
+        return problem(409, explain(failure, _as_field))
     if isinstance(failure, (ValueError, TypeError)):
-        return problem(400, str(failure))
+        return problem(400, explain(failure, _as_field))
     if isinstance(failure, (MaxsieveError, OSError)):
         logger.error("%s: %s", type(failure).__name__, failure)
         return problem(503, "the collection is damaged or missing; see the log of the service")
@@ -90,6 +91,14 @@ def to_problem(failure: BaseException) -> Response:
 async def on_failure(_: Request, failure: Exception) -> Response:
     """The handler for FastAPI, which is registered for each exception class."""
     return to_problem(failure)
+
+
+def _as_field(named: Argument | Function) -> str | None:
+    """An argument as a field of the request; None for what a request can't ask for."""
+    if isinstance(named, Function) or named.name not in ("policy", "replace"):
+        return None
+    value = named.value if isinstance(named.value, (bool, str)) else type(named.value).__name__.lower()  # a policy
+    return f'"{named.name}": {json.dumps(value)}'
 
 
 def _plain(failure: HTTPException) -> str:

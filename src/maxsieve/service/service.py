@@ -14,8 +14,8 @@ from fastapi import Depends, HTTPException
 from numpy.typing import NDArray
 from starlette.requests import Request
 
+from maxsieve._core import Stop
 from maxsieve.cluster.opening import is_sharded
-from maxsieve.common.stop import Stop
 from maxsieve.policies import Policy
 from maxsieve.service.batches import Batcher
 from maxsieve.service.metrics import Metrics

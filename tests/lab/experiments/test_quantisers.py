@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import maxsieve as ms
 from maxsieve.lab.codes import ABSMAX, PER_CORPUS, PER_DOCUMENT, corpus_percentile, limits, quantise_corpus
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.quantisers import ALPHA, KS, candidate_scores, models, outcome, quantisers, rescored
 from maxsieve.spec import proxies_and_errors, quantise_document, reveal_proxies
 

@@ -7,7 +7,7 @@ import pytest
 
 import maxsieve as ms
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.efficiency import at_coverage, effectiveness, efficiency
 from maxsieve.lab.experiments.pareto import pareto
 from maxsieve.lab.metrics.quality import overlap, quality, ranked

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from maxsieve.candidates import Candidates, per_query, read_candidates, read_exclude
 from maxsieve.common.checks import as_count
+from maxsieve.errors import Function, hinted
 from maxsieve.ids import Id
 from maxsieve.policies import Calibrated, Policy
 from maxsieve.text.collection.additions import check_text
@@ -242,10 +243,8 @@ def search_texts(
 def check_calibrated(collection: Searchable) -> None:
     """Raises an error that names the missing call, if the collection is not calibrated."""
     if not collection.calibrated:
-        raise ValueError(
-            "this collection is not calibrated: call collection.calibrate(queries) first, "
-            "or collection.calibrate() to use sentences of its documents"
-        )
+        wrong = ValueError("this collection is not calibrated")
+        raise hinted(wrong, ": {} does that, on sentences of its documents or your own queries", Function("calibrate"))
 
 
 def to_first_stage(first_stage: FirstStage | str | None, collection: Searchable) -> FirstStage | None:

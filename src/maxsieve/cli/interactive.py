@@ -12,11 +12,10 @@ from rich.console import Console
 from rich.text import Text
 
 from maxsieve.cli import options
+from maxsieve.cli.answers import heading, show_answer
 from maxsieve.cli.console import say
 from maxsieve.cli.failures import sentence
-from maxsieve.cli.show import show_answer
-from maxsieve.cli.show.answer import heading
-from maxsieve.cli.show.snippet import STYLES, marks_of
+from maxsieve.cli.snippet import STYLES, marks_of
 from maxsieve.common.printable import printable
 
 if TYPE_CHECKING:

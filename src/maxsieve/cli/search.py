@@ -15,10 +15,11 @@ import typer
 from rich.text import Text
 
 from maxsieve.cli import options
+from maxsieve.cli.answers import show_answer
+from maxsieve.cli.collections import open_collection, search_options
 from maxsieve.cli.console import Output, emit, say, shows_progress
-from maxsieve.cli.opening import open_collection, search_options
-from maxsieve.cli.search.queries import Query, read_queries
-from maxsieve.cli.show import show_answer
+from maxsieve.cli.interactive import PROMPT
+from maxsieve.cli.queries import Query, read_queries
 from maxsieve.common.printable import printable
 from maxsieve.common.progress import progress_bar
 from maxsieve.policies import Policy
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from maxsieve.text.lexical.fusion import Hybrid
 
 Sink: TypeAlias = "Callable[[Query, TextHits], None]"
-
-PROMPT = "> "
 
 BATCH = 64
 """Queries of a file are encoded and searched in batches of this size."""
@@ -97,7 +96,7 @@ def search(
         searcher = Searcher(found, k, chosen, stage, depth or options.DEFAULT_DEPTH, fusion, condition, threads)
         single = bool(query)
         if not (query or queries or run or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
-            from maxsieve.cli.search.interactive import Conversation
+            from maxsieve.cli.interactive import Conversation
 
             Conversation(Output(), searcher.one, k, condition, partial(show_answer, policy=chosen)).run()
             return

@@ -7,30 +7,30 @@ import pytest
 
 from maxsieve import _core
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments.calibration import (
+from maxsieve.lab.experiments import Options
+from maxsieve.lab.experiments.miss_rates import (
     QUICK_DELTAS,
     QUICK_MATRICES,
     QUICK_SEEDS,
     RULES,
     K,
-    Tally,
-    calibration,
+    MissCount,
     certificates,
+    miss_rates,
     real_models,
     sampled,
 )
-from maxsieve.lab.results import Cell, Result
+from maxsieve.lab.results import Cell, ExperimentResult
 from maxsieve.lab.synthetic_cells import KINDS, RIVALS, ROWS, Kind, rare_large_cells, rare_small_cells, synthetic_models
 from maxsieve.spec import bandit, reveal_exact, sieve, top_k
 
 
 @pytest.fixture(scope="module")
-def result(tiny_dataset: Dataset) -> Result:
-    return calibration(tiny_dataset, Options(quick=True))
+def result(tiny_dataset: Dataset) -> ExperimentResult:
+    return miss_rates(tiny_dataset, Options(quick=True))
 
 
-def rates(result: Result, cells: str, rule: str) -> list[Cell]:
+def rates(result: ExperimentResult, cells: str, rule: str) -> list[Cell]:
     (row,) = [row for table in result.tables[:2] for row in table.rows if row[:2] == [cells, rule]]
     return row[3 : 3 + len(QUICK_DELTAS)]
 
@@ -72,27 +72,27 @@ def test_in_the_adversarial_kinds_the_first_rows_are_best_and_rivals_next(kind: 
         assert set(top_k(scores, K + RIVALS)) == set(range(K + RIVALS))
 
 
-def test_the_papers_radius_misses_what_hides_in_few_cells(result: Result) -> None:
+def test_the_papers_radius_misses_what_hides_in_few_cells(result: ExperimentResult) -> None:
     for cells in ("rare large cells", "rare small cells"):
         assert min(rates(result, cells, str(RULES[0]))) > 0.9
     assert any(str(RULES[0]) in remark and "rare large cells" in remark for remark in result.remarks)
 
 
-def test_the_proven_radius_keeps_its_promise(result: Result) -> None:
+def test_the_proven_radius_keeps_its_promise(result: ExperimentResult) -> None:
     for table in result.tables[:2]:
         for row in table.rows:
             if row[1] == str(RULES[2]):
                 assert row[3 : 3 + len(QUICK_DELTAS)] == [0.0] * len(QUICK_DELTAS)
 
 
-def test_a_smaller_alpha_misses_more_and_reveals_less(result: Result) -> None:
+def test_a_smaller_alpha_misses_more_and_reveals_less(result: ExperimentResult) -> None:
     wide, narrow = (rates(result, "near ties", str(rule)) for rule in RULES[:2])
     assert all(one <= other for one, other in zip(wide, narrow, strict=True))
     coverages = {row[1]: row[-1] for row in result.tables[1].rows if row[0] == "near ties"}
     assert coverages[str(RULES[1])] < coverages[str(RULES[0])] <= coverages[str(RULES[2])]
 
 
-def test_runs_are_counted(result: Result) -> None:
+def test_runs_are_counted(result: ExperimentResult) -> None:
     real, made, _ = result.tables
     assert {row[2] for row in real.rows} == {8 * QUICK_SEEDS}
     assert {row[2] for row in made.rows} == {QUICK_MATRICES}
@@ -118,12 +118,12 @@ def test_a_broken_bound_is_counted(tiny_dataset: Dataset, monkeypatch: pytest.Mo
 
 def test_intervals_are_wilsons() -> None:
     """Figures of Brown, Cai and DasGupta's formula, computed by hand."""
-    assert Tally(100, 10).least == pytest.approx(0.0552, abs=1e-4)
-    assert Tally(50, 0).least == 0
-    assert Tally(10, 10).least == pytest.approx(0.7225, abs=1e-4)
+    assert MissCount(100, 10).least == pytest.approx(0.0552, abs=1e-4)
+    assert MissCount(50, 0).least == 0
+    assert MissCount(10, 10).least == pytest.approx(0.7225, abs=1e-4)
 
 
-def test_charts_have_the_diagonal_and_show_no_miss_as_half_a_miss(result: Result) -> None:
+def test_charts_have_the_diagonal_and_show_no_miss_as_half_a_miss(result: ExperimentResult) -> None:
     corpus, _ = result.charts
     assert corpus.series[-1].x == corpus.series[-1].y == sorted(QUICK_DELTAS)
     proven = corpus.series[2]

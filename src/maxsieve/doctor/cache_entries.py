@@ -19,18 +19,10 @@ from maxsieve.common.cache import LOCK, PART, cache_folder
 from maxsieve.common.files import regular_handle
 from maxsieve.common.locks import LOCK_STAYS, lock_now, unlock
 
-KINDS = {
-    "models": "built-in models; maxsieve model fetch downloads them again",
-    "collections": "corpora of the lab with their vectors; encoding them again takes minutes each",
-    "demo": "the collection of maxsieve demo",
-    "vectors": "token vectors of benchmarks and tests",
-    "truth": "exact answers of benchmarks",
-    "million": "the benchmark of a million documents",
-    "history": "lines of earlier interactive sessions of maxsieve search",
-}
-"""A description of each kind, by the name of its folder or file."""
-
 HISTORY = "history"
+KINDS = ("models", "collections", "demo", "vectors", "truth", "million", HISTORY)
+"""The names of folders in the cache, and of a file. Others are not ours."""
+
 MARKS = ("collection.json", "made" + LOCK)
 """A folder with such a file is ours: a collection, or a folder in which `once` made something."""
 
@@ -73,15 +65,15 @@ def cache_entries(folder: Path | None = None) -> list[CacheEntry]:
     return found
 
 
-def remove(one: CacheEntry) -> None:
+def remove(entry: CacheEntry) -> None:
     """Removes an entry; `InUseError` if a running process holds a lock of it, `OSError` if it can't be removed."""
-    with _locked(one):
-        if one.kind == HISTORY:
-            one.path.unlink(missing_ok=True)
-        elif _is_folder(one.path) and not LOCK_STAYS:
-            shutil.rmtree(one.path)
-    if _is_folder(one.path) and LOCK_STAYS:
-        _remove_unlocked(one.path)
+    with _locked(entry):
+        if entry.kind == HISTORY:
+            entry.path.unlink(missing_ok=True)
+        elif _is_folder(entry.path) and not LOCK_STAYS:
+            shutil.rmtree(entry.path)
+    if _is_folder(entry.path) and LOCK_STAYS:
+        _remove_unlocked(entry.path)
 
 
 def _remove_unlocked(path: Path) -> None:
@@ -135,14 +127,14 @@ def _inside(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _locked(one: CacheEntry) -> Iterator[None]:
+def _locked(entry: CacheEntry) -> Iterator[None]:
     """Holds all locks that creators and writers of the entry take, so that none of them is running meanwhile.
 
     The lock file beside the entry is not removed: another process may be waiting for it.
     """
-    beside = one.path.with_name(one.path.name.removesuffix(PART) + LOCK)
+    beside = entry.path.with_name(entry.path.name.removesuffix(PART) + LOCK)
     with ExitStack() as held:
-        for path in (beside, *(one.path / name for name in WRITER_LOCKS)):
+        for path in (beside, *(entry.path / name for name in WRITER_LOCKS)):
             if not _is_file(path):
                 continue
             try:
@@ -153,5 +145,5 @@ def _locked(one: CacheEntry) -> Iterator[None]:
             try:
                 lock_now(handle)
             except BlockingIOError:
-                raise InUseError(f"{one.path} is in use by another process") from None
+                raise InUseError(f"{entry.path} is in use by another process") from None
         yield

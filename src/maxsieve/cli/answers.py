@@ -8,7 +8,7 @@ from rich.cells import set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from maxsieve.cli.show.snippet import ELLIPSIS, STYLES, marks_of, snippet
+from maxsieve.cli.snippet import ELLIPSIS, STYLES, marks_of, snippet
 from maxsieve.common.printable import printable
 from maxsieve.policies import Bandit, Policy
 from maxsieve.text.collection.answers import guarantee_sentence

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from maxsieve import Calibrated
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import Mean, mean
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.spec import depth, queries_needed
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.tiers import with_calibration
@@ -45,7 +45,7 @@ class SplitResults(NamedTuple):
         return mean(self.overlaps)
 
 
-def coverage(dataset: Dataset, options: Options) -> Result:
+def guarantee(dataset: Dataset, options: Options) -> ExperimentResult:
     """A row for each target and K; another table for own sentences, if there are texts."""
     data = dataset.as_indexed().first(options.count)
     index = data.with_documents(data.ids, store=data.index.store).index
@@ -71,8 +71,8 @@ def coverage(dataset: Dataset, options: Options) -> Result:
     if dataset.corpus is not None:
         own = ranks_by_tier0(state, own_sentences(dataset, SENTENCES), options, KS[-1] + 1)
         tables.append(_sentences(own, ranks))
-    return Result(
-        "coverage",
+    return ExperimentResult(
+        "guarantee",
         data.name,
         f"`Calibrated` is calibrated on one half of the queries and measured on the other, over {splits} random "
         f"splits; {data.extent(documents=True)}. Documents that a query must not find count like any other here.",
@@ -118,8 +118,8 @@ def own_sentences(dataset: Dataset, count: int) -> list[F32]:
     """Sentences of documents as queries: one per document, chosen at random with a fixed seed."""
     texts = dataset.texts("drawing sentences").documents
     draw, sentences = random.Random(0), list[str]()
-    for one in draw.sample(list(texts), len(texts)):
-        long = [part for part in re.split(r"(?<=[.!?])\s+", texts[one]) if len(part.split()) >= FEWEST_WORDS]
+    for doc_id in draw.sample(list(texts), len(texts)):
+        long = [part for part in re.split(r"(?<=[.!?])\s+", texts[doc_id]) if len(part.split()) >= FEWEST_WORDS]
         sentences += draw.sample(long, min(1, len(long)))
         if len(sentences) == count:
             break
@@ -130,7 +130,7 @@ def _halves(cells: dict[tuple[int, float], SplitResults], documents: int) -> Tab
     rows: list[list[Cell]] = []
     for (k, target), found in cells.items():
         own, quantiles = found.mean, np.quantile(found.overlaps, [0.05, 0.95]).tolist()
-        below = float(np.mean([one < target for one in found.overlaps]))
+        below = float(np.mean([overlap < target for overlap in found.overlaps]))
         deep = float(np.mean(found.depths))
         rows.append([k, target, own.value, own.low, own.high, *quantiles, below, deep, deep / documents])
     columns = [Column("K"), Column("promised", "g"), Column("mean overlap", ".4f"), Column("low", ".4f")]

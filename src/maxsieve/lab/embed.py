@@ -61,7 +61,7 @@ class Recalling(Around):
     def __init__(self, encoder: Encoder, corpus: Corpus, known: Collection) -> None:
         super().__init__(encoder)
         self._known = known
-        self._ids = {text: one for one, text in corpus.documents.items()}
+        self._ids = {text: doc_id for doc_id, text in corpus.documents.items()}
 
     def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
         """The vectors of documents, from the cache or encoded."""
@@ -89,7 +89,7 @@ def embed(
     with progress_bar(f"encoding {corpus.name}", total, shown=progress, unit="documents") as advance:
         for ids in iter(lambda: list(islice(order, CHUNK)), []):
             for collection in collections:
-                collection.add([corpus.documents[one] for one in ids], ids)
+                collection.add([corpus.documents[doc_id] for doc_id in ids], ids)
             remembering.forget()
             advance(len(ids))
     return collections

@@ -12,8 +12,8 @@ import numpy as np
 from maxsieve import Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded, to_strings
-from maxsieve.lab.experiment import Options
-from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
+from maxsieve.lab.experiments import Options
+from maxsieve.lab.results import Cell, Chart, Column, ExperimentResult, Series, Table
 from maxsieve.lab.synthetic_cells import KINDS, ROWS, TOKENS, WINNERS, row_sums, synthetic_models
 from maxsieve.policies import Radius
 from maxsieve.spec import RevealModel, exact_model, sieve, top_k
@@ -45,7 +45,7 @@ CLAIMED = (RULES[0], RULES[2])
 
 
 @dataclass
-class Tally:
+class MissCount:
     """The number of answers, of those that were not the true top K, and the sum of coverages."""
 
     runs: int = 0
@@ -65,10 +65,10 @@ class Tally:
         return float(max(0.0, (centre - spread) / (1 + z * z / n)))
 
 
-Tallies = dict[tuple[Rule, float], Tally]
+MissCounts = dict[tuple[Rule, float], MissCount]
 
 
-def calibration(dataset: Dataset, options: Options) -> Result:
+def miss_rates(dataset: Dataset, options: Options) -> ExperimentResult:
     """Miss rates on the corpus and on made-up matrices, a chart of each, and the certificates."""
     data = dataset.embedded().first(options.count)
     deltas = QUICK_DELTAS if options.quick else DELTAS
@@ -81,8 +81,8 @@ def calibration(dataset: Dataset, options: Options) -> Result:
     }
     on_synthetic = {kind: (tallies, RULES[0]) for kind, tallies in synthetic.items()}
     checks = certificates(data, options)
-    return Result(
-        "calibration",
+    return ExperimentResult(
+        "miss-rates",
         data.name,
         f"Share of answers that differ from the true top {K}, over orders of the query's tokens, when the sieve sees "
         f"exact cells as in the theorem: {len(data.queries)} queries with {seeds} seeds each on {len(sample.index):,} "
@@ -119,8 +119,8 @@ def real_models(data: Embedded, options: Options) -> Iterator[tuple[RevealModel,
 
 def _tallies(
     models: Iterator[tuple[RevealModel, F32]], deltas: tuple[float, ...], seeds: int, total: int, options: Options
-) -> Tallies:
-    found = {(rule, delta): Tally() for rule in RULES for delta in deltas}
+) -> MissCounts:
+    found = {(rule, delta): MissCount() for rule in RULES for delta in deltas}
     with options.bar("sieving", total) as advance:
         for number, (model, scores) in enumerate(models):
             truth = set(top_k(scores, K))
@@ -158,7 +158,7 @@ def certificates(data: Embedded, options: Options) -> Table:
     return Table("Certificates", columns, rows, note=note)
 
 
-def _table(title: str, found: dict[str, Tallies], deltas: tuple[float, ...]) -> Table:
+def _table(title: str, found: dict[str, MissCounts], deltas: tuple[float, ...]) -> Table:
     rows: list[list[Cell]] = []
     for name, tallies in found.items():
         for rule in RULES:
@@ -166,7 +166,7 @@ def _table(title: str, found: dict[str, Tallies], deltas: tuple[float, ...]) -> 
             rates = [tallies[rule, delta].rate for delta in deltas]
             rows.append([name, str(rule), usual.runs, *rates, usual.coverage / usual.runs])
     columns = [Column("cells"), Column("radius"), Column("runs", ",")]
-    columns += [Column(f"delta {one:g}", ".4f") for one in deltas]
+    columns += [Column(f"delta {delta:g}", ".4f") for delta in deltas]
     columns.append(Column(f"coverage, delta {DEFAULT_DELTA:g}", ".1%"))
     note = (
         f"Share of runs whose answer is not the true top {K}; a run is one matrix and one order of the query's tokens."
@@ -174,7 +174,7 @@ def _table(title: str, found: dict[str, Tallies], deltas: tuple[float, ...]) -> 
     return Table(title, columns, rows, note=note)
 
 
-def _chart(name: str, title: str, lines: dict[str, tuple[Tallies, Rule]]) -> Chart:
+def _chart(name: str, title: str, lines: dict[str, tuple[MissCounts, Rule]]) -> Chart:
     """A chart with logarithmic axes; zero misses are drawn at half a miss."""
     series = []
     for words, (tallies, wanted) in lines.items():
@@ -187,7 +187,7 @@ def _chart(name: str, title: str, lines: dict[str, tuple[Tallies, Rule]]) -> Cha
     return Chart(name, title, "delta", "miss rate (0: none, at half a miss)", series, x_scale="log", y_scale="log")
 
 
-def _remarks(found: dict[str, Tallies], deltas: tuple[float, ...]) -> list[str]:
+def _remarks(found: dict[str, MissCounts], deltas: tuple[float, ...]) -> list[str]:
     remarks = []
     for rule in RULES:
         over = {
@@ -202,7 +202,7 @@ def _remarks(found: dict[str, Tallies], deltas: tuple[float, ...]) -> list[str]:
         )
     serfling = [tallies[RULES[2], DEFAULT_DELTA] for tallies in found.values()]
     paper = [tallies[RULES[0], DEFAULT_DELTA] for tallies in found.values()]
-    shares = [[one.coverage / one.runs for one in some] for some in (serfling, paper)]
+    shares = [[count.coverage / count.runs for count in some] for some in (serfling, paper)]
     remarks.append(
         f"What that costs at delta = {DEFAULT_DELTA:g}: {RULES[2]} reveals {min(shares[0]):.0%} to "
         f"{max(shares[0]):.0%} of the cells, {RULES[0]} {min(shares[1]):.0%} to {max(shares[1]):.0%}."
@@ -211,7 +211,7 @@ def _remarks(found: dict[str, Tallies], deltas: tuple[float, ...]) -> list[str]:
 
 
 def _at(some: list[float], deltas: tuple[float, ...]) -> str:
-    return "at every delta" if len(some) == len(deltas) else f"at delta = {', '.join(f'{one:g}' for one in some)}"
+    return "at every delta" if len(some) == len(deltas) else f"at delta = {', '.join(f'{delta:g}' for delta in some)}"
 
 
 def _certificate_remarks(checks: Table) -> list[str]:

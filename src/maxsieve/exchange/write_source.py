@@ -21,7 +21,7 @@ BLOCK_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Outgoing:
+class WriteSource:
     """Documents to write: their number, tokens, dimension and (little-endian) type, and an iterator over them."""
 
     count: int
@@ -81,17 +81,17 @@ class Outgoing:
         return TokenVectors(rows, np.array(lengths, np.int64), ids)
 
 
-def outgoing(vectors: Writable) -> Outgoing:
+def write_source(vectors: Writable) -> WriteSource:
     """The source of a writer. An index must not change until it is written.
 
-    >>> outgoing(TokenVectors(np.eye(2, dtype=">f2"), [2])).dtype
+    >>> write_source(TokenVectors(np.eye(2, dtype=">f2"), [2])).dtype
     dtype('float16')
     """
     if isinstance(vectors, Index):
         ids = vectors.ids
         stored = vectors.vectors(ids[0]).dtype if ids else np.dtype(np.float32)
-        each = (vectors.vectors(one) for one in ids)
-        return Outgoing(len(ids), vectors.tokens, vectors.dim, stored, ids, each)
+        each = (vectors.vectors(doc_id) for doc_id in ids)
+        return WriteSource(len(ids), vectors.tokens, vectors.dim, stored, ids, each)
     if not isinstance(vectors, (TokenVectors, TokenVectorChunks)):
         raise TypeError(f"TokenVectors, TokenVectorChunks or an Index can be written, not {type(vectors).__name__}")
     if isinstance(vectors, TokenVectorChunks) and vectors.once:
@@ -108,4 +108,4 @@ def outgoing(vectors: Writable) -> Outgoing:
         dtype = np.dtype(dtype.newbyteorder("<").str)
     if found_ids and len(found_ids) != count:
         raise ValueError(f"there are {len(found_ids)} ids for {count} documents")
-    return Outgoing(count, tokens, dim, dtype, found_ids or vectors.ids, vectors.documents())
+    return WriteSource(count, tokens, dim, dtype, found_ids or vectors.ids, vectors.documents())

@@ -10,7 +10,7 @@ import numpy as np
 
 from maxsieve import Hits
 from maxsieve.lab.embedded import Embedded, to_strings
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.quality import overlap
 from maxsieve.policies import Policy
 
