@@ -147,11 +147,11 @@ def test_async_calls_leave_the_event_loop_free(fables: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"top_k": 0}, r"^top_k\b.*\b0\b"),
-        ({"text": "page"}, "^text .*'page'"),
-        ({"collection": 7}, r"^collection .*\b7\b"),
-        ({"encoder": object}, "^encoder"),
-        ({"policy": "fast"}, "^policy"),
+        ({"top_k": 0}, r"top_k\b.*\b0\b"),
+        ({"text": "page"}, "text .*'page'"),
+        ({"collection": 7}, r"collection .*\b7\b"),
+        ({"encoder": object}, "encoder"),
+        ({"policy": "fast"}, "policy"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], sentence: str) -> None:
@@ -163,16 +163,16 @@ def test_bad_calls(fables: Path, tmp_path: Path) -> None:
     retriever, ranker = MaxsieveRetriever(fables), MaxsieveRanker()
     for component in (lambda k: retriever.run("grapes", top_k=k), lambda k: ranker.run("grapes", documents(), k)):
         for k in (0, -1):
-            with pytest.raises(ValueError, match=rf"^top_k\b.*{k}"):
+            with pytest.raises(ValueError, match=rf"\btop_k\b.*{k}"):
                 component(k)
         assert len(component(10**15)["documents"]) in (3, 4)
     with pytest.raises(ValueError, match="document 'x'"):
         ranker.run("grapes", [Document(id="x")])
-    with pytest.raises(TypeError, match=r"^encoder"):
+    with pytest.raises(TypeError, match=r"encoder"):
         MaxsieveRanker(None)  # type: ignore[arg-type]
     described = retriever.to_dict()
     described["init_parameters"]["policy"] = {"name": "os.system"}
-    with pytest.raises(ValueError, match=r"^policy: .*'Bandit'"):
+    with pytest.raises(ValueError, match=r"policy: .*'Bandit'"):
         MaxsieveRetriever.from_dict(described)
     make(tmp_path / "words").close()
     with pytest.raises(ValueError, match=r"'words'.*built-in"):
