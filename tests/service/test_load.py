@@ -19,7 +19,7 @@ import pytest
 
 from cli.support import CommandLine
 from maxsieve.text import OnnxEncoder
-from service.support import PATIENCE, GatedEncoder, Served, detail, parsed, posted, received, serving
+from service.support import PATIENCE, GatedEncoder, Served, detail, parsed, posted, received, serving, until
 
 RERANK = {"query": "river", "texts": ["river", "owl"]}
 
@@ -46,14 +46,6 @@ class Asked(threading.Thread):
     def wait(self) -> httpx.Response:
         self.join(PATIENCE)
         return self.answer
-
-
-def until(condition: Any) -> None:
-    """Waits for something that will be so, sooner or later."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_too_many_are_told_to_wait(gated: GatedEncoder) -> None:

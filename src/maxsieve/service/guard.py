@@ -112,12 +112,11 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         """A part of the answer."""
         if message["type"] == "http.response.start":
-            if self._scope["method"] in BODIES:
-                await self._discard()
+            await self._discard()
             self.started, self._status = True, message["status"]
             known = {name.lower() for name, _ in message.get("headers", [])}
             added = [*HEADERS, *([] if b"cache-control" in known else [NO_STORE])]
-            if not self._complete and self._scope["method"] in BODIES:
+            if not self._complete:
                 added.append((b"connection", b"close"))  # the rest of the body is not read
             message = {**message, "headers": [*message.get("headers", []), *added]}
         await self._send(message)
