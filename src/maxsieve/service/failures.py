@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -64,7 +65,7 @@ def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> 
 def to_problem(failure: BaseException) -> Response:
     """The answer to a request that failed."""
     if isinstance(failure, RequestValidationError):
-        return problem(422, _validation(failure))
+        return problem(422, validation_sentence(failure.errors()))
     if isinstance(failure, HTTPException):
         headers = dict(failure.headers) if failure.headers else None
         return problem(failure.status_code, _plain(failure), headers)
@@ -97,9 +98,8 @@ def _plain(failure: HTTPException) -> str:
     return sentences.get(failure.status_code, str(failure.detail))
 
 
-def _validation(failure: RequestValidationError) -> str:
+def validation_sentence(errors: Sequence[Any]) -> str:
     """The first validation error, and the number of others."""
-    errors = failure.errors()
     first = errors[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body")
     others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""

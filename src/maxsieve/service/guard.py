@@ -64,11 +64,13 @@ class Guard:
                     await self._app(scope, exchange.receive, exchange.send)
             else:
                 await self._app(scope, exchange.receive, exchange.send)
-        except Exception as failure:
+        except (Exception, asyncio.CancelledError) as failure:
             if exchange.finished:
                 return  # the error was answered already
             if exchange.started:
                 raise
+            if isinstance(failure, asyncio.CancelledError):
+                failure = HTTPException(503, "the service is shutting down")
             await to_problem(failure)(scope, exchange.receive, exchange.send)
         finally:
             exchange.count()
