@@ -51,7 +51,7 @@ from maxsieve.ids import Id
 from maxsieve.storage.blocks import BlockFile
 from maxsieve.storage.calibration import NO_CHANGES, Calibration, Changes
 from maxsieve.storage.directory import MOST_BYTES, Version
-from maxsieve.storage.lock import writer_lock
+from maxsieve.storage.lock import CheckLock, writer_lock
 from maxsieve.storage.manifest import Extra, Manifest
 from maxsieve.storage.positions import Positions
 from maxsieve.storage.segments import Similarity, Store
@@ -85,6 +85,7 @@ class ShardedFolder:
         self._turn = threading.RLock()
         self._moving = threading.Lock()  # from reading or replacing the manifest until it is the current version
         self._writers = 0
+        self._check_lock: CheckLock = lambda: None
         self._opened: dict[int, Opened] = {}
         self._whole: tuple[ClusterManifest, Snapshot] | None = None
         self._retired: set[Path] = set()
@@ -168,7 +169,7 @@ class ShardedFolder:
             if self._writers:
                 yield
                 return
-            with writer_lock(self.path):
+            with writer_lock(self.path) as self._check_lock:
                 self.refresh()
                 self._writers += 1
                 try:
@@ -230,6 +231,7 @@ class ShardedFolder:
             if read_cluster(self.path) != old:
                 raise MaxsieveError(f"{self.path} was changed by a writer without the lock; nothing was committed")
             sync_folder(self.path)
+            self._check_lock()
             write_cluster(self.path, manifest)
             self._go_to(manifest)
         try:
