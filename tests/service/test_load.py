@@ -243,6 +243,17 @@ def test_the_command(line: CommandLine, docs: Path) -> None:
         assert f"can't listen at 127.0.0.1 port {port}" in said
 
 
+def test_libraries_say_nothing_in_its_log(line: CommandLine, docs: Path) -> None:
+    with started(line, str(docs)) as (process, address):
+        with httpx.Client(base_url=address, timeout=PATIENCE) as client:
+            answer = client.post("/v1/collections/docs/search", json={"query": "river", "hybrid": "rrf"})
+            assert answer.status_code == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
 def test_collections_that_can_not_be_served(line: CommandLine, docs: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     twin = tmp_path / "other" / "docs.ms"
