@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from maxsieve.text.adding import OtherDocumentError
 logger = logging.getLogger("maxsieve.service")
 
 RETRY_SECONDS = 1
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Problem(BaseModel):
@@ -47,6 +49,7 @@ _MEANINGS = {
     422: "The request does not fit the schema.",
     423: "Another process is writing to the collection.",
     429: "Too many requests are being handled.",
+    507: "The disk of the service is full.",
     503: "The collection is damaged or missing, a shard is unavailable, or the service is shutting down.",
     504: "The deadline has passed.",
 }
@@ -70,9 +73,8 @@ def to_problem(failure: BaseException) -> Response:
         headers = dict(failure.headers) if failure.headers else None
         return problem(failure.status_code, _plain(failure), headers)
     if isinstance(failure, IndexLockedError):
-        return problem(
-            423, "the collection is being written to by another process", {"Retry-After": str(RETRY_SECONDS)}
-        )
+        sentence = "another process is writing to the collection, or has replaced it"
+        return problem(423, sentence, {"Retry-After": str(RETRY_SECONDS)})
     if isinstance(failure, ShardsUnavailableError):
         return problem(503, str(failure), {"Retry-After": str(RETRY_SECONDS)})
     if isinstance(failure, KeyError) and failure.args:
@@ -81,6 +83,9 @@ def to_problem(failure: BaseException) -> Response:
         return problem(409, str(failure).replace("replace=True", '"replace": true'))
     if isinstance(failure, (ValueError, TypeError)):
         return problem(400, str(failure))
+    if isinstance(failure, OSError) and failure.errno in FULL:
+        logger.error("%s: %s", type(failure).__name__, failure)
+        return problem(507, "the disk of the service is full; documents that were stored before are still there")
     if isinstance(failure, (MaxsieveError, OSError)):
         logger.error("%s: %s", type(failure).__name__, failure)
         return problem(503, "the collection is damaged or missing; see the log of the service")

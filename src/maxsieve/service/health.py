@@ -48,8 +48,8 @@ def _broken(here: Service) -> list[str]:
 
 def _can_be_searched(here: Service, name: str) -> bool:
     try:
-        here.shelf[name].current()
+        with here.shelf[name].using():
+            return True
     except (MaxsieveError, OSError, ValueError) as failure:
         logger.error("%s: %s", name, failure)
         return False
-    return True

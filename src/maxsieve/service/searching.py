@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 
-from maxsieve.cluster.opening import AnyCollection
 from maxsieve.service.bodies import Rows
 from maxsieve.service.deadlines import Seconds
 from maxsieve.service.failures import answer, documented
@@ -157,8 +156,8 @@ def _words(query: str, ask: SearchAsk) -> list[dict[str, Any]]:
 
 
 def _facts(here: Service, name: str) -> dict[str, Any]:
-    found: AnyCollection = here.shelf[name].current()
-    facts = found.info()
+    with here.shelf[name].using() as collection:
+        facts = collection.info()
     return {
         "name": name,
         "documents": facts["documents"],

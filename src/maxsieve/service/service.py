@@ -15,7 +15,7 @@ from fastapi import Depends, HTTPException
 from numpy.typing import NDArray
 from starlette.requests import Request
 
-from maxsieve.cluster.opening import is_sharded
+from maxsieve.cluster.opening import AnyCollection, is_sharded
 from maxsieve.common.stopping import Stop
 from maxsieve.policies import Policy
 from maxsieve.service.batching import Batcher
@@ -171,7 +171,10 @@ class Service:
         return answer
 
     def _encoder_of(self, collection: str) -> Encoder:
-        return self.encoder if collection == RERANKING else self.shelf[collection].current().encoder
+        if collection == RERANKING:
+            return self.encoder
+        with self.shelf[collection].using() as found:
+            return found.encoder
 
     def _encode(self, collection: str, asks: Sequence[list[str]], stop: Stop, *, queries: bool) -> list[Encoded]:
         encoder = self._encoder_of(collection)
@@ -180,7 +183,12 @@ class Service:
         return [Encoded([next(vectors) for _ in ask], encoder) for ask in asks]
 
     def _search(self, key: SearchKey, asks: Sequence[SearchAsk], stop: Stop) -> list[Found]:
-        collection = self.shelf[key.collection].current()
+        with self.shelf[key.collection].using() as collection:
+            return self._search_in(collection, key, asks, stop)
+
+    def _search_in(
+        self, collection: AnyCollection, key: SearchKey, asks: Sequence[SearchAsk], stop: Stop
+    ) -> list[Found]:
         encoder = collection.encoder
         # a projection may have been fitted, or the collection been replaced, since the texts were encoded
         if wrong := next((one for one in asks if not one.encoder and one.rows.shape[1] != collection.index.dim), None):
