@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -201,10 +202,8 @@ def open_files(folder: Path) -> int:
     """How many descriptors of this process belong to files in a folder, or that were there."""
     count = 0
     for one in Path("/proc/self/fd").iterdir():
-        try:
+        with suppress(OSError):  # it was closed by now
             count += os.readlink(one).startswith(str(folder))
-        except OSError:
-            continue
     return count
 
 

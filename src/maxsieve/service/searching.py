@@ -19,6 +19,7 @@ from maxsieve.service.failures import answer, documented
 from maxsieve.service.service import Found, Here, SearchAsk, SearchKey, Service, attended
 from maxsieve.service.settings import MATCHES, TRACED_TOKENS
 from maxsieve.service.shapes import CollectionFacts, CollectionList, SearchAnswer, SearchRequest
+from maxsieve.service.shelf import OpenCollection
 from maxsieve.service.strict import StrictRoute
 from maxsieve.text.answers import guarantee_sentence, to_plain
 from maxsieve.text.encoder import Traceable
@@ -80,16 +81,24 @@ async def _search(name: str, body: SearchRequest, here: Service) -> Response:
         body.hybrid,
         alone=object() if body.trace else None,
     )
+    if body.matches and body.k * tokens > MATCHES:
+        await here.aside(lambda: _check_matches(opened, body.k, tokens))
     found = await here.search(key, ask)
-    if body.matches and len(found.hits) * tokens > MATCHES:
-        raise HTTPException(
-            400,
-            f"matches: {len(found.hits):,} hits for {tokens:,} tokens of the query are too many to list their matches; "
-            f'ask for "k": {MATCHES // tokens} or less, or send "matches": false',
-        )
     here.metrics.searches.labels(name, found.hits.report.guarantee).inc()
     times = {"encode": encoded - started, "search": perf_counter() - encoded}
     return await here.aside(lambda: answer(_plain(body, ask, found, times)))
+
+
+def _check_matches(opened: OpenCollection, k: int, tokens: int) -> None:
+    """Refuses a search whose hits would list too many matches."""
+    with opened.using() as collection:
+        hits = min(k, len(collection))
+    if hits * tokens > MATCHES:
+        raise HTTPException(
+            400,
+            f"matches: {hits:,} hits for {tokens:,} tokens of the query are too many to list their matches; "
+            f'ask for "k": {MATCHES // tokens} or less, or send "matches": false',
+        )
 
 
 def _rows(vectors: Sequence[Sequence[float]] | Rows) -> NDArray[np.float32]:
