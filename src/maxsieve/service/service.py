@@ -277,5 +277,10 @@ def service_of(request: Request) -> Service:
     return service
 
 
-Here = Annotated[Service, Depends(service_of)]
+async def _here(request: Request) -> Service:
+    # FastAPI calls a function that is not async on threads of its own
+    return service_of(request)
+
+
+Here = Annotated[Service, Depends(_here)]
 """The service, as a dependency of routes."""
