@@ -2,10 +2,15 @@
 
     python -m benchmarks.runs.load                        # the demo's docstrings, 100 clients for 60 seconds
     python -m benchmarks.runs.load --collection docs.ms --clients 20 --seconds 10
+    python -m benchmarks.runs.load --hostile 20           # 80 clients that ask once a second each, and 20 that attack
 
 The service is a process of its own, started and ended here; everything is on loopback. After a warm-up one client asks
 alone, then all at once, then one alone again. The clients share the machine with the service. The exit code is 1 if an
 answer is neither 200 nor 429.
+
+With ``--hostile``, so many of the clients attack (`hostile_clients.py`). The others ask once a second each, whether or
+not the answer before has come in time; a request's time is counted from the moment when it was due. The exit code is 1
+if one of them is not answered with 200.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -30,6 +36,7 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.runs import hostile_clients
 from benchmarks.runs.arguments import positive
 
 FINE, LATER = 200, 429
@@ -108,6 +115,39 @@ async def client(target: Target, first: int, until: float, outcome: Outcome) -> 
         await writer.wait_closed()
 
 
+async def patient_client(target: Target, number: int, clients: int, until: float, outcome: Outcome) -> None:
+    """Asks once a second, on a connection of its own each time the last one was closed."""
+    due = time.perf_counter() + number / clients
+    while due < until:
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        try:
+            reader, writer = await asyncio.open_connection(target.host, target.port)
+            writer.write(target.request(QUERIES[number % len(QUERIES)]))
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            status = int(head.split(" ", 2)[1])
+            writer.close()
+        except (OSError, asyncio.IncompleteReadError):
+            status = 0
+        outcome.statuses[status] += 1
+        outcome.times.append(time.perf_counter() - due)
+        due, number = due + 1, number + clients
+
+
+async def under_attack(
+    target: Target, clients: int, hostile: int, seconds: float, process: int
+) -> tuple[Outcome, float]:
+    """Clients that ask once a second beside hostile ones; and the most memory in MB that the service had."""
+    attack = (target.host, target.port, target.path, hostile, seconds)
+    attackers = multiprocessing.get_context("spawn").Process(target=hostile_clients.run, args=attack)
+    attackers.start()
+    outcome, started = Outcome(), time.perf_counter()
+    tasks = [patient_client(target, i, clients, started + seconds, outcome) for i in range(clients)]
+    await asyncio.gather(*tasks)
+    outcome.seconds = time.perf_counter() - started
+    await asyncio.to_thread(attackers.join)
+    return outcome, status_mb(process, "VmHWM")
+
+
 async def phase(target: Target, clients: int, seconds: float) -> Outcome:
     """Runs so many clients for so many seconds."""
     outcome, started = Outcome(), time.perf_counter()
@@ -118,9 +158,9 @@ async def phase(target: Target, clients: int, seconds: float) -> Outcome:
     return outcome
 
 
-def resident(process: int) -> float:
-    """The memory of a process, in MB."""
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
+def status_mb(process: int, name: str = "VmRSS") -> float:
+    """MB of memory that a process has, or has had at most (``VmHWM``)."""
+    found = re.search(rf"{name}:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
     return int(found[1]) / 1000 if found else float("nan")
 
 
@@ -151,21 +191,43 @@ def shown(outcome: Outcome) -> list[str]:
     return [f"{outcome.rate:.1f}", *times, f"{group:.1f}", statuses]
 
 
+def attacked(process: subprocess.Popen[str], target: Target, clients: int, hostile: int, seconds: float) -> int:
+    """The load with hostile clients: prints what the others saw."""
+    try:
+        asyncio.run(phase(target, 1, 2))
+        outcome, most = asyncio.run(under_attack(target, clients, hostile, seconds, process.pid))
+    finally:
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(PATIENCE)
+    print(
+        f"{clients} clients, once a second each, beside {hostile} hostile ones: {sum(outcome.statuses.values()):,} "
+        f"requests in {outcome.seconds:.0f} s, p50 {outcome.quantile(0.5):,.0f} ms, p99 {outcome.quantile(0.99):,.0f} "
+        f"ms, longest {outcome.quantile(1):,.0f} ms; statuses {dict(outcome.statuses)}"
+    )
+    print(f"the service had at most {most:,.0f} MB, and ended with {code} after {time.monotonic() - began:.1f} s")
+    print(f"on {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
+    return 0 if set(outcome.statuses) == {FINE} and code == 0 else 1
+
+
 def main() -> int:
     """Starts the service, sends requests, prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collection", type=Path, help="a collection; by default that of maxsieve demo")
     parser.add_argument("--clients", type=positive, default=100)
     parser.add_argument("--seconds", type=positive, default=60, help="of all clients at once; one alone has half of it")
+    parser.add_argument("--hostile", type=positive, help="so many of the clients attack the service")
     given = parser.parse_args()
     process, target = start(given.collection)
+    if given.hostile is not None:
+        return attacked(process, target, given.clients - given.hostile, given.hostile, given.seconds)
     try:
         asyncio.run(phase(target, given.clients, WARM_UP))
-        before = resident(process.pid)
+        before = status_mb(process.pid)
         alone = asyncio.run(phase(target, 1, given.seconds / 4))
         many = asyncio.run(phase(target, given.clients, given.seconds))
         alone += asyncio.run(phase(target, 1, given.seconds / 4))
-        after = resident(process.pid)
+        after = status_mb(process.pid)
     finally:
         process.send_signal(signal.SIGTERM)
         code = process.wait(PATIENCE)

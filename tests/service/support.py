@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,12 @@ class Served:
     service: Service
     port: int
     client: httpx.Client
+    server: Server
+
+    def connections(self) -> int:
+        """How many connections are open besides the client's own, which is closed first."""
+        self.client.close()
+        return len(self.server.server_state.connections)
 
     def search(self, name: str = "docs", **body: Any) -> httpx.Response:
         """Searches a collection."""
@@ -53,6 +60,14 @@ class Served:
     def connect(self) -> socket.socket:
         """A connection on which nothing has been sent."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Waits for something that will be so, sooner or later."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def received(connection: socket.socket) -> bytes:
@@ -93,7 +108,7 @@ def serving(encoder: Any, collections: dict[str, Path] | None = None, **settings
         try:
             assert begun.wait(PATIENCE)
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
-                yield Served(service, port, client)
+                yield Served(service, port, client, server)
         finally:
             server.end()
             thread.join(PATIENCE)

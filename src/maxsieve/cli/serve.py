@@ -89,7 +89,7 @@ def serve_collections(
     from maxsieve.text.encoders.encoder import load_encoder
 
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # the service reports errors itself
-    logging.basicConfig(handlers=[_Said()])
+    logging.basicConfig(handlers=[_Said(logging.WARNING)])  # the handler's level holds for every library's messages
     with bind(host, port) as listener:
         loaded = load_encoder(encoder)
         cluster = (cluster_options() or ClusterOptions()).opening

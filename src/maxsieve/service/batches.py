@@ -114,6 +114,8 @@ class Batcher(Generic[Key, Ask, Answer]):
             else:
                 one.answer.set_result(outcome)
         self._watch(len(batch.members), seconds)
+        # they refer to each other: answers would stay in memory, with their files, until Python looks for such cycles
+        batch.members.clear()
         self._begin()
 
     def _outcomes(self, key: Key, asks: Sequence[Ask], stop: Stop) -> Sequence[Answer | BaseException]:

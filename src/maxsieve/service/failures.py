@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -20,6 +22,7 @@ from maxsieve.text.collection.additions import OtherDocumentError
 logger = logging.getLogger("maxsieve.service")
 
 RETRY_SECONDS = 1
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Problem(BaseModel):
@@ -47,6 +50,7 @@ _MEANINGS = {
     422: "The request does not fit the schema.",
     423: "Another process is writing to the collection.",
     429: "Too many requests are being handled.",
+    507: "The disk of the service is full.",
     503: "The collection is damaged or missing, a shard is unavailable, or the service is shutting down.",
     504: "The deadline has passed.",
 }
@@ -65,14 +69,13 @@ def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> 
 def to_problem(failure: BaseException) -> Response:
     """The answer to a request that failed."""
     if isinstance(failure, RequestValidationError):
-        return problem(422, _validation(failure))
+        return problem(422, validation_sentence(failure.errors()))
     if isinstance(failure, HTTPException):
         headers = dict(failure.headers) if failure.headers else None
         return problem(failure.status_code, _plain(failure), headers)
     if isinstance(failure, IndexLockedError):
-        return problem(
-            423, "the collection is being written to by another process", {"Retry-After": str(RETRY_SECONDS)}
-        )
+        sentence = "another process is writing to the collection, or has replaced it"
+        return problem(423, sentence, {"Retry-After": str(RETRY_SECONDS)})
     if isinstance(failure, ShardsUnavailableError):
         return problem(503, str(failure), {"Retry-After": str(RETRY_SECONDS)})
     if isinstance(failure, KeyError) and failure.args:
@@ -81,6 +84,9 @@ def to_problem(failure: BaseException) -> Response:
         return problem(409, explain(failure, _as_field))
     if isinstance(failure, (ValueError, TypeError)):
         return problem(400, explain(failure, _as_field))
+    if isinstance(failure, OSError) and failure.errno in FULL:
+        logger.error("%s: %s", type(failure).__name__, failure)
+        return problem(507, "the disk of the service is full; documents that were stored before are still there")
     if isinstance(failure, (MaxsieveError, OSError)):
         logger.error("%s: %s", type(failure).__name__, failure)
         return problem(503, "the collection is damaged or missing; see the log of the service")
@@ -106,9 +112,8 @@ def _plain(failure: HTTPException) -> str:
     return sentences.get(failure.status_code, str(failure.detail))
 
 
-def _validation(failure: RequestValidationError) -> str:
+def validation_sentence(errors: Sequence[Any]) -> str:
     """The first validation error, and the number of others."""
-    errors = failure.errors()
     first = errors[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body")
     others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""

@@ -190,6 +190,11 @@ class Collection(BaseCollection):
         """BM25 over its texts, as used by ``first_stage="bm25"``."""
         return BM25(self)
 
+    def close(self) -> None:
+        """Closes all files; later calls raise `ClosedIndexError`."""
+        vars(self).pop("bm25", None)  # it has the files of the state that it was made for
+        super().close()
+
     @property
     def state(self) -> Snapshot:
         """What is searched at present: another object after each change."""

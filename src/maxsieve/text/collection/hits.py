@@ -195,8 +195,10 @@ class TextHits:
     @property
     def passages(self) -> list[Passage]:
         """The passage by which each hit was found: the best of its document."""
-        keys = map(self._keys.parse, self._hits.ids)
-        return [to_passage(record, number) for record, (_, number) in zip(self._records, keys, strict=True)]
+        return [self._passage(rank) for rank in range(len(self))]
+
+    def _passage(self, rank: int) -> Passage:
+        return to_passage(self._records[rank], self._keys.parse(self._hits.ids[rank])[1])
 
     @property
     def metadata(self) -> list[Any]:
@@ -215,9 +217,8 @@ class TextHits:
     def hit(self, rank: int) -> TextHit:
         """The hit at ``rank``, from 0, with its text and metadata."""
         rank = self._check_rank(rank)
-        record = self._records[rank]
-        passage = self.passages[rank]
-        return TextHit(self.ids[rank], float(self.scores[rank]), passage.text, record["metadata"], passage)
+        passage, metadata = self._passage(rank), self._records[rank]["metadata"]
+        return TextHit(self.ids[rank], float(self.scores[rank]), passage.text, metadata, passage)
 
     def explain(self, rank: int) -> list[WordMatch]:
         """For each word of the query, the best matching word of the hit at ``rank``, and their similarity.
@@ -236,7 +237,7 @@ class TextHits:
     def _explain(self, rank: int) -> list[WordMatch]:
         if not isinstance(self._encoder, Traceable):
             return []
-        passage = self.passages[rank]
+        passage = self._passage(rank)
         matches = self._hits.explain(rank)
         asked = self._encoder.query_spans(self.query) if self.query else [(t, t) for t in range(len(matches))]
         spans = asked, self._encoder.document_spans(passage.encoded)
