@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from maxsieve.common.stop import StoppedError
+from maxsieve._core import StoppedError
 from maxsieve.service import search_routes as searching
 from maxsieve.text import OnnxEncoder
 from maxsieve.text.collection.hits import TextHits
@@ -19,7 +19,7 @@ from service.support import PATIENCE, Served, detail, serving, until
 
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The matches of a query for "river" are made for ever; the list says how that ended."""
+    """The matches of a query for "river" never end; the list says how that ended."""
     ends: list[str] = []
     make, given_up = searching.to_plain, threading.Event()
 

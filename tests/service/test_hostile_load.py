@@ -1,4 +1,4 @@
-"""Every way of the hostile clients of benchmarks/load.py, beside clients that ask for what they may.
+"""Every way of the hostile clients of benchmarks/runs/load.py, beside clients that ask for what they may.
 
 Here they are counted: each attack is refused or dropped, and everybody else is answered.
 """
@@ -6,15 +6,14 @@ Here they are counted: each attack is refused or dropped, and everybody else is 
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.runs import hostile_clients
 from maxsieve.text import OnnxEncoder
 from service.support import PATIENCE, serving, until
 
@@ -36,15 +35,9 @@ EXPECTED = {
 
 
 @pytest.fixture
-def hostile() -> Iterator[Any]:
+def hostile() -> Any:
     """The hostile clients."""
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        import hostile_clients
-
-        yield hostile_clients
-    finally:
-        sys.path.pop(0)
+    return hostile_clients
 
 
 @pytest.mark.filterwarnings("ignore::maxsieve.text.encoders.truncation_warning.TruncationWarning")

@@ -16,11 +16,10 @@ from starlette.responses import Response
 from maxsieve.service.bodies import Rows
 from maxsieve.service.deadlines import Seconds
 from maxsieve.service.failures import answer, documented
+from maxsieve.service.open_collections import OpenCollection
 from maxsieve.service.schemas import CollectionFacts, CollectionList, SearchAnswer, SearchRequest
 from maxsieve.service.service import Found, Here, SearchAsk, SearchKey, Service, attended
 from maxsieve.service.settings import MATCHES, TRACED_TOKENS
-from maxsieve.service.schemas import CollectionFacts, CollectionList, SearchAnswer, SearchRequest
-from maxsieve.service.open_collections import OpenCollection
 from maxsieve.service.strict import StrictRoute
 from maxsieve.text.collection.answers import guarantee_sentence, to_plain
 from maxsieve.text.collection.search import METADATA
