@@ -227,7 +227,7 @@ BAD = {
     "^k ": lambda index: index.calibrate([np.ones((2, DIM))], k=0),
     "^calibrated_on": lambda index: index.calibrate([np.ones((2, DIM))], calibrated_on="hope"),
     "not calibrated": lambda index: index.recalibrate(),
-    "index.calibrate": lambda index: index.search(np.ones((2, DIM)), policy=ms.Calibrated()),
+    "this index is not calibrated": lambda index: index.search(np.ones((2, DIM)), policy=ms.Calibrated()),
 }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from maxsieve.adapters.retrieval import Part, Retrieval, check_part, find, to_dict
+from maxsieve.adapters.retrieval import Retrieval, TextPart, check_part, find, to_dict
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
@@ -57,7 +57,7 @@ class MaxsieveRetriever:
         encoder: str | None = None,
         top_k: int = 10,
         filters: dict[str, Any] | None = None,
-        text: Part = "passage",
+        text: TextPart = "passage",
         policy: Policy | None = None,
         search_kwargs: dict[str, Any] | None = None,
     ) -> None:

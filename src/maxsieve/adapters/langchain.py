@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from maxsieve.adapters.retrieval import KEY, Part, Retrieval, check_part, find, to_collection
+from maxsieve.adapters.retrieval import KEY, Retrieval, TextPart, check_part, find, to_collection
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.text.collection.collection import Collection
@@ -43,7 +43,7 @@ class MaxsieveRetriever(BaseRetriever):
 
     collection: Collection
     k: int = 4
-    text: Part = "passage"
+    text: TextPart = "passage"
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     with_scores: bool = False
 
@@ -61,7 +61,7 @@ class MaxsieveRetriever(BaseRetriever):
 
     @field_validator("text", mode="before")
     @classmethod
-    def _check_text(cls, text: Any) -> Part:
+    def _check_text(cls, text: Any) -> TextPart:
         return _for_pydantic(check_part, text)
 
     def batch(

@@ -6,7 +6,7 @@ import asyncio
 import os
 from typing import Any
 
-from maxsieve.adapters.retrieval import KEY, Part, Retrieval, RetrievedDocument, check_part, find, to_collection
+from maxsieve.adapters.retrieval import KEY, Retrieval, RetrievedDocument, TextPart, check_part, find, to_collection
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.text.collection.collection import Collection
@@ -48,7 +48,7 @@ class MaxsieveRetriever(BaseRetriever):
         collection: Collection | str | os.PathLike[str],
         similarity_top_k: int = 2,
         *,
-        text: Part = "passage",
+        text: TextPart = "passage",
         search_kwargs: dict[str, Any] | None = None,
         with_guarantee: bool = False,
         **others: Any,

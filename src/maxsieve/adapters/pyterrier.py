@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.adapters.retrieval import Part, check_part, to_collection
+from maxsieve.adapters.retrieval import TextPart, check_part, to_collection
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
@@ -132,7 +132,7 @@ class MaxsieveRetriever(pt.Transformer):
         collection: Collection | str | os.PathLike[str],
         num_results: int = 1000,
         *,
-        text: Part | None = None,
+        text: TextPart | None = None,
         search_kwargs: dict[str, Any] | None = None,
     ) -> None:
         self._collection = to_collection(collection)

@@ -15,7 +15,7 @@ from maxsieve.text.lexical.hybrid import in_one_state
 KEY = "maxsieve"
 """The only key that is added to the metadata of a document; it is left out if it has no value."""
 
-Part: TypeAlias = Literal["passage", "document"]
+TextPart: TypeAlias = Literal["passage", "document"]
 """Which text a hit has: its best passage, or the whole document."""
 
 
@@ -55,15 +55,15 @@ def to_collection(collection: Any) -> Collection:
     return Collection.open(collection)
 
 
-def check_part(part: Any) -> Part:
+def check_part(part: Any) -> TextPart:
     """Refuses any other value than ``"passage"`` and ``"document"``."""
-    check_choice(part, "text", get_args(Part))
-    chosen: Part = part
+    check_choice(part, "text", get_args(TextPart))
+    chosen: TextPart = part
     return chosen
 
 
 def find(
-    collection: Collection, queries: Sequence[str], k: int, part: Part, options: Mapping[str, Any]
+    collection: Collection, queries: Sequence[str], k: int, part: TextPart, options: Mapping[str, Any]
 ) -> list[Retrieval]:
     """The k best documents for each query; ``options`` are further arguments of `Collection.search_many`."""
     search = partial(_find, collection, queries, k, part, options)
@@ -71,13 +71,13 @@ def find(
 
 
 def _find(
-    collection: Collection, queries: Sequence[str], k: int, part: Part, options: Mapping[str, Any]
+    collection: Collection, queries: Sequence[str], k: int, part: TextPart, options: Mapping[str, Any]
 ) -> list[Retrieval]:
     answers = collection.search_many(queries, k, **options)
     return [Retrieval(_documents(collection, hits, part), hits) for hits in answers]
 
 
-def _documents(collection: Collection, hits: TextHits, part: Part) -> list[RetrievedDocument]:
+def _documents(collection: Collection, hits: TextHits, part: TextPart) -> list[RetrievedDocument]:
     found = []
     for doc_id, score, given, passage in zip(hits.ids, hits.scores.tolist(), hits.metadata, hits.passages, strict=True):
         metadata = to_dict(given)
