@@ -195,7 +195,7 @@ def test_hits_arrive_with_all_that_can_be_asked(index: ms.Index, way: Callable[[
 def test_received_hits_have_no_snapshot() -> None:
     hits = through_pickle(built(None).search(QUERY))
     with pytest.raises(AttributeError, match=r"'_snapshot'.*pickled"):
-        hits._snapshot  # noqa: B018
+        hits._snapshot
     assert not hasattr(hits, "nothing")
 
 
