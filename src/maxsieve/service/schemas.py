@@ -77,11 +77,12 @@ def _schema_of(kind: PolicyKind) -> Any:
 if TYPE_CHECKING:
     AnyPolicy = str | PolicySchema
 else:
+    _FORMS = (
+        Annotated[Literal[tuple(POLICIES)], Tag("name")],
+        *(Annotated[_schema_of(kind), Tag(kind.name)] for kind in POLICIES.values()),
+    )
     AnyPolicy = Annotated[
-        Union[
-            Annotated[Literal[tuple(POLICIES)], Tag("name")],
-            *(Annotated[_schema_of(kind), Tag(kind.name)] for kind in POLICIES.values()),
-        ],
+        Union[_FORMS],  # noqa: UP007 - of as many as there are
         Discriminator(lambda given: given.get("name") if isinstance(given, dict) else "name"),
     ]
 
