@@ -324,20 +324,9 @@ class Index:
 
     def _repr_html_(self) -> str:
         try:
-            snapshot = self.storage.snapshot
+            return table(["index", ""], self.storage.reading(_facts).items())
         except ClosedIndexError:
             return escape(repr(self))
-        layout, calibration = snapshot.layout, snapshot.calibration
-        facts = {
-            "documents": f"{snapshot.n_documents:,}",
-            "tokens": f"{snapshot.n_tokens:,}",
-            "dimensions": layout.dim,
-            "store": layout.store,
-            "similarity": layout.similarity,
-            "megabytes": f"{self.nbytes / 1e6:,.1f}",
-            "calibrated on": "nothing" if calibration is None else calibration.origin,
-        }
-        return table(["index", ""], facts.items())
 
     @property
     def dim(self) -> int:
@@ -430,6 +419,20 @@ class Index:
         layout = self.storage.layout
         dim, cosine = layout.dim, layout.similarity == "cosine"
         return [to_query(query, name.format(i), dim, cosine=cosine) for i, query in enumerate(queries)]
+
+
+def _facts(snapshot: AnySnapshot) -> dict[str, Any]:
+    """What a notebook shows of an index."""
+    layout, calibration = snapshot.layout, snapshot.calibration
+    return {
+        "documents": f"{snapshot.n_documents:,}",
+        "tokens": f"{snapshot.n_tokens:,}",
+        "dimensions": layout.dim,
+        "store": layout.store,
+        "similarity": layout.similarity,
+        "megabytes": f"{snapshot.nbytes / 1e6:,.1f}",
+        "calibrated on": "nothing" if calibration is None else calibration.origin,
+    }
 
 
 def _place_of(id: Id, snapshot: AnySnapshot, what: str) -> Any:

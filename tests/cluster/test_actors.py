@@ -19,13 +19,14 @@ from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import Part, SearchRequest
 from maxsieve.cluster.placement import Seat
 from maxsieve.errors import ClosedIndexError, MaxsieveError, StaleVersionError
+from maxsieve.storage.segments import Layout
 
 from .holding import put
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> ShardedFolder:
-    made = ShardedFolder.create(tmp_path / "c", 4, shards=2)
+    made = ShardedFolder.create(tmp_path / "c", Layout(4), shards=2)
     put(made, [np.ones((1, 4), np.float32)] * 10, list(range(10)))
     return made
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import maxsieve as ms
 from cluster.fake_members import QUICK, STEPS, Doc, FakeMembers, Fault
 from maxsieve.cluster import coordinator
-from maxsieve.cluster.coordinator import Found, LatencyHistory, ShardsUnavailableError, run
+from maxsieve.cluster.coordinator import LatencyHistory, MemberAnswers, ShardsUnavailableError, run
 from maxsieve.cluster.member import SearchRequest
 from maxsieve.cluster.placement import Seat
 from maxsieve.errors import StaleVersionError
@@ -34,13 +34,13 @@ def to_request(shards: tuple[int, ...], alone: bool) -> SearchRequest:
     return SearchRequest("1", shards, alone, query, K, ms.Bandit(), None, None, None, None)
 
 
-def search(members: FakeMembers, latencies: LatencyHistory | None = None, **options: Any) -> Found:
+def search(members: FakeMembers, latencies: LatencyHistory | None = None, **options: Any) -> MemberAnswers:
     settings = {"timeout": 60.0, "partial": "refuse"} | options
     (found,) = run(members, members.sizes, [to_request], latencies or LatencyHistory(), **settings)
     return found
 
 
-def best(found: Found) -> list[tuple[float, int]]:
+def best(found: MemberAnswers) -> list[tuple[float, int]]:
     pairs = [pair for part in found.parts for pair in zip(part.scores.tolist(), part.sequence.tolist(), strict=True)]
     return sorted(pairs, key=lambda pair: (-pair[0], pair[1]))[:K]
 
@@ -65,7 +65,7 @@ def test_without_faults(nodes: int) -> None:
     found = search(members)
     assert best(found) == truth(corpus)
     assert (found.missing, found.retried, found.hedged) == ((), 0, 0)
-    assert found.exchanges == (0 if nodes == 1 else STEPS)
+    assert found.agreements == (0 if nodes == 1 else STEPS)
     assert sum(members.calls.values()) == (1 if nodes == 1 else nodes * (STEPS + 1))
     check_nothing_is_left(members)
 

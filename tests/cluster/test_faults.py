@@ -17,7 +17,6 @@ import maxsieve as ms
 from cluster.support import answer, compare
 from index.support import eighths, query_of
 from maxsieve.cluster.coordinator import ShardsUnavailableError
-from maxsieve.cluster.index import ShardedIndex
 from maxsieve.cluster.manifest import read_cluster
 from maxsieve.errors import DamagedIndexError
 
@@ -26,12 +25,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import cluster_faults
 from ray_nodes import add_node
 
-Build = Callable[..., ShardedIndex]
+Build = Callable[..., ms.Index]
 QUERIES = [query_of(seed, 6) for seed in range(4)]
 
 
-def pids_of(index: ShardedIndex) -> list[int]:
-    return [member.pid for member in index.info().members if member.pid is not None]
+def pids_of(index: ms.Index) -> list[int]:
+    return [member.pid for member in index.searcher.members() if member.pid is not None]
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -67,7 +66,7 @@ def test_a_killed_node(cluster: Any, sharded: Build) -> None:
     spare = add_node(cluster)
     one, several = ms.Index.build(documents), sharded(documents, shards=8)
     compare(one, several, QUERIES[:1], 5, [ms.Certified()])
-    assert len(several.info().members) == 4
+    assert len(several.searcher.members()) == 4
     cluster.remove_node(spare, allow_graceful=False)
     compare(one, several, QUERIES, 5, [ms.Certified(), ms.Bandit()])
 
@@ -118,7 +117,7 @@ def test_others_change_the_corpus(sharded: Build, tmp_path: Path) -> None:
     mine = sharded(documents, shards=4)
     before = answer(ms.Index.build(documents).search(QUERIES[0], 5))
     assert answer(mine.search(QUERIES[0], 5)) == before
-    with ShardedIndex.open(tmp_path / "corpus0") as other:
+    with ms.Index.open(tmp_path / "corpus0") as other:
         one = ms.Index.build(documents)
         for first in (0, 10, 20):
             for index in (one, other):
@@ -134,14 +133,14 @@ def test_others_change_the_corpus(sharded: Build, tmp_path: Path) -> None:
 def test_a_write_that_fails_changes_nothing(sharded: Build, tmp_path: Path) -> None:
     documents = eighths(5, 60)
     several = sharded(documents, shards=4)
-    before = several.ids, answer(several.search(QUERIES[0], 5)), several.info().generation
+    before = several.ids, answer(several.search(QUERIES[0], 5)), several.storage.snapshot.manifest.generation
     with pytest.raises(ValueError, match="ids: 7 is in the index already"):
         several.add(eighths(6, 12), [100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 7])
     with pytest.raises(ValueError, match="document 102, row 0, dimension 1: nan"):
         several.add([*eighths(6, 2), np.float32([[0, np.nan, 0, 0, 0]])], [100, 101, 102])
     with pytest.raises(KeyError, match="no document has the id 999"):
         several.delete([1, 999])
-    assert (several.ids, answer(several.search(QUERIES[0], 5)), several.info().generation) == before
+    assert (several.ids, answer(several.search(QUERIES[0], 5)), several.storage.snapshot.manifest.generation) == before
     version = read_cluster(tmp_path / "corpus0").shards[2]
     (tmp_path / "corpus0" / "shards" / version.folder / version.manifest).unlink()
     with pytest.raises((OSError, DamagedIndexError), match=version.manifest):

@@ -21,13 +21,14 @@ import maxsieve as ms
 from long_form import scaled
 from maxsieve import _core
 from maxsieve.cluster import member
-from maxsieve.cluster.agreement import UnknownSessionError, merge
+from maxsieve.cluster.agreement import Offers, UnknownSessionError, merge
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import CalibratedDepth, Member, Part, SearchRequest
 from maxsieve.cluster.sharding import shard_of
 from maxsieve.cluster.training import train_codebook
 from maxsieve.errors import StaleVersionError
 from maxsieve.spec.shards import certified_in_shards
+from maxsieve.storage.segments import Layout
 
 from .holding import put
 
@@ -50,7 +51,7 @@ def ragged(rng: np.random.Generator, documents: int, dim: int, *, ties: bool) ->
 
 
 def build(path: Path, docs: list[NDArray[np.float32]], ids: list[Any], shards: int) -> ShardedFolder:
-    folder = ShardedFolder.create(path, docs[0].shape[1], shards=shards)
+    folder = ShardedFolder.create(path, Layout(docs[0].shape[1]), shards=shards)
     put(folder, docs, ids)
     return folder
 
@@ -58,7 +59,7 @@ def build(path: Path, docs: list[NDArray[np.float32]], ids: list[Any], shards: i
 def search(
     folder: ShardedFolder, parts: list[tuple[int, ...]], query: NDArray[np.float32], k: int, policy: Any, **more: Any
 ) -> tuple[list[Part], int]:
-    """What each member has at the end, and the number of exchanges."""
+    """What each member has at the end, and the number of agreements."""
     shards = len(folder.manifest.shards)
     candidates, exclude = more.pop("candidates", None), more.pop("exclude", None)
     members = [Member(folder.path) for _ in parts]
@@ -86,7 +87,7 @@ def search(
         steps = [one.advance("s", request, replies) for one, request in zip(members, requests, strict=True)]
         if isinstance(steps[0], Part):
             return [step for step in steps if isinstance(step, Part)], len(replies)
-        replies = (*replies, merge([step for step in steps if isinstance(step, list)]))
+        replies = (*replies, merge([step for step in steps if isinstance(step, Offers)]))
 
 
 def together(parts: list[Part], k: int) -> tuple[list[Any], bytes]:
@@ -155,8 +156,8 @@ def test_calibrated_follows_up_the_same_documents(
     folder = build(tmp_path_factory.mktemp("corpus") / "c", docs, ids, shards)
     train_codebook(folder)
     state = index.storage.snapshot
-    assert folder.snapshot().codebook is not None
-    policy = CalibratedDepth(max(depth, k), 0.5 * len(folder.snapshot().codebook.codes))  # so that tier 0 is used
+    assert folder.snapshot.here.codebook is not None
+    policy = CalibratedDepth(max(depth, k), 0.5 * len(folder.snapshot.here.codebook.codes))  # so that tier 0 is used
     native = _core.Calibrated(policy.depth, policy.mean_length)
     query = rng.standard_normal((3, 8)).astype(np.float32)
     (expected,) = _core.search(state.corpus, [query], [state.searchable], k, native, 1, False)
@@ -177,8 +178,8 @@ def test_calibrated_with_a_member_that_has_no_document_to_offer(with_documents: 
     train_codebook(folder)
     here = [one for one in ids if shard_of(one, 2) == with_documents]
     policy = CalibratedDepth(10, 1000.0)
-    found, exchanges = search(folder, [(0,), (1,)], docs[0], 5, policy, candidates=here)
-    assert exchanges == 4
+    found, agreements = search(folder, [(0,), (1,)], docs[0], 5, policy, candidates=here)
+    assert agreements == 4
     assert [part.survivors for part in found] == [10 * (shard == with_documents) for shard in (0, 1)]
     assert together(found, 5)[0] == [one for one in here if int(one[1:]) % 4 == 0][:5]
 
@@ -199,7 +200,7 @@ def test_a_member_that_knows_nothing_of_a_session_replays_it(policy: Any, tmp_pa
         assert as_text(steps) == as_text(again) == as_text(others)
         if isinstance(steps[0], Part):
             break
-        replies = (*replies, merge([step for step in steps if isinstance(step, list)]))
+        replies = (*replies, merge([step for step in steps if isinstance(step, Offers)]))
     assert len(replies) >= 2
     for one, request in zip(members, requests, strict=True):  # an earlier step can be asked for again
         assert as_text([one.advance("s", request, replies[:1])]) == as_text(
@@ -247,9 +248,9 @@ def test_all_members_together_rescore_little_more_than_one_index(tmp_path: Path)
     for _ in range(20):
         query = centre[rng.integers(0, 40, 8)] + 0.3 * rng.standard_normal((8, 16)).astype(np.float32)
         alone += index.search(query, 10).report.rescored
-        found, exchanges = search(folder, [(shard,) for shard in range(8)], query, 10, ms.Certified())
+        found, agreements = search(folder, [(shard,) for shard in range(8)], query, 10, ms.Certified())
         shared += sum(part.rescored for part in found)
-        assert exchanges == 2
+        assert agreements == 2
     assert alone <= shared <= 1.5 * alone
 
 

@@ -53,7 +53,7 @@ def shard_path(folder: ShardedFolder, shard: int) -> Path:
 
 
 def segment_of(folder: ShardedFolder, shard: int) -> Path:
-    return shard_path(folder, shard) / folder.shard(shard).version.manifest.segments[0].segment
+    return shard_path(folder, shard) / folder.snapshot.shard(shard).manifest.segments[0].segment
 
 
 def put_value(key: str, value: Any) -> Callable[[dict[str, Any]], object]:
@@ -156,14 +156,14 @@ def test_a_shard_is_no_index_and_an_index_no_shard(folder: ShardedFolder, tmp_pa
     ms.Index.build(some(0, 2), path=tmp_path / "plain")
     shutil.copy(tmp_path / "plain" / "manifest.json", shard_path(folder, 0) / version.manifest)
     with pytest.raises(DamagedIndexError, match="is not a manifest of maxsieve"):
-        folder.snapshot()
+        folder.snapshot.here
 
 
 def test_the_manifest_of_another_version_is_not_taken_for_this_one(folder: ShardedFolder) -> None:
     first, second = (shard_path(folder, i) / folder.manifest.shards[i].manifest for i in range(2))
     shutil.copy(first, second)
     with pytest.raises(DamagedIndexError, match=f"{second.name} is not the expected manifest"):
-        folder.snapshot()
+        folder.snapshot.here
 
 
 def damaged(folder: ShardedFolder, problem: str) -> None:
@@ -286,7 +286,7 @@ def test_a_document_in_the_wrong_shard_is_found_by_verify(folder: ShardedFolder)
     assert names[0] != names[1]
     tell(folder.path / "cluster.json", swap)
     forged = ShardedFolder.open(folder.path)
-    assert len(forged.storage.snapshot().live) == folder.manifest.documents
+    assert len(forged.snapshot.here.live) == folder.manifest.documents
     with pytest.raises(DamagedIndexError, match="has a document that belongs to another shard"):
         forged.verify()
 
@@ -295,12 +295,12 @@ def test_a_calibration_that_does_not_fit(folder: ShardedFolder) -> None:
     train_codebook(folder)
     calibrate(folder)
     tell(folder.path / "cluster.json", put_value("deleted", 0))
-    assert ShardedFolder.open(folder.path).calibration() is not None
+    assert ShardedFolder.open(folder.path).snapshot.calibration is not None
     folder.refresh()
     folder.delete(["a1"])
     tell(folder.path / "cluster.json", put_value("deleted", 0))
     with pytest.raises(DamagedIndexError, match="documents added and 0 deleted since a calibration"):
-        ShardedFolder.open(folder.path).calibration()
+        ShardedFolder.open(folder.path).snapshot.calibration
     (folder.path / folder.manifest.calibration.name).unlink()  # type: ignore[union-attr]
     with pytest.raises(DamagedIndexError, match="calibration is missing"):
         ShardedFolder.open(folder.path).verify()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from maxsieve.cluster.manifest import ShardVersion
-from maxsieve.cluster.running import as_tasks
+from maxsieve.cluster.ray_engine import as_tasks
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 
 
