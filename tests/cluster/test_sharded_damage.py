@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import shutil
 import zlib
@@ -156,19 +157,24 @@ def test_a_shard_is_no_index_and_an_index_no_shard(folder: ShardedFolder, tmp_pa
     ms.Index.build(some(0, 2), path=tmp_path / "plain")
     shutil.copy(tmp_path / "plain" / "manifest.json", shard_path(folder, 0) / version.manifest)
     with pytest.raises(DamagedIndexError, match="is not a manifest of maxsieve"):
-        folder.snapshot.here
+        folder.snapshot.here  # noqa: B018
 
 
 def test_the_manifest_of_another_version_is_not_taken_for_this_one(folder: ShardedFolder) -> None:
     first, second = (shard_path(folder, i) / folder.manifest.shards[i].manifest for i in range(2))
     shutil.copy(first, second)
     with pytest.raises(DamagedIndexError, match=f"{second.name} is not the expected manifest"):
-        folder.snapshot.here
+        folder.snapshot.here  # noqa: B018
 
 
 def damaged(folder: ShardedFolder, problem: str) -> None:
     """Every use of the folder's shards is refused, with these words."""
-    for use in (ShardedFolder.snapshot, ShardedFolder.verify, lambda one: one.delete(["a1"]), ShardedFolder.compact):
+    for use in (
+        lambda one: one.snapshot.here,
+        ShardedFolder.verify,
+        lambda one: one.delete(["a1"]),
+        ShardedFolder.compact,
+    ):
         with pytest.raises(DamagedIndexError, match=problem):
             use(ShardedFolder.open(folder.path))
     with pytest.raises(DamagedIndexError, match=problem):
@@ -196,7 +202,7 @@ def test_a_link_to_a_folder_is_not_followed(folder: ShardedFolder, name: str, tm
     (folder.path / name).rename(tmp_path / "elsewhere")
     (folder.path / name).symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     there = sorted((tmp_path / "elsewhere").rglob("*"))
-    for use in (ShardedFolder.snapshot, ShardedFolder.verify, ShardedFolder.compact):
+    for use in (lambda one: one.snapshot.here, ShardedFolder.verify, ShardedFolder.compact):
         with pytest.raises(DamagedIndexError, match=f"{name} is a link; a folder is expected"):
             use(ShardedFolder.open(folder.path))
     assert sorted((tmp_path / "elsewhere").rglob("*")) == there
@@ -237,35 +243,35 @@ def test_a_forged_manifest_of_a_shard(
 ) -> None:
     tell_shard(folder, 1, change)
     with pytest.raises(DamagedIndexError, match=problem):
-        ShardedFolder.open(folder.path).snapshot()
+        ShardedFolder.open(folder.path).snapshot.here  # noqa: B018
 
 
 def test_types_of_ids_that_differ(folder: ShardedFolder) -> None:
     tell(folder.path / "cluster.json", put_value("id_type", "int"))
     with pytest.raises(DamagedIndexError, match="says that ids are int, but shard 0 has str"):
-        ShardedFolder.open(folder.path).snapshot()
+        ShardedFolder.open(folder.path).snapshot.here  # noqa: B018
 
 
 def test_codebooks_that_differ(folder: ShardedFolder) -> None:
     train_codebook(folder)
     tell(folder.path / "cluster.json", put_value("codebook", 5))
     with pytest.raises(DamagedIndexError, match="is not a shard of this corpus"):
-        ShardedFolder.open(folder.path).snapshot()
+        ShardedFolder.open(folder.path).snapshot.here  # noqa: B018
 
 
 @pytest.mark.parametrize("number", [-1, 2**53 + 1])
 def test_sequence_numbers_that_none_can_have(folder: ShardedFolder, number: int) -> None:
     change_block(segment_of(folder, 0), "sequence", lambda block: block.__setitem__(0, number))
     with pytest.raises(DamagedIndexError, match="sequence numbers lie between 0 and"):
-        ShardedFolder.open(folder.path).snapshot()
+        ShardedFolder.open(folder.path).snapshot.here  # noqa: B018
 
 
 def test_sequence_numbers_that_verify_finds(folder: ShardedFolder, tmp_path: Path) -> None:
     for number, problem in ((99, "was not assigned to any document yet"), (13, "the same sequence number")):
         shutil.copytree(folder.path, copy := tmp_path / f"copy {number}")
         forged = ShardedFolder.open(copy)
-        shard = next(i for i in range(3) if 13 not in forged.storage.snapshot([i]).sequence)
-        segment = forged.storage.snapshot([shard]).segments[0]
+        shard = next(i for i in range(3) if 13 not in forged.snapshot.of([i]).sequence)
+        segment = forged.snapshot.of([shard]).segments[0]
         place = int(np.flatnonzero(segment.alive)[0])
         change_block(segment_of(forged, shard), "sequence", lambda block, n=number, i=place: block.__setitem__(i, n))
         with pytest.raises(DamagedIndexError, match=problem):
@@ -300,7 +306,7 @@ def test_a_calibration_that_does_not_fit(folder: ShardedFolder) -> None:
     folder.delete(["a1"])
     tell(folder.path / "cluster.json", put_value("deleted", 0))
     with pytest.raises(DamagedIndexError, match="documents added and 0 deleted since a calibration"):
-        ShardedFolder.open(folder.path).snapshot.calibration
+        ShardedFolder.open(folder.path).snapshot.calibration  # noqa: B018
     (folder.path / folder.manifest.calibration.name).unlink()  # type: ignore[union-attr]
     with pytest.raises(DamagedIndexError, match="calibration is missing"):
         ShardedFolder.open(folder.path).verify()

@@ -5,10 +5,10 @@ corpus first comes first.
 
 A report is merged by this rule:
 
-- ``guarantee``, ``coverage`` and ``rounds`` are about the whole corpus. Every member computes them from numbers that all
-  agreed on, so that all members have the same values; it is an error if they differ. A threshold that is the K-th best
-  score is filled in here, where all scores are known. If shards are ``missing``, the guarantee is ``"none"``, and the
-  other two are about the shards that answered.
+- ``guarantee``, ``coverage`` and ``rounds`` are about the whole corpus. Every member computes them from numbers that
+  all agreed on, so that all members have the same values; it is an error if they differ. A threshold that is the K-th
+  best score is filled in here, where all scores are known. If shards are ``missing``, the guarantee is ``"none"``, and
+  the other two are about the shards that answered.
 - ``survivors`` and ``rescored`` are sums over all members: documents that passed tier 0, and documents that were scored
   canonically.
 - ``seconds`` is the time that the caller waited, including calls and merging.
