@@ -165,7 +165,7 @@ class SearchOptions:
 
 
 SMALL = {"policy", "threads", "trace", "partial", "timeout"}
-"""Keywords with small values: options with no others are kept, because to check them takes as long as a short search."""
+"""Options with only these keywords are kept: to check them again would take long, compared with a short search."""
 
 
 @lru_cache(maxsize=64, typed=True)  # typed: True is not 1

@@ -1,7 +1,7 @@
 """Who searches: the engine in this process, or the members of a cluster.
 
 A search asks a `Searcher` for the best documents of a version of the index, once or, with groups, several times. Hits
-and scores are the same whoever searches.
+and scores are the same with every searcher.
 """
 
 from __future__ import annotations
