@@ -382,7 +382,9 @@ class Index:
         >>> dated.search([[1.0]], where={"year": {"lt": 2000}}).ids
         ['old']
         """
-        return self._answer([query], SearchOptions.of(k, options), "query")[0]
+        layout, chosen = self.storage.layout, SearchOptions.of(k, options)
+        rows = to_query(query, "query", layout.dim, cosine=layout.similarity == "cosine")
+        return self._answer([rows], chosen)[0]
 
     def search_many(self, queries: Iterable[Any], k: int = 10, **options: Unpack[SearchKeywords]) -> list[Hits]:
         """`search` for many queries at once: the same answers, with the queries distributed over the threads.
@@ -399,11 +401,10 @@ class Index:
 
     def answer(self, queries: Sequence[Any], options: SearchOptions) -> list[Hits]:
         """The hits of each query [T, d], with options that were made before."""
-        return self._answer(queries, options)
+        return self._answer(self._to_rows(queries), options)
 
-    def _answer(self, queries: Sequence[Any], options: SearchOptions, name: str = "query {}") -> list[Hits]:
-        options.check_for_vectors(len(queries))
-        rows = self._to_rows(queries, name)
+    def _answer(self, rows: list[NDArray[np.float32]], options: SearchOptions) -> list[Hits]:
+        options.check_for_vectors(len(rows))
         return self.storage.reading(lambda snapshot: self._search(snapshot, rows, options))
 
     def _search(self, snapshot: AnySnapshot, rows: list[NDArray[np.float32]], options: SearchOptions) -> list[Hits]:
@@ -415,10 +416,24 @@ class Index:
             for (ranking, entries), query in zip(found, rows, strict=True)
         ]
 
-    def _to_rows(self, queries: Sequence[Any], name: str = "query {}") -> list[NDArray[np.float32]]:
+    def _to_rows(self, queries: Sequence[Any]) -> list[NDArray[np.float32]]:
         layout = self.storage.layout
         dim, cosine = layout.dim, layout.similarity == "cosine"
-        return [to_query(query, name.format(i), dim, cosine=cosine) for i, query in enumerate(queries)]
+        return [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(queries)]
+
+
+def _facts(snapshot: AnySnapshot) -> dict[str, Any]:
+    """What a notebook shows of an index."""
+    layout, calibration = snapshot.layout, snapshot.calibration
+    return {
+        "documents": f"{snapshot.n_documents:,}",
+        "tokens": f"{snapshot.n_tokens:,}",
+        "dimensions": layout.dim,
+        "store": layout.store,
+        "similarity": layout.similarity,
+        "megabytes": f"{snapshot.nbytes / 1e6:,.1f}",
+        "calibrated on": "nothing" if calibration is None else calibration.origin,
+    }
 
 
 def _facts(snapshot: AnySnapshot) -> dict[str, Any]:

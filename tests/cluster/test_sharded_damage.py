@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import operator
 import os
 import shutil
 import zlib
@@ -157,14 +156,14 @@ def test_a_shard_is_no_index_and_an_index_no_shard(folder: ShardedFolder, tmp_pa
     ms.Index.build(some(0, 2), path=tmp_path / "plain")
     shutil.copy(tmp_path / "plain" / "manifest.json", shard_path(folder, 0) / version.manifest)
     with pytest.raises(DamagedIndexError, match=version.manifest):
-        folder.snapshot.here  # noqa: B018
+        folder.snapshot.here
 
 
 def test_the_manifest_of_another_version_is_not_taken_for_this_one(folder: ShardedFolder) -> None:
     first, second = (shard_path(folder, i) / folder.manifest.shards[i].manifest for i in range(2))
     shutil.copy(first, second)
     with pytest.raises(DamagedIndexError, match=second.name):
-        folder.snapshot.here  # noqa: B018
+        folder.snapshot.here
 
 
 def damaged(folder: ShardedFolder, problem: str) -> None:
@@ -243,27 +242,27 @@ def test_a_forged_manifest_of_a_shard(
 ) -> None:
     tell_shard(folder, 1, change)
     with pytest.raises(DamagedIndexError, match=problem):
-        ShardedFolder.open(folder.path).snapshot.here  # noqa: B018
+        ShardedFolder.open(folder.path).snapshot.here
 
 
 def test_types_of_ids_that_differ(folder: ShardedFolder) -> None:
     tell(folder.path / "cluster.json", put_value("id_type", "int"))
     with pytest.raises(DamagedIndexError, match=r"cluster\.json\b.*\bint\b.*shard 0\b.*\bstr"):
-        ShardedFolder.open(folder.path).snapshot.here  # noqa: B018
+        ShardedFolder.open(folder.path).snapshot.here
 
 
 def test_codebooks_that_differ(folder: ShardedFolder) -> None:
     train_codebook(folder)
     tell(folder.path / "cluster.json", put_value("codebook", 5))
     with pytest.raises(DamagedIndexError, match="not a shard"):
-        ShardedFolder.open(folder.path).snapshot.here  # noqa: B018
+        ShardedFolder.open(folder.path).snapshot.here
 
 
 @pytest.mark.parametrize("number", [-1, 2**53 + 1])
 def test_sequence_numbers_that_none_can_have(folder: ShardedFolder, number: int) -> None:
     change_block(segment_of(folder, 0), "sequence", lambda block: block.__setitem__(0, number))
     with pytest.raises(DamagedIndexError, match=r"\.segment: sequence numbers"):
-        ShardedFolder.open(folder.path).snapshot.here  # noqa: B018
+        ShardedFolder.open(folder.path).snapshot.here
 
 
 def test_sequence_numbers_that_verify_finds(folder: ShardedFolder, tmp_path: Path) -> None:
@@ -306,7 +305,7 @@ def test_a_calibration_that_does_not_fit(folder: ShardedFolder) -> None:
     folder.delete(["a1"])
     tell(folder.path / "cluster.json", put_value("deleted", 0))
     with pytest.raises(DamagedIndexError, match=r"cluster\.json\b.*\b0\b.*\b8\b.*\b7\b"):
-        ShardedFolder.open(folder.path).snapshot.calibration  # noqa: B018
+        ShardedFolder.open(folder.path).snapshot.calibration
     (folder.path / folder.manifest.calibration.name).unlink()  # type: ignore[union-attr]
     with pytest.raises(DamagedIndexError, match="calibration is missing"):
         ShardedFolder.open(folder.path).verify()

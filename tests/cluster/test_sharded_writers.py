@@ -125,7 +125,7 @@ def test_a_version_stays_readable_until_the_one_after_the_next(folder: ShardedFo
     folder.delete(["a1"])
     assert content(late) == before
     with pytest.raises(StaleVersionError, match=r"\b4$"):
-        later.snapshot.here  # noqa: B018
+        later.snapshot.here
     assert later.refresh()
     assert content(later) == content(folder)
     assert held.vectors(0).shape[1] == DIM  # what is mapped stays mapped
