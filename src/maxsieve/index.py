@@ -401,10 +401,12 @@ class Index:
         listed = list(queries)
         return self.answer(listed, SearchOptions.of_many(k, options, len(listed)))
 
-    def answer(self, queries: Sequence[Any], options: SearchOptions) -> list[Hits]:
-        """The hits of each query [T, d], with options that were made before."""
+    def answer(self, queries: Sequence[Any], options: SearchOptions, snapshot: AnySnapshot | None = None) -> list[Hits]:
+        """The hits of each query [T, d], with options that were made before, in a snapshot or in the current one."""
         options.check_for_vectors(len(queries))
         rows = self._to_rows(queries)
+        if snapshot is not None:
+            return self._answer(snapshot, rows, options)
         return self.storage.reading(lambda snapshot: self._answer(snapshot, rows, options))
 
     def _answer(self, snapshot: AnySnapshot, rows: list[NDArray[np.float32]], options: SearchOptions) -> list[Hits]:

@@ -72,6 +72,12 @@ class Searcher(Protocol):
     def prepare(self, snapshot: AnySnapshot, queries: Sequence[Rows], options: SearchOptions) -> PreparedSearch:
         """A search for these queries."""
 
+    def start(self, snapshot: AnySnapshot) -> None:
+        """Prepares for searches of a version. Otherwise the first search does this."""
+
+    def members(self) -> Sequence[Any]:
+        """The members of a cluster that were started; none in this process."""
+
     def close(self) -> None:
         """Releases everything."""
 
@@ -82,6 +88,13 @@ class LocalSearcher:
     def prepare(self, snapshot: AnySnapshot, queries: Sequence[Rows], options: SearchOptions) -> LocalSearch:
         """A search for these queries."""
         return LocalSearch(snapshot.here, queries, options)
+
+    def start(self, snapshot: AnySnapshot) -> None:
+        """Nothing to prepare."""
+
+    def members(self) -> Sequence[Any]:
+        """None."""
+        return ()
 
     def close(self) -> None:
         """Nothing to release."""

@@ -207,7 +207,7 @@ def test_requests_at_the_same_time_get_what_each_gets_alone(shared: Served) -> N
 
 def test_a_search_that_nobody_waits_for_ends_in_the_engine(shared: Served, encoder: OnnxEncoder) -> None:
     key = SearchKey("docs", 3, Certified(), None, None, None, None, 100, None)
-    [rows] = encoder.queries(["river"])
+    [rows] = encoder.encode_queries(["river"])
     stop = Stop()
     assert len(shared.service._search(key, [SearchAsk("river", rows, None)], stop)[0].hits) == 3
     stop.request()

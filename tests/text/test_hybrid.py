@@ -39,7 +39,7 @@ def by_formula(
     """Every document that may be a hit, best first: place, fused score, late interaction, BM25."""
     every = collection.search(query, k=1000, policy=ms.Exhaustive())
     late = {int(one): score for one, score in every if one in among}
-    [words] = BM25.of(collection).scores([query])
+    [words] = collection.bm25.scores([query])
     bm25 = {place: float(words.scores[place]) for place in late}
     ranked = [sorted(late, key=lambda i, own=own: (-own[i], i)) for own in (late, bm25)]
     if hybrid == "rrf":
@@ -80,7 +80,7 @@ def test_hits_are_the_best_by_the_formula(
     check(hits, by_formula(collection, query, hybrid, max(k, depth), among - exclude)[:k])
     assert hits.report.guarantee == "exact"
     assert hits.scope == ("all" if candidates is None else "candidates")
-    assert hits.documents == len(among - exclude)
+    assert hits.n_documents == len(among - exclude)
 
 
 @given(QUERY, st.floats(0.01, 0.99), st.integers(1, 10), st.integers(1, 20), st.integers(1, 20))
@@ -117,8 +117,8 @@ def test_scores_below_zero_have_an_order_too(tmp_path: Path) -> None:
     class Opposed(WordEncoder):
         """Documents are the opposite of what they say."""
 
-        def documents(self, texts: Any, *, progress: bool = False) -> Any:
-            return [-rows for rows in self.queries(texts)]
+        def encode_documents(self, texts: Any, *, progress: bool = False) -> Any:
+            return [-rows for rows in self.encode_queries(texts)]
 
     with Collection.create(tmp_path / "c", Opposed(), dim=None) as made:
         made.add(["fox", "fox fox fox", "fox, fox"], range(3))
@@ -131,8 +131,8 @@ def test_a_document_without_a_token_is_no_measure(tmp_path: Path) -> None:
     class Deaf(WordEncoder):
         """Has never heard of wolves."""
 
-        def queries(self, texts: Any) -> Any:
-            return super().queries([text.replace("wolf", "") for text in texts])
+        def encode_queries(self, texts: Any) -> Any:
+            return super().encode_queries([text.replace("wolf", "") for text in texts])
 
     with Collection.create(tmp_path / "c", Deaf(), dim=None) as made:
         made.add(["wolf wolf wolf", "a wolf and a fox", "a fox", "a crow"], range(4))
@@ -163,7 +163,7 @@ def test_a_document_that_equals_the_last_hit_may_come_first() -> None:
 def test_hits_know_their_texts_and_words(collection: Collection) -> None:
     hits = collection.search(TEXTS[5], hybrid="rrf", k=3)
     assert hits.texts == [TEXTS[int(one)] for one in hits.ids]
-    assert [hits.hit(rank).score for rank in range(3)] == hits.scores.tolist()
+    assert [hits[rank].score for rank in range(3)] == hits.scores.tolist()
     assert {match.query for match in hits.explain(1)} <= set(TEXTS[5].split())
     assert all(match.document in hits.texts[1].split() for match in hits.explain(1))
     assert (hits.hybrid.fusion, hits.hybrid.depth) == ("rrf", 100)  # type: ignore[union-attr]

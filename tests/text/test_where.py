@@ -152,4 +152,4 @@ def test_a_change_meanwhile_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
 
         hits = made.search("fox", where={"n": 2}, first_stage=stage)
         assert sorted(map(str, hits.ids)) == ["one", "two"]
-        assert hits.documents == 2
+        assert hits.n_documents == 2

@@ -44,8 +44,8 @@ def of_collection(
     documents = {str(one): collection.text(one) for one in collection.ids}
     judged = _judged(qrels, documents, queries)
     info = collection.info()
-    state = collection.index.storage.snapshot
-    made_of = [state.version, np.packbits(state.alive).tobytes().hex(), dict(queries), judged]
+    snapshot = collection.index.storage.snapshot.here
+    made_of = [snapshot.version, np.packbits(snapshot.alive).tobytes().hex(), dict(queries), judged]
     corpus = Corpus(
         Path(path).resolve().stem,
         documents,
@@ -106,7 +106,7 @@ def _vectors_of(
                 f"{documents} has vectors of {dim} dimensions, but {encoder} makes {loaded.dim}: another encoder "
                 "made them, or they were projected; a collection stores its projection (--collection)"
             )
-        rows = loaded.queries(list(queries.values()))
+        rows = loaded.encode_queries(list(queries.values()))
         found = {one: own for one, own in zip(queries, rows, strict=True) if len(own)}
         return found, f"{Path(encoder).name}, d = {dim}"
     given = exchange.read(queries)

@@ -12,17 +12,14 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 
-from maxsieve.cluster.opening import AnyCollection
 from maxsieve.service.deadlines import Seconds
 from maxsieve.service.failures import answer, documented
 from maxsieve.service.schemas import CollectionFacts, CollectionList, SearchAnswer, SearchRequest
 from maxsieve.service.service import Found, Here, SearchAsk, SearchKey, Service, attended
 from maxsieve.service.strict import StrictRoute
 from maxsieve.text.collection.answers import guarantee_sentence, to_plain
-from maxsieve.text.collection.search import METADATA
 from maxsieve.text.collection.words import whole_word
 from maxsieve.text.encoders.encoder import Traceable
-from maxsieve.where import to_where
 
 router = APIRouter(route_class=StrictRoute, tags=["search"])
 
@@ -52,7 +49,8 @@ async def search(name: Name, body: SearchRequest, request: Request, here: Here, 
 
 
 async def _search(name: str, body: SearchRequest, here: Service) -> Response:
-    opened, where = here.shelf[name], to_where(body.where, METADATA)
+    opened = here.shelf[name]
+    options = body.options(threads=here.settings.threads, timeout=here.settings.deadline)
     started = perf_counter()
     if body.query is not None:
         [rows], encoder = await here.encode(name, [body.query], queries=True)
@@ -62,19 +60,7 @@ async def _search(name: str, body: SearchRequest, here: Service) -> Response:
     else:
         ask = SearchAsk("", _rows(body.vectors or []), None)
     encoded = perf_counter()
-    key = SearchKey(
-        opened.name,
-        body.k,
-        body.chosen_policy,
-        None if body.candidates is None else tuple(body.candidates),
-        None if body.exclude is None else tuple(body.exclude),
-        where,
-        body.first_stage,
-        body.depth,
-        body.hybrid,
-        alone=object() if body.trace else None,
-    )
-    found = await here.search(key, ask)
+    found = await here.search(SearchKey(opened.name, body.group, options), ask)
     here.metrics.searches.labels(name, found.hits.report.guarantee).inc()
     times = {"encode": encoded - started, "search": perf_counter() - encoded}
     return await here.aside(lambda: answer(_plain(body, ask, found, times)))
@@ -144,8 +130,7 @@ def _words(query: str, ask: SearchAsk) -> list[dict[str, Any]]:
 
 
 def _facts(here: Service, name: str) -> dict[str, Any]:
-    found: AnyCollection = here.shelf[name].current()
-    facts = found.info()
+    facts = here.shelf[name].current().info()
     return {
         "name": name,
         "documents": facts["documents"],

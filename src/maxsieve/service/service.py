@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -14,18 +15,14 @@ from fastapi import Depends, HTTPException
 from numpy.typing import NDArray
 from starlette.requests import Request
 
-from maxsieve.cluster.opening import is_sharded
 from maxsieve.common.stop import Stop
-from maxsieve.policies import Policy
+from maxsieve.options import SearchOptions
 from maxsieve.service.batches import Batcher
 from maxsieve.service.metrics import Metrics
 from maxsieve.service.open_collections import Shelf
 from maxsieve.service.settings import CHUNK, TOGETHER, Settings
 from maxsieve.text.collection.hits import TextHits
-from maxsieve.text.collection.search import Queries, search_texts
 from maxsieve.text.encoders.encoder import Encoder
-from maxsieve.text.lexical.fusion import Hybrid
-from maxsieve.where import Where
 
 T = TypeVar("T")
 F32 = NDArray[np.float32]
@@ -41,19 +38,13 @@ class Encoded(NamedTuple):
     encoder: Encoder
 
 
-class SearchKey(NamedTuple):
-    """Searches with equal keys can be done together. A unique ``alone`` keeps a search separate."""
+@dataclass(frozen=True)
+class SearchKey:
+    """Searches with equal keys can be done together: ``group`` is equal for requests with the same options."""
 
     collection: str
-    k: int
-    policy: Policy
-    candidates: tuple[int | str, ...] | None
-    exclude: tuple[int | str, ...] | None
-    where: Where | None
-    first_stage: str | None
-    depth: int
-    hybrid: Hybrid | None
-    alone: object = None
+    group: Hashable
+    options: SearchOptions = field(compare=False)
 
 
 class SearchAsk(NamedTuple):
@@ -157,45 +148,19 @@ class Service:
     def _encode(self, collection: str, asks: Sequence[list[str]], stop: Stop, *, queries: bool) -> list[Encoded]:
         encoder = self._encoder_of(collection)
         texts = [text for ask in asks for text in ask]
-        vectors = iter(encoder.queries(texts) if queries else encoder.documents(texts))
+        vectors = iter(encoder.encode_queries(texts) if queries else encoder.encode_documents(texts))
         return [Encoded([next(vectors) for _ in ask], encoder) for ask in asks]
 
     def _search(self, key: SearchKey, asks: Sequence[SearchAsk], stop: Stop) -> list[Found]:
         collection = self.shelf[key.collection].current()
         encoder = collection.encoder
         # a projection may have been fitted, or the collection been replaced, since the texts were encoded
-        vectors = [one.rows if one.encoder in (None, encoder) else encoder.queries([one.text])[0] for one in asks]
-        sharded = is_sharded(collection.path)
-        if sharded and key.alone is not None:
-            raise ValueError("trace: a search over shards can't be traced; leave it out")
-        candidates, exclude = _as_list(key.candidates), _as_list(key.exclude)
-        count = len(asks)
-        queries = Queries(
-            [one.text for one in asks],
-            ["query"] * count,
-            [candidates] * count,
-            [exclude] * count,
-            [key.where] * count,
-            vectors,
-        )
+        vectors = [
+            ask.rows if ask.encoder in (None, encoder) else encoder.encode_queries([ask.text])[0] for ask in asks
+        ]
         with stop:
-            found = search_texts(
-                collection,
-                queries,
-                key.k,
-                key.policy,
-                key.first_stage,
-                key.depth,
-                self.settings.threads,
-                key.hybrid,
-                trace=key.alone is not None,
-                **({"timeout": self.settings.deadline} if sharded else {}),
-            )
-        return [Found(hits, count) for hits in found]
-
-
-def _as_list(ids: tuple[int | str, ...] | None) -> list[int | str] | None:
-    return None if ids is None else list(ids)
+            found = collection.answer([ask.text for ask in asks], key.options, vectors)
+        return [Found(hits, len(asks)) for hits in found]
 
 
 async def attended(request: Request, work: Awaitable[T], seconds: float) -> T:
