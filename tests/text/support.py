@@ -57,7 +57,7 @@ class Untraceable:
     def __init__(self, dim: int = 16) -> None:
         inner = WordEncoder(dim)
         self.name, self.dim, self.fingerprint = inner.name, inner.dim, inner.fingerprint
-        self.documents, self.queries = inner.documents, inner.queries
+        self.encode_documents, self.encode_queries = inner.encode_documents, inner.encode_queries
 
 
 def sentences(count: int, start: int = 0) -> list[str]:

@@ -241,10 +241,10 @@ def test_a_calibration_leaves_the_table_of_words_alone(collection: Collection, m
     expected = collection.bm25("w1 w2", 10)
     collection.calibrate(queries(20), k=5)
     assert collection.bm25("w1 w2", 10) == expected
-    assert BM25.of(Collection.open(collection.path, WordEncoder()))("w1 w2", 10) == expected
+    assert Collection.open(collection.path, WordEncoder()).bm25("w1 w2", 10) == expected
     collection.index.train_codebook()
     collection.recalibrate()
-    assert BM25.of(Collection.open(collection.path, WordEncoder()))("w1 w2", 10) == expected
+    assert Collection.open(collection.path, WordEncoder()).bm25("w1 w2", 10) == expected
     assert made == [DOCUMENTS]
     collection.add(["w1 w2"], [-1])
     assert collection.bm25("w1 w2", 10)[0] == -1

@@ -405,7 +405,7 @@ def test_a_killed_creation_is_no_collection_and_no_obstacle(tmp_path: Path) -> N
     """Whatever a kill leaves is a prefix of what is written: stop after each write in turn."""
     script = """
 import os, sys
-from maxsieve.text.collection.collection import description
+from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder
 import numpy as np
 left = int(sys.argv[2])
@@ -419,7 +419,6 @@ def counted(real):
         return real(*arguments, **options)
     return call
 os.replace, os.mkdir = counted(os.replace), counted(os.mkdir)
-from maxsieve.text.collection.collection import Collection
 Collection.create(sys.argv[1], WordEncoder(), projection=np.eye(16, 5))
 """
     for steps in range(20):

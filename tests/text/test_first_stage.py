@@ -163,7 +163,7 @@ def test_a_damaged_table_is_made_anew(fables: Collection) -> None:
     for size in (0, 100, len(content) // 2, len(content) - 1):
         table.unlink()  # the one in use is mapped
         table.write_bytes(content[:size])
-        assert BM25.of(Collection.open(fables.path, WordEncoder()))("fox", 10) == expected, size
+        assert Collection.open(fables.path, WordEncoder()).bm25("fox", 10) == expected, size
         assert table.read_bytes() == content, "and kept again"
 
 
@@ -202,3 +202,16 @@ def test_the_guarantee_among_candidates_is_that_of_exhaustive_scoring(tmp_path: 
         assert sieved.ids == plain.ids
         assert np.array_equal(sieved.scores, plain.scores)
         assert sieved.n_documents == min(30, len(collection.bm25(query, 30)))
+
+
+def test_a_document_that_is_added_while_the_first_stage_looks_can_be_named(fables: Collection) -> None:
+    waiting = ["a new fox"]
+
+    def stage(query: str, depth: int) -> list[str]:
+        while waiting:
+            fables.add([waiting.pop()], ["new"])
+        return ["new"]
+
+    assert fables.search("fox", first_stage=stage).ids == ["new"]
+    with pytest.raises(KeyError, match="gone"):
+        fables.search("fox", first_stage=lambda query, depth: ["gone"])

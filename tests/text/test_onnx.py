@@ -105,7 +105,7 @@ def test_long_texts_are_cut_and_that_is_said(minilm: OnnxEncoder) -> None:
     ],
 )
 def test_what_is_no_list_of_texts(minilm: OnnxEncoder, texts: Sequence[str], sentence: str) -> None:
-    for encode in (minilm.documents, minilm.queries):
+    for encode in (minilm.encode_documents, minilm.encode_queries):
         with pytest.raises(TypeError, match=sentence):
             encode(texts)
     with pytest.raises(TypeError, match="text must be a str"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +46,21 @@ def test_hits_read_like_hits(collection: Collection) -> None:
     assert 0 < hits.encode_seconds < 10
     assert 0 < hits.search_seconds < 10
     assert repr(hits) == f"TextHits({list(hits)!r}, guarantee='exact', scope='all')"
+    assert hits[-1].id == hits.ids[-1]
+    assert [(hit.id, hit.text) for hit in hits[1:]] == list(zip(hits.ids[1:], hits.texts[1:], strict=True))
+    with pytest.raises(IndexError):
+        hits[3]
     for rank, error in ((3, ValueError), (-1, ValueError), ("0", TypeError)):
-        for look in (hits.hit, hits.explain):
-            with pytest.raises(error, match="rank"):
-                look(rank)  # type: ignore[arg-type]
+        with pytest.raises(error, match="rank"):
+            hits.explain(rank)  # type: ignore[arg-type]
+
+
+def test_a_notebook_shows_hits_with_their_texts_and_the_collection(collection: Collection) -> None:
+    page = collection.search("the mouse", k=2)._repr_html_()
+    assert "<td>3</td>" in page
+    assert escape(TEXTS[3]) in page
+    assert "guarantee: exact, scope: all" in page
+    assert f"<td>documents</td><td>{len(collection)}</td>" in collection._repr_html_()
 
 
 def test_a_trace_is_about_the_passages_that_the_engine_saw(tmp_path: Path) -> None:

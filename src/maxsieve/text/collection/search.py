@@ -5,7 +5,7 @@ All steps of a search read the same version of the collection, so that a change 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import compress
@@ -29,6 +29,9 @@ from maxsieve.text.passages import Keys
 
 if TYPE_CHECKING:
     from maxsieve.text.collection.collection import Collection
+
+ATTEMPTS = 10
+"""How often a search begins again when the collection changes meanwhile."""
 
 Rows = Sequence[NDArray[np.float32]]
 
@@ -65,9 +68,22 @@ def search_texts(
     dim, count = collection.index.dim, max(1, len(texts))
     rows = [row[:, :dim] for row in vectors]  # shorter only while there are no vectors and no projection
     search = partial(_search, collection, texts, rows, options)
-    found = collection.index.storage.reading(search) if snapshot is None else search(snapshot)
+    found = _search_current(collection, search) if snapshot is None else search(snapshot)
     encoding, searching = (encoded - started) / count, (perf_counter() - encoded) / count
     return [replace(hits, encode_seconds=encoding, search_seconds=searching) for hits in found]
+
+
+def _search_current(collection: Collection, search: Callable[[AnySnapshot], list[TextHits]]) -> list[TextHits]:
+    """Searches the current version. If a first stage names a document that was added meanwhile, begins again."""
+    storage = collection.index.storage
+    for _ in range(ATTEMPTS - 1):
+        before = storage.snapshot
+        try:
+            return storage.reading(search)
+        except KeyError:
+            if storage.snapshot is before:
+                raise
+    return storage.reading(search)
 
 
 def check_calibrated(collection: Collection) -> None:
