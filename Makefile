@@ -5,16 +5,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH_VENV := .venv-bench
 PLAID_VENV := .venv-plaid
-# The packages that adapters are for: one environment for those that agree, one for each that doesn't.
+# The packages of adapters: one environment for those that work together, one for each of the others.
 ADAPTERS_VENV := .venv-adapters
 PYLATE_VENV := .venv-pylate
 NATIVE := CMakeLists.txt $(shell find native -name '*.cpp' -o -name '*.hpp')
 STRICT := --config-settings=cmake.define.MAXSIEVE_WERROR=ON
 PEERS := benchmarks/requirements.txt benchmarks/requirements-optional.txt
 PYTEST := $(BIN)/python -m pytest
-# Corpora for tests on real data; they are skipped, and say so, where there are none.
+# Corpora for tests on real data. Without them these tests are skipped, with a message.
 export MAXSIEVE_CORPORA
-# Tests start many processes, which need not compile every module again.
+# Tests start many processes, which must not compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo serve-demo test test-full test-rest test-arm test-emulated test-adapters coverage lock-adapters adapters-bench lint format bench bench-plaid rescored retrieval results sanitize first-stages test-page screenshot docs figures wheel check-windows test-cluster cluster-faults clean
@@ -26,13 +26,14 @@ demo: $(VENV)/demo.stamp
 serve-demo: $(VENV)/serve.stamp
 	$(BIN)/maxsieve demo --serve $(ARGS)
 
-# What needs neither torch nor Ray, nor a browser, nor a real corpus, nor much time: at most 6 minutes on 2 cores, from a fresh
-# clone. tests/long_form.py says what the other forms run.
+# Tests that need neither torch nor Ray, nor a browser, nor a real corpus, nor much time: at most 6 minutes on 2 cores,
+# from a fresh clone. tests/long_form.py says what the other forms run.
 test: $(VENV)/test.stamp
 	$(PYTEST) -n 2 --dist worksteal $(ARGS)
 
-# Every test with all its cases; then those that need a browser, packages that don't agree with others, a Ray cluster, other
-# compilers, or an emulator, which takes long. `.ci/run` has all of this in two parts, with a part of what is emulated.
+# Every test with all its cases; then those that need a browser, packages that conflict with others, a Ray cluster,
+# other compilers, or an emulator, which is slow. `.ci/run` has all of this in two parts, with only some of the emulated
+# cases.
 test-full: $(VENV)/dev.stamp
 	MAXSIEVE_TESTS=full $(PYTEST) -n 2 --dist worksteal $(ARGS)
 	$(MAKE) test-page test-adapters test-cluster check-windows
@@ -42,13 +43,13 @@ test-full: $(VENV)/dev.stamp
 test-rest: $(VENV)/dev.stamp
 	MAXSIEVE_TESTS=rest $(PYTEST) -n 2 --dist worksteal $(ARGS)
 
-# Corpora in shards on a Ray cluster of three nodes, all of them on this machine. One process, for there is one cluster.
+# Corpora in shards on a Ray cluster of three nodes, all on this machine. One process, because there is one cluster.
 test-cluster: $(VENV)/dev.stamp
 	MAXSIEVE_TESTS=cluster $(PYTEST) tests/cluster $(ARGS)
 
 # 20 actors and 5 nodes are killed, 5 actors stopped while a corpus is searched; prints figures of docs/cluster.md.
 cluster-faults: $(VENV)/dev.stamp
-	$(BIN)/python benchmarks/cluster_faults.py $(ARGS)
+	$(BIN)/python -m benchmarks.runs.cluster.faults $(ARGS)
 
 # The adapters and docs/adapters.md, each in the environment that has its package: tests/adapters/environments.py says which.
 # Warnings of other packages are ignored: they can't be fixed here.
@@ -59,7 +60,7 @@ test-adapters: $(ADAPTERS_VENV)/adapters.stamp $(PYLATE_VENV)/adapters.stamp $(P
 
 # What first stages cost in overlap, on real vectors; fast-plaid too, if `make bench-plaid` was run.
 first-stages: $(ADAPTERS_VENV)/adapters.stamp
-	$(ADAPTERS_VENV)/bin/python benchmarks/first_stages.py $(ARGS)
+	$(ADAPTERS_VENV)/bin/python -m benchmarks.runs.first_stages $(ARGS)
 
 # Resolves all versions of tests/adapters/*.txt again, from the few of *.in.
 lock-adapters:
@@ -82,6 +83,7 @@ lint: $(VENV)/test.stamp $(VENV)/lint.stamp
 	for system in linux win32 darwin; do $(BIN)/mypy --platform $$system || exit 1; done
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/clang-format --dry-run --Werror $(filter-out CMakeLists.txt,$(NATIVE))
+	$(BIN)/python tools/prose.py
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/zizmor --quiet --offline --persona pedantic .github/workflows
 
@@ -100,24 +102,24 @@ docs: $(VENV)/docs.stamp
 
 # The tables and charts of the README and of docs/, from benchmarks/results, which `make bench ARGS="--results FILE ..."` writes.
 figures: $(VENV)/dev.stamp
-	$(BIN)/python benchmarks/figures.py
+	$(BIN)/python -m benchmarks.figures.documents
 
 # Times maxsieve and other libraries side by side, in a separate environment. ARGS="--quick" takes a minute. fast-plaid needs
 # another version of torch: its environment is made when ARGS name it, and by `make bench-plaid`.
 bench: $(BENCH_VENV)/bench.stamp $(if $(findstring fast-plaid,$(ARGS)),$(PLAID_VENV)/adapters.stamp)
-	$(BENCH_VENV)/bin/python benchmarks/bench.py $(ARGS)
+	$(BENCH_VENV)/bin/python -m benchmarks.bench $(ARGS)
 
 bench-plaid: $(PLAID_VENV)/adapters.stamp
 
 # The adapters' scorers beside those of the libraries they are for; prints the table of docs/adapters.md.
 adapters-bench: $(VENV)/dev.stamp $(ADAPTERS_VENV)/adapters.stamp $(PYLATE_VENV)/adapters.stamp
-	$(BIN)/python benchmarks/adapters.py vectors build/adapters-bench/vectors.npz
-	$(PYLATE_VENV)/bin/python benchmarks/adapters.py measure build/adapters-bench/vectors.npz $(ARGS)
-	MAXSIEVE_ADAPTERS=together $(ADAPTERS_VENV)/bin/python benchmarks/adapters.py measure build/adapters-bench/vectors.npz $(ARGS)
+	$(BIN)/python -m benchmarks.runs.adapters vectors build/adapters-bench/vectors.npz
+	$(PYLATE_VENV)/bin/python -m benchmarks.runs.adapters measure build/adapters-bench/vectors.npz $(ARGS)
+	MAXSIEVE_ADAPTERS=together $(ADAPTERS_VENV)/bin/python -m benchmarks.runs.adapters measure build/adapters-bench/vectors.npz $(ARGS)
 
 # Mean number of documents that `Certified` rescores on a real corpus.
 rescored: $(VENV)/dev.stamp
-	$(BIN)/python benchmarks/rescored.py $(ARGS)
+	$(BIN)/python -m benchmarks.runs.rescored $(ARGS)
 
 # nDCG@10 of what a collection is by default, of BM25, one vector and hybrid search on judged collections. The first run
 # encodes them, which takes a while. ArguAna's queries are whole texts, each of which costs as much as ten others.
@@ -195,7 +197,7 @@ $(BENCH_VENV)/bench.stamp: pyproject.toml $(NATIVE) $(PEERS) | $(BENCH_VENV)
 	touch $@
 
 $(ADAPTERS_VENV)/adapters.stamp: build/editable.stamp tests/adapters/together.txt
-	tools/adapters_env.sh make $(ADAPTERS_VENV) together bm25,serve
+	tools/adapters_env.sh make $(ADAPTERS_VENV) together serve
 	touch $@
 
 $(PYLATE_VENV)/adapters.stamp: build/editable.stamp tests/adapters/pylate.txt tests/adapters/pylate.overrides.txt

@@ -1,4 +1,4 @@
-// All that is asked of the compiler beyond the C++ standard. GCC has it, and Clang under all its names: Apple's, and
+// The only features that we use beyond the C++ standard. GCC has them, and so has every Clang: also Apple's, and
 // clang-cl on Windows.
 #pragma once
 
@@ -6,24 +6,24 @@
 #error "maxsieve is compiled by GCC or Clang; on Windows by clang-cl"
 #endif
 
-// In a typedef: a vector of that many bytes, with operators for each of its numbers.
+// In a typedef: a vector of so many bytes. Its operators work on each number.
 #define MAXSIEVE_VECTOR(bytes) __attribute__((vector_size(bytes)))
 
-// Before a loop of a length known to the compiler, at most 16: it becomes straight code.
+// Before a loop: unrolls it completely. The compiler must know its length, which is at most 16.
 #if defined(__clang__)
 #define MAXSIEVE_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define MAXSIEVE_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-// The numbers of a vector in another type.
+// Converts each number of a vector to another type.
 #define MAXSIEVE_CONVERT(vector, type) __builtin_convertvector(vector, type)
 
-// The cache line at an address, which need not be one's own, is read ahead.
+// Reads the cache line of an address ahead. Any address is allowed, valid or not.
 #define MAXSIEVE_PREFETCH(address) __builtin_prefetch(address)
 
-// Here a variable is in a vector register of x86, whatever the compiler would like to do with it.
+// Forces a variable into a vector register of x86.
 #define MAXSIEVE_IN_REGISTER(variable) asm("" : "+x"(variable))
 
-// Memory is read and written before and after, in that order.
+// The compiler moves no reads and writes of memory past this line.
 #define MAXSIEVE_MEMORY_BARRIER() asm volatile("" ::: "memory")

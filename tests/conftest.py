@@ -1,4 +1,4 @@
-"""What all tests share: how many cases, every ISA of the machine, deterministic hypothesis."""
+"""Shared by all tests: the number of cases, all ISAs of the machine, deterministic hypothesis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ settings.load_profile("maxsieve")
 
 @pytest.fixture(params=ms.isas())
 def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each kernel of this machine in turn."""
+    """Runs a test with each kernel of this machine."""
     _core.use_isa(request.param)
     yield request.param
     _core.use_isa("")

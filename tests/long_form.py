@@ -18,7 +18,7 @@ import pytest
 
 T = TypeVar("T")
 ASKING = {"FULL", "sampled", "scaled"}
-"""What test files import from here to know how many cases to run."""
+"""Names that test files import from here if they ask how many cases to run."""
 FULL_EXAMPLES = ("src/maxsieve/exchange/pt.py",)
 """Files with examples that can't be marked: they need torch."""
 SHARES = {"short": 0.1, "": 0.25, "rest": 1, "full": 1, "long": 10, "cluster": 1}
@@ -29,17 +29,17 @@ FULL, LONG = FORM in ("rest", "full", "long"), FORM == "long"
 
 
 def scaled(cases: int, *, at_least: int = 1) -> int:
-    """How many cases to run of those that the full form has."""
+    """How many of the cases of the full form to run."""
     return max(min(at_least, cases), round(cases * SHARES[FORM]))
 
 
 def sampled(cases: Iterable[T]) -> list[T]:
-    """All of a product of knobs in the full form, else every seventh, which comes to every value of each."""
+    """All of a product of parameters in the full form, otherwise every seventh, which covers every value of each."""
     return list(cases)[:: 1 if FULL else 7]
 
 
 def is_selected(test: pytest.Item) -> bool:
-    """Whether this form has the test."""
+    """Whether this form runs the test."""
     if FORM == "cluster" or needs_cluster(test):
         return FORM == "cluster" and needs_cluster(test)
     if FORM == "rest":
@@ -60,6 +60,6 @@ def has_more_cases_in_full(test: pytest.Item) -> bool:
     """A property, or a test in a file that asks here how many cases to run."""
     if not isinstance(test, pytest.Function):
         return False
-    import hypothesis  # not everywhere: the adapters' environments have only what they need
+    import hypothesis  # not installed in all environments of adapters
 
     return hypothesis.is_hypothesis_test(test.obj) or not ASKING.isdisjoint(vars(test.module))

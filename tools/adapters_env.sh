@@ -12,7 +12,7 @@ uv() { "$folder/bin/python" -m uv "$@"; }
 [[ -x "$folder/bin/pip" ]] || "${PYTHON:-python3}" -m venv "$folder"
 "$folder/bin/pip" install --quiet uv==0.13.7
 
-# uv does not read pip's configuration, and a torch for CPUs may be known only there.
+# uv does not read pip's configuration, and a torch for CPUs may be configured only there.
 links=${PIP_FIND_LINKS:-$("$folder/bin/pip" config get global.find-links 2>/dev/null || true)}
 export UV_FIND_LINKS="${UV_FIND_LINKS:-$(xargs <<<"$links" | tr ' ' ,)}" UV_HTTP_TIMEOUT="${UV_HTTP_TIMEOUT:-180}"
 
@@ -38,7 +38,7 @@ PYTHON
   lock)
     uv pip compile --quiet --python-version 3.11 "${overrides[@]}" --custom-compile-command "make lock-adapters" \
       "tests/adapters/$name.in" --output-file "tests/adapters/$name.txt"
-    # Which build of torch it is, is for the machine to say.
+    # The configuration of the machine decides which build of torch it is.
     sed -i 's/^torch==\([0-9.]*\)+cpu$/torch==\1/' "tests/adapters/$name.txt"
     ;;
   *)

@@ -1,11 +1,12 @@
-"""Whether the engine compiles for Windows and macOS, as far as Debian's compilers can tell: `make check-windows`.
+"""Checks that the engine compiles for Windows and macOS, as far as Debian's compilers can: `make check-windows`.
 
-Nothing of it is run, and of the headers of the two systems there is nothing here. So
-- clang-cl, which builds the wheels for Windows, is asked whether it takes our options and fuses nothing;
-- every file of the engine goes through Clang and GCC for Windows, with the headers of mingw-w64;
-- and through Clang with libc++, the standard library of macOS.
+Nothing is run, and the headers of the two systems are not available here. So
+- clang-cl, which builds the wheels for Windows, must accept our options and fuse nothing;
+- every file of the engine is compiled by Clang and GCC for Windows, with the headers of mingw-w64;
+- and by Clang with libc++, the standard library of macOS.
+
 Each file is compiled with the instructions that CMakeLists.txt allows it. The binding needs Python's headers for the
-system, and is left to the workflow that builds the wheels.
+system: only the workflow that builds the wheels compiles it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ float one(float a, float b, float c) { return a * b + c; }
 
 
 def say(what: str) -> None:
-    """Progress, at once."""
+    """Prints progress at once."""
     print(f"check-windows: {what}", flush=True)
 
 
@@ -61,7 +62,7 @@ def require_packages() -> None:
     say(f"installing the Debian packages {' '.join(missing)}")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run(["apt-get", "-qq", "update"], env=environment, stdout=subprocess.DEVNULL)
-    for package in missing:  # one by one: of several, apt-cache is content with one that it knows
+    for package in missing:  # one by one: with several, apt-cache succeeds if it knows one of them
         if subprocess.run(["apt-cache", "show", package], stdout=subprocess.DEVNULL).returncode:
             cannot(f"this Debian does not have {package}")
     command = ["apt-get", "-qq", "install", "--yes", "--no-install-recommends", *missing]
@@ -69,7 +70,7 @@ def require_packages() -> None:
 
 
 def cannot(why: str) -> NoReturn:
-    """Ends with this sentence: as a failure, but for .ci/run, which shows it at its end (see tools/debian.sh)."""
+    """Ends with this message: as a failure, or skipped for .ci/run, which shows it at its end (see tools/debian.sh)."""
     skipped = os.environ.get("MAXSIEVE_SKIPPED")
     if not skipped:
         sys.exit(f"check-windows: {why}")
@@ -122,7 +123,8 @@ def check_clang_cl(files: dict[str, list[str]]) -> None:
     ]
     command += [*found[1].split(), "/Inative", "/c", f"/Fo{made}"]
     for flags in {tuple(flags) for flags in files.values()}:
-        subprocess.run([*command, *flags, "--", source], check=True, cwd=ROOT)  # else a path /w... is the option /w
+        # Without "--", a path /w... is read as the option /w.
+        subprocess.run([*command, *flags, "--", source], check=True, cwd=ROOT)
         code = subprocess.run([f"llvm-objdump-{CLANG}", "-d", made], check=True, capture_output=True, text=True).stdout
         if "mulps" not in code or "fmadd" in code:
             sys.exit(f"check-windows: clang-cl fuses a product and a sum with {' '.join(flags)}")
@@ -130,7 +132,7 @@ def check_clang_cl(files: dict[str, list[str]]) -> None:
 
 
 def check(name: str, compiler: list[str], files: dict[str, list[str]]) -> None:
-    """Every file, as many at a time as there are cores."""
+    """Compiles every file, as many at a time as there are cores."""
 
     def compile_one(file: str) -> bool:
         return not subprocess.run([*compiler, *COMMON, *files[file], file], cwd=ROOT).returncode
@@ -143,7 +145,7 @@ def check(name: str, compiler: list[str], files: dict[str, list[str]]) -> None:
 
 
 def main() -> None:
-    """Every check in turn."""
+    """Runs all checks."""
     require_packages()
     files = engine_files()
     check_clang_cl(files)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the path of a Chromium, which the tests of the page and its screenshot need. MAXSIEVE_CHROMIUM names another. Where there
-# is none, Debian's package is installed, by root only.
+# Prints the path of a Chromium, which the tests of the page and its screenshot need. MAXSIEVE_CHROMIUM names another.
+# If there is none, root installs Debian's package.
 set -euo pipefail
 source "$(dirname "$0")/debian.sh"
 

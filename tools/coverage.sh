@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# How much of the code the tests run, lines and branches: of Python by coverage.py, children and forks included, of C++ by gcov.
-# `build` makes build/coverage-venv, with a core that counts; `run` runs the tests there, those of `make test` unless MAXSIEVE_TESTS
-# says otherwise, and fails where less is run than the floors say. Further arguments go to pytest; with some, no floor counts.
+# Measures which lines and branches the tests run: of Python by coverage.py, with children and forks, of C++ by gcov.
+# `build` makes build/coverage-venv, with a core that counts. `run` runs the tests there: those of `make test`, or those
+# that MAXSIEVE_TESTS selects. It fails below the limits. Further arguments go to pytest; then there are no limits.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lines=97 branches=90 # floors of C++, percent; that of Python is in pyproject.toml
 venv=build/coverage-venv
 
-# It has the packages of .venv, but a maxsieve of its own: a folder that a .pth file names is searched, its .pth files are not read
-# (so what coverage.py's says is said again: children are measured by it). Without isolation, for gcov wants to see the headers later.
+# It has the packages of .venv, but another maxsieve. A folder that a .pth file names is searched, but its .pth files
+# are not read: so the line of coverage.py's own .pth file, which measures children, is repeated here. Without
+# isolation, because gcov needs the headers later.
 build() {
   .venv/bin/python -m venv --clear --without-pip "$venv"
   .venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))
@@ -26,7 +27,7 @@ run() {
   rm -f build/.coverage*
   "$venv/bin/python" -m coverage run -m pytest -n 2 --dist worksteal "$@" || passed=$?
   "$venv/bin/python" -m coverage combine --quiet
-  # Kernels that this machine can't run don't count; `make test-emulated` and `make test-arm` run them.
+  # Kernels that this machine can't run don't count: `make test-emulated` and `make test-arm` run them.
   for kernel in $("$venv/bin/python" -c 'import maxsieve; print(*{"amx", "avx512vnni"} - set(maxsieve.isas()), "avxvnni")'); do
     skipped+=(--exclude "native/kernels/$kernel\\.cpp" --exclude "native/kernels/x86/${kernel%vnni}[_.].*")
     find build/coverage -name "$kernel.cpp.gc*" -delete # its copies of the headers that it shares with other kernels

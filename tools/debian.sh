@@ -1,7 +1,8 @@
-# Sourced: Debian packages that a tool can't do without. Only root may install them; everybody else is told what to type.
-# Where MAXSIEVE_SKIPPED names a file (.ci/run sets it), a check whose packages can't be had writes why there, and ends well.
+# Sourced: Debian packages that a tool needs. Only root may install them; others get the command to type. If
+# MAXSIEVE_SKIPPED names a file (.ci/run sets it), a check whose packages are not available writes the reason there, and
+# succeeds.
 
-# require_debian WHAT PACKAGE...: has the packages installed; WHAT is the tool that asks, for its messages.
+# require_debian WHAT PACKAGE...: installs the packages. WHAT is the tool that needs them, for messages.
 require_debian() {
   local what="$1"
   shift
@@ -17,7 +18,7 @@ require_debian() {
   DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -qq --yes --no-install-recommends "$@" >/dev/null
 }
 
-# require_debian_or_skip CHECK PACKAGE...: the same for a whole check, which .ci/run may do without.
+# require_debian_or_skip CHECK PACKAGE...: the same for a whole check, which .ci/run may skip.
 require_debian_or_skip() {
   local what="$1"
   shift
@@ -28,12 +29,12 @@ require_debian_or_skip() {
   require_debian "$what" "$@"
 }
 
-# can_install PACKAGE...: whether apt-get knows them all, and may install them.
+# can_install PACKAGE...: whether apt-get knows all of them, and may install them.
 can_install() {
   command -v apt-get >/dev/null && [[ $EUID -eq 0 ]] || return
-  apt-get update -qq >&2 || true # what it knew before may do
+  apt-get update -qq >&2 || true # the old lists may be enough
   local package
-  for package; do # one by one: of several, it is content with one that it knows
+  for package; do # one by one: with several, it succeeds if it knows one of them
     apt-cache show "$package" >/dev/null 2>&1 || return
   done
 }

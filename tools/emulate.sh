@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs native tests with the AVX-512 and AMX kernels emulated (tools/emulation), in an environment of its own. It needs an x86
-# machine with AVX2, and Debian's SIMDe. By default: a tenth of the cases, without what does not depend on the ISA (lack of memory,
-# Ctrl-C, leaks). With MAXSIEVE_TESTS=full: all native tests, under AddressSanitizer and UndefinedBehaviorSanitizer, for which an
-# hour is not enough on 2 cores. Arguments go to pytest.
+# Runs native tests with the AVX-512 and AMX kernels emulated (tools/emulation), in a separate environment. It needs an
+# x86 machine with AVX2, and Debian's SIMDe. By default: a tenth of the cases, without tests that do not depend on the
+# ISA (lack of memory, Ctrl-C, leaks). With MAXSIEVE_TESTS=full: all native tests, under AddressSanitizer and
+# UndefinedBehaviorSanitizer. On 2 cores this takes more than an hour. Arguments go to pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/debian.sh
@@ -19,7 +19,8 @@ settings=(--config-settings=cmake.define.MAXSIEVE_EMULATE=ON --config-settings=c
 if [[ -x "$venv/bin/pytest" ]]; then
   "$venv/bin/pip" install --quiet --force-reinstall --no-deps . "${settings[@]}"
 else
-  "$venv/bin/pip" install --quiet '.[core-test]' "${settings[@]}"
+  "$venv/bin/python" tools/requirements.py core-test >"$venv/requirements.txt"
+  "$venv/bin/pip" install --quiet '.[pool]' --requirement "$venv/requirements.txt" "${settings[@]}"
 fi
 if [[ "$sanitize" != OFF ]]; then
   compiler="${CXX:-g++}"

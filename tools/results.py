@@ -1,6 +1,7 @@
-"""Writes what the lab measured into docs/results.md, below the words about it, and its charts beside it.
+"""Writes the results of the lab into docs/results.md, below its introduction, and the charts into its folder.
 
-The page has two written parts. One without results in the folder stays as it is, so that either can be measured alone.
+The page has two generated parts. A part without results in the folder stays as it is, so that each can be measured
+alone.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from pathlib import Path
 from maxsieve.lab.charts import draw
 from maxsieve.lab.experiments import SUMMARIES
 from maxsieve.lab.page import machines, markdown_page, settings
-from maxsieve.lab.results import Result, load
+from maxsieve.lab.results import ExperimentResult, load
 
-CALIBRATED = ("tiers", "coverage", "ageing", "stores")
+CALIBRATED = ("tiers", "guarantee", "ageing", "stores")
 OWN_MARK = "<!-- What follows is written by `make results ARGS=calibrated`. -->"
 MARK = "<!-- What follows is written by `make results`. -->"
 
@@ -35,8 +36,8 @@ def main(saved: Path, docs: Path) -> None:
     page.write_text(f"{words}{OWN_MARK}{own}{MARK}{paper}", encoding="utf-8")
 
 
-def draw_all(results: list[Result], folder: Path) -> None:
-    """Draws the charts of results anew; those of other experiments stay."""
+def draw_all(results: list[ExperimentResult], folder: Path) -> None:
+    """Draws the charts of these results again. Those of other experiments stay."""
     folder.mkdir(exist_ok=True)
     for name in {result.experiment for result in results}:
         for old in folder.glob(f"{name}-*.svg"):
@@ -46,7 +47,7 @@ def draw_all(results: list[Result], folder: Path) -> None:
             draw(chart, folder / f"{result.stem}-{chart.name}.svg")
 
 
-def calibrated_part(results: list[Result], images: str) -> str:
+def calibrated_part(results: list[ExperimentResult], images: str) -> str:
     """The tables about `Calibrated` and stores, with machines and settings."""
     parts = ["# Calibrated search and what is stored"]
     parts += ["; ".join(f"{name} {value}" for name, value in machine.items()) + "." for machine in machines(results)]

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the lab's experiments on the corpora of MAXSIEVE_CORPORA and writes docs/results.md from them: more than an hour.
-# The same command again goes on where it was. Slow experiments have fewer queries, and what is timed runs alone.
-# `tools/results.sh calibrated` runs those about Calibrated and stores alone, `tools/results.sh tiers coverage` just these two.
+# After an interruption, the same command continues. Slow experiments have fewer queries, and timed ones run alone.
+# `tools/results.sh calibrated` runs only those about Calibrated and stores, `tools/results.sh tiers coverage` only
+# these two.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=build/lab

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the core with sanitizers, in environments of their own, and runs the tests that reach it: first AddressSanitizer with
-# UndefinedBehaviorSanitizer, then ThreadSanitizer. `tools/sanitize.sh memory` or `threads` runs one of them; further arguments
-# go to pytest. Python itself is not instrumented, so the runtimes are preloaded, and its leaks are not looked at.
+# Builds the core with sanitizers, in separate environments, and runs the tests that use it: first AddressSanitizer with
+# UndefinedBehaviorSanitizer, then ThreadSanitizer. `tools/sanitize.sh memory` or `threads` runs one of them. Further
+# arguments go to pytest. Python itself is not instrumented, so the runtimes are preloaded, and leaks are not checked.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 compiler="${CXX:-g++}"
@@ -12,7 +12,8 @@ build() {
   local settings=("--config-settings=cmake.define.MAXSIEVE_SANITIZE=$2" "--config-settings=build-dir=build/$1"
     --config-settings=install.strip=false)
   [[ -d "$venv" ]] || "${PYTHON:-python3}" -m venv "$venv"
-  "$venv/bin/pip" install --quiet '.[test]' "${settings[@]}"
+  "$venv/bin/python" tools/requirements.py test >"$venv/requirements.txt"
+  "$venv/bin/pip" install --quiet . --requirement "$venv/requirements.txt" "${settings[@]}"
   "$venv/bin/pip" install --quiet --force-reinstall --no-deps . "${settings[@]}"
 }
 
@@ -34,7 +35,7 @@ threads() {
 case "${1:-}" in
   memory | threads) "$@" ;;
   *)
-    memory "$@" # not `memory && threads`: in the first of these, bash would go on after a build that failed
+    memory "$@" # not `memory && threads`: with that, bash would continue after a failed build
     threads "$@"
     ;;
 esac

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Cross-compiles the core for AArch64 and runs the native tests, golden bits included, with an arm64 Python under qemu-user: on a
-# CPU with dot products (`max`) and on one without (`cortex-a53`), for each has its own kernel. Debian's arm64 packages and
-# Python wheels are unpacked under build/arm; of the system itself, only an emulator and a cross compiler are asked.
-# By default: the frozen bits of every kernel. With MAXSIEVE_TESTS=full: all native tests. Arguments go to pytest.
+# Cross-compiles the core for AArch64 and runs the native tests, with golden bits, with an arm64 Python under qemu-user:
+# on a CPU with dot products (`max`) and on one without (`cortex-a53`), because each has its own kernel. Debian's arm64
+# packages and Python wheels are unpacked under build/arm. The system itself needs only an emulator and a cross
+# compiler. By default: the frozen bits of every kernel. With MAXSIEVE_TESTS=full: all native tests. Arguments go to
+# pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/debian.sh
@@ -20,8 +21,8 @@ require_packages() {
   [[ ${#missing[@]} -eq 0 ]] || require_debian_or_skip test-arm "${missing[@]}"
 }
 
-# Python, its headers and all they depend on, as the system's own package sources have them for arm64. apt resolves that with a
-# state of its own, in which nothing is installed yet.
+# Python, its headers and all dependencies, from the system's package sources for arm64. apt resolves them with a
+# separate state, in which nothing is installed yet.
 unpack_root() {
   [[ -d "$root" ]] && return
   say "unpacking an arm64 Python under build/arm/root"
@@ -42,7 +43,7 @@ EOF
   APT_CONFIG="$apt/apt.conf" apt-get install -qq --yes --download-only python3 libpython3-dev libstdc++6 >/dev/null
   local package
   for package in "$apt"/cache/archives/*.deb; do dpkg-deb -x "$package" "$unpacked"; done
-  # Lies where Python looks for its library, and becomes sys.executable, so that tests can start children.
+  # It is where Python looks for its library, and becomes sys.executable, so that tests can start children.
   cat >"$unpacked/usr/bin/python-under-qemu" <<EOF
 #!/bin/sh
 exec "$(emulator)" -L "$root" -0 "\$0" "$root/usr/bin/python3" "\$@"
@@ -66,7 +67,7 @@ install_wheels() {
   mv "$arm/wheels.partial" "$arm/wheels"
 }
 
-# The cross compiler has its own C library; the root's headers come after it, for Python's pyconfig.h alone.
+# The cross compiler has its own C library. The root's headers come after it, only for Python's pyconfig.h.
 build_core() {
   say "cross-compiling the core"
   "$arm/venv/bin/cmake" -S . -B "$arm/core" -G Ninja -DCMAKE_MAKE_PROGRAM="$arm/venv/bin/ninja" -DCMAKE_BUILD_TYPE=Release \
@@ -94,8 +95,8 @@ build_core
 export PYTHONPATH="$arm/package:$arm/wheels" PYTHONDONTWRITEBYTECODE=1 MAXSIEVE_TESTS="${MAXSIEVE_TESTS:-short}"
 tests=(tests/native)
 [[ "$MAXSIEVE_TESTS" == short ]] && tests=(tests/native/test_golden_bits.py)
-# Ctrl-C, leaks and memory are left out: nothing of them depends on the ISA, the memory would be the emulator's own, and each
-# of their children is a Python that takes long to start.
+# Ctrl-C, leaks and memory are left out: they do not depend on the ISA, the memory would be that of the emulator, and
+# each of their child processes is a Python that starts slowly.
 for cpu in max cortex-a53; do
   say "the native tests on QEMU's $cpu"
   QEMU_CPU=$cpu "$python" -m pytest -q -n 2 --dist worksteal -p no:cacheprovider "${tests[@]}" \

@@ -1,7 +1,7 @@
 """Runs the index, native and storage tests against the maxsieve that is installed, away from the sources.
 
 The tests are copied to a folder of their own: nothing of the source tree can be imported by accident. Further arguments
-go to pytest. The extra `core-test` has what the tests import.
+go to pytest. The dependency group `core-test` and the extra `pool` have what the tests import.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def copy_tests(to: Path) -> None:
 
 
 def where_maxsieve_is(folder: Path) -> Path:
-    """Where Python finds the package, asked as the tests will ask: in their folder."""
+    """Where Python finds the package, when started like the tests, in their folder."""
     command = [sys.executable, "-c", "import maxsieve._core; print(maxsieve.__file__)"]
     return Path(subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip())
 

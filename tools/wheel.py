@@ -1,9 +1,9 @@
-"""Builds the sdist and wheels for this machine, and tries them as a stranger would: `make wheel`.
+"""Builds the sdist and wheels for this machine, and tries them like a new user: `make wheel`.
 
 For each Python that is named: a wheel is built from the sdist, repaired by auditwheel and, if it has the stable ABI,
-checked by abi3audit. Pythons from 3.12 on share that one wheel: the oldest of them builds it. Each Python then installs
-its wheel into a fresh environment with an empty HOME and a PATH without compiler and CMake; there the README's examples
-run, then the index, native and storage tests. What is made lies in dist/, with an SBOM.
+checked by abi3audit. Pythons from 3.12 on share one wheel, which the oldest of them builds. Then each Python installs
+its wheel into a new environment with an empty HOME and a PATH without compiler and CMake. There the README's examples
+run, then the index, native and storage tests. The results are in dist/, with an SBOM.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ import tempfile
 import time
 from pathlib import Path
 
+from requirements import group
+
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / "build" / "wheel"
 DIST = ROOT / "dist"
 MOST_BYTES = 2_000_000  # of a wheel
 STABLE_ABI = (3, 12)  # the oldest Python of `wheel.py-api` in pyproject.toml
 MOST_SECONDS = 60  # to install a wheel, and to run the README's examples
-NANOBIND = "nanobind==3.1.0"  # as in pyproject.toml; compiled into a wheel, with the hash map that it brings along
+NANOBIND = "nanobind==3.1.0"  # as in pyproject.toml; compiled into a wheel, with the hash map in its package
 TOOLS = [
     "build==1.6.1",
     "auditwheel==6.8.2",
@@ -46,7 +48,7 @@ sys.exit(JsonStrictValidator(SchemaVersion.from_version(json.loads(text)["specVe
 
 
 def say(what: str) -> None:
-    """Progress, at once."""
+    """Prints progress at once."""
     print(f"wheel: {what}", flush=True)
 
 
@@ -63,7 +65,7 @@ def output(*command: str | Path) -> str:
 
 
 def processor_seconds() -> float:
-    """What all commands so far have taken, however busy the machine is."""
+    """CPU time of all commands so far, which does not depend on other work of the machine."""
     times = os.times()
     return times.children_user + times.children_system
 
@@ -84,12 +86,12 @@ class Environment:
         return self.bin / "python"
 
     def install(self, *arguments: str | Path, env: dict[str, str] | None = None) -> None:
-        """Packages, by pip."""
+        """Installs packages with pip."""
         run(self.python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", *arguments, env=env)
 
 
 def stranger(home: Path, *folders: Path) -> dict[str, str]:
-    """The variables of someone who has Python and pip, and nothing else."""
+    """The environment variables of a user who has only Python and pip."""
     network = (
         "PIP_",
         "SSL_CERT_",
@@ -118,7 +120,7 @@ def programs() -> Path:
 
 
 def check_size(wheel: Path) -> None:
-    """Prints it, and ends if it is over the bound."""
+    """Prints a size, and ends if it is over the limit."""
     size = wheel.stat().st_size
     say(f"{wheel.name}: {size / 1e6:.2f} MB, of at most {MOST_BYTES / 1e6:.0f}")
     if size > MOST_BYTES:
@@ -138,12 +140,12 @@ def version_of(python: str) -> tuple[int, int]:
 
 
 def tag_of(python: str) -> str:
-    """As in the name of a wheel."""
+    """The tag in the name of a wheel."""
     return "cp{}{}".format(*version_of(python))
 
 
 def sharing(pythons: list[str]) -> list[list[str]]:
-    """Pythons by the wheel that they use, the one that builds it first: from 3.12 on it is the same for all."""
+    """Pythons by the wheel that they use. The one that builds it is first. From 3.12 on it is the same for all."""
     wheels: dict[tuple[int, int], list[str]] = {}
     for python in sorted(pythons, key=version_of):
         wheels.setdefault(min(version_of(python), STABLE_ABI), []).append(python)
@@ -171,7 +173,7 @@ def build_wheel(tools: Environment, sdist: Path, python: str) -> Path:
 
 
 def try_wheel(wheel: Path, python: str, pytest: list[str]) -> None:
-    """Installs it where nothing else is, and runs it."""
+    """Installs it in an empty environment, and runs it."""
     with tempfile.TemporaryDirectory(prefix="maxsieve-home-") as name:
         home = Path(name)
         fresh = Environment(WORK / f"fresh-{tag_of(python)}", python)
@@ -186,12 +188,12 @@ def try_wheel(wheel: Path, python: str, pytest: list[str]) -> None:
         say(f"maxsieve[cli] installed, and the README's examples run, in {seconds}{over}")
         tested = Environment(WORK / f"tested-{tag_of(python)}", python)
         env = stranger(home, tested.bin, programs())
-        tested.install("--only-binary=:all:", f"maxsieve[core-test] @ {wheel.as_uri()}", env=env)
+        tested.install("--only-binary=:all:", f"maxsieve[pool] @ {wheel.as_uri()}", *group("core-test"), env=env)
         run(tested.python, ROOT / "tools" / "test_installed.py", *pytest, env=env, cwd=home)
 
 
 def compiled_in(tools: Environment) -> list[dict[str, object]]:
-    """Components of an SBOM for what a wheel has of other projects: nanobind, and the hash map in its package."""
+    """SBOM components for what a wheel has of other projects: nanobind, and the hash map in its package."""
     code = "import nanobind; print(nanobind.__version__, nanobind.include_dir())"
     version, include = output(tools.python, "-c", code).split(maxsplit=1)
     header = Path(include).parent / "ext" / "robin_map" / "include" / "tsl" / "robin_growth_policy.h"
@@ -208,7 +210,7 @@ def compiled_in(tools: Environment) -> list[dict[str, object]]:
 
 
 def write_sbom(tools: Environment, wheel: Path, python: str) -> None:
-    """What `pip install maxsieve` gives a user: maxsieve, NumPy, and what is compiled in."""
+    """What `pip install maxsieve` installs: maxsieve, NumPy, and what is compiled in."""
     sbom = DIST / "maxsieve.cdx.json"
     fresh = Environment(WORK / "dependencies", python)
     fresh.install("--only-binary=:all:", wheel)

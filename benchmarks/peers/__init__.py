@@ -10,23 +10,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from peers.protocol import Peer
+    from benchmarks.peers.protocol import Peer
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a peer is, and what it will call its methods."""
+    """Where a peer is, and the names of its methods."""
 
     distribution: str
     module: str
     methods: tuple[str, ...]
     arguments: tuple[str, ...] = ()
     own_process: bool = False
-    """It runs in another process, whose CPU time this one can't tell."""
+    """It runs in another process, whose CPU time is not known here."""
 
     def make(self) -> Peer:
         """Import the library."""
-        return cast("Peer", import_module(f"peers.{self.module}").Peer(*self.arguments))
+        return cast("Peer", import_module(f"benchmarks.peers.{self.module}").Peer(*self.arguments))
 
 
 ENTRIES = (

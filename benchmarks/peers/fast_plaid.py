@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from one_thread import POOLS
-from peers.protocol import F32, Answer, Method
-from shapes import Shape
+from benchmarks.peers.one_thread import POOLS
+from benchmarks.peers.protocol import F32, Answer, Method
+from benchmarks.vectors.shapes import Shape
 
 HOME = Path(__file__).parents[2]
 PYTHON = HOME / ".venv-plaid" / "bin" / "python"
-WORKER = HOME / "benchmarks" / "plaid_worker.py"
-LAST_WORDS = 400  # characters of what a worker that ended has said
+WORKER = "benchmarks.peers.plaid_worker"
+LAST_CHARACTERS = 400  # characters of the output of a worker that ended
 
 
 class Peer:
@@ -41,14 +41,15 @@ class Peer:
         return 4 * shape.rows.nbytes
 
     def prepare(self, shape: Shape) -> None:
-        """Hand over the vectors as files, and wait until they are indexed."""
+        """Passes the vectors as files, and waits until they are indexed."""
         self._folder = tempfile.TemporaryDirectory()
         folder = Path(self._folder.name)
         np.save(folder / "rows.npy", shape.rows)
         np.save(folder / "lengths.npy", shape.lengths)
         self._errors = open(folder / "errors", "w+")  # noqa: SIM115 - as long as the process
         self._process = subprocess.Popen(
-            [PYTHON, WORKER, folder],
+            [PYTHON, "-m", WORKER, folder],
+            cwd=HOME,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -89,4 +90,4 @@ class Peer:
             heard: dict[str, Any] = json.loads(line)
             return heard
         self._errors.seek(0)
-        raise ChildProcessError(f"its process ended: {self._errors.read()[-LAST_WORDS:].strip()}")
+        raise ChildProcessError(f"its process ended: {self._errors.read()[-LAST_CHARACTERS:].strip()}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import maxsim_cpu
 
-from peers.protocol import F32, Answer, Method, best
-from shapes import Shape
+from benchmarks.peers.protocol import F32, Answer, Method, best
+from benchmarks.vectors.shapes import Shape
 
 
 class Peer:
@@ -15,7 +15,7 @@ class Peer:
     most_tokens = None
 
     def estimate(self, shape: Shape) -> int:
-        """Nothing but what a query needs."""
+        """Only the memory for a query."""
         return 0
 
     def prepare(self, shape: Shape) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from shapes import Shape
+from benchmarks.vectors.shapes import Shape
 
 
 class TorchPeer:
-    """What takes tensors and scores on one thread."""
+    """A peer that takes tensors and scores on one thread."""
 
     note = ""
     most_tokens = None
@@ -30,5 +30,5 @@ class PaddedPeer(TorchPeer):
 
     @property
     def nbytes(self) -> int:
-        """Of padded vectors and mask."""
+        """The size of padded vectors and mask."""
         return self._vectors.nbytes + self._mask.nbytes

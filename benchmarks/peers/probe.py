@@ -7,19 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from peers import ENTRIES, Entry
+from benchmarks.peers import ENTRIES, Entry
 
 WORKS, FAILS = "works", "fails"
 TIMEOUT = 600  # seconds for all peers
 
 
 def probe(entries: tuple[Entry, ...]) -> dict[str, str]:
-    """Why peers can't run here, by name of their first method; those that can are not in it."""
+    """Why peers can't run here, by the name of their first method. Peers that can run are not in it."""
     reasons: dict[str, str] = {}
     left = [entry.methods[0] for entry in entries]
     while left:
-        command = [sys.executable, "-m", "peers.probe", *left]
-        done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=TIMEOUT)
+        command = [sys.executable, "-m", "benchmarks.peers.probe", *left]
+        done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=TIMEOUT)
         for line in done.stdout.splitlines():
             word, _, rest = line.partition(" ")
             name, _, reason = rest.partition(" ")
@@ -45,8 +45,8 @@ def _outcome(name: str) -> tuple[str, ...]:
 
 
 def _try(name: str) -> None:
-    """Import, prepare and search, with an answer that can be right: the document a query was made of comes first."""
-    from shapes import STRUCTURED, load
+    """Imports, prepares and searches. The answer must have the document first that the query was made of."""
+    from benchmarks.vectors.shapes import STRUCTURED, load
 
     shape = load("tiny", 1, lambda documents, count: documents)
     peer = next(entry for entry in ENTRIES if entry.methods[0] == name).make()
@@ -63,6 +63,6 @@ def _main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    import one_thread  # noqa: F401
+    from benchmarks.peers import one_thread  # noqa: F401
 
     _main(sys.argv[1:])

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shapes import Shape
+from benchmarks.vectors.shapes import Shape
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
@@ -26,19 +26,19 @@ class Method:
     search: Callable[[F32, int], Answer]
     """(query, k), timed: everything that depends on the query."""
     selects: bool = False
-    """Its time depends on k; else it scores every document, and one search serves for all k."""
+    """Its time depends on k. Otherwise it scores every document, and one search is used for all k."""
 
 
 class Peer(Protocol):
-    """A library with documents prepared for it, in the best way its documentation shows; nothing of that is timed."""
+    """A library with documents prepared for it, in the best way that its documentation shows. This is not timed."""
 
     note: str
-    """What its scores mean, where that isn't MaxSim in float32."""
+    """What its scores are, if they are not MaxSim in float32."""
     most_tokens: int | None
-    """More document tokens would take it too long to take in."""
+    """With more document tokens, preparing would take too long."""
 
     def estimate(self, shape: Shape) -> int:
-        """Bytes it is going to need beside the vectors."""
+        """Bytes that it will need in addition to the vectors."""
 
     def prepare(self, shape: Shape) -> None:
         """Take in the documents."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from peers.padded import TorchPeer
-from peers.protocol import F32, Answer, Method, best
-from shapes import Shape
+from benchmarks.peers.padded import TorchPeer
+from benchmarks.peers.protocol import F32, Answer, Method, best
+from benchmarks.vectors.shapes import Shape
 
 CHUNK = 1 << 13  # document tokens in a product
 
@@ -20,7 +20,7 @@ class Peer(TorchPeer):
     """Takes the rows as they are, in chunks of whole documents."""
 
     def estimate(self, shape: Shape) -> int:
-        """Nothing but what a query needs."""
+        """Only the memory for a query."""
         return 0
 
     def prepare(self, shape: Shape) -> None:

@@ -1,6 +1,6 @@
-// Browsers start no worker for a page that is opened from disk (file://), and the search runs in one. On such a page
-// a hidden frame takes the worker's place: its window has the worker's three functions. Messages are copied, as
-// between real workers: the page loses what was typed if both sides share an object. Elsewhere nothing changes.
+// Browsers start no worker for a page that is opened from disk (file://), but the search runs in one. On such a page a
+// hidden frame replaces the worker: its window has the worker's three functions. Messages are copied, as between real
+// workers: if both sides share an object, the page loses what was typed. On other pages nothing changes.
 if (location.protocol === "file:") {
   window.Worker = class extends EventTarget {
     constructor(url) {

@@ -1,4 +1,4 @@
-// What Python sees of an answer. Each property makes its objects when it is asked for: a report is not always read.
+// What Python sees of an answer. A property makes its Python objects only when it is read: most reports are never read.
 
 #include "binding/arrays.hpp"
 #include "binding/search.hpp"

@@ -1,5 +1,5 @@
-// Arrays of more than one type of number. nanobind takes them, but can't say in the type stubs which types are meant:
-// here that is said.
+// Parameters that take arrays of several types of numbers. nanobind accepts them, but its type stubs can't list these
+// types. The casters below do.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,7 +7,7 @@
 
 namespace maxsieve {
 
-// Rows as a segment keeps them: float32, or float16 seen as uint16.
+// Rows as a segment stores them: float32, or float16 viewed as uint16.
 template <class Matrix>
 struct StoredRows {
     Matrix matrix;
@@ -17,7 +17,7 @@ using WrittenMatrix = nanobind::ndarray<nanobind::ndim<2>, nanobind::c_contig, n
 using ReadRows = StoredRows<ReadMatrix>;
 using WrittenRows = StoredRows<WrittenMatrix>;
 
-// A caller's arrays of any kind of floats, which `PythonRows` reads.
+// Arrays of any float type; `PythonRows` reads them.
 struct AnyFloats {};
 using ArrayList = nanobind::typed<nanobind::list, AnyFloats>;
 

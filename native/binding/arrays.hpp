@@ -1,5 +1,5 @@
-// Arrays in and out. Shapes and types are checked again whatever the Python layer has promised, so that no call can
-// read out of bounds.
+// Arrays between Python and C++. Shapes and types are checked here even if the Python layer has checked them, so that
+// no call can read out of bounds.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,8 +18,8 @@ using Flat = nanobind::ndarray<T, nanobind::ndim<1>, nanobind::c_contig, nanobin
 template <class T>
 using Matrix = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
 
-// A NumPy array that is given out, and lists, tuples and dicts with their contents: what the type stubs know of a
-// function, they know from these.
+// Types of results: NumPy arrays, and lists, tuples and dicts with the types of their items. The type stubs are made
+// from them.
 template <class T>
 using Array = nanobind::typed<nanobind::object, nanobind::ndarray<nanobind::numpy, T>>;
 template <class T>

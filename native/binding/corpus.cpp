@@ -79,7 +79,7 @@ HeldSegment::HeldSegment(int64_t d, Flat<const int64_t> offsets, std::optional<R
     if (sequence_) {
         require(static_cast<int64_t>(sequence_->shape(0)) == documents, "one sequence number for each document");
         for (int64_t i = 0; i < documents; ++i) {
-            // an exchange sends them as doubles
+            // An exchange sends them as doubles, which are exact up to 2^53.
             require(sequence_->data()[i] >= 0 && sequence_->data()[i] <= (int64_t{1} << 53),
                     "sequence numbers lie between 0 and 2^53");
         }

@@ -14,7 +14,7 @@ namespace maxsieve {
 
 class HeldSegment {
   public:
-    // Rows alone are enough for canonical scores; codes, scale, rho and nu come together, and are enough without rows.
+    // A segment has rows, or codes, or both. Rows are enough for canonical scores. Codes need scale, rho and nu too.
     HeldSegment(int64_t d, Flat<const int64_t> offsets, std::optional<ReadRows> rows,
                 std::optional<Matrix<const int8_t>> codes, std::optional<Flat<const float>> scale,
                 std::optional<Flat<const float>> rho, std::optional<Flat<const float>> nu,

@@ -19,12 +19,12 @@ using namespace nb::literals;
 namespace maxsieve {
 namespace {
 
-// Fills rows (None: the vectors are codes times scale), codes, scale, rho and nu from arrays laid end to end; returns
-// the first document with a bad value, or -1.
+// Fills rows, codes, scale, rho and nu from arrays laid end to end. If rows is None, the vectors are codes times scale.
+// Returns the first document with a bad value, or -1.
 int64_t ingest_into(const ArrayList& arrays, int64_t d, const Flat<const int64_t>& offsets,
                     const std::optional<WrittenRows>& rows, const Matrix<int8_t>& codes, const Flat<float>& scale,
                     const Flat<float>& rho, const Flat<float>& nu, bool cosine, int threads) {
-    // A segment of the same arrays makes all their checks.
+    // A segment checks these arrays when it is made.
     const HeldSegment checked(d, offsets, rows ? std::optional(ReadRows{ReadMatrix(rows->matrix)}) : std::nullopt,
                               Matrix<const int8_t>(codes), Flat<const float>(scale), Flat<const float>(rho),
                               Flat<const float>(nu), std::nullopt, std::nullopt);
@@ -51,7 +51,7 @@ void normalise_rows(const Matrix<float>& rows) {
     normalise(rows.data(), static_cast<int64_t>(rows.shape(0)), static_cast<int64_t>(rows.shape(1)));
 }
 
-// `with DefaultFloatingPoint(): ...` for casts that NumPy makes.
+// `with DefaultFloatingPoint(): ...` for conversions in NumPy.
 class FloatingPointGuard {
   public:
     void enter() { state_.emplace(); }

@@ -1,4 +1,4 @@
-// The part of the module that takes vectors in.
+// The functions of the module that take vectors as input.
 #pragma once
 
 #include <nanobind/nanobind.h>

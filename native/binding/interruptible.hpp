@@ -1,4 +1,5 @@
-// Long work without the GIL, which Ctrl-C can end, and so can the stop that its thread watches, and the end of Python.
+// Long work without the GIL. It ends early on Ctrl-C, on a requested stop that its thread watches, and when Python
+// ends.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,8 +11,9 @@
 
 namespace maxsieve {
 
-// Runs `work(interrupt)` without the GIL; the calling thread takes it back now and then to see pending signals. The
-// KeyboardInterrupt that they raise is a failure like any other: nanobind keeps it in the exception thrown here.
+// Runs `work(interrupt)` without the GIL. The calling thread takes the GIL back from time to time to see pending
+// signals. A signal may raise KeyboardInterrupt, which is a failure like any other: nanobind carries it in a C++
+// exception.
 template <class Work>
 auto interruptible(const Work& work) {
     Stop::check();

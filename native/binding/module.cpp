@@ -1,4 +1,4 @@
-// The module `maxsieve._core`: everything of the engine that Python sees, put together.
+// The module `maxsieve._core`: everything of the engine that Python sees.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -27,16 +27,15 @@ std::vector<std::string> isa_names() {
     return names;
 }
 
-// Why this interpreter can't have the module, or null.
+// Why this interpreter can't use the module, or null if it can.
 const char* unsupported() {
-    // Work is done without the GIL, and a thread takes it back through the main interpreter: in another one it would
-    // wait for itself. nanobind's types belong to one interpreter, too.
-    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {  // the main one is made first
+    // Work runs without the GIL, and a thread takes the GIL back through the main interpreter. In another interpreter
+    // it would wait for itself. nanobind's types belong to one interpreter, too.
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {  // the main interpreter has the number 0
         return "maxsieve can't be used in a subinterpreter: import it in the main interpreter, or in a process of its "
                "own";
     }
-    // A free-threaded Python says so in its ABI flags. What Python objects the engine touches, it touches under the
-    // GIL.
+    // A free-threaded Python has "t" in its ABI flags. The engine relies on the GIL whenever it uses Python objects.
     PyObject* flags = PySys_GetObject("abiflags");
     const char* text = flags == nullptr ? nullptr : PyUnicode_AsUTF8AndSize(flags, nullptr);
     if (text == nullptr) PyErr_Clear();
@@ -51,8 +50,8 @@ const char* unsupported() {
 
 NB_MODULE(_core_supported, m) {
     using namespace maxsieve;
-    // nanobind calls leaked what is alive when the interpreter ends: an index in a daemon thread, say. Tests ask for
-    // it.
+    // When the interpreter ends, nanobind reports objects that are still alive as leaks: for example an index in a
+    // daemon thread. Tests turn these reports on.
     nb::set_leak_warnings(false);
     nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
         try {
@@ -70,15 +69,15 @@ NB_MODULE(_core_supported, m) {
     bind_search(m);
     bind_ingest(m);
     bind_stopping(m);
-    wait_at_the_end();
+    wait_for_work_at_exit();
     m.def("isa", [] { return current_kernel().name; });
     m.def("isas", &isa_names);
     m.def("use_isa", &use_kernel, "name"_a);
     m.def("set_leak_warnings", &nb::set_leak_warnings, "on"_a);
 }
 
-// What Python calls for `import _core`. It refuses before nanobind is set up: importing it in a second interpreter
-// would spoil it for the first.
+// Python calls this for `import _core`. It refuses before nanobind is set up, because a second interpreter that sets up
+// nanobind would break it for the first.
 extern "C" NB_EXPORT PyObject* PyInit__core() {
     if (const char* why = maxsieve::unsupported()) {
         PyErr_SetString(PyExc_ImportError, why);

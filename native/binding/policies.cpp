@@ -1,4 +1,4 @@
-// The policies, with their knobs. A new one is a line here.
+// The policies and their parameters.
 
 #include <nanobind/stl/string.h>
 

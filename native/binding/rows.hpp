@@ -1,5 +1,5 @@
-// A Python list of arrays as `InputRows`. The buffer protocol gives what is needed in a fraction of the time an
-// nb::ndarray takes, and there may be an array for each of a million documents.
+// A Python list of arrays as `InputRows`. It uses the buffer protocol, which is much faster than nb::ndarray: there may
+// be a million documents with an array each.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,11 +14,10 @@
 
 namespace maxsieve {
 
-// Keeps the arrays' buffers for its lifetime; made and destroyed with the GIL held.
+// Keeps the arrays' buffers alive. Construct and destroy it with the GIL held.
 class PythonRows {
   public:
-    // Arrays [rows, d] of float16, float32 or float64 in the machine's byte order; uint16 stands for the bits of
-    // bfloat16.
+    // Arrays [rows, d] of float16, float32 or float64 in the machine's byte order. uint16 means bfloat16.
     PythonRows(const nanobind::list& arrays, int64_t d) {
         pieces_.reserve(arrays.size());
         for (const nanobind::handle array : arrays) {
@@ -51,7 +50,7 @@ class PythonRows {
         constexpr char kNative = std::endian::native == std::endian::little ? '<' : '>';
         std::string_view format = view.format == nullptr ? "" : view.format;
         if (format.size() == 2 && (format[0] == kNative || std::string_view("@=^").find(format[0]) != format.npos)) {
-            format.remove_prefix(1);  // an array that is not aligned has one
+            format.remove_prefix(1);  // arrays that are not aligned have a prefix for the byte order
         }
         if (format.size() == 1) {
             switch (format[0]) {
@@ -68,7 +67,7 @@ class PythonRows {
         throw std::invalid_argument("every array must be of floats");
     }
 
-    std::deque<View> views_;  // a Py_buffer may point into itself, so that it must not move
+    std::deque<View> views_;  // a deque, because a Py_buffer may point into itself and must not move
     std::vector<Piece> pieces_;
 };
 

@@ -43,10 +43,11 @@ std::span<const int64_t> to_positions(const Flat<const int64_t>& array, const Co
     return positions;
 }
 
-// A Python function that takes offers, as tuples of kind, k, values and orders, and gives the numbers of the reply.
+// A Python function. Its argument is a list of offers, each a tuple (kind, k, values, orders). It returns the numbers
+// of the reply.
 using Share = nb::typed<nb::callable, std::vector<double>(...)>;
 
-// An exchange that such a function makes.
+// An exchange that calls a Python function.
 class PythonExchange : public Exchange {
   public:
     explicit PythonExchange(Share share) : share_(std::move(share)) {}
@@ -108,7 +109,7 @@ List<Answer> search_all(const HeldCorpus& held, const std::vector<Matrix<const f
     return result;
 }
 
-// What use(engine, queries, positions) makes of queries against all documents.
+// Returns use(engine, queries, positions), where the candidates of every query are all documents.
 template <class Use>
 auto with_all_documents(const Corpus& corpus, const std::vector<Matrix<const float>>& rows, int threads,
                         const Use& use) {
@@ -123,7 +124,7 @@ auto with_all_documents(const Corpus& corpus, const std::vector<Matrix<const flo
     });
 }
 
-// P - eps and P + eps of every document, which must not be empty.
+// P - eps and P + eps of every document. No document may be empty.
 Tuple<Array<double>, Array<double>> bounds_of_all(const HeldCorpus& held, const Matrix<const float>& query,
                                                   int threads) {
     require(held.get().coded(), "bounds need codes");
@@ -135,7 +136,7 @@ Tuple<Array<double>, Array<double>> bounds_of_all(const HeldCorpus& held, const 
     return nb::make_tuple(to_numpy(std::move(bounds.lower), {count}), to_numpy(std::move(bounds.upper), {count}));
 }
 
-// Canonical scores [queries, documents] of everything against everything.
+// Canonical scores [queries, documents].
 Array<float> score_all(const HeldCorpus& held, const std::vector<Matrix<const float>>& rows, int threads) {
     const auto documents = static_cast<size_t>(held.get().documents());
     return to_numpy(with_all_documents(held.get(), rows, threads,
@@ -145,7 +146,8 @@ Array<float> score_all(const HeldCorpus& held, const std::vector<Matrix<const fl
                     {rows.size(), documents});
 }
 
-// Canonical scores [queries, documents] of documents in a caller's arrays, and the first that is refused, or -1.
+// Canonical scores [queries, documents] of documents in a caller's arrays, and the first document with a bad value, or
+// -1.
 Tuple<Array<float>, int64_t> score_arrays(const ArrayList& arrays, int64_t d, const Flat<const int64_t>& offsets,
                                           const std::vector<Matrix<const float>>& rows, int threads) {
     require(d >= 1 && threads >= 1, "dim and threads must be at least 1");
@@ -175,7 +177,7 @@ Array<float> cells_of_all(const HeldCorpus& held, const Matrix<const float>& que
                     {documents, query.shape(0)});
 }
 
-// How many of a query's candidates stand before some places in the list by tier 0.
+// For each given place: how many of a query's candidates come before it in the order of tier 0.
 Array<int64_t> count_before_places(const HeldCorpus& held, const Matrix<const float>& rows,
                                    const Flat<const int64_t>& candidates, const Flat<const int32_t>& proxies,
                                    const Flat<const int64_t>& orders, int threads) {
@@ -193,7 +195,7 @@ Array<int64_t> count_before_places(const HeldCorpus& held, const Matrix<const fl
     return to_numpy(std::move(counts), {count});
 }
 
-// The places by tier 0, from 1, of some of a query's candidates.
+// The ranks of some of a query's candidates in the order of tier 0, counted from 1.
 Array<int64_t> ranks_of(const HeldCorpus& held, const Matrix<const float>& rows, const Flat<const int64_t>& candidates,
                         const Flat<const int64_t>& wanted, int threads) {
     const Corpus& corpus = held.get();

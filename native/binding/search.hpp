@@ -1,4 +1,4 @@
-// The parts of the module that search; module.cpp puts them together.
+// The functions of the module that search.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,4 @@
-// Calls that another thread can end: `with stop: ...` on the thread that makes them, `stop.request()` on any.
+// Calls that another thread can end. The calling thread writes `with stop: ...`; any thread may call `stop.request()`.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,7 +8,7 @@
 
 namespace maxsieve {
 
-// Thrown by a call whose thread watches a stop that was requested.
+// Thrown by a call after the stop that its thread watches was requested.
 class StoppedError : public std::exception {
   public:
     const char* what() const noexcept override { return "the work was told to end"; }
@@ -19,7 +19,7 @@ class Stop {
     void request() { requested_.store(true, std::memory_order_relaxed); }
     bool requested() const { return requested_.load(std::memory_order_relaxed); }
 
-    // Calls of this thread are ended by it, until `leave`. One thread at a time.
+    // From now until `leave`, this stop ends calls of this thread. Only one thread may use a stop at a time.
     void enter() {
         outer_ = watched;
         watched = this;

@@ -1,4 +1,4 @@
-// What Python sees of a trace: arrays of what is shown, made when they are asked for.
+// What Python sees of a trace. A property makes its arrays only when it is read.
 
 #include <nanobind/stl/optional.h>
 
@@ -27,7 +27,7 @@ List<Tuple<int64_t, int64_t, int64_t, double, Array<double>, Array<double>>> tra
     return rounds;
 }
 
-// A member of each score, or what is made of it.
+// An array with use(score) for each score.
 template <class T, class Use>
 Array<T> of_scores(const Trace& trace, const Use& use) {
     std::vector<T> values;

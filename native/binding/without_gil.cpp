@@ -15,14 +15,15 @@ namespace nb = nanobind;
 namespace maxsieve {
 namespace {
 
-constexpr auto kLongestWait = std::chrono::seconds(10);  // a thread may wait for something else in a Python callback
+constexpr auto kLongestWait = std::chrono::seconds(10);  // a Python callback may wait for something else
 constexpr auto kPause = std::chrono::milliseconds(1);
 
-// `ending` changes, and `running` grows, only under the GIL: what begins after the end has begun is not counted.
+// `ending` changes, and `running` grows, only with the GIL held. So work that starts after Python began to exit is not
+// counted.
 std::atomic<bool> ending{false};
 std::atomic<int> running{0};
 
-void end_work() {
+void wait_for_work() {
     ending = true;
     PyThreadState* state = PyEval_SaveThread();
     const auto until = std::chrono::steady_clock::now() + kLongestWait;
@@ -30,7 +31,7 @@ void end_work() {
     PyEval_RestoreThread(state);
 }
 
-[[noreturn]] void sleep_for_good() {
+[[noreturn]] void sleep_forever() {
     while (true) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
@@ -46,7 +47,7 @@ WithoutGil::~WithoutGil() {
     if (state_ == nullptr) return;
     if (ending) {
         --running;
-        sleep_for_good();
+        sleep_forever();
     }
     PyEval_RestoreThread(state_);
     --running;
@@ -56,8 +57,8 @@ void WithoutGil::check() const {
     if (state_ != nullptr && ending) throw StoppedError();
 }
 
-void wait_at_the_end() {
-    nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end_work));
+void wait_for_work_at_exit() {
+    nb::module_::import_("atexit").attr("register")(nb::cpp_function(&wait_for_work));
 #ifndef _WIN32
     pthread_atfork(nullptr, nullptr, [] { running = 0; });
 #endif

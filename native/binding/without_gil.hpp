@@ -1,16 +1,16 @@
-// Work without the GIL, which ends before Python does.
+// Work without the GIL that ends before Python ends.
 //
-// When Python has ended, it ends every thread that asks for the GIL, right where it asks. A thread with C++ frames
-// can't be ended like this: the whole process aborts. Such threads are daemon threads, and those that other libraries
-// made. So Python waits at its end until no work is left, and work that ends from then on asks for nothing any more.
+// After Python has ended, a thread that asks for the GIL is killed at that point. If the thread has C++ frames, this
+// aborts the whole process. It happens to daemon threads, and to threads of other libraries. So Python waits at its
+// exit until all work has ended. Work that ends after Python began to exit never asks for the GIL again.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace maxsieve {
 
-// Releases the GIL until the end of the scope. If Python has begun to end, the GIL stays with the thread, so that it
-// need not ask for it; and a thread that has released it before never comes back from the destructor.
+// Releases the GIL until the end of the scope. If Python has begun to exit, the GIL is not released. If Python began to
+// exit after the GIL was released, the destructor never returns.
 class WithoutGil {
   public:
     WithoutGil();
@@ -18,14 +18,14 @@ class WithoutGil {
     WithoutGil(const WithoutGil&) = delete;
     WithoutGil& operator=(const WithoutGil&) = delete;
 
-    // Throws if the work is to end because Python does.
+    // Throws if the work must end because Python exits.
     void check() const;
 
   private:
     PyThreadState* state_ = nullptr;  // null: the GIL was not released
 };
 
-// Has Python wait for the work of other threads when it ends. Call it once.
-void wait_at_the_end();
+// Makes Python wait at its exit for the work of other threads. Call it once.
+void wait_for_work_at_exit();
 
 }  // namespace maxsieve

@@ -7,12 +7,13 @@
 namespace maxsieve {
 namespace {
 
-// Tokens of a task: enough that each of some hundred groups has a batch of them, few enough to balance the threads.
+// Tokens of a task: many enough that each of some hundred groups gets a batch of them, few enough to balance the
+// threads.
 constexpr int64_t kBlock = 2048;
-// Tokens whose dot products are held at a time: with some hundred centroids they stay in L1.
+// Tokens in a batch. Their dot products with some hundred centroids fit into L1.
 constexpr int64_t kBatch = 32;
 
-// The `count` places with the largest numbers; of equals, the first.
+// The `count` places with the largest numbers. Of equal numbers the first place comes first.
 void first_largest_places(const int32_t* numbers, int64_t size, int64_t count, int32_t* places) {
     int32_t held[kProbes];
     int64_t filled = 0;
@@ -26,12 +27,12 @@ void first_largest_places(const int32_t* numbers, int64_t size, int64_t count, i
 
 }  // namespace
 
-// What a worker holds between tasks.
+// Memory that a worker reuses for its tasks.
 struct Assigner::Scratch {
     std::vector<int32_t> dots, largest, place;    // of a batch
-    std::vector<int32_t> best;                    // of each token of a block, the largest dot product so far
-    std::vector<std::vector<int32_t>> searching;  // for each group, the tokens that search it
-    std::vector<int8_t> gathered;                 // the codes of a batch of those
+    std::vector<int32_t> best;                    // for each token of a block: the largest dot product so far
+    std::vector<std::vector<int32_t>> searching;  // for each group: the tokens that search it
+    std::vector<int8_t> gathered;                 // the codes of a batch of these tokens
     AlignedBytes kernel;
 };
 
@@ -92,7 +93,8 @@ void Assigner::assign_block(const int8_t* codes, int64_t tokens, uint16_t* ids, 
     scratch.best.assign(static_cast<size_t>(tokens), std::numeric_limits<int32_t>::min());
     scratch.largest.resize(kBatch), scratch.place.resize(kBatch);
     scratch.gathered.resize(static_cast<size_t>(kBatch * stride_));
-    // Groups in ascending order, and a later centroid only if its dot product is larger: of equals, the first.
+    // Groups are visited in ascending order, and a later centroid wins only with a larger dot product. So the first of
+    // equal centroids wins.
     for (int64_t g = 0; g < book_.groups; ++g) {
         const std::vector<int32_t>& list = scratch.searching[static_cast<size_t>(g)];
         if (list.empty()) continue;

@@ -1,4 +1,4 @@
-// The centroid of each token, from its codes; spec/codebook.py's `assign` is the definition.
+// Finds the centroid of each token from the token's codes; `assign` in spec/codebook.py is the definition.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace maxsieve {
 
-// Groups of which the members are searched.
+// How many groups a token searches.
 constexpr int64_t kProbes = 8;
 
 class Assigner {
   public:
     Assigner(const Kernel& kernel, const Codebook& book);
 
-    // ids[j] of the tokens with codes [tokens][stride], on the crew's threads.
+    // Writes ids[j] for the tokens with codes [tokens][stride], on the threads of the crew.
     void assign(const int8_t* codes, int64_t tokens, uint16_t* ids, Crew& crew);
 
   private:
-    // Rows of codes packed for dot products, with zero rows up to whole panels behind them.
+    // Codes packed for dot products. Rows of zeros fill the last panel.
     struct Packed {
         int64_t real = 0, lanes = 0;
         AlignedBytes bytes;
@@ -39,7 +39,7 @@ class Assigner {
     const Codebook book_;
     int64_t stride_;
     Packed heads_;
-    std::vector<Packed> groups_;  // each packed when it is first searched
+    std::vector<Packed> groups_;  // packed when they are first searched
     std::unique_ptr<std::once_flag[]> packed_;
 };
 

@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kHeadRounds = 6, kGroupRounds = 4, kPolishRounds = 2;
 
-// Fixed-point weights: 2^20 / |x| for codes x, so that weighted codes have about the length 2^20. A sum of 2^31 of them
-// stays below 2^58.
+// Fixed-point weights: 2^20 / |x| for codes x, so that weighted codes have a length of about 2^20. A sum of 2^31 of
+// them stays below 2^58.
 constexpr double kUnit = 0x1p20;
 
 struct Directions {
@@ -25,7 +25,8 @@ struct Directions {
     float scale = 0.0F;
 };
 
-// Sums [count][stride] at unit length as codes with one scale for all; a zero sum has zero codes.
+// Scales sums [count][stride] to unit length, and writes them as codes with one common scale. A zero sum gives zero
+// codes.
 Directions to_codes(const std::vector<int64_t>& sums, int64_t count, int64_t stride) {
     std::vector<double> unit(sums.size());
     double largest = 0.0;
@@ -52,7 +53,7 @@ Directions to_codes(const std::vector<int64_t>& sums, int64_t count, int64_t str
     return directions;
 }
 
-// A sample with the weights that give its tokens unit length.
+// A sample of tokens, with the weights that give them unit length.
 class Weighted {
   public:
     Weighted(const Sample& sample) : sample(sample), stride(code_stride(sample.d)) {
@@ -80,7 +81,7 @@ class Weighted {
     std::vector<double> norm;
 };
 
-// Tokens by the place they were assigned to: those of place p are order[starts[p]] to order[starts[p + 1] - 1].
+// Tokens sorted by the place they were assigned to: those of place p are order[starts[p]] to order[starts[p + 1] - 1].
 struct Members {
     template <class Place>
     Members(std::span<const Place> places, int64_t count)
@@ -101,7 +102,7 @@ struct Members {
     std::vector<int64_t> starts, order;
 };
 
-// The sums of all places' tokens; a place that nobody chose begins again at some token of the sample.
+// The sum of the tokens of each place. A place without tokens starts again from one token of the sample.
 std::vector<int64_t> sums_of(const Weighted& tokens, const Members& members, int64_t count,
                              std::span<const int64_t> spare, Crew& crew) {
     std::vector<int64_t> sums(static_cast<size_t>(count * tokens.stride));
@@ -116,7 +117,7 @@ std::vector<int64_t> sums_of(const Weighted& tokens, const Members& members, int
     return sums;
 }
 
-// Nearest of `count` directions, all of them compared; of equals, the first.
+// The nearest of `count` directions for each chosen token, by comparison with all of them. Of equal ones, the first.
 std::vector<int32_t> nearest(const Kernel& kernel, const Directions& to, int64_t count, int64_t stride,
                              const int8_t* codes, std::span<const int64_t> chosen, Crew* crew) {
     const int64_t lanes = (count + kPanel - 1) / kPanel * kPanel;
@@ -148,7 +149,8 @@ std::vector<int32_t> nearest(const Kernel& kernel, const Directions& to, int64_t
     return places;
 }
 
-// k-means of some tokens, all directions compared with all. `first` are the tokens it starts from, in turn.
+// k-means of the chosen tokens, which compares every token with every direction. It starts from the tokens in `first`;
+// if they are fewer than `count`, they repeat.
 struct Clusters {
     Directions directions;
     std::vector<int32_t> places;
@@ -178,7 +180,8 @@ Clusters cluster(const Weighted& tokens, std::span<const int64_t> chosen, std::s
     }
 }
 
-// How many of `centroids` each group gets: one, and of the others a share by its tokens, largest remainders first.
+// How many of the `centroids` each group gets: one, and a share of the others in proportion to its tokens. The largest
+// remainders are rounded up.
 std::vector<int64_t> shares(const Members& members, int64_t groups, int64_t tokens, int64_t centroids) {
     std::vector<int64_t> share(static_cast<size_t>(groups), 1), order(static_cast<size_t>(groups));
     std::iota(order.begin(), order.end(), 0);

@@ -1,9 +1,9 @@
-// Making a codebook: spherical k-means on a sample of tokens, in two levels, so that it costs C sqrt(C) and not C^2.
+// Makes a codebook by spherical k-means on a sample of tokens. Two levels make the cost C sqrt(C), not C^2.
 //
-// First heads for about sqrt(C) groups; then, within each group, its share of the C centroids; then two rounds over all
-// of them with the search that assigns tokens later. Sums are of integers (codes times a fixed-point weight that gives
-// every token unit length) and norms in lane order, so that a sample gives the same codebook on any CPU and any number
-// of threads.
+// First it finds heads for about sqrt(C) groups. Then each group gets its share of the C centroids. Then two rounds
+// over all centroids use the same search that assigns tokens later. All sums are sums of integers (codes times a
+// fixed-point weight that gives every token unit length), and norms are computed in lane order. So a sample gives the
+// same codebook on every CPU and with any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace maxsieve {
 
-// Tokens to learn from: codes [tokens][code_stride(d)] and the scale of each one's document.
+// Tokens to learn from: codes [tokens][code_stride(d)], and for each token the scale of its document.
 struct Sample {
     int64_t d, tokens;
     const int8_t* codes;
@@ -24,7 +24,7 @@ struct Sample {
 
 class TrainedCodebook {
   public:
-    // `centroids` is a power of two; there must be a token.
+    // `centroids` is a power of two. The sample must not be empty.
     TrainedCodebook(const Sample& sample, int64_t centroids, uint64_t seed, const Kernel& kernel, Crew& crew);
 
     Codebook view() const;

@@ -1,7 +1,8 @@
-// The documents a search sees: segments laid end to end. A position counts documents through all of them. Nothing here
-// owns the arrays, and nothing knows about ids or files.
+// The documents that a search sees: segments laid end to end. A position counts documents over all segments. A corpus
+// does not own the arrays, and knows nothing about ids or files.
 //
-// Another block of a segment (a further tier of codes, say) is a member of Segment and an accessor of Document.
+// To add an array to segments (a further tier of codes, for example), add a member to Segment and an accessor to
+// Document.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +14,21 @@
 
 namespace maxsieve {
 
-// What a document's vectors are: numbers of their own, or its codes times its scale.
+// How a document's vectors are stored: as floats, or as its codes times its scale (int8).
 enum class Stored { float32, float16, int8 };
 
 struct Segment {
     int64_t documents, d;
-    const int64_t* offsets;  // documents + 1 of them, in tokens
+    const int64_t* offsets;  // documents + 1 of them, counted in tokens
     Stored stored;
     const void* rows;     // [tokens][d], float32 or float16; null for int8
-    const int8_t* codes;  // [tokens][code_stride(d)], or null where only canonical scores are wanted
+    const int8_t* codes;  // [tokens][code_stride(d)], or null if only canonical scores are needed
     const float *scale, *rho, *nu;
-    const uint16_t* centroids;  // [tokens], or null where there is no codebook
-    const int64_t* sequence;    // [documents], their insertion order over all shards, or null where positions tell it
+    const uint16_t* centroids;  // [tokens], or null if there is no codebook
+    const int64_t* sequence;    // [documents]: insertion order over all shards, or null if positions give it
 };
 
-// One document of a segment, which must live longer. What the segment lacks must not be asked for.
+// One document of a segment, which must live longer. Do not call an accessor of an array that the segment lacks.
 class Document {
   public:
     Document(const Segment& segment, int64_t index)
@@ -54,7 +55,7 @@ class Document {
 
 class Corpus {
   public:
-    // `codebook` names the segments' centroids; null if there is none. It must live longer.
+    // The segments' centroids are those of `codebook`, which must live longer than the corpus. Null if there is none.
     Corpus(int64_t d, std::vector<Segment> segments, const Codebook* codebook);
 
     int64_t d() const { return d_; }
@@ -62,20 +63,20 @@ class Corpus {
     int64_t documents() const { return starts_.back(); }
     int64_t tokens() const { return tokens_; }
 
-    // Whether every document has codes, and whether all tokens have centroids of a codebook.
+    // Whether every document has codes.
     bool coded() const { return coded_; }
     bool has_codebook() const { return codebook_ != nullptr; }
     const Codebook& codebook() const { return *codebook_; }
 
-    // Whether insertion order is that of the documents' sequence numbers; else it is that of their positions.
+    // Whether sequence numbers give the insertion order. Otherwise positions give it.
     bool sequenced() const { return sequenced_; }
 
-    // What breaks ties, the lower number first: the insertion order of the document at a position.
+    // The insertion order of the document at a position. It breaks ties: the lower number comes first.
     int64_t order(int64_t position, size_t& hint) const {
         return sequenced_ ? at(position, hint).sequence() : position;
     }
 
-    // The document at a position; `hint` remembers the segment, so that ascending positions find theirs at once.
+    // The document at a position. `hint` keeps the last segment, so that ascending positions need no search.
     Document at(int64_t position, size_t& hint) const;
 
   private:
@@ -83,7 +84,7 @@ class Corpus {
     bool coded_ = true, sequenced_;
     const Codebook* codebook_;
     std::vector<Segment> segments_;
-    std::vector<int64_t> starts_;  // position of each segment's first document, and the end
+    std::vector<int64_t> starts_;  // the first position of each segment, and the end
 };
 
 }  // namespace maxsieve

@@ -14,16 +14,16 @@
 namespace maxsieve {
 namespace {
 
-// Float32 rows of a thread's next task: enough that taking one costs nothing, few enough to balance the threads.
+// Float32 rows of a task: large enough that its overhead is small, small enough to balance the threads.
 constexpr int64_t kTaskBytes = 256 << 10;
 
-// Where tasks begin, as documents, and the end.
+// The first document of each task, and the end.
 std::vector<int64_t> cut_into_tasks(const NewSegment& segment) {
     const int64_t tokens = std::max<int64_t>(1, kTaskBytes / (4 * segment.d));
     std::vector<int64_t> starts{0};
     for (int64_t i = 1; i < segment.documents; ++i) {
         const int64_t start = starts.back();
-        // Documents without rows have a cost as well.
+        // A document without rows has a cost, too.
         if (segment.offsets[i] - segment.offsets[start] + (i - start) >= tokens) starts.push_back(i);
     }
     if (segment.documents > 0) starts.push_back(segment.documents);
@@ -45,7 +45,7 @@ class Ingest {
         if (out.stored != Stored::float32) scratch_numbers_ = static_cast<size_t>(longest_document(out) * out.d);
     }
 
-    // False if document i has a value that is refused.
+    // Returns false if document i has a bad value.
     bool take(int64_t i, int worker) {
         const int64_t first = out_.offsets[i], length = out_.offsets[i + 1] - first, numbers = length * out_.d;
         float* rows =
@@ -71,8 +71,8 @@ class Ingest {
     }
 
   private:
-    // Of a document whose vectors are its codes times its scale: nothing is lost, and the norms are those of the codes.
-    // The scale is rounded to 17 bits, so that its products with codes of 7 bits are float32 numbers.
+    // For a document whose vectors are its codes times its scale: the residual is zero, and the norms are those of the
+    // codes. The scale is rounded to 17 bits, so that its products with 7-bit codes are exact in float32.
     DocumentSquares as_stored(const int8_t* codes, int64_t length, float scale) const {
         DocumentSquares squares{to_17_bits(scale), 0.0, 0.0};
         for (int64_t j = 0; j < length; ++j) {
@@ -81,7 +81,7 @@ class Ingest {
         return squares;
     }
 
-    // Room for the float32 form of one document that is stored in another.
+    // Memory for the float32 form of one document that is stored in another form.
     float* scratch(int worker) {
         auto& mine = scratch_[static_cast<size_t>(worker)];
         if (!mine) mine = std::make_unique_for_overwrite<float[]>(scratch_numbers_);

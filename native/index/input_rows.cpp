@@ -33,7 +33,7 @@ void to_float32(const double* from, int64_t count, const Kernel&, float* out) {
     for (int64_t k = 0; k < count; ++k) out[k] = static_cast<float>(from[k]);
 }
 
-// Numbers that lie `step` bytes apart: gathered some at a time, then converted.
+// Numbers that lie `step` bytes apart. They are gathered in blocks, then converted.
 template <class T>
 void read_scattered(const char* from, int64_t count, int64_t step, const Kernel& kernel, float* out) {
     constexpr int64_t kSome = 64;

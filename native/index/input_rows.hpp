@@ -1,4 +1,4 @@
-// Token vectors as a caller has them: of any float type, anywhere in memory, in one array or in many.
+// Token vectors as a caller has them: any float type, any strides, one array or many.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,25 @@ namespace maxsieve {
 
 enum class Number { float16, bfloat16, float32, float64 };
 
-// Some rows of d numbers. Steps are in bytes and may be zero or negative; nothing need be aligned.
+// Rows of d numbers. Steps are in bytes, and may be zero or negative. No alignment is needed.
 struct Piece {
     const char* data;
     int64_t rows, row_step, column_step;
     Number type;
 };
 
-// Pieces laid end to end, read as float32. Nothing here owns the memory.
+// Pieces laid end to end, read as float32. It does not own the memory.
 class InputRows {
   public:
     InputRows(int64_t d, std::vector<Piece> pieces);
 
     int64_t rows() const { return starts_.back(); }
 
-    // Rows first..first + count - 1. What is too large for float32 becomes infinite.
+    // Reads rows first..first + count - 1. Values that are too large for float32 become infinite.
     void read(int64_t first, int64_t count, const Kernel& kernel, float* out) const;
 
-    // The same rows where they lie, if that is in one piece as float32 that needs no reading; else null.
+    // A pointer to the same rows, if they need no conversion: float32, aligned, and contiguous in one piece. Otherwise
+    // null.
     const float* in_place(int64_t first, int64_t count) const;
 
   private:

@@ -1,4 +1,4 @@
-// What happens to rows on the way in: a look at their values, and for cosine similarity their norms.
+// Checks the values of rows and, for cosine similarity, normalises them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@ namespace maxsieve {
 // The first row with a value that is not finite or is over 2^50 in magnitude, or -1.
 int64_t first_invalid_row(const Kernel& kernel, const float* rows, int64_t count, int64_t d);
 
-// Rows over their norms: in place, in float64 with the norm in lane order, rounded to float32; a zero row stays zero.
+// Divides each row by its norm, in place: in float64, with the norm in lane order, rounded to float32. A zero row stays
+// zero.
 void normalise(float* rows, int64_t count, int64_t d);
 
 }  // namespace maxsieve

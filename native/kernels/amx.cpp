@@ -1,25 +1,25 @@
 // AMX int8, with AVX-512 for the rest. Only this file is compiled for AMX: see avx512vnni.cpp for what it may include.
 //
-// tdpbssd multiplies a tile A of signed bytes by a tile B and adds to a tile C of int32. Document tokens are the rows
-// of A, as they lie in memory; query tokens are the columns of B and C:
+// tdpbssd multiplies a tile A of signed bytes by a tile B, and adds to a tile C of int32. The rows of A are document
+// tokens, as they are in memory. The columns of B and C are query tokens:
 //
 //   A [16 document tokens][64 bytes of k]   B [k/4][16 query tokens][4 bytes of k]   C [16][16]
 //
-// Packed query codes: B tiles, [16 tokens][k/64]. Rows of codes are multiples of 32 bytes; where 64 doesn't divide them
-// the last A tile reaches back over 32 bytes that the one before has had, and B is zero there. Rows of 32 bytes have
-// tiles of half the depth. Nothing outside a document is read: its last sixteen rows are a tile of their own, though it
-// overlaps the one before, and a document of fewer is copied and its last row repeated; neither changes a maximum.
+// Packed query codes: B tiles, [16 tokens][k/64]. Rows of codes are multiples of 32 bytes. If 64 does not divide them,
+// the last A tile starts 32 bytes earlier, at bytes that the tile before has too, and B is zero there. Rows of 32 bytes
+// have tiles of half the depth. Nothing outside a document is read: its last sixteen rows are always one tile, which
+// may overlap the tile before. A document of fewer rows is copied, and its last row is repeated. Neither changes a
+// maximum.
 //
-// Tiles, while a row has at most 128 bytes: C 0-1, A 2-3, B 4-7. All of B for 32 query tokens stays in place, and each
-// A is loaded once for them. Longer rows: C 0-3 (2 x 16 document by 2 x 16 query tokens), A 4-5, B 6-7, so that four
-// loads feed four products. Query tokens are taken 32 at a time, each time over a piece of the document that stays in
-// L1.
+// Tiles, if a row has at most 128 bytes: C 0-1, A 2-3, B 4-7. All of B for 32 query tokens stays loaded, and each A is
+// loaded once for them. Longer rows: C 0-3 (2 x 16 document by 2 x 16 query tokens), A 4-5, B 6-7, so that four loads
+// serve four products. Query tokens are processed 32 at a time, over a piece of the document that stays in L1.
 //
 // A C tile can't be compared in place. It is stored, and its rows are compared one step later, while the next products
-// run: reading them at once would wait for the last product and for the store behind it.
+// run. Reading them at once would wait for the last product and for the store after it.
 //
-// Tile state belongs to the thread. It is configured and released within a call, so that nothing is left behind that
-// a thread switch would have to save.
+// Tile state belongs to the thread. It is configured and released within a call, so that a thread switch has no tiles
+// to save afterwards.
 //
 // Overflow: |<y, c>| <= 127^2 * 4096 < 2^27.
 
@@ -35,7 +35,7 @@
 namespace maxsieve {
 namespace {
 
-// Of a document, for a query of more than 32 tokens: a third of L1.
+// Bytes of a document that stay in L1 if the query has more than 32 tokens: a third of L1.
 constexpr int64_t kPieceBytes = 16384;
 
 size_t packed_bytes(int64_t tokens, int64_t stride) {
@@ -57,17 +57,18 @@ void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
     }
 }
 
-// The sums of the last two steps: one is being stored while the other is compared.
-class Lagging {
+// The sums of the last two steps. One is stored while the other is compared.
+class DelayedMaxima {
   public:
     static constexpr size_t kBytes = 2 * kPair * kPair * sizeof(int32_t);
 
-    explicit Lagging(int32_t* sums) : sums_{sums, sums + kPair * kPair} {}
+    explicit DelayedMaxima(int32_t* sums) : sums_{sums, sums + kPair * kPair} {}
 
-    // Where a step stores its tiles: [2 x 16 query tokens][2 x 16 document tokens][16].
-    int32_t* room() { return sums_[turn_]; }
+    // The buffer where a step stores its tiles: [2 x 16 query tokens][2 x 16 document tokens][16].
+    int32_t* buffer() { return sums_[turn_]; }
 
-    // room() has been filled for `rows` document tokens and `tokens` query tokens, whose maxima are in `best`.
+    // Call it when buffer() has the sums of `rows` document tokens and `tokens` query tokens. Their maxima go to
+    // `best`.
     void filled(int64_t rows, int64_t tokens, int32_t* best) {
         const Step before = pending_;
         pending_ = {rows, tokens, best};
@@ -101,39 +102,39 @@ class Lagging {
     Step pending_ = {0, 0, nullptr};
 };
 
-// Document tokens against 16 * Columns query tokens, `tokens` of them real, that are `packed`, or in place already if
-// that is null. Where the span ends within a tile the tile reaches back, be it to before the span's beginning: there
-// are at least 16 document tokens up to its end.
+// Document tokens against 16 * Columns query tokens, of which `tokens` are real. If `packed` is null, the query's tiles
+// are loaded already. If the span ends within a tile, the tile starts earlier, and may start before the span. That is
+// safe, because there are at least 16 document tokens before the end of the span.
 template <int Tiles, int Columns>
-void sweep_short(const CodeSpan& span, int64_t stride, const int8_t* packed, int64_t tokens, Lagging& lagging,
+void sweep_short(const CodeSpan& span, int64_t stride, const int8_t* packed, int64_t tokens, DelayedMaxima& delayed,
                  Prefetcher& prefetcher, int32_t* best) {
     if (packed != nullptr) load_query<Tiles, Columns>(packed, tile_bytes(stride));
     for (int64_t j = 0; j < span.rows; j += kTile) {
         const int64_t first = j + kTile < span.rows ? j : span.rows - kTile;
-        step_short<Tiles, Columns>(span.codes + first * stride, stride, lagging.room());
+        step_short<Tiles, Columns>(span.codes + first * stride, stride, delayed.buffer());
         prefetcher.advance(kTile * stride);
-        lagging.filled(kTile, tokens, best);
+        delayed.filled(kTile, tokens, best);
     }
 }
 
 template <int Columns>
-void sweep_long(const CodeSpan& span, int64_t stride, const int8_t* packed, int64_t tokens, Lagging& lagging,
+void sweep_long(const CodeSpan& span, int64_t stride, const int8_t* packed, int64_t tokens, DelayedMaxima& delayed,
                 Prefetcher& prefetcher, int32_t* best) {
     const int8_t* last = span.codes + (span.rows - kTile) * stride;
     int64_t j = 0;
     for (; j + kTile < span.rows; j += 2 * kTile) {
         const int8_t* rows = span.codes + j * stride;
         const int8_t* more = j + 2 * kTile < span.rows ? rows + kTile * stride : last;
-        step_long<2, Columns>(rows, more, stride, packed, prefetcher, lagging.room());
-        lagging.filled(2 * kTile, tokens, best);
+        step_long<2, Columns>(rows, more, stride, packed, prefetcher, delayed.buffer());
+        delayed.filled(2 * kTile, tokens, best);
     }
     if (j < span.rows) {
-        step_long<1, Columns>(last, nullptr, stride, packed, prefetcher, lagging.room());
-        lagging.filled(kTile, tokens, best);
+        step_long<1, Columns>(last, nullptr, stride, packed, prefetcher, delayed.buffer());
+        delayed.filled(kTile, tokens, best);
     }
 }
 
-// A span of fewer than 16 rows, made 16 by repeating the last.
+// A span of fewer than 16 rows, filled up to 16 by repeating the last row.
 inline CodeSpan repeated(const CodeSpan& span, int64_t stride, int8_t* copy) {
     for (int64_t r = 0; r < kTile; ++r) {
         const int64_t from = r < span.rows ? r : span.rows - 1;
@@ -143,8 +144,8 @@ inline CodeSpan repeated(const CodeSpan& span, int64_t stride, int8_t* copy) {
     return {copy, kTile};
 }
 
-using Sweep = void (*)(const CodeSpan& span, int64_t stride, const int8_t* packed, int64_t tokens, Lagging& lagging,
-                       Prefetcher& prefetcher, int32_t* best);
+using Sweep = void (*)(const CodeSpan& span, int64_t stride, const int8_t* packed, int64_t tokens,
+                       DelayedMaxima& delayed, Prefetcher& prefetcher, int32_t* best);
 
 inline Sweep sweep_for(int64_t tiles, int64_t columns) {
     if (tiles == 1) return columns == 1 ? sweep_short<1, 1> : sweep_short<1, 2>;
@@ -152,17 +153,17 @@ inline Sweep sweep_for(int64_t tiles, int64_t columns) {
     return columns == 1 ? sweep_long<1> : sweep_long<2>;
 }
 
-// In the scratch memory are the sums, then room for a document of fewer than 16 tokens.
+// The scratch memory has the sums, then room for a document of fewer than 16 tokens.
 void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best,
             int8_t* scratch) {
-    static_assert(scratch_bytes(kMaxStride) >= Lagging::kBytes + kTile * kMaxStride);
-    Lagging lagging(reinterpret_cast<int32_t*>(scratch));
-    int8_t* copy = scratch + Lagging::kBytes;
+    static_assert(scratch_bytes(kMaxStride) >= DelayedMaxima::kBytes + kTile * kMaxStride);
+    DelayedMaxima delayed(reinterpret_cast<int32_t*>(scratch));
+    int8_t* copy = scratch + DelayedMaxima::kBytes;
     Prefetcher prefetcher(spans, count, stride);
     const int64_t pair_bytes = 2 * tiles_of(stride) * tile_bytes(stride);
     const int64_t resident = kPieceBytes / stride / kPair * kPair;
     const Sweep one = sweep_for(tiles_of(stride), 1), two = sweep_for(tiles_of(stride), 2);
-    int64_t in_place = -1;  // the first of the query tokens in tiles 4-7
+    int64_t loaded = -1;  // the first query token in tiles 4-7
     _tile_loadconfig(stride < kMostDepth ? &kShallow : &kDeep);
     for (int64_t s = 0; s < count; ++s, best += tokens) {
         if (spans[s].rows == 0) continue;
@@ -173,17 +174,17 @@ void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan
             const CodeSpan part{whole.codes + j * stride, whole.rows - j < piece ? whole.rows - j : piece};
             for (int64_t t = 0; t < tokens; t += kPair) {
                 const int64_t left = tokens - t < kPair ? tokens - t : kPair;
-                const int8_t* query = t == in_place ? nullptr : packed + t / kPair * pair_bytes;
-                (left > kTile ? two : one)(part, stride, query, left, lagging, prefetcher, best + t);
-                if (tiles_of(stride) <= 2) in_place = t;
+                const int8_t* query = t == loaded ? nullptr : packed + t / kPair * pair_bytes;
+                (left > kTile ? two : one)(part, stride, query, left, delayed, prefetcher, best + t);
+                if (tiles_of(stride) <= 2) loaded = t;
             }
         }
     }
-    lagging.finish();
+    delayed.finish();
     _tile_release();
 }
 
-// 16 document tokens against 16 * Columns query tokens.
+// Computes the dot products of 16 document tokens and 16 * Columns query tokens.
 template <int Columns>
 void store_dots(const int8_t* rows, int64_t stride, const int8_t* packed, Prefetcher& nothing, int32_t* sums) {
     if (tiles_of(stride) == 1) {
@@ -197,7 +198,7 @@ void store_dots(const int8_t* rows, int64_t stride, const int8_t* packed, Prefet
     }
 }
 
-// In the scratch memory are the sums of a step, then room for fewer than 16 rows.
+// The scratch memory has the sums of a step, then room for fewer than 16 rows.
 void dots(const int8_t* packed, int64_t tokens, int64_t stride, const int8_t* rows, int64_t count, int32_t* out,
           int8_t* scratch) {
     auto* sums = reinterpret_cast<int32_t*>(scratch);
@@ -207,7 +208,7 @@ void dots(const int8_t* packed, int64_t tokens, int64_t stride, const int8_t* ro
     for (int64_t j = 0; j < count; j += kTile, out += kTile * tokens) {
         const int64_t real = count - j < kTile ? count - j : kTile;
         const int8_t* from = rows + j * stride;
-        if (real < kTile) from = repeated({from, real}, stride, scratch + Lagging::kBytes).codes;
+        if (real < kTile) from = repeated({from, real}, stride, scratch + DelayedMaxima::kBytes).codes;
         for (int64_t t = 0; t < tokens; t += kPair) {
             const int64_t columns = tokens - t < kPair ? 1 : 2;
             const int8_t* query = packed + t / kTile * tokens_bytes;

@@ -1,4 +1,4 @@
-// What an AArch64 CPU has beyond the baseline: user code can't ask it directly, only the operating system.
+// Optional features of an AArch64 CPU. Programs can't ask the CPU, only the operating system.
 #pragma once
 
 #include <cstddef>

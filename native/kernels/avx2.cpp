@@ -1,21 +1,23 @@
-// AVX2 with FMA and F16C. Only this file is compiled for them: it must instantiate no inline function with external
-// linkage (nothing of the standard library but memcpy), or the linker might hand its AVX2 code to an older CPU.
+// AVX2 with FMA and F16C. Only this file is compiled for them. It must not instantiate inline functions with external
+// linkage (from the standard library only memcpy is allowed): otherwise the linker could use their AVX2 code on an
+// older CPU.
 //
-// The integer maxima (avx2/maxima.hpp) multiply |y| by c ^ m, where m is -1 where y is negative and 0 elsewhere:
-// vpmaddubsw wants one side unsigned, and c ^ -1 = -c - 1 is the negation that costs one plain operation. What it is
-// short of, the sum of |y| over the negative y, is the same for every document token: the sums start from it.
+// The integer maxima (avx2/maxima.hpp) multiply |y| by c ^ m, where m is -1 if y is negative and 0 otherwise:
+// vpmaddubsw needs one unsigned side, and c ^ -1 = -c - 1 is a negation for one plain operation. The result is too
+// small by the sum of |y| over the negative y. That sum is the same for every document token, so the sums start from
+// it.
 //
-// Nothing saturates: |y| <= 127 and -128 <= c ^ m <= 127 for any byte c, so that a pair of products is at most
-// 2 * 127 * 128 = 32,512 < 2^15. vpmaddwd with ones widens pairs to int32, where |sum| <= 4096 * 127 * 129 < 2^26, the
-// start included.
+// Nothing saturates: |y| <= 127 and -128 <= c ^ m <= 127 for any byte c, so that a pair of products is at most 2 * 127
+// * 128 = 32,512 < 2^15. vpmaddwd with ones widens pairs to int32, where |sum| <= 4096 * 127 * 129 < 2^26, the start
+// included.
 //
-// Four operations for 32 products: vpxor, vpmaddubsw, vpmaddwd, vpaddd. Zen 3 has four vector pipes, two of which
-// multiply; vpsignb, the usual way to negate, shares those two, so that it takes 1.5 cycles for 32 products where
-// vpxor could take 1 (measured in this kernel: 21 and 26 products a cycle). Codes widened to int16 need no vpxor but a
-// second vpmaddwd and vpaddd: as many operations on twice the bytes (in a bare loop, without loading the query: 24 to
-// 26 products a cycle, against 27 to 28 this way). Not measured, from published port tables: Skylake has vpsignb and
-// both multiplications on ports 0 and 1, which makes it 1.33 cycles instead of 1.5; Haswell multiplies on one port and
-// takes 2 either way.
+// Four operations for 32 products: vpxor, vpmaddubsw, vpmaddwd, vpaddd. Zen 3 has four vector pipes, of which two
+// multiply. vpsignb, the usual way to negate, needs these two as well: 32 products take 1.5 cycles, while with vpxor
+// they can take 1 (measured in this kernel: 21 and 26 products a cycle). Codes widened to int16 need no vpxor, but a
+// second vpmaddwd and vpaddd: as many operations on twice the bytes (in a simple loop that does not load the query: 24
+// to 26 products a cycle, against 27 to 28 this way). Not measured, but from published port tables: Skylake has vpsignb
+// and both multiplications on ports 0 and 1, which makes it 1.33 cycles instead of 1.5; Haswell multiplies on one port
+// and takes 2 either way.
 
 #include <immintrin.h>
 
@@ -49,7 +51,7 @@ struct SignedPairs {
         __m256i magnitude, negative;
     };
 
-    // Without a branch: signs are as good as random.
+    // Without branches, because signs can't be predicted.
     static int8_t mask(int8_t y) { return static_cast<int8_t>(y >> 7); }
     static int32_t start(int8_t y) { return -(y & mask(y)); }
     static void put(int8_t y, int8_t* planes) {

@@ -1,27 +1,28 @@
-// AVX-512 (F, BW, VL, DQ) with VNNI. Only this file and amx.cpp are compiled for it, and neither may instantiate an
-// inline function with external linkage, or the linker might hand its code to an older CPU.
+// AVX-512 (F, BW, VL, DQ) with VNNI. Only this file and amx.cpp are compiled for it. Neither may instantiate inline
+// functions with external linkage: otherwise the linker could use their code on an older CPU.
 //
-// vpdpbusd multiplies unsigned by signed bytes and adds four products to an int32 lane, without saturation. The codes
-// of document tokens become unsigned by a bias, u = c + 128 (one xor for 64 bytes, whatever the number of query
-// tokens), and <y, c> = <y, u> - 128 sum(y): the sums start from that constant of the query.
+// vpdpbusd multiplies unsigned by signed bytes and adds four products to an int32 lane, without saturation. A bias
+// makes the codes of document tokens unsigned: u = c + 128. This is one xor for 64 bytes, for any number of query
+// tokens. <y, c> = <y, u> - 128 sum(y), so the sums start from -128 sum(y), which depends only on the query.
 //
-// Packed query codes: a 64-byte vector holds `width` tokens side by side, 64 / width bytes of each, so that
-// broadcasting 64 / width bytes of a document token meets all of them at once. Tokens are packed sixteen to a vector,
-// two vectors a group while more than 24 are left; the last few eight, four, two or one to a vector.
+// Packed query codes: a 64-byte vector has `width` tokens side by side, 64 / width bytes of each. So one broadcast of
+// 64 / width bytes of a document token is multiplied by all of them. Tokens are packed sixteen to a vector, with two
+// vectors in a group while more than 24 tokens are left; the last tokens eight, four, two or one to a vector.
 //
 //   width 16: [k/4 ] t0 k..k+3 | t1 k..k+3 | ... | t15 k..k+3
 //   width  4: [k/16] t0 k..k+15 | t1 k..k+15 | t2 k..k+15 | t3 k..k+15        and so on for 8, 2 and 1
 //   a group:  where its sums start, then its vectors in the order of k, those of one k next to each other
 //
-// Document tokens are biased into a block that stays in L1, sixteen rows at a time and there [k/64][16 rows][64 bytes],
-// so that all broadcasts of a step lie at fixed distances from one pointer. Rows that are missing repeat the last one,
-// which changes no maximum.
+// Document tokens are copied with their bias into a block that stays in L1: sixteen rows, as [k/64][16 rows][64 bytes],
+// so that all broadcasts of a step have fixed distances from one pointer. Missing rows repeat the last one, which
+// changes no maximum.
 //
 // Registers: sums of 8 rows x 2 vectors or 16 rows x 1 vector, the query's 2 or 1 vectors, one broadcast. vpdpbusd has
-// a latency of 5 cycles and two of them start in one, so at least ten sums must be under way; sixteen are.
+// a latency of 5 cycles, and two of them start in each cycle. So at least ten independent sums are needed; there are
+// sixteen.
 //
-// Overflow: |y| <= 127, 1 <= u <= 255. A sum starts within 128 * 127 * 4096 and moves by at most 255 * 127 * 4096:
-// below 2^28 throughout.
+// Overflow: |y| <= 127, 1 <= u <= 255. A sum starts within 128 * 127 * 4096 and moves by at most 255 * 127 * 4096: it
+// is always below 2^28.
 
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/prefetch.hpp"
@@ -35,8 +36,8 @@ namespace maxsieve {
 namespace {
 
 constexpr int64_t kVector = 64;
-constexpr int64_t kRows = 16;  // of a block
-// Bytes of blocks that a longer query passes over group by group, so that both they and a group stay in L1.
+constexpr int64_t kRows = 16;  // rows of a block
+// Bytes of blocks that each group of a longer query passes over, so that the blocks and the group stay in L1.
 constexpr int64_t kResident = 8192;
 static_assert(scratch_bytes(kMaxStride) >= kRows * kMaxStride && scratch_bytes(0) >= kResident);
 
@@ -44,12 +45,12 @@ constexpr int64_t whole_vectors(int64_t stride) {
     return (stride + kVector - 1) / kVector * kVector;
 }
 
-// How many of `left` tokens share a vector.
+// How many of the `left` tokens share a vector.
 constexpr int64_t width_for(int64_t left) {
     return left > 8 ? 16 : left > 4 ? 8 : left > 2 ? 4 : left;
 }
 
-// The next tokens that are packed together, when `left` remain.
+// The next tokens to be packed together, if `left` remain.
 struct Group {
     explicit Group(int64_t left)
         : width(width_for(left)), vectors(left > 24 ? 2 : 1), tokens(left < width * vectors ? left : width * vectors) {}
@@ -97,7 +98,7 @@ void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
     }
 }
 
-// A block of sixteen rows, of which the first `rows` are real.
+// Makes a block of sixteen rows, of which the first `rows` are real.
 inline void bias_block(const int8_t* codes, int64_t rows, int64_t stride, uint8_t* block) {
     const __m512i bias = _mm512_set1_epi8(-128);
     for (int64_t r = 0; r < kRows; ++r, block += kVector) {
@@ -106,13 +107,13 @@ inline void bias_block(const int8_t* codes, int64_t rows, int64_t stride, uint8_
         for (; k + kVector <= stride; k += kVector) {
             _mm512_storeu_si512(block + k * kRows, _mm512_xor_si512(load(row + k), bias));
         }
-        if (k < stride) {  // half a vector; the query is zero behind it
+        if (k < stride) {  // half a vector; the query is zero after it
             _mm512_storeu_si512(block + k * kRows, _mm512_xor_si512(_mm512_maskz_loadu_epi32(0x00FF, row + k), bias));
         }
     }
 }
 
-// The sums of Rows document tokens of a block against one group.
+// The sums of Rows document tokens of a block and one group of query tokens.
 template <int Width, int Vectors, int Rows>
 [[gnu::always_inline]] inline void multiply_block(const int8_t* group, const uint8_t* rows, int64_t chunks,
                                                   Prefetcher& prefetcher, Sums (&sums)[Vectors][Rows]) {
@@ -147,7 +148,8 @@ inline void update_largest(const int8_t* group, const uint8_t* rows, int64_t chu
     }
 }
 
-// A block's first `count` rows, Rows at a time; no more than half of Rows go to a narrower step, while that is filled.
+// The maxima of the first `count` rows of a block, Rows at a time. If at most half of Rows are left, they take a
+// narrower step, as long as that fills a vector.
 template <int Width, int Vectors, int Rows>
 inline void block_maxima(const int8_t* group, const uint8_t* rows, int64_t count, int64_t chunks,
                          Prefetcher& prefetcher, __m512i (&largest)[Vectors]) {
@@ -217,7 +219,7 @@ void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan
     }
 }
 
-// All dot products of a block, of which `real` rows are real, with one group of 16 * Vectors query tokens.
+// All dot products of the `real` first rows of a block and one group of 16 * Vectors query tokens.
 template <int Vectors>
 void store_dots(const int8_t* group, const uint8_t* block, int64_t real, int64_t chunks, Prefetcher& nothing,
                 int64_t tokens, int32_t* out) {

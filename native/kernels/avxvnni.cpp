@@ -1,14 +1,14 @@
 // The integer maxima of AVX2 (avx2/maxima.hpp) for CPUs with AVX-VNNI: Alder Lake and later, Zen 5. Only this file is
-// compiled for it, and like avx2.cpp it must instantiate no inline function with external linkage.
+// compiled for it. Like avx2.cpp, it must not instantiate inline functions with external linkage.
 //
 // vpdpbusd adds four products of unsigned and signed bytes to an int32. The document token is made unsigned, c + 128 =
-// c ^ 0x80, once for all groups of a block; the excess, 128 times the sum of y, is the same for every document token:
-// the sums start from its negative.
+// c ^ 0x80, once for all groups of a block. This makes a dot product too large by 128 times the sum of y. That is the
+// same for every document token, so the sums start from its negative.
 //
 // Nothing saturates (vpdpbusds would): |sum| <= 4096 * 255 * 127 + 4096 * 128 * 127 < 2^28.
 //
-// vpdpbusd takes 5 cycles and two begin in each, so that ten sums should be under way. Two groups have them in 5 rows;
-// one group makes do with 8, since the addresses of more rows don't fit the general registers.
+// vpdpbusd takes 5 cycles and two start in each cycle, so ten independent sums are best. Two groups have them with 5
+// rows. One group has only 8, because the addresses of more rows don't fit into the general registers.
 
 #include "kernels/avx2/avxvnni.hpp"
 
@@ -31,7 +31,7 @@ struct Quadruples {
     static __m256i token(__m256i codes) { return _mm256_xor_si256(codes, _mm256_set1_epi8(-128)); }
     static __m256i add(__m256i sums, Query query, __m256i token) {
         sums = _mm256_dpbusd_avx_epi32(sums, token, query);
-        // Or GCC keeps a second copy of every sum, some of them in memory, for after the loop.
+        // Otherwise GCC keeps a second copy of every sum, some of them in memory, for use after the loop.
         MAXSIEVE_IN_REGISTER(sums);
         return sums;
     }

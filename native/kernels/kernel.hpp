@@ -1,5 +1,5 @@
-// What an ISA provides: one table of functions, filled in by one translation unit. Everything above it is written once.
-// All tables give the same bits: integers are exact, float chains run in the one canonical order.
+// A kernel: a table of functions for one ISA, filled in by one translation unit. All other code is written once. All
+// kernels give the same bits: integers are exact, and float chains run in the one canonical order.
 #pragma once
 
 #include <cstddef>
@@ -7,27 +7,27 @@
 
 namespace maxsieve {
 
-// Query tokens of a float panel; panels are [d][16], so that a vector of 4, 8 or 16 lanes reads consecutive tokens of
+// Query tokens in a float panel. Panels are [d][16], so that a vector of 4, 8 or 16 lanes reads neighbouring tokens of
 // one k.
 constexpr int64_t kPanel = 16;
 
-// Rows of codes are padded with zeros to a multiple of this many bytes: a zero code adds nothing to a dot product.
+// Rows of codes are padded with zeros to a multiple of so many bytes. A zero code adds nothing to a dot product.
 constexpr int64_t kCodeAlign = 32;
 
-// The longest row of codes, for d = 4096: the kernels' overflow arguments hold up to it.
+// The longest row of codes, for d = 4096. The overflow arguments of the kernels hold up to this length.
 constexpr int64_t kMaxStride = 4096;
 
 constexpr int64_t code_stride(int64_t d) {
     return (d + kCodeAlign - 1) / kCodeAlign * kCodeAlign;
 }
 
-// Bytes of scratch memory that any kernel's `maxima` gets, for 16 rows of codes in whole vectors of 64 bytes and 8 KiB
-// besides. It is the caller's: a thread's stack may be small.
+// Bytes of scratch memory that the caller gives to `maxima` and `dots`, because a thread's stack may be small. It has
+// room for 16 rows of codes in whole vectors of 64 bytes, and for 8 KiB more.
 constexpr size_t scratch_bytes(int64_t stride) {
     return static_cast<size_t>(16 * ((stride + 63) / 64 * 64) + 8192);
 }
 
-// Some consecutive tokens of one document.
+// Consecutive tokens of one document.
 struct CodeSpan {
     const int8_t* codes;
     int64_t rows;
@@ -39,7 +39,8 @@ struct CentroidSpan {
     int64_t tokens;
 };
 
-// One document's scale and the largest lane sum of squares of any row: of what its codes lost, and of its numbers.
+// One document's scale, and the largest lane sum of squares of any row: of the residual (what the codes lose), and of
+// the row itself.
 struct DocumentSquares {
     float scale;
     double residual, norm;
@@ -48,34 +49,35 @@ struct DocumentSquares {
 struct Kernel {
     const char* name;
 
-    // best[t] = max(best[t], canonical <q_t, e_j>) over `count` float32 rows e_j; best has room for whole panels. A
-    // largest that is zero is +0.0, whichever zeros it was the largest of.
+    // best[t] = max(best[t], canonical <q_t, e_j>) over `count` float32 rows e_j. `best` has room for whole panels. A
+    // zero maximum is always +0.0.
     void (*cells)(const float* panels, int64_t tokens, int64_t d, const float* rows, int64_t count, float* best);
 
-    // The layout in which `maxima` and `dots` want the codes [tokens][stride] of some query tokens, and its size.
+    // The layout of the codes [tokens][stride] of query tokens for `maxima` and `dots`, and its size.
     size_t (*packed_bytes)(int64_t tokens, int64_t stride);
     void (*pack)(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed);
 
-    // best[s * tokens + t] = max(best[s * tokens + t], <y_t, c_j>) over the rows c_j of each span s. `scratch` begins
-    // at a cache line and has scratch_bytes(stride).
+    // best[s * tokens + t] = max(best[s * tokens + t], <y_t, c_j>) over the rows c_j of each span s. `scratch` has
+    // scratch_bytes(stride), and starts at a cache line.
     void (*maxima)(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count,
                    int32_t* best, int8_t* scratch);
 
-    // out[j * tokens + t] = <y_t, c_j> for `count` rows c_j; tokens come in whole panels. `scratch` as above.
+    // out[j * tokens + t] = <y_t, c_j> for `count` rows c_j. `tokens` is a multiple of kPanel. `scratch` as above.
     void (*dots)(const int8_t* packed, int64_t tokens, int64_t stride, const int8_t* rows, int64_t count, int32_t* out,
                  int8_t* scratch);
 
-    // Of the first `real` numbers of each row, rows being `apart` numbers apart, the largest and its first place.
+    // For each row: the largest of its first `real` numbers, and the first place where it is. Rows are `apart` numbers
+    // apart.
     void (*first_largest)(const int32_t* rows, int64_t apart, int64_t real, int64_t count, int32_t* largest,
                           int32_t* place);
 
-    // Rows of a table of bytes, `width` each, from rows of dot products: (dot * length[row]) * factor[column] + 0.5,
-    // each operation rounded to float32, cut to [0, 255] and to a whole number.
+    // A table of bytes [rows][width] from rows of dot products: (dot * length[row]) * factor[column] + 0.5, each
+    // operation rounded to float32, clamped to [0, 255] and truncated to an integer.
     void (*to_bytes)(const int32_t* dots, int64_t apart, const float* length, const float* factor, int64_t width,
                      int64_t rows, uint8_t* table);
 
-    // sums[s] += the sum over columns of the largest byte in the rows of the table, `width` (32 or 64) bytes each, that
-    // the ids of span s name. There are `rows` rows, a power of two.
+    // sums[s] += the sum over columns of the largest byte in the table rows that the ids of span s name. The table has
+    // `rows` rows, a power of two, of `width` bytes, 32 or 64.
     void (*lookup)(const uint8_t* table, int64_t width, int64_t rows, const CentroidSpan* spans, int64_t count,
                    int32_t* sums);
 
@@ -83,7 +85,7 @@ struct Kernel {
     void (*weighted_sums)(const double* weights, int64_t tokens, const int32_t* maxima, int64_t apart, int64_t count,
                           double* sums);
 
-    // Codes [count][stride] of one document's rows [count][d]; false if a value is not finite or is over 2^50.
+    // Codes [count][stride] of one document's rows [count][d]. Returns false if a value is not finite or is over 2^50.
     bool (*quantise)(const float* rows, int64_t count, int64_t d, int64_t stride, int8_t* codes,
                      DocumentSquares* squares);
 
@@ -93,7 +95,7 @@ struct Kernel {
     // float16 bits to float32, exact.
     void (*widen)(const uint16_t* halves, int64_t count, float* floats);
 
-    // Rows [count][d] of float32 from codes [count][stride] times their scale, which is exact: a scale has 17 bits.
+    // Float32 rows [count][d]: codes [count][stride] times their scale. This is exact, because a scale has 17 bits.
     void (*scale_codes)(const int8_t* codes, float scale, int64_t count, int64_t d, int64_t stride, float* rows);
 };
 
@@ -101,7 +103,7 @@ extern const Kernel kScalar;
 #if defined(__x86_64__)
 extern const Kernel kAmx;
 extern const Kernel kAvx512vnni;
-extern const Kernel kAvxVnni;  // named "avx2" like the next: what it gives is the same
+extern const Kernel kAvxVnni;  // has the name "avx2", too: its results are the same
 extern const Kernel kAvx2;
 #elif defined(__aarch64__)
 extern const Kernel kNeon;

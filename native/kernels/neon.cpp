@@ -1,8 +1,9 @@
-// NEON as every AArch64 CPU has it. Packed query codes are the codes as they are; neon.hpp has the blocks of registers.
+// NEON without optional features. Packed query codes are the codes themselves. neon.hpp explains the blocks of
+// registers.
 //
-// A product is smull and smlal2: the first eight bytes, then the last eight onto the same int16 lanes. Codes are within
-// +-127, so that a lane is at most 2 * 127^2 = 32,258 < 2^15; a third product could leave int16. sadalp adds pairs of
-// lanes to int32, where |sum| <= 127^2 * 4096 < 2^27.
+// A product is smull and smlal2: the first eight bytes, then the last eight added to the same int16 lanes. Codes are
+// within +-127, so that a lane is at most 2 * 127^2 = 32,258 < 2^15; a third product could overflow int16. sadalp adds
+// pairs of lanes to int32, where |sum| <= 127^2 * 4096 < 2^27.
 
 #include "kernels/neon.hpp"
 

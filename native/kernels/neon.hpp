@@ -1,11 +1,11 @@
-// What both NEON kernels share. A product here takes sixteen bytes of a query token and sixteen of a document token to
-// four partial sums, in one instruction where the CPU has `sdot` and in three where it has not; neon_dotprod.cpp and
-// neon.cpp say which, as `Product::add`. Everything has internal linkage: the two are compiled with different flags.
+// Code that both NEON kernels share. `Product::add` multiplies sixteen bytes of a query token by sixteen of a document
+// token, and adds the products to four partial sums: in one instruction if the CPU has `sdot` (neon_dotprod.cpp), in
+// three if not (neon.cpp). Everything has internal linkage, because the two files are compiled with different flags.
 //
-// Rows x Tokens dot products at a time, four sums each, 4 x 4 at the most: 16 registers of sums, 4 of document tokens,
-// 4 of running maxima, one query token and one intermediate result; 26 of 32. Three pairwise additions then turn the
-// sums of four document tokens into one vector, a lane for each, so that no lane is spent on query tokens that are not
-// there, be they 1 or 100, and the running maxima of a span are vectors until its end.
+// A block is Rows x Tokens dot products, four sums each, at most 4 x 4: 16 registers of sums, 4 of document tokens, 4
+// of running maxima, one query token and one intermediate result; 26 of 32. Then three pairwise additions turn the sums
+// of four document tokens into one vector, with a lane for each. So no lane is wasted on missing query tokens, whether
+// there are 1 or 100, and the running maxima of a span stay vectors until its end.
 #pragma once
 
 #include <arm_neon.h>
@@ -31,10 +31,10 @@ struct Neon {
 };
 
 constexpr int64_t kVector = 16;
-constexpr int kTogether = 4;  // query tokens, and document tokens, of one block
+constexpr int kTogether = 4;  // query tokens, and document tokens, of a block
 
-// Lane r has the total of sums[r]; the last row stands in for those that a vector of four lacks, which no maximum
-// minds.
+// Lane r has the total of sums[r]. If there are fewer than four rows, the last row is repeated, which changes no
+// maximum.
 template <int Rows>
 inline int32x4_t totals(const int32x4_t (&sums)[Rows]) {
     constexpr int kLast = Rows - 1;
@@ -42,7 +42,7 @@ inline int32x4_t totals(const int32x4_t (&sums)[Rows]) {
                       vpaddq_s32(sums[kLast < 2 ? kLast : 2], sums[kLast < 3 ? kLast : 3]));
 }
 
-// Of each query token the dot products with Rows document tokens, as `totals` has them.
+// The dot products of each query token with Rows document tokens, in the lanes of `totals`.
 template <class Product, int Tokens, int Rows>
 inline void multiply_block(const int8_t* query, int64_t stride, const int8_t* rows, int32x4_t (&dots)[Tokens]) {
     int32x4_t sums[Tokens][Rows];
@@ -72,7 +72,7 @@ void maxima_of(const int8_t* query, int64_t stride, const CodeSpan& span, int32_
     for (int t = 0; t < Tokens; ++t) best[t] = vmaxvq_s32(largest[t]);
 }
 
-// The maxima of one span for any number of query tokens, whose codes lie row by row.
+// The maxima of one span for any number of query tokens, whose codes are stored row by row.
 template <class Product>
 void row_maxima(const int8_t* query, int64_t tokens, int64_t stride, const CodeSpan& span, int32_t* best) {
     int64_t t = 0;
@@ -94,7 +94,7 @@ void row_maxima(const int8_t* query, int64_t tokens, int64_t stride, const CodeS
     }
 }
 
-// All dot products of query tokens, whose codes lie row by row, and document tokens.
+// All dot products of query tokens, whose codes are stored row by row, and document tokens.
 template <class Product>
 [[maybe_unused]] void dots(const int8_t* query, int64_t tokens, int64_t stride, const int8_t* rows, int64_t count,
                            int32_t* out, int8_t*) {

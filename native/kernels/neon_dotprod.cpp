@@ -1,15 +1,16 @@
-// NEON with `sdot`: four products of bytes to each int32 lane, where |sum| <= 127^2 * 4096 < 2^27. Only this file is
-// compiled for it: it must instantiate no inline function with external linkage (nothing of the standard library but
-// memcpy), or the linker might hand its code to an older CPU.
+// NEON with `sdot`: adds four products of bytes to each int32 lane, where |sum| <= 127^2 * 4096 < 2^27. Only this file
+// is compiled for it. It must not instantiate inline functions with external linkage (from the standard library only
+// memcpy is allowed): otherwise the linker could use their code on an older CPU.
 //
-// Packed query codes: tokens in fours, a vector holding four bytes of each; the last T % 4 as they are, row by row.
+// Packed query codes: groups of four tokens, where a vector has four bytes of each; the last T % 4 tokens unchanged,
+// row by row.
 //
 //   [k/4] t0 k..k+3 | t1 k..k+3 | t2 k..k+3 | t3 k..k+3
 //
-// sdot takes one operand by element: sixteen bytes of a document token are loaded once and meet four such vectors,
-// lanes being query tokens, so that sums need no pairwise additions (which are a tenth of the work at d = 128 in
-// neon.hpp, where the last T % 4 tokens go). Rows x Fours sums: 4 x 4, 4 x 3, 8 x 2 or 8 x 1; at most 16 registers,
-// with 8 of document tokens, 4 of running maxima and one or two of query tokens.
+// sdot takes one operand by element: sixteen bytes of a document token are loaded once and multiplied by four such
+// vectors, whose lanes are query tokens. So sums need no pairwise additions, which are a tenth of the work at d = 128
+// in neon.hpp, where the last T % 4 tokens are handled. Rows x Fours sums: 4 x 4, 4 x 3, 8 x 2 or 8 x 1; at most 16
+// registers, with 8 of document tokens, 4 of running maxima and one or two of query tokens.
 
 #include "kernels/generic/cells.hpp"
 #include "kernels/generic/lookup.hpp"
@@ -36,8 +37,8 @@ void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
     std::memcpy(packed, codes + in_fours * stride, packed_bytes(tokens - in_fours, stride));
 }
 
-// Bytes 4 * Lane .. 4 * Lane + 3 of the document tokens against all query tokens; a four's vectors are 4 * stride
-// apart from the next one's.
+// Multiplies bytes 4 * Lane .. 4 * Lane + 3 of the document tokens by all query tokens. The vectors of two neighbouring
+// groups of four are 4 * stride bytes apart.
 template <int Lane, int Fours, int Rows>
 inline void add_lane(const int8_t* packed, int64_t stride, const int8x16_t (&token)[Rows],
                      int32x4_t (&sums)[Fours][Rows]) {
@@ -47,7 +48,7 @@ inline void add_lane(const int8_t* packed, int64_t stride, const int8x16_t (&tok
     }
 }
 
-// The dot products of Rows document tokens and 4 * Fours query tokens, a lane for each of the latter.
+// The dot products of Rows document tokens and 4 * Fours query tokens, with a lane for each query token.
 template <int Fours, int Rows>
 inline void multiply_fours(const int8_t* packed, int64_t stride, const int8_t* rows, int32x4_t (&sums)[Fours][Rows]) {
     for (int f = 0; f < Fours; ++f) {

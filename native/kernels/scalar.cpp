@@ -1,4 +1,5 @@
-// Plain C++ for any CPU. std::fma is the hardware's where the C library finds one and correct software elsewhere.
+// Plain C++ for any CPU. std::fma uses the hardware if the C library finds an instruction for it, and correct software
+// otherwise.
 //
 // Overflow: |<y, c>| <= 127^2 * 4096 < 2^27, far inside int32.
 
@@ -58,8 +59,9 @@ void dots(const int8_t* packed, int64_t tokens, int64_t stride, const int8_t* ro
     }
 }
 
-// A half is sign, 5 bits of exponent (bias 15), 10 of fraction. Shifted into a float's places its exponent is 112 too
-// small, which one exact multiplication mends, denormals included; infinity and NaN need their exponent set.
+// A half has a sign, 5 bits of exponent (bias 15) and 10 bits of fraction. Shifted to a float's bits, its exponent is
+// too small by 112. One exact multiplication corrects that, also for denormals. Infinity and NaN need their exponent
+// set.
 void widen(const uint16_t* halves, int64_t count, float* floats) {
     for (int64_t i = 0; i < count; ++i) {
         const uint32_t magnitude = static_cast<uint32_t>(halves[i] & 0x7FFF) << 13;

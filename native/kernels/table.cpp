@@ -16,7 +16,7 @@ namespace {
 
 struct Entry {
     const Kernel* kernel;
-    // Asked here, in code that any CPU runs, of CPUID and of what the operating system saves at a thread switch.
+    // Runs on any CPU. It checks CPUID, and which registers the operating system saves at a thread switch.
     bool (*available)();
 };
 
@@ -24,18 +24,18 @@ constexpr Entry kBestFirst[] = {
 #if defined(__x86_64__)
     {&kAmx, [] { return has_avx512vnni() && has_amx(); }},
     {&kAvx512vnni, has_avx512vnni},
-    // Two of one name, of which a machine has one.
+    // These two have the same name. A machine has exactly one of them.
     {&kAvxVnni, [] { return has_avx2() && has_avxvnni(); }},
     {&kAvx2, [] { return has_avx2() && !has_avxvnni(); }},
 #elif defined(__aarch64__)
-    // Two of one name, of which a machine has one.
+    // These two have the same name. A machine has exactly one of them.
     {&kNeonDotprod, has_dot_product},
     {&kNeon, [] { return !has_dot_product(); }},
 #endif
     {&kScalar, [] { return true; }},
 };
-// Names of other architectures or of kernels to come are "known": asking for one is a wish that can't be met, not a
-// typo.
+// Names of kernels for other architectures are known, too. If such a name is asked for, the error says that it can't
+// run here, not that it is unknown.
 constexpr std::array kKnown{"amx", "avx512vnni", "avx2", "neon", "scalar"};
 
 std::atomic<const Kernel*> chosen{nullptr};
@@ -47,7 +47,7 @@ std::string listed(const std::vector<const Kernel*>& kernels) {
 }
 
 const Kernel& by_name(const std::string& name, const std::string& asked_by) {
-    // Others are not asked for: to ask for AMX changes the process (docs/performance.md).
+    // Other kernels are not checked: the check for AMX changes the process (docs/performance.md).
     for (const Entry& entry : kBestFirst) {
         if (name == entry.kernel->name && entry.available()) return *entry.kernel;
     }

@@ -1,4 +1,5 @@
-// Memory for kernels, which begins at a cache line: a row of a tile, or a vector of 64 bytes, never straddles two.
+// Memory for kernels. It starts at a cache line, so that a row of a tile or a vector of 64 bytes never lies in two
+// lines.
 #pragma once
 
 #include <cstddef>

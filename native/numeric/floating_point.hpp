@@ -1,5 +1,5 @@
-// The default floating-point state for the length of a scope: round to nearest, denormals kept. A process may have
-// switched to flush-to-zero (torch.set_flush_denormal, a library built with -ffast-math), and threads inherit it.
+// Sets the default floating-point state for a scope: round to nearest, keep denormals. A process may have switched to
+// flush-to-zero (torch.set_flush_denormal, a library built with -ffast-math), and its threads inherit that.
 #pragma once
 
 #if defined(__x86_64__)
@@ -19,7 +19,7 @@ class DefaultFloatingPoint {
   private:
 #if defined(__x86_64__)
     using State = unsigned int;
-    static constexpr State kDefault = 0x1F80;  // all exceptions masked, nothing else
+    static constexpr State kDefault = 0x1F80;  // all exceptions are masked, all other bits are 0
     static State read() { return _mm_getcsr(); }
     static void write(State state) { _mm_setcsr(state); }
 #elif defined(__aarch64__)

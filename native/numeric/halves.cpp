@@ -8,13 +8,13 @@
 namespace maxsieve {
 namespace {
 
-// Four lanes: this file is compiled for the oldest CPU, whose vectors have 16 bytes.
+// Four lanes: this file is compiled for the oldest CPUs, whose vectors have 16 bytes.
 typedef float F32x4 MAXSIEVE_VECTOR(16);
 typedef int32_t I32x4 MAXSIEVE_VECTOR(16);
 
-// A half is sign, 5 bits of exponent (bias 15), 10 of fraction. Where it is normal, a float's bits with another bias,
-// rounded at the 13th, are its bits. Below 2^-14 it counts steps of 2^-24, which are the steps of a float in [0.5, 1):
-// adding 0.5 rounds to them.
+// A half has a sign, 5 bits of exponent (bias 15) and 10 bits of fraction. A normal half has the bits of the float,
+// with another bias, rounded to drop the 13 lowest bits. A half below 2^-14 counts steps of 2^-24. Floats in [0.5, 1)
+// have the same steps, so adding 0.5 rounds to them.
 inline I32x4 halves_of(const F32x4& x) {
     constexpr int32_t kHalf = 0x3F000000;      // 0.5
     constexpr int32_t kNormal = 0x38800000;    // 2^-14
@@ -55,7 +55,7 @@ void narrow(const float* floats, int64_t count, uint16_t* halves) {
             const I32x4 narrowed = halves_of(four);
             std::memcpy(wide + k, &narrowed, sizeof narrowed);
         }
-        // Packing is left to a loop of known length, which compilers make a few instructions of.
+        // Compilers turn this loop of constant length into a few packing instructions.
         uint16_t packed[kSome];
         for (int64_t k = 0; k < kSome; ++k) packed[k] = static_cast<uint16_t>(wide[k]);
         std::memcpy(halves + i, packed, sizeof(uint16_t) * static_cast<size_t>(now));

@@ -10,7 +10,7 @@ class SplitMix64 {
   public:
     explicit SplitMix64(uint64_t seed) : state_(seed) {}
 
-    // Uniform below n: words under 2^64 mod n are thrown away.
+    // A uniform number below n. Words below 2^64 mod n are rejected.
     uint64_t below(uint64_t n) {
         const uint64_t reject_below = (0 - n) % n;
         uint64_t word = next();

@@ -1,6 +1,6 @@
-// Eight-lane vectors in the compiler's own vector extension: the same source becomes SSE2, AVX2, AVX-512 or NEON by the
-// flags of the file that includes it. Everything here has internal linkage, because two files with different flags may
-// include it and the linker must not take one's code for the other.
+// Vectors of eight lanes in the compiler's vector extension. The same source becomes SSE2, AVX2, AVX-512 or NEON, by
+// the compiler flags of the file that includes it. Everything here has internal linkage. Otherwise the linker would
+// merge the code of two files with different flags, and a CPU could meet instructions that it lacks.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,25 @@ typedef double F64x8 MAXSIEVE_VECTOR(64);
 typedef int32_t I32x8 MAXSIEVE_VECTOR(32);
 typedef int8_t I8x8 MAXSIEVE_VECTOR(8);
 
-// Up to eight numbers, zeros behind them.
+// Loads up to eight numbers. The other lanes are zero.
 template <class Vector, class Number>
 inline Vector load_lanes(const Number* from, int64_t count) {
     Vector lanes = {};
     if (count >= kLanes) {
-        std::memcpy(&lanes, from, sizeof lanes);  // of a size the compiler knows: one load, not a call
+        std::memcpy(&lanes, from, sizeof lanes);  // the size is constant: one load, not a call
     } else {
         std::memcpy(&lanes, from, sizeof(Number) * static_cast<size_t>(count));
     }
     return lanes;
 }
 
-// The written-down order of every float64 sum: lane l has added x[l], x[l + 8], ...; the lanes are folded in halves.
+// The fixed order of every float64 sum: lane l adds x[l], x[l + 8], ...; then the lanes are folded in halves.
 [[maybe_unused]] inline double fold(const F64x8& lanes) {
     const double a0 = lanes[0] + lanes[4], a1 = lanes[1] + lanes[5], a2 = lanes[2] + lanes[6], a3 = lanes[3] + lanes[7];
     return (a0 + a2) + (a1 + a3);
 }
 
-// Eight float64 lanes to add to, in vectors that the ISA has registers for: GCC keeps wider ones in memory.
+// Eight float64 lanes as vectors that fit the ISA's registers: GCC keeps wider ones in memory.
 #if defined(__AVX512F__)
 constexpr int kPartLanes = 8;
 #else
@@ -49,7 +49,7 @@ struct WideLanes {
     LanePart part[kParts];
 };
 
-// Float32 or int32 lanes in float64. Widening all eight at once keeps compilers from doing it one by one.
+// Converts float32 or int32 lanes to float64, all eight at once: otherwise compilers convert them one by one.
 template <class Vector>
 inline WideLanes widen_lanes(const Vector& x) {
     const F64x8 wide = MAXSIEVE_CONVERT(x, F64x8);

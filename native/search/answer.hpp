@@ -1,4 +1,4 @@
-// What a search finds out about one query.
+// The result of a search for one query.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ struct Answer {
     std::vector<Scored> hits;
     Guarantee guarantee = Guarantee::exact;
     double coverage = 1.0;
-    int64_t survivors = -1;  // candidates that passed tier 0; -1 where there is none: then all of them are meant
+    int64_t survivors = -1;  // candidates that passed tier 0; without tier 0, `search` sets all candidates
     int64_t rescored = 0;
     std::vector<Round> rounds;
-    std::vector<std::pair<const char*, double>> stages;  // seconds of each
+    std::vector<std::pair<const char*, double>> stages;  // the seconds of each stage
     const char* isa = nullptr;                           // the kernel that ran
     double seconds = 0.0;
-    std::unique_ptr<Trace> trace;  // on request
+    std::unique_ptr<Trace> trace;  // null unless it was asked for
 };
 
 }  // namespace maxsieve

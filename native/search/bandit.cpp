@@ -1,4 +1,4 @@
-// Algorithm 1 of the paper on int8 proxies; spec/bandit.py is its definition, operation by operation.
+// Algorithm 1 of the paper, on int8 proxies; spec/bandit.py is the definition, operation by operation.
 
 #include "search/bandit.hpp"
 
@@ -19,8 +19,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What is known of one candidate. Revealed values are scale * x; sums run in reveal order, those for sigma shifted by
-// the first value, so that D2 - D^2/n loses at most a factor n in relative precision.
+// What is known about one candidate. A revealed value is scale * x. Sums are taken in reveal order. The sums for sigma
+// are shifted by the first value, so that D2 - D^2/n loses at most a factor n in relative precision.
 struct Row {
     int64_t candidate;  // its index among the candidates
     double total = 0.0, first = 0.0, shifted = 0.0, shifted_squares = 0.0;
@@ -44,11 +44,11 @@ double largest_nu(const Corpus& corpus, std::span<const int64_t> candidates) {
     return static_cast<double>(nu);
 }
 
-// The sieve of one query. A round is `begin_round`, a scan of the `active_positions` for the `block_rows`, whose maxima
-// go to `reveal`, and `end_round`.
+// The sieve of one query. A round calls `begin_round`, scans the `active_positions` for the `block_rows`, gives the
+// maxima to `reveal`, and calls `end_round`.
 class Sieve {
   public:
-    // `total` candidates of all members, the largest norm bound of which is `nu`.
+    // `total` counts the candidates of all members, and `nu` is the largest of their norm bounds.
     Sieve(const BanditKnobs& knobs, const Task& task, const Query& query, int64_t total, double nu)
         : knobs_(knobs),
           task_(task),
@@ -62,7 +62,7 @@ class Sieve {
         active_.reserve(query.candidates.size());
         for (int64_t i = 0; i < candidates; ++i) active_.push_back({.candidate = i});
         if (task.trace != nullptr) task.trace->tokens = order_;
-        // b_t = |q_t| max_i nu_i bounds a cell; the factor 1 + 2^-38 covers the rounding of the sum.
+        // b_t = |q_t| max_i nu_i bounds a cell. The factor 1 + 2^-38 covers the rounding of the sum.
         for (int64_t n = codes_.tokens - 1; n >= 0; --n) {
             const double b = codes_.norm[static_cast<size_t>(order_[static_cast<size_t>(n)])] * nu * (1.0 + 0x1p-38);
             unrevealed_[static_cast<size_t>(n)] = unrevealed_[static_cast<size_t>(n + 1)] + b;
@@ -106,8 +106,8 @@ class Sieve {
         return positions;
     }
 
-    // Takes the block's maxima of some active documents, which are `tokens` apart, and renews their bounds. For
-    // different documents on any thread.
+    // Takes the block's maxima of active documents, and updates the documents' bounds. The maxima of two neighbouring
+    // documents are `tokens` numbers apart. Several threads may call it at the same time, for different documents.
     void reveal(const Scanned& scanned, int64_t tokens, const int32_t* maxima) {
         Row* row = active_.data() + scanned.first;
         for (const Document& document : scanned.documents) {
@@ -125,7 +125,7 @@ class Sieve {
         eliminate();
     }
 
-    // Goes on to the end, after a first round that took `scan_seconds` if there was one.
+    // Runs until the end. If a first round has been scanned already, it took `scan_seconds`.
     Answer finish(const Engine& engine, double scan_seconds) {
         Stopwatch watch;
         double sieve_seconds = 0.0;
@@ -143,9 +143,9 @@ class Sieve {
         return std::move(answer_);
     }
 
-    // All of it, over the shards of all members. Each exchange tells how many documents the round before has left, and
-    // the thresholds of the next one, whose block is revealed before it is known to be needed: one exchange a round
-    // instead of two, for a block of the last few documents in vain.
+    // Runs all rounds, over the shards of all members. An exchange tells how many documents the last round has left,
+    // and the thresholds of the next round. So a block is revealed before it is known to be needed. This needs one
+    // exchange a round, not two. The price: the last block, of few documents, may be useless.
     Answer finish_shared(Exchange& exchange) {
         const Engine& engine = task_.engine;
         Stopwatch watch;
@@ -182,7 +182,7 @@ class Sieve {
              [this](const Scanned& scanned) { reveal(scanned, block_, scanned.maxima); });
     }
 
-    // What the rounds amount to; `certain` if every drop was sure.
+    // Fills in coverage and guarantee. `certain`: the certain bounds prove every drop.
     void conclude(bool certain) {
         const auto cells = static_cast<double>(total_) * static_cast<double>(codes_.tokens);
         answer_.coverage = cells > 0 ? static_cast<double>(revealed_cells_) / cells : 0.0;
@@ -211,7 +211,7 @@ class Sieve {
         const double estimate = revealed * (static_cast<double>(codes_.tokens) / size);
         row.lower = std::max(paper ? hard_lower : row.certain_lower, estimate - radius);
         row.upper = std::min(paper ? hard_upper : row.certain_upper, estimate + radius);
-        if (n == codes_.tokens) {  // nothing is left to reveal: only the proxies' own error stands before the scores
+        if (n == codes_.tokens) {  // all tokens are revealed: only the error of the proxies is left
             row.lower = row.certain_lower;
             row.upper = row.certain_upper;
         }
@@ -219,7 +219,7 @@ class Sieve {
         require_finite(row.certain_lower);
     }
 
-    // LCB can exceed UCB, by rounding or by a proxy just above b_t: the K best by LCB stay all the same.
+    // LCB can exceed UCB, by rounding or by a proxy just above b_t. The K best by LCB stay even then.
     static bool stays(const Row& row, double tau) { return row.upper >= tau || row.lower >= tau; }
 
     void eliminate() {
@@ -231,7 +231,7 @@ class Sieve {
         certain_ = uncertain_drops_ == 0;
     }
 
-    // Drops what falls below tau, and counts the drops that the certain bounds would not have made.
+    // Drops documents that fall below tau, and counts the drops that the certain bounds don't prove.
     void drop(double tau, double certain_tau) {
         for (const Row& row : active_) uncertain_drops_ += !stays(row, tau) && !(row.certain_upper < certain_tau);
         std::erase_if(active_, [&](const Row& row) { return !stays(row, tau); });
@@ -253,7 +253,8 @@ class Sieve {
         return bounds;
     }
 
-    // Every survivor, or, when all is revealed and bounds are as tight as Certified's, best-first as there.
+    // Rescores every survivor. If all tokens are revealed, bounds are as tight as those of Certified, and the
+    // best-first order may stop early.
     void rescore(const Engine& engine) {
         const std::vector<int64_t> positions = active_positions();
         CertifiedBounds known;
@@ -271,8 +272,8 @@ class Sieve {
         answer_.rescored = rescored.count;
     }
 
-    // The same of the documents that all members have left. Where everything was revealed, how many there are, and how
-    // many drops were uncertain, is not known before the exchange.
+    // The same for the documents that all members have left. If all tokens are revealed, only the exchange here tells
+    // how many documents are left, and how many drops were uncertain.
     void rescore_shared(const Engine& engine, Exchange& exchange, int64_t& active, int64_t& uncertain) {
         const std::vector<int64_t> positions = active_positions();
         CertifiedBounds known{{}, std::vector<double>(positions.size(), kInfinity)};
@@ -303,7 +304,7 @@ class Sieve {
     std::vector<Row> active_;
     bool certain_ = true;
     int64_t revealed_ = 0, revealed_cells_ = 0, uncertain_drops_ = 0;
-    // Of the round under way: its tokens, their scales, and what makes up a radius.
+    // Of the current round: its tokens, their scales, and the factors of the radius.
     int64_t block_ = 0;
     std::vector<double> scale_;
     RadiusFactors factors_{};
@@ -316,7 +317,7 @@ size_t Bandit::bytes_kept() const {
     return sizeof(Row);
 }
 
-// The first round, in which every document is active for every query, is one scan for all of them.
+// The first round is one scan for all queries, because every document is active for every query.
 std::vector<Answer> Bandit::search(const Task& task) const {
     Stopwatch watch;
     double nu = largest_nu(task.engine.corpus, task.candidates());

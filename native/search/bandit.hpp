@@ -1,4 +1,4 @@
-// The paper's policy, Algorithm 1: reveal query tokens in blocks, drop documents that fall behind.
+// The paper's policy, Algorithm 1: reveal query tokens in blocks, and drop documents that can't be hits any more.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,8 @@
 namespace maxsieve {
 namespace {
 
-// What was read, and the document that would have been next: in the order, or, behind its end, by its upper bound.
+// Records the bytes that were read, and the document that would have come next: the next in the order or, at the end of
+// the order, the one with the largest upper bound of the others.
 void trace_end(Trace& trace, const Engine& engine, std::span<const Scored> scored, std::span<const int64_t> positions,
                const CertifiedBounds& bounds, std::span<const int64_t> order) {
     std::vector<int64_t> read;
@@ -34,8 +35,8 @@ void trace_end(Trace& trace, const Engine& engine, std::span<const Scored> score
 }  // namespace
 
 std::vector<int64_t> best_first(const CertifiedBounds& bounds, int64_t k) {
-    // K documents have lower bounds of at least `floor`, so their canonical scores are too, and they stand before any
-    // document whose upper bound is below it: that one is never reached.
+    // K documents have lower bounds of at least `floor`, so their canonical scores are at least `floor`, too. A
+    // document whose upper bound is below `floor` comes after them: it is never reached.
     const double floor = kth_largest(bounds.lower, k);
     std::vector<int64_t> order;
     for (size_t i = 0; i < bounds.upper.size(); ++i) {
@@ -48,7 +49,8 @@ std::vector<int64_t> best_first(const CertifiedBounds& bounds, int64_t k) {
     return order;
 }
 
-// They are scored in batches for the threads' sake, then replayed in order: the count is that of one at a time.
+// Documents are scored in batches, to use all threads. Then the batch is replayed in order, so that `count` is the same
+// as one at a time.
 Rescored rescore_best_first(const Engine& engine, const Query& query, int64_t k, std::span<const int64_t> positions,
                             const CertifiedBounds& bounds, std::span<const int64_t> order, Trace* trace) {
     Rescorer rescorer(engine, {&query, 1});
@@ -81,8 +83,9 @@ Rescored rescore_best_first(const Engine& engine, const Query& query, int64_t k,
     return {top_k(std::move(scored), k), count, best.kth()};
 }
 
-// Every document whose upper bound reaches `kth_score` is scored. Any other has a score below it, while k documents
-// have at least that: it is no hit, not even as a tie. Where there are fewer than k, both limits are -infinity.
+// All documents whose upper bound reaches `kth_score` are scored. Any other document has a lower score, while k
+// documents have at least `kth_score`: it is no hit, not even as a tie. If there are fewer than k documents, both
+// limits are -infinity.
 Rescored rescore_shared(const Engine& engine, const Query& query, int64_t k, std::span<const int64_t> positions,
                         const CertifiedBounds& bounds, double kth_upper, Exchange& exchange) {
     Rescorer rescorer(engine, {&query, 1});

@@ -6,14 +6,14 @@
 namespace maxsieve {
 namespace {
 
-// What the scan needs of one query: its scales, and its share of eps_i.
+// What the scan needs of one query: its scales, and its part of eps_i.
 struct Prepared {
     Prepared(const Engine& engine, const Query& query)
         : codes(engine.kernel, query.rows, query.tokens, engine.corpus.d()),
           terms(codes),
           scale(codes.scale.begin(), codes.scale.end()) {}
 
-    // Bounds of some documents from their maxima, which are `apart` from one document to the next.
+    // Bounds of documents from their maxima. The maxima of two neighbouring documents are `apart` numbers apart.
     void bound(const Kernel& kernel, const Scanned& scanned, int64_t apart, const int32_t* maxima,
                CertifiedBounds& bounds) const {
         double* lower = bounds.lower.data() + scanned.first;

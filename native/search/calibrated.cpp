@@ -9,9 +9,9 @@
 namespace maxsieve {
 namespace {
 
-// Certified scoring of all candidates costs no more than tier 0 and certified scoring of its survivors, if making the
-// table, which is as much work as scanning as many tokens as there are centroids, outweighs the documents it saves.
-bool few(int64_t candidates, int64_t depth, double mean_length, const Codebook& codebook) {
+// Whether tier 0 does not pay. Without it, candidates - depth more documents are scanned. With it, a table is made,
+// which is as much work as scanning one token for each centroid.
+bool tier0_does_not_pay(int64_t candidates, int64_t depth, double mean_length, const Codebook& codebook) {
     return static_cast<double>(candidates - depth) * mean_length <= static_cast<double>(codebook.centroids);
 }
 
@@ -26,7 +26,7 @@ std::vector<Answer> Calibrated::search(const Task& task) const {
     if (task.exchange != nullptr) {
         candidates = static_cast<int64_t>(task.exchange->share({offer_sum(candidates)}).front());
     }
-    if (candidates <= depth_ || few(candidates, depth_, mean_length_, task.engine.corpus.codebook())) {
+    if (candidates <= depth_ || tier0_does_not_pay(candidates, depth_, mean_length_, task.engine.corpus.codebook())) {
         return Certified().search(task);
     }
     std::vector<Answer> answers(task.queries.size());

@@ -1,5 +1,5 @@
-// The calibrated policy: the certified top K of the first n documents by tier 0. How large n must be is not decided
-// here; docs/theory.md has the theorem.
+// The calibrated policy: the certified top K of the n documents with the largest proxies of tier 0. The caller chooses
+// n; docs/theory.md has the theorem.
 #pragma once
 
 #include "search/policy.hpp"
@@ -8,7 +8,7 @@ namespace maxsieve {
 
 class Calibrated final : public Policy {
   public:
-    // `mean_length`: tokens of a document that can be a hit, on average over all of them, all shards included.
+    // `mean_length`: the mean number of tokens of the documents that can be hits, over all shards.
     Calibrated(int64_t depth, double mean_length) : depth_(depth), mean_length_(mean_length) {}
 
     const char* name() const override { return "Calibrated"; }

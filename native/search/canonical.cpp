@@ -8,8 +8,8 @@ namespace {
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
-// Rows at a time: at most 128 KiB of floats, so that they stay in L2 while the query's panels pass over them, and at
-// most four million multiply-adds, so that even with software FMA the interrupt is looked at every tenth of a second.
+// Rows in a piece: at most 128 KiB of floats, so that they stay in L2 while the query's panels pass over them; and at
+// most four million multiply-adds, so that the interrupt is checked every tenth of a second, even with FMA in software.
 int64_t piece_rows(int64_t tokens, int64_t d) {
     return std::max<int64_t>(1, std::min<int64_t>(32768 / d, (int64_t{1} << 22) / (tokens * d)));
 }

@@ -1,4 +1,5 @@
-// The canonical score of a document: float32 chains, max over its tokens, float64 sum, rounded to float32.
+// The canonical score of a document: similarities as float32 chains, their maximum over its tokens, a float64 sum,
+// rounded to float32.
 #pragma once
 
 #include <span>
@@ -11,7 +12,7 @@
 
 namespace maxsieve {
 
-// The score whose cells these are.
+// The canonical score, from its cells.
 float canonical_sum(std::span<const float> cells);
 
 // One for each worker: it keeps scratch memory.
@@ -24,7 +25,7 @@ class CanonicalScorer {
     // The best similarity of each query token; -infinity for an empty document. Valid until the next call.
     std::span<const float> cells(const Document& document);
 
-    // For each query token its best document token (the first, where several are equal) and their similarity.
+    // For each query token: its best document token (the first of equal ones), and their similarity.
     void explain(const Document& document, int64_t* tokens, float* similarities);
 
   private:

@@ -1,5 +1,5 @@
-// Scan the proxies P_i of all candidates, then rescore best-first by P_i + eps_i until the next one can't reach the
-// K-th best canonical score, not even as a tie. docs/theory.md has the proof.
+// Scans the proxies P_i of all candidates. Then it rescores best-first by P_i + eps_i, until the next upper bound is
+// below the K-th best canonical score: such a document is no hit, not even as a tie. docs/theory.md has the proof.
 
 #include "search/certified.hpp"
 
@@ -12,7 +12,7 @@
 namespace maxsieve {
 namespace {
 
-// No more candidates than hits wanted: all are rescored whatever their bounds, so these need not be known.
+// With at most k candidates, all of them are rescored, so bounds are not needed.
 std::vector<Answer> rescore_all(const Task& task) {
     std::vector<Answer> answers = Exhaustive().search(task);
     const auto count = static_cast<int64_t>(task.candidates().size());
@@ -26,7 +26,7 @@ std::vector<Answer> rescore_all(const Task& task) {
     return answers;
 }
 
-// One round, which reveals everything. Best-first rescoring never reaches the documents that it drops.
+// One round, which reveals all tokens. Best-first rescoring never reaches the documents that it drops.
 void trace_bounds(const Task& task, const CertifiedBounds& bounds) {
     const auto candidates = task.candidates();
     const double floor = kth_largest(bounds.lower, task.k);
@@ -55,7 +55,7 @@ Answer search_shared(const Task& task) {
     return answer;
 }
 
-std::vector<Answer> only(Answer answer) {
+std::vector<Answer> one_answer(Answer answer) {
     std::vector<Answer> answers;
     answers.push_back(std::move(answer));
     return answers;
@@ -64,7 +64,7 @@ std::vector<Answer> only(Answer answer) {
 }  // namespace
 
 std::vector<Answer> Certified::search(const Task& task) const {
-    if (task.exchange != nullptr) return only(search_shared(task));
+    if (task.exchange != nullptr) return one_answer(search_shared(task));
     if (static_cast<int64_t>(task.candidates().size()) <= task.k) return rescore_all(task);
     Stopwatch watch;
     const std::vector<CertifiedBounds> bounds = certified_bounds(task.engine, task.queries);

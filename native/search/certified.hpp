@@ -1,4 +1,4 @@
-// The certified policy: the exhaustive answer, proven.
+// The certified policy: the same hits as the exhaustive policy, with a proof.
 #pragma once
 
 #include "search/bounds.hpp"

@@ -1,4 +1,4 @@
-// Numbers that can't come from vectors that were checked on their way in: the index has been damaged since.
+// Numbers that no checked vector can give: the index was damaged later.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@ class DamagedData : public std::runtime_error {
     DamagedData() : std::runtime_error("the index holds numbers that no document has: it is damaged; see verify()") {}
 };
 
-// Throws before a NaN could upset an ordering.
+// Throws before a NaN can break a sort.
 inline void require_finite(double x) {
     if (!std::isfinite(x)) throw DamagedData();
 }

@@ -12,8 +12,8 @@
 namespace maxsieve {
 namespace {
 
-// Rows at a time: 32 KiB of floats stay near while the queries' panels pass over them and they are checked, and the
-// interrupt is looked at after each.
+// Numbers in a piece of rows. 32 KiB of floats stay in cache while the panels of all queries pass over them and while
+// they are checked. The interrupt is checked for each piece, too.
 constexpr int64_t kPieceNumbers = 8192;
 
 class DirectScorer {
@@ -24,7 +24,7 @@ class DirectScorer {
         for (const Panels& query : panels) best_.emplace_back(static_cast<size_t>(query.padded_tokens()));
     }
 
-    // False if document i has a value that is refused; otherwise its score for query q is at out[q * step].
+    // Returns false if document i has a bad value. Otherwise writes its score for query q to out[q * step].
     bool score(int64_t i, int64_t d, float* out, size_t step) {
         for (auto& best : best_) std::ranges::fill(best, -std::numeric_limits<float>::infinity());
         const int64_t most = std::max<int64_t>(1, kPieceNumbers / d);
@@ -41,8 +41,8 @@ class DirectScorer {
                 interrupt_.check();
                 kernel_.cells(panels_[q].data(), panels_[q].tokens(), d, rows, count, best_[q].data());
             }
-            // Last, for the rows are near now: a look before would wait for memory, which the cells do beside their
-            // work.
+            // Checked last, when the rows are in cache. A check at the start would wait for memory without other work
+            // to do.
             if (first_invalid_row(kernel_, rows, count, d) >= 0) return false;
         }
         for (size_t q = 0; q < panels_.size(); ++q) {
@@ -71,7 +71,7 @@ DirectScores score_directly(const InputRows& input, int64_t d, std::span<const i
     for (const Query& query : queries) panels.emplace_back(query.rows, query.tokens, d);
     const int64_t tasks = (documents + kGrain - 1) / kGrain;
     Crew crew(static_cast<int>(std::clamp<int64_t>(tasks, 1, threads)), interrupt);
-    std::vector<std::vector<DirectScorer>> scorers(static_cast<size_t>(crew.size()));  // one each, when it first works
+    std::vector<std::vector<DirectScorer>> scorers(static_cast<size_t>(crew.size()));  // one each, made when needed
     DirectScores result{std::vector<float>(panels.size() * static_cast<size_t>(documents)), -1};
     std::atomic<int64_t> first_bad{documents};
     crew.run(tasks, [&](int64_t task, int worker) {

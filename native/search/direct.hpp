@@ -1,4 +1,4 @@
-// Canonical scores of documents where they lie in a caller's arrays: no index, and no copy of what is float32 already.
+// Canonical scores of documents in a caller's arrays: without an index, and without a copy if the arrays are float32.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace maxsieve {
 
 struct DirectScores {
     std::vector<float> scores;  // [queries][documents], -infinity for empty documents
-    int64_t first_invalid;      // the first document with a value that is refused, or -1; then the scores mean nothing
+    int64_t first_invalid;      // the first document with a bad value, or -1; if there is one, `scores` is meaningless
 };
 
-// Document i has the rows offsets[i]..offsets[i + 1] - 1 of `input`, of d numbers each.
+// Document i has the rows offsets[i]..offsets[i + 1] - 1 of `input`. A row has d numbers.
 DirectScores score_directly(const InputRows& input, int64_t d, std::span<const int64_t> offsets,
                             std::span<const Query> queries, int threads, Interrupt& interrupt);
 

@@ -1,4 +1,4 @@
-// What every computation over documents works with: the documents, the kernel and the threads.
+// What every computation over documents needs: the documents, the kernel and the threads.
 #pragma once
 
 #include "index/corpus.hpp"

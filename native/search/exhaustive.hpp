@@ -1,4 +1,4 @@
-// The exhaustive policy: every document scored canonically.
+// The exhaustive policy: canonical scores of all candidates.
 #pragma once
 
 #include "search/policy.hpp"

@@ -1,4 +1,4 @@
-// What a policy is. A new one is a class of its own, in files of its own, and a line in binding/policies.cpp.
+// The interface of policies. A new policy is a class in files of its own, and a line in binding/policies.cpp.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@ class Policy {
 
     virtual const char* name() const = 0;
 
-    // An answer for each query. Where work was done for all of them at once, each answer's stages have its share of
-    // the seconds.
+    // An answer for each query. If work was done for all queries together, the stages of each answer have their share
+    // of the seconds.
     virtual std::vector<Answer> search(const Task& task) const = 0;
 
-    // Bytes that a task keeps for each of its queries and candidates, from its first scan to its end.
+    // Bytes that a task keeps for each pair of query and candidate, from its first scan to its end.
     virtual size_t bytes_kept() const = 0;
 
     // Whether documents need codes.
     virtual bool needs_codes() const { return true; }
 
-    // Whether their tokens need centroids.
+    // Whether tokens need centroids.
     virtual bool needs_codebook() const { return false; }
 };
 

@@ -1,4 +1,4 @@
-// A query as it is given, and in the two forms the engine reads: float panels for canonical cells, int8 codes for
+// A query as given, and in the two forms that the engine reads: float panels for canonical cells, int8 codes for
 // proxies.
 #pragma once
 
@@ -17,7 +17,7 @@ struct Query {
     std::span<const int64_t> candidates;  // positions of non-empty documents, ascending
 };
 
-// Transposed into panels [d][16] of 16 tokens, zeros behind the last.
+// The query transposed into panels [d][16], one for each 16 tokens. Zeros fill the last panel.
 class Panels {
   public:
     Panels(const float* query, int64_t tokens, int64_t d);
@@ -44,7 +44,7 @@ struct QueryCodes {
     std::vector<double> norm, code_norm, eta;
 };
 
-// The codes of some query tokens, of one query or of several, in a kernel's own layout.
+// The codes of some tokens of one or several queries, in the kernel's layout.
 class PackedCodes {
   public:
     PackedCodes(const Kernel& kernel, const std::vector<const int8_t*>& rows, int64_t stride);
@@ -57,7 +57,7 @@ class PackedCodes {
     AlignedBytes data_;
 };
 
-// The query's share of eps_i = (rho_i * on_rho + nu_i * on_nu + constant) * (1 + 2^-38); docs/theory.md derives it.
+// The part of the query in eps_i = (rho_i * on_rho + nu_i * on_nu + constant) * (1 + 2^-38); docs/theory.md derives it.
 struct ErrorTerms {
     explicit ErrorTerms(const QueryCodes& query);
     double epsilon(float rho, float nu) const {

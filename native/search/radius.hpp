@@ -1,4 +1,4 @@
-// What multiplies sigma_i, the range of a row's values and eps_i in the bandit's radius; spec/bounds.py is the
+// The factors of the bandit's radius: for sigma_i, and for the range of a row's values; spec/bounds.py is the
 // definition.
 #pragma once
 
@@ -10,10 +10,11 @@ namespace maxsieve {
 
 struct RadiusFactors {
     double on_sigma, on_range;
-    int64_t degrees;  // what the sum of squares is divided by in sigma^2: n - 1 (paper) or n (serfling)
+    int64_t degrees;  // the divisor of the sum of squares in sigma^2: n - 1 (paper) or n (serfling)
 };
 
-// After n of T tokens, for N candidates and at most `rounds` rounds. For n <= 1 the radius is infinite: don't ask.
+// After n of T tokens, for N candidates and at most `rounds` rounds. n must be at least 2: below that the radius is
+// infinite.
 RadiusFactors radius_factors(const BanditKnobs& knobs, int64_t n, int64_t tokens, int64_t candidates, int64_t rounds);
 
 }  // namespace maxsieve

@@ -8,7 +8,7 @@ std::vector<Range> ranges(const Corpus& corpus, std::span<const int64_t> positio
                           int64_t most_documents) {
     const auto count = static_cast<int64_t>(positions.size());
     std::vector<Range> ranges;
-    if (threads == 1) {  // nothing to balance, hence no pass over the lengths
+    if (threads == 1) {  // nothing to balance, so the lengths need not be read
         for (int64_t i = 0; i < count; i += most_documents) ranges.push_back({i, std::min(i + most_documents, count)});
         return ranges;
     }

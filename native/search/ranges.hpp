@@ -1,4 +1,4 @@
-// How a scan of documents is cut into tasks for threads.
+// Cuts a scan of documents into tasks for threads.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace maxsieve {
 
-// A task: some consecutive positions, by their places in the list.
+// A task: consecutive positions, given by their indices in the list.
 struct Range {
     int64_t first, last;
 };
 
-// Tasks of about the same number of tokens, at least sixteen for each thread where there are so many documents: threads
-// take them as they come, and the last to finish is late by a fraction of a sixteenth of its work. None has more than
-// `most_documents`.
+// Tasks with about the same number of tokens, and at most `most_documents` documents each. If there are enough
+// documents, each thread gets at least sixteen tasks. A thread takes the next task when it is free, so the last thread
+// ends late by less than a sixteenth of its work.
 std::vector<Range> ranges(const Corpus& corpus, std::span<const int64_t> positions, int threads,
                           int64_t most_documents);
 

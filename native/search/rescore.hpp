@@ -1,4 +1,4 @@
-// The rescore: canonical scores of chosen documents for one query or several, on the engine's threads.
+// Rescoring: canonical scores of chosen documents for one or several queries, on the engine's threads.
 #pragma once
 
 #include <span>
@@ -14,10 +14,10 @@ class Rescorer {
   public:
     Rescorer(const Engine& engine, std::span<const Query> queries);
 
-    // [queries][positions], -infinity for empty documents; each document is read once for all the queries.
+    // [queries][positions], -infinity for empty documents. Each document is read once for all queries.
     std::vector<float> scores(std::span<const int64_t> positions);
 
-    // [positions][tokens of the first query]: what its scores are the sums of.
+    // [positions][tokens of the first query]: the cells, whose sums are the scores.
     std::vector<float> cells(std::span<const int64_t> positions);
 
   private:
@@ -27,7 +27,7 @@ class Rescorer {
 
     const Engine& engine_;
     std::vector<Panels> panels_;
-    std::vector<std::vector<CanonicalScorer>> scorers_;  // one a query for each worker, made when it first works
+    std::vector<std::vector<CanonicalScorer>> scorers_;  // for each worker one for each query, made for its first task
 };
 
 }  // namespace maxsieve

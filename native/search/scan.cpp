@@ -9,10 +9,10 @@
 namespace maxsieve {
 namespace {
 
-// So many documents of a task that what it keeps of each stays in cache.
+// Documents of a task: few enough that its data for each of them stay in cache.
 constexpr int64_t kMostDocumentsOfScan = 64;
 
-// What a thread keeps from task to task.
+// Memory that a thread reuses for its tasks.
 struct ScanScratch {
     std::vector<Document> documents;
     std::vector<CodeSpan> spans;
@@ -20,7 +20,7 @@ struct ScanScratch {
     AlignedBytes kernel;
 };
 
-// Tokens of one document handled between two looks at the interrupt: some 16 million multiply-adds.
+// Tokens of one document between two checks of the interrupt: some 16 million multiply-adds.
 int64_t piece_rows(int64_t tokens, int64_t stride) {
     return std::max<int64_t>(1, (int64_t{1} << 24) / (tokens * stride));
 }
@@ -46,8 +46,8 @@ void scan(const Engine& engine, std::span<const int64_t> positions, const Packed
         for (int64_t i = first; i < last; ++i) {
             scratch.documents.push_back(corpus.at(positions[static_cast<size_t>(i)], hint));
         }
-        // Consecutive documents go to the kernel together while they make up no more than a piece; a longer one alone,
-        // in pieces.
+        // The kernel gets several consecutive documents at once, as long as they have no more tokens than a piece. A
+        // longer document is cut into pieces.
         for (int64_t i = 0; i < last - first;) {
             int64_t end = i, rows = 0;
             for (; end < last - first; ++end) {

@@ -10,7 +10,7 @@
 namespace maxsieve {
 namespace {
 
-// What all groups under way may keep. A single query takes what it needs.
+// The most that all running groups may keep. A single query may keep more.
 constexpr size_t kMostBytes = size_t{128} << 20;
 
 std::vector<Answer> search_group(const Policy& policy, const Task& task) {
@@ -23,13 +23,13 @@ std::vector<Answer> search_group(const Policy& policy, const Task& task) {
     return answers;
 }
 
-// What a group of queries keeps while it is searched for.
+// The bytes that a group of queries keeps during its search.
 size_t bytes_of(std::span<const Query> group, const Policy& policy) {
     return group.size() * group.front().candidates.size() * policy.bytes_kept();
 }
 
-// Ranges of neighbouring queries with the same candidates. More tokens at once gain nothing: a document's codes have
-// then been used often enough to pay for reading them.
+// Groups of neighbouring queries with the same candidates. A group has at most 1024 tokens: with more, reading the
+// codes is a small part of the cost already.
 std::vector<std::span<const Query>> grouped(std::span<const Query> queries, const Policy& policy) {
     constexpr int64_t kMostTokens = 1024;
     std::vector<std::span<const Query>> groups;
@@ -50,14 +50,14 @@ std::vector<std::span<const Query>> grouped(std::span<const Query> queries, cons
     return groups;
 }
 
-// Whether each thread shall have a group of its own.
+// Whether each thread runs groups of its own.
 bool side_by_side(const std::vector<std::span<const Query>>& groups, const Policy& policy, size_t threads) {
     size_t largest = 0;
     for (const auto group : groups) largest = std::max(largest, bytes_of(group, policy));
     return threads > 1 && groups.size() >= threads && largest <= kMostBytes / threads;
 }
 
-// Starting a thread costs some 20 microseconds: not worth it below about a million multiply-adds a thread.
+// Starting a thread costs some 20 microseconds. Below about a million multiply-adds for each thread it does not pay.
 int useful_threads(const Corpus& corpus, const std::vector<Query>& queries, int threads) {
     const double mean_length =
         static_cast<double>(corpus.tokens()) / static_cast<double>(std::max<int64_t>(1, corpus.documents()));

@@ -1,4 +1,4 @@
-// One search: any number of queries, each with its candidates.
+// One search: any number of queries, each with its own candidates.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,20 @@
 
 namespace maxsieve {
 
-// An answer for each query. Queries are gathered into groups with the same candidates. Groups run side by side where
-// there are as many as threads and together they keep no more than 128 MiB; else one after the other, with all threads
-// inside each. A group keeps no more than that either, unless it is a single query.
+// An answer for each query. Neighbouring queries with the same candidates form a group. If there are at least as many
+// groups as threads, and the groups that run at the same time keep at most 128 MiB, each thread runs groups of its own.
+// Otherwise groups run one after the other, each on all threads. A single group keeps at most 128 MiB, too, unless it
+// has only one query.
 std::vector<Answer> search(const Corpus& corpus, const std::vector<Query>& queries, int64_t k, const Policy& policy,
                            int threads, Interrupt& interrupt);
 
-// The same for a single query, with its trace. Where only some candidates are shown, it runs a second time to see them.
+// The same for a single query, with its trace. If only some candidates are shown, the search runs a second time to
+// trace them.
 Answer search_traced(const Corpus& corpus, const Query& query, int64_t k, const Policy& policy, int threads,
                      Interrupt& interrupt);
 
-// The same for a single query that other members search for at the same time, each in its own shards. Rounds, coverage
-// and guarantee are about all of them; hits, counts and seconds are this member's own.
+// The same for a single query that other members search at the same time, each in its own shards. Rounds, coverage and
+// guarantee are about all members; hits, counts and seconds are those of this member.
 Answer search_shared(const Corpus& corpus, const Query& query, int64_t k, const Policy& policy, int threads,
                      Exchange& exchange, Interrupt& interrupt);
 

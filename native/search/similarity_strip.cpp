@@ -7,10 +7,10 @@
 namespace maxsieve {
 namespace {
 
-// Centroids of a task: their dot products with a strip of query tokens stay in L1.
+// Centroids of a task. Their dot products with a strip of query tokens stay in L1.
 constexpr int64_t kPiece = 64;
 
-// What a thread keeps from task to task.
+// Memory that a thread reuses for its tasks.
 struct StripScratch {
     std::vector<int32_t> dots;
     AlignedBytes kernel;

@@ -1,4 +1,4 @@
-// A query's similarities to all centroids, as bytes; spec/codebook.py's `similarity_table` is the definition.
+// The similarities of a query to all centroids, as bytes; `similarity_table` in spec/codebook.py is the definition.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace maxsieve {
 
-// The columns of 32 or 64 query tokens: [centroids][width] bytes. Up to 16,384 centroids 32 columns are half a
-// megabyte, which an L2 cache holds. A long query has one strip after the other in the same memory.
+// The columns of 32 or 64 query tokens: [centroids][width] bytes. With 16,384 centroids, 32 columns take half a
+// megabyte, which fits into L2. The strips of a long query use the same memory, one after the other.
 class SimilarityStrip {
   public:
     SimilarityStrip(const Kernel& kernel, const Codebook& book, const QueryCodes& query, Crew& crew);
 
-    // Fills in the columns of the query tokens from `first` on; returns how many there are, 0 behind the last.
+    // Fills in the columns of the query tokens from `first` on. Returns how many there are: 0 after the last.
     int64_t fill(int64_t first);
 
-    // sums[s] += what the columns add to the proxies of some documents.
+    // sums[s] += the sum of the columns' maxima over the tokens of document s.
     void add_to(const CentroidSpan* spans, int64_t count, int32_t* sums) const;
 
   private:
@@ -28,7 +28,7 @@ class SimilarityStrip {
     const Codebook& book_;
     const QueryCodes& query_;
     Crew& crew_;
-    double largest_;  // the largest similarity that there can be
+    double largest_;  // no similarity is larger
     int64_t width_ = 0;
     std::vector<uint8_t> bytes_;
 };

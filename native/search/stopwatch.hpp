@@ -1,4 +1,4 @@
-// Seconds of a search's stages.
+// Measures the seconds of a search's stages.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@ namespace maxsieve {
 
 class Stopwatch {
   public:
-    // Seconds since the last lap, or since the beginning.
+    // Seconds since the last call, or since the start.
     double lap() {
         const Clock::time_point before = last_;
         last_ = Clock::now();

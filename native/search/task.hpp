@@ -1,4 +1,4 @@
-// What a policy works on: some queries with the same candidates, so that each document is read once for all of them.
+// The input of a policy: queries with the same candidates, so that each document is read once for all of them.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,13 @@ struct Task {
     const Engine& engine;
     std::span<const Query> queries;  // one or more
     int64_t k;
-    Trace* trace;                  // where to write down what is done, if there is a single query; null for nowhere
+    Trace* trace;                  // records the steps of a single query; null for none
     Exchange* exchange = nullptr;  // with the other members of a search over shards, for a single query; null if alone
 
     std::span<const int64_t> candidates() const { return queries.front().candidates; }
 
-    // Runs work(i, engine) for each query: with all threads for a single one, side by side with one each for several.
+    // Runs work(i, engine) for each query. A single query gets all threads. Several queries run at the same time, with
+    // one thread each.
     void for_each_query(const std::function<void(size_t i, const Engine& engine)>& work) const;
 };
 

@@ -10,14 +10,14 @@
 namespace maxsieve {
 namespace {
 
-constexpr int64_t kMostDocumentsOfTier0 = 1024;  // of a task
+constexpr int64_t kMostDocumentsOfTier0 = 1024;  // in one task
 
-// The n-th place of the list; there must be so many.
-Place last_of(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates, int64_t n) {
+// The n-th place of the list, which must have so many.
+Place nth_place(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates, int64_t n) {
     std::vector<int64_t> counts(static_cast<size_t>(tier.largest) + 1, 0);
     for (const int32_t proxy : tier.proxies) ++counts[static_cast<size_t>(proxy)];
     auto lowest = static_cast<int32_t>(tier.largest);
-    int64_t equals = n;  // that may go along, of those with the lowest proxy
+    int64_t equals = n;  // how many candidates with the proxy `lowest` are among the first n
     while (equals > counts[static_cast<size_t>(lowest)]) equals -= counts[static_cast<size_t>(lowest--)];
     std::vector<int64_t> orders;
     size_t hint = 0;
@@ -29,9 +29,9 @@ Place last_of(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> 
     return {lowest, *last};
 }
 
-// The same of the list of all members, each of which offers its own first n.
-Place last_of_all(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates, int64_t n,
-                  Exchange& exchange) {
+// The same for the list of all members. Each of them offers its own first n.
+Place nth_place_of_all(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates, int64_t n,
+                       Exchange& exchange) {
     std::vector<int64_t> first(candidates.begin(), candidates.end());
     if (static_cast<int64_t>(candidates.size()) > n) first = survivors(tier, corpus, candidates, n, nullptr);
     Offer offer{Offer::Kind::kth, n, {}, std::vector<double>{}};
@@ -76,8 +76,8 @@ Tier0 tier0(const Engine& engine, const Query& query) {
 
 std::vector<int64_t> survivors(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates, int64_t n,
                                Exchange* exchange) {
-    const Place last = exchange == nullptr ? last_of(tier, corpus, candidates, n)
-                                           : last_of_all(tier, corpus, candidates, n, *exchange);
+    const Place last = exchange == nullptr ? nth_place(tier, corpus, candidates, n)
+                                           : nth_place_of_all(tier, corpus, candidates, n, *exchange);
     std::vector<int64_t> chosen;
     chosen.reserve(std::min(candidates.size(), static_cast<size_t>(n)));
     size_t hint = 0;
@@ -95,12 +95,12 @@ std::vector<int64_t> count_before(const Tier0& tier, const Corpus& corpus, std::
     std::vector<size_t> sorted(places.size());
     std::iota(sorted.begin(), sorted.end(), size_t{0});
     std::ranges::sort(sorted, [&](size_t a, size_t b) { return places[a].before(places[b]); });
-    // after[i]: candidates that stand before the i-th of the sorted places, and not before the one before it
+    // after[i]: candidates that come before the i-th of the sorted places, but not before the previous one
     std::vector<int64_t> after(places.size(), 0);
     const int32_t lowest = places.empty() ? 0 : places[sorted.back()].proxy;
     size_t hint = 0;
     for (size_t i = 0; i < candidates.size(); ++i) {
-        if (places.empty() || tier.proxies[i] < lowest) continue;  // as most do
+        if (places.empty() || tier.proxies[i] < lowest) continue;  // true for most
         const Place here{tier.proxies[i], corpus.order(candidates[i], hint)};
         const auto next = std::ranges::partition_point(sorted, [&](size_t p) { return !here.before(places[p]); });
         if (next != sorted.end()) ++after[static_cast<size_t>(next - sorted.begin())];

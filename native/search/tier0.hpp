@@ -1,4 +1,5 @@
-// Tier 0: a proxy of each document from its tokens' centroids, two bytes a token; spec/codebook.py is the definition.
+// Tier 0: a proxy of each document, from the centroids of its tokens (two bytes a token); spec/codebook.py is the
+// definition.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,16 @@
 namespace maxsieve {
 
 struct Tier0 {
-    std::vector<int32_t> proxies;  // of each candidate
-    int64_t largest;               // no proxy is above it
+    std::vector<int32_t> proxies;  // one for each candidate
+    int64_t largest;               // no proxy is larger
     double table_seconds, scan_seconds;
-    int64_t strips;  // of the query: for each, the centroids and all tokens are read
+    int64_t strips;  // number of strips of the query; each reads all centroids and all tokens
 };
 
 // The corpus must have a codebook.
 Tier0 tier0(const Engine& engine, const Query& query);
 
-// A place in the list by proxy, the largest first; of equals, the document that was added first.
+// A place in the list by descending proxy. Of equal proxies, the document that was added first comes first.
 struct Place {
     int32_t proxy;
     int64_t order;  // Corpus::order
@@ -29,12 +30,12 @@ struct Place {
     bool before(const Place& other) const { return proxy != other.proxy ? proxy > other.proxy : order < other.order; }
 };
 
-// The candidates that are the first n in that list, in ascending order of position. With an exchange, n counts those of
-// all members; there must be more than n in all.
+// The first n candidates of this list, in ascending order of position. With an exchange, it is the list of all members.
+// The list must have more than n candidates.
 std::vector<int64_t> survivors(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates, int64_t n,
                                Exchange* exchange);
 
-// How many candidates stand before each of some places.
+// For each place: how many candidates come before it.
 std::vector<int64_t> count_before(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates,
                                   std::span<const Place> places);
 

@@ -10,7 +10,7 @@ std::vector<Scored> top_k(std::vector<Scored> all, int64_t k) {
     const auto count = std::min(all.size(), static_cast<size_t>(k));
     std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(), better);
     all.resize(count);
-    all.shrink_to_fit();  // an answer is kept longer than the memory for all documents may be
+    all.shrink_to_fit();  // an answer may be kept for long: release the memory for all documents
     return all;
 }
 
@@ -30,7 +30,7 @@ double KLargest::kth() const {
 }
 
 double kth_largest(std::span<const double> x, int64_t k) {
-    // Few: most numbers fail one comparison. Many: selection in linear time.
+    // Small k: most numbers need one comparison. Large k: selection in linear time.
     if (k <= 128) {
         KLargest largest(k);
         for (const double number : x) largest.push(number);

@@ -1,4 +1,4 @@
-// Choosing the best.
+// Selects the best documents.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Scored {
     float score;
 };
 
-// Better: a higher score, or the same and added earlier.
+// A higher score is better. Of equal scores, the document that was added earlier is better.
 inline bool better(const Scored& a, const Scored& b) {
     return a.score != b.score ? a.score > b.score : a.order < b.order;
 }
@@ -26,7 +26,7 @@ class KLargest {
   public:
     explicit KLargest(int64_t k) : k_(k) {}
     void push(double x);
-    // The k-th largest, or -infinity while fewer have been seen.
+    // The k-th largest so far, or -infinity if there are fewer.
     double kth() const;
 
   private:

@@ -9,7 +9,7 @@
 namespace maxsieve {
 namespace {
 
-// What use(document) says of each document, added up.
+// The sum of use(document) over the documents.
 template <typename Use>
 int64_t total(const Corpus& corpus, std::span<const int64_t> positions, const Use& use) {
     int64_t sum = 0;
@@ -40,7 +40,7 @@ void Trace::interval(int64_t position, double lower, double upper, bool stays) {
 }
 
 void Trace::score(int64_t position, float score, double threshold) {
-    // Before it is known what to show, the first ones are of interest.
+    // If nothing is chosen to be shown yet, the first scores are recorded.
     const bool wanted = shown.empty() ? static_cast<int64_t>(scores.size()) < kMostShown : place(position) >= 0;
     if (wanted) scores.push_back({position, score, threshold});
 }

@@ -13,7 +13,7 @@ Crew::Crew(int threads, Interrupt& interrupt) : interrupt_(interrupt) {
         try {
             threads_.emplace_back([this, worker] { serve(worker); });
         } catch (const std::exception&) {
-            break;  // the system grants no more threads or memory: those there are do the work, with the same result
+            break;  // no more threads or memory: fewer threads do the work, with the same result
         }
     }
 }
@@ -21,7 +21,7 @@ Crew::Crew(int threads, Interrupt& interrupt) : interrupt_(interrupt) {
 Crew::~Crew() {
     {
         const std::lock_guard lock(mutex_);
-        leaving_ = true;
+        ending_ = true;
     }
     start_.notify_all();
     for (std::thread& thread : threads_) thread.join();
@@ -58,8 +58,8 @@ void Crew::serve(int worker) {
     uint64_t seen = 0;
     std::unique_lock lock(mutex_);
     for (;;) {
-        start_.wait(lock, [&] { return leaving_ || generation_ != seen; });
-        if (leaving_) return;
+        start_.wait(lock, [&] { return ending_ || generation_ != seen; });
+        if (ending_) return;
         seen = generation_;
         lock.unlock();
         take_tasks(worker);
@@ -84,7 +84,7 @@ void Crew::guard(const Action& action) noexcept {
     try {
         action();
     } catch (...) {
-        // The first failure is kept before the others are stopped, and their Interrupted comes after it.
+        // Failures are stored before other threads are stopped: so the first one is never an Interrupted.
         interrupt_.stop();
         failed_.store(true, std::memory_order_relaxed);
     }

@@ -1,5 +1,5 @@
-// The threads of one call: started with it, joined at its end. There is no global pool, hence nothing that a fork could
-// leave half-alive in the child, and nothing that nested calls could fight over.
+// The threads of one call: started with it, joined at its end. There is no global pool: a fork can't break it in the
+// child process, and nested calls don't compete for it.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace maxsieve {
 
 class Crew {
   public:
-    // `threads` includes the calling one, which works too; 1 starts none.
+    // `threads` includes the calling thread, which works too. With 1, no thread is started.
     Crew(int threads, Interrupt& interrupt);
     ~Crew();
     Crew(const Crew&) = delete;
@@ -25,9 +25,9 @@ class Crew {
     int size() const { return static_cast<int>(threads_.size()) + 1; }
     Interrupt& interrupt() const { return interrupt_; }
 
-    // Runs work(task, worker) for task = 0..tasks-1, each once, in any order, workers numbered 0..size()-1. Returns
-    // when all are done. After a failure, here or elsewhere in the call, it throws the call's first failure once
-    // everybody here has stopped. Work may have crews of its own, with the same interrupt.
+    // Runs work(task, worker) once for each task in 0..tasks-1, in any order. Workers have the numbers 0..size()-1.
+    // Returns when all tasks are done. If any part of the call has failed, it waits until all threads of this crew have
+    // stopped, then throws the call's first failure. Work may have crews of its own, with the same interrupt.
     void run(int64_t tasks, const std::function<void(int64_t task, int worker)>& work);
 
   private:
@@ -45,7 +45,7 @@ class Crew {
     std::atomic<int64_t> next_{0};
     uint64_t generation_ = 0;
     int busy_ = 0;
-    bool leaving_ = false;
+    bool ending_ = false;
     std::atomic<bool> failed_{false};
 };
 

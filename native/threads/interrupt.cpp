@@ -18,7 +18,7 @@ void Interrupt::check() {
 void Interrupt::stop() noexcept {
     const std::lock_guard lock(mutex_);
     if (!failure_) failure_ = std::current_exception();
-    stopped_.store(true, std::memory_order_relaxed);  // after the failure: nobody throws Interrupted before it is kept
+    stopped_.store(true, std::memory_order_relaxed);  // last: no check throws Interrupted before `failure_` is set
 }
 
 void Interrupt::rethrow() {

@@ -299,8 +299,12 @@ class Hits(Sequence[Hit]):
 
     def reordered(self, ranks: Sequence[int], scores: NDArray[np.float32]) -> Hits:
         """The hits at these ranks, in that order, with other scores."""
-        if "_ranking" not in vars(self):
-            raise TypeError("hits that were pickled have no slices: take list(hits) instead")
+        if "_ranking" not in vars(self):  # they were pickled: every list has one entry for each hit
+            other = object.__new__(type(self))
+            lists = {name: values for name, values in vars(self).items() if isinstance(values, list)}
+            chosen = {name: [values[rank] for rank in ranks] for name, values in lists.items()}
+            other.__dict__.update(vars(self), **chosen, scores=scores)
+            return other
         entries = range(len(self)) if self._entries is None else self._entries
         return replace(
             self, ids=[self.ids[rank] for rank in ranks], scores=scores, _entries=[entries[rank] for rank in ranks]

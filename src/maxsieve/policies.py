@@ -2,20 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field, fields
 from fractions import Fraction
 from numbers import Real
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from maxsieve import _core
 from maxsieve.common.checks import as_count, check_choice
+from maxsieve.errors import Argument, hinted
 
 Radius: TypeAlias = Literal["paper", "serfling"]
+RADII: tuple[str, ...] = get_args(Radius)
+
+LARGEST_SEED = 2**64 - 1
+
+
+class Parameter(NamedTuple):
+    """A parameter of a policy: its type, default and limits, for every place that reads parameters.
+
+    A float is above ``least``, and at most ``most``, or below it if it is ``open``. An int includes both.
+    """
+
+    name: str
+    type: type[float] | type[int] | type[str]
+    default: Any
+    help: str
+    least: float | None = None
+    most: float | None = None
+    open: bool = False
+    choices: tuple[str, ...] = ()
+
+    def check(self, value: Any) -> Any:
+        """The value with the right type; an error if it is not allowed."""
+        if self.type is str:
+            check_choice(value, self.name, self.choices)
+            return value
+        if self.type is int:
+            at_most = None if self.most is None else int(self.most)
+            return as_count(value, self.name, at_least=int(self.least or 0), at_most=at_most)
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(f"{self.name} must be a number, not {value!r}")
+        number: Any = value
+        with suppress(OverflowError):  # too large for a float: the range check refuses it
+            number = float(value)
+        least, most = self.least or 0, 1 if self.most is None else self.most
+        if not (least < number < most or (number == most and not self.open)):
+            bracket = ")" if self.open else "]"
+            raise ValueError(f"{self.name} must lie in ({least:g}, {most:g}{bracket}, not {value}")
+        return number
+
+
+def _parameter(default: Any, help: str, **limits: Any) -> Any:  # noqa: A002 - as everywhere for such a text
+    return field(default=default, metadata={"help": help, **limits})
+
+
+class _Checked:
+    """Checks all parameters when a policy is made."""
+
+    def __post_init__(self) -> None:
+        for parameter in parameters_of(self):
+            object.__setattr__(self, parameter.name, parameter.check(getattr(self, parameter.name)))
+
+
+def parameters_of(policy: Any) -> tuple[Parameter, ...]:
+    """The parameters of a policy, in order.
+
+    >>> [parameter.name for parameter in parameters_of(Bandit)]
+    ['alpha', 'delta', 'margin', 'block', 'seed', 'radius']
+    """
+    return tuple(
+        Parameter(one.name, type(one.default), one.default, **one.metadata)
+        for one in fields(policy)
+        if one.default is not MISSING
+    )
 
 
 @dataclass(frozen=True)
-class Certified:
+class Certified(_Checked):
     """The default: the exact answer, proven, from a quantised scan and canonical scores of a few documents.
 
     >>> Certified()
@@ -24,7 +89,7 @@ class Certified:
 
 
 @dataclass(frozen=True)
-class Exhaustive:
+class Exhaustive(_Checked):
     """Scores every document canonically. It is the reference for the other policies.
 
     >>> Exhaustive()
@@ -33,7 +98,7 @@ class Exhaustive:
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class Calibrated(_Checked):
     """Much faster: two bytes per token select the documents to follow up, and `Certified` finds the best of those.
 
     overlap
@@ -44,12 +109,13 @@ class Calibrated:
     Calibrated(overlap=0.99)
     """
 
-    overlap: float = 0.99
+    overlap: float = _parameter(0.99, "the share of the exact answer to find on average", open=True)
 
     def __post_init__(self) -> None:
-        _check_number(self, "overlap")
-        if not 0 < self.overlap < 1:
-            raise ValueError(f"overlap must lie in (0, 1), not {self.overlap}; Certified() is exact")
+        try:
+            super().__post_init__()
+        except ValueError as wrong:
+            raise hinted(wrong, "; {} is exact", Argument("policy", CERTIFIED)) from None
 
     @property
     def target(self) -> Fraction:
@@ -58,7 +124,7 @@ class Calibrated:
 
 
 @dataclass(frozen=True)
-class Bandit:
+class Bandit(_Checked):
     """The paper's policy: reveals query tokens in blocks, and drops documents whose interval is below the K-th best.
 
     alpha
@@ -79,34 +145,12 @@ class Bandit:
     Bandit(alpha=0.3, delta=0.01, margin=5, block=4, seed=0, radius='paper')
     """
 
-    alpha: float = 0.2
-    delta: float = 0.01
-    margin: int = 5
-    block: int = 4
-    seed: int = 0
-    radius: Radius = "paper"
-
-    def __post_init__(self) -> None:
-        _check_number(self, "alpha")
-        _check_number(self, "delta")
-        if not 0 < self.alpha <= 1:
-            raise ValueError(f"alpha must lie in (0, 1], not {self.alpha}")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie in (0, 1), not {self.delta}")
-        object.__setattr__(self, "margin", as_count(self.margin, "margin", at_least=0))
-        object.__setattr__(self, "block", as_count(self.block, "block", at_least=1))
-        object.__setattr__(self, "seed", as_count(self.seed, "seed", at_least=0, at_most=2**64 - 1))
-        if self.radius not in get_args(Radius):
-            raise ValueError(f"radius must be 'paper' or 'serfling', not {self.radius!r}")
-
-
-def _check_number(policy: object, name: str) -> None:
-    """Converts a parameter to float; refuses a value that is not a number."""
-    value = getattr(policy, name)
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, not {value!r}")
-    with suppress(OverflowError):  # too large for a float: the range check refuses it
-        object.__setattr__(policy, name, float(value))
+    alpha: float = _parameter(0.2, "scales the radius")
+    delta: float = _parameter(0.01, "the error probability of the radius", open=True)
+    margin: int = _parameter(5, "it may stop when k + margin documents are left", least=0)
+    block: int = _parameter(4, "query tokens revealed in a round", least=1)
+    seed: int = _parameter(0, "random seed of the reveal order", least=0, most=LARGEST_SEED)
+    radius: Radius = _parameter("paper", "which radius", choices=RADII)  # noqa: RUF009 - a field
 
 
 @dataclass(frozen=True)
@@ -132,13 +176,53 @@ MOST = 2**40
 """More documents or tokens than any index has. Larger numbers are reduced to it: the core has 64-bit integers."""
 
 
-NAMES: dict[str, type[Certified | Calibrated | Bandit | Exhaustive]] = {
-    "exact": Certified,
-    "certified": Certified,
-    "calibrated": Calibrated,
-    "bandit": Bandit,
-    "exhaustive": Exhaustive,
+class PolicyKind(NamedTuple):
+    """A policy by name: what the command line, HTTP, the page, the lab and the documents say of it."""
+
+    name: str
+    policy: type[Certified | Calibrated | Bandit | Exhaustive]
+    guarantee: str
+    summary: str
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Its parameters."""
+        return parameters_of(self.policy)
+
+    @property
+    def parameter_names(self) -> list[str]:
+        """The names of its parameters."""
+        return [parameter.name for parameter in self.parameters]
+
+
+POLICIES = {
+    kind.name: kind
+    for kind in (
+        PolicyKind("certified", Certified, "exact", "exact, from a scan of codes and the scores of few documents"),
+        PolicyKind("calibrated", Calibrated, "calibrated", "most of the exact answer, much faster, after calibrating"),
+        PolicyKind("bandit", Bandit, "none, or pac", "the published algorithm, Col-Bandit"),
+        PolicyKind("exhaustive", Exhaustive, "exact", "exact, by scoring every document"),
+    )
 }
+"""Every policy, in the order in which they are offered. A new policy is an entry here."""
+
+ALIASES = {"exact": "certified"}
+"""Other names."""
+
+
+def policy_named(name: str, parameters: Mapping[str, Any] | None = None) -> Policy:
+    """A policy by its name, with some of its parameters.
+
+    >>> policy_named("bandit", {"alpha": 0.3})
+    Bandit(alpha=0.3, delta=0.01, margin=5, block=4, seed=0, radius='paper')
+    """
+    check_choice(name, "policy", (*POLICIES, *ALIASES))
+    kind = POLICIES[ALIASES.get(name, name)]
+    if unknown := [given for given in parameters or {} if given not in kind.parameter_names]:
+        owners = [other.name for other in POLICIES.values() if unknown[0] in other.parameter_names]
+        where = f"works only with the policy {owners[0]}" if owners else "is not a parameter of any policy"
+        raise ValueError(f"{unknown[0]} {where}")
+    return kind.policy(**parameters or {})
 
 
 def to_policy(policy: object) -> Policy:
@@ -152,8 +236,7 @@ def to_policy(policy: object) -> Policy:
     if isinstance(policy, (Certified, Calibrated, Bandit, Exhaustive)):
         return policy
     if isinstance(policy, str):
-        check_choice(policy, "policy", tuple(NAMES))
-        return NAMES[policy]()
+        return policy_named(policy)
     raise TypeError(f"policy must be Certified(), Calibrated(), Bandit(), Exhaustive() or a name, not {policy!r}")
 
 

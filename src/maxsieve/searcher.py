@@ -1,7 +1,7 @@
 """Who searches: the engine in this process, or the members of a cluster.
 
 A search asks a `Searcher` for the best documents of a version of the index, once or, with groups, several times. Hits
-and scores are the same whoever searches.
+and scores are the same in both cases.
 """
 
 from __future__ import annotations
@@ -112,11 +112,12 @@ class LocalSearch:
         snapshot, options = self._snapshot, self._options
         snapshot.expect(scattered=type(policy) is CalibratedDepth)
         positions = [self._positions[i] for i in queries]
+        most = max(map(len, positions), default=0)
         answers = _core.search(
             snapshot.corpus,
             [self._queries[i] for i in queries],
             positions,
-            k,
+            min(k, max(options.k, most)),
             to_native(policy),
             thread_count(options.threads),
             options.trace,

@@ -1,4 +1,4 @@
-"""A small collection for the adapters of text frameworks, and an encoder that notices a loop that stands still."""
+"""A small collection for the adapters of text frameworks, and encoders that show whether the event loop is blocked."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SECTIONS = ["Water", "Leaf", "Cup", "Milk"]
 
 
 class Words(ShortSighted):
-    """Remembers how many queries came at a time."""
+    """Records how many queries it gets at a time."""
 
     def __init__(self) -> None:
         super().__init__(dim=32, name="words")
@@ -56,7 +56,7 @@ class Words(ShortSighted):
 
 
 class Gate(Words):
-    """Encodes no query before it is opened, which an event loop that stands still can't do."""
+    """Encodes no query before it is opened. If the event loop is blocked, it is never opened."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ def make_minilm(path: Path) -> Collection:
 
 
 def names() -> dict[str, Any]:
-    """What the sections of docs/adapters.md take for granted: a collection in the folder ``fables.ms``."""
+    """What the sections of docs/adapters.md assume: a collection in the folder ``fables.ms``."""
     fetch_model("minilm")
     parts = [f"## {what}\n" + f"The {what.lower()} matters more than one thinks. " * 20 for what in SECTIONS]
     with Collection.create("fables.ms") as collection:
@@ -91,7 +91,7 @@ def names() -> dict[str, Any]:
 
 
 def beside(gate: Gate, work: Callable[[], Awaitable[T]]) -> T:
-    """What some work gives that needs the event loop to go on meanwhile."""
+    """Returns the result of some work that needs a running event loop."""
 
     async def run() -> T:
         async def wait() -> T:

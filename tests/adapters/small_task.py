@@ -1,4 +1,4 @@
-"""A retrieval task of MTEB, made on the spot."""
+"""A retrieval task of MTEB, made here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch_models import ANSWERS, QUESTIONS, TEXTS
 
 
 class Fables(AbsTaskRetrieval):
-    """Six fables: each has its first sentence for a title."""
+    """Six fables. The title of each is its first sentence."""
 
     metadata = mteb.TaskMetadata(
         name="Fables",

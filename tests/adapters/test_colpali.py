@@ -17,7 +17,7 @@ from maxsieve.adapters.colpali import MaxsieveScoring
 
 
 class Processor(MaxsieveScoring, ColPaliProcessor):
-    """As a user would write it; made without a checkpoint, for scoring needs none."""
+    """As users write it. It is made without a checkpoint, because scoring needs none."""
 
     def __init__(self) -> None:
         pass

@@ -31,7 +31,7 @@ def stem_of(title: str) -> str:
 
 
 def names_for(title: str) -> dict[str, Any]:
-    """What a section takes for granted (a model, texts): `names()` of its file in snippets, or nothing."""
+    """What a section assumes (a model, texts): `names()` of its file in snippets, or nothing."""
     stem = stem_of(title)
     path = HERE / "snippets" / f"{stem}.py"
     if not path.exists():

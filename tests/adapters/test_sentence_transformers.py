@@ -1,4 +1,4 @@
-"""Under Sentence Transformers itself: its `maxsim`, its evaluators and its encoder are what ours are held against."""
+"""With Sentence Transformers itself: ours must agree with its `maxsim`, its evaluators and its encoder."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def test_half_precision_is_scored_in_float32() -> None:
 
 
 def test_what_is_not_taken() -> None:
-    with pytest.raises(ValueError, match="weights are not supported"):
+    with pytest.raises(ValueError, match="weights"):
         maxsim(pad(QUERIES), DOCUMENTS, a_mask=torch.full((3, 6), 0.5))
-    with pytest.raises(ValueError, match="document 0, row 1, dimension 2: nan"):
+    with pytest.raises(ValueError, match="document 0, row 1, dimension 2"):
         maxsim(QUERIES, [torch.where(torch.arange(32).reshape(2, 16) == 18, torch.nan, 1.0)])
-    with pytest.raises(ValueError, match="document 1 has vectors of 8 dimensions; 16 are expected"):
+    with pytest.raises(ValueError, match=r"document 1\b.*\b8\b.*\b16\b"):
         maxsim(QUERIES, [torch.ones(1, 16), torch.ones(1, 8)])
 
 
@@ -132,7 +132,7 @@ def test_the_encoder_can_be_saved_and_loaded(tmp_path, ours: MaxsieveEncoder) ->
         torch.testing.assert_close(kind(str(tmp_path), device="cpu").encode_query(["who won"]), asked)
 
 
-@pytest.mark.parametrize("copies", [1, FEW])  # few queries are scored, many have an index made for them
+@pytest.mark.parametrize("copies", [1, FEW])  # few queries are scored directly; for many, an index is built
 def test_semantic_search_lists_what_theirs_lists(copies: int) -> None:
     asked, docs = queries(3, 6) * copies, documents(4, 4, 7, 1, 3)
     expected = torch.topk(util.maxsim(asked, docs), 3)

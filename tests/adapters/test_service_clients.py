@@ -1,4 +1,4 @@
-"""The rerankers' own clients, unchanged, against a started service. docs/service.md's snippets run, too."""
+"""The rerankers' own clients, unchanged, talk to a running service. The snippets of docs/service.md run, too."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_cohere_at_the_same_time(address: str) -> None:
         asked = [client.rerank(model="m", query=text, documents=TEXTS) for text in TEXTS if text]
         return [[one.index for one in answer.results] for answer in await asyncio.gather(*asked)]
 
-    assert [indices[0] for indices in asyncio.run(ask())] == [0, 1, 3, 4]  # each text is its own best answer
+    assert [indices[0] for indices in asyncio.run(ask())] == [0, 1, 3, 4]  # each text is the best answer to itself
 
 
 def test_voyage(address: str) -> None:

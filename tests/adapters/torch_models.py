@@ -1,4 +1,4 @@
-"""Token vectors and models for the adapters of torch libraries, made on the spot."""
+"""Token vectors and models for the adapters of torch libraries, made here."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ OPERATORS = [
 ]
 
 found = importlib.util.find_spec("torchvision")
-library = torch.library.Library("torchvision", "FRAGMENT")  # kept: what it declares goes with it
+library = torch.library.Library("torchvision", "FRAGMENT")  # kept, because its declarations disappear with it
 if found is not None and found.origin is not None:
     try:
         torch.ops.load_library(str(Path(found.origin).with_name("_C.so")))

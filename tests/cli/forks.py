@@ -6,7 +6,6 @@ command starts; the tests that are about that start it themselves.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import pkgutil
@@ -21,13 +20,13 @@ from pathlib import Path
 TIMEOUT = 300
 MESSAGE = 1 << 17
 READ_WHILE_IMPORTING = {"MAXSIEVE_ISA", "PYTHONPATH"}
-"""Variables that a fork would hear of too late."""
+"""Variables that a process reads at its start: a fork would see a change too late."""
 IMPORTED_BY_COMMANDS = (
     *("bm25s", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "matplotlib.figure"),
     *("onnxruntime", "scipy.cluster.hierarchy", "scipy.stats", "Stemmer", "tokenizers"),
     *("maxsieve.text.collection.collection", "maxsieve.text.encoders.onnx"),
 )
-"""What some command imports while it runs, which takes a second or more: a fork has it already."""
+"""Modules that some command imports while it runs, which takes a second or more. A fork has them already."""
 
 
 class Forks:
@@ -82,7 +81,7 @@ def _feed(pipe: int, content: bytes) -> None:
         with open(pipe, "wb") as stream:
             stream.write(content)
     except BrokenPipeError:
-        pass  # the command didn't want all of it
+        pass  # the command did not read all of it
 
 
 def _serve(connection: socket.socket) -> list[str]:
@@ -112,18 +111,19 @@ if __name__ == "__main__":
     import maxsieve.cli
     import maxsieve.lab
     from maxsieve.cli.app import run
+    from maxsieve.common.optional import optional
 
     parts_of_lab = (module.name for module in pkgutil.walk_packages(maxsieve.lab.__path__, "maxsieve.lab."))
     for name in (*IMPORTED_BY_COMMANDS, *parts_of_lab):
-        importlib.import_module(name)
-    run(["cache"])  # which imports what a command needs before it begins
+        optional(name, "test")
+    run(["cache"])  # it imports what a command needs before it begins
     sys.stdout.flush()
     started_as = str(Path(maxsieve.cli.__file__).with_name("__main__.py"))
     sys.argv = [started_as, *_serve(socket.socket(fileno=int(sys.argv[1])))]
     code: int | str | None = 1
     try:
         code = run()
-    except SystemExit as end:  # which the completion of commands raises
+    except SystemExit as end:  # completion of commands raises it
         code = end.code
     except BaseException:
         traceback.print_exc()

@@ -31,17 +31,17 @@ class CommandLine:
 
     @property
     def env(self) -> dict[str, str]:
-        """The environment; nothing of the caller's terminal leaks in."""
+        """The environment, without any variable of the caller's terminal."""
         unwanted = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "MAXSIEVE_DEBUG", "PYTHONWARNINGS")
         kept = {name: value for name, value in os.environ.items() if name not in unwanted}
         return {**kept, "MAXSIEVE_CACHE": str(self.cache), "PIP_NO_INDEX": "1", "TERM": "xterm", **self.extra}
 
     def __call__(self, *arguments: str, stdin: str | bytes = b"", code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Runs it; the exit code must be this one, and errors never show a traceback."""
+        """Runs it. The exit code must be this one, and errors must not show a traceback."""
         return self._run(self.command(*arguments), stdin, code)
 
     def unaided(self, *arguments: str, stdin: str | bytes = b"", code: int = 0) -> subprocess.CompletedProcess[str]:
-        """The same without an encoder that it was not told."""
+        """The same, without naming an encoder."""
         return self._run([*COMMAND, *arguments], stdin, code)
 
     def _run(self, command: list[str], stdin: str | bytes, code: int) -> subprocess.CompletedProcess[str]:
@@ -58,7 +58,7 @@ class CommandLine:
         return subprocess.CompletedProcess(command, found, out, err)
 
     def typed(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """What a shell would make of a line with ``maxsieve`` in it, such as an example, and further arguments."""
+        """Splits a line with ``maxsieve`` in it, such as an example, like a shell, and adds further arguments."""
         program, *words = shlex.split(command)
         if program == "maxsieve" and not any(word in OPERATORS for word in words):
             return self._run([*COMMAND, *words, *arguments], b"", 0)
@@ -68,7 +68,7 @@ class CommandLine:
         return done
 
     def json(self, *arguments: str, stdin: str | bytes = b"") -> list[Any]:
-        """The lines of JSON that it answers with ``--json``."""
+        """The lines of JSON that it prints with ``--json``."""
         return [json.loads(line) for line in self(*arguments, "--json", stdin=stdin).stdout.splitlines()]
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:

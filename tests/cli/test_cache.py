@@ -1,4 +1,4 @@
-"""`maxsieve cache`: it shows what is ours, and removes nothing else."""
+"""`maxsieve cache` shows what belongs to maxsieve, and removes nothing else."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 
 from cli.support import CommandLine
 from maxsieve.common.cache import once
-from maxsieve.common.cache_entries import InUseError, cache_entries, remove
+from maxsieve.doctor.cache_entries import InUseError, cache_entries, remove
 from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder
 
 
 @pytest.fixture
 def cache(line: CommandLine) -> Path:
-    """A cache with a model, a collection, a truth, and the lines of a conversation."""
+    """A cache with a model, a collection, true scores, and the history of interactive searches."""
     folder = line.cache
     once(folder / "models" / "tiny==1", lambda made: (made / "model.onnx").write_bytes(bytes(1000)) and None)
     once(folder / "truth" / "it-1", lambda made: (made / "truth.npz").write_bytes(bytes(50)) and None)
@@ -73,7 +73,7 @@ def test_nothing_is_removed_without_a_yes(line: CommandLine, cache: Path) -> Non
 
 
 def test_what_is_not_ours_stays(line: CommandLine, cache: Path, tmp_path: Path) -> None:
-    """As if the cache folder were somebody's home."""
+    """As if the cache folder were a user's home folder."""
     photos = tmp_path / "photos"
     photos.mkdir()
     (photos / "collection.json").write_text("{}")
@@ -127,7 +127,7 @@ def test_who_waits_for_a_lock_makes_it_again(cache: Path) -> None:
 
 
 def test_what_is_made_inside_a_folder(cache: Path) -> None:
-    """As the benchmark of a million documents does it."""
+    """As the benchmark with a million documents does."""
     once(cache / "million" / "9-1" / "made", lambda made: (made / "rows").write_bytes(bytes(9)) and None)
     [million] = [one for one in cache_entries(cache) if one.kind == "million"]
     assert (million.key, million.nbytes) == ("million/9-1", 9)
@@ -139,6 +139,6 @@ def test_what_is_made_inside_a_folder(cache: Path) -> None:
     assert not million.path.exists()
 
 
-def test_names_can_not_steer_a_terminal(line: CommandLine, cache: Path) -> None:
+def test_control_characters_in_names_are_not_printed(line: CommandLine, cache: Path) -> None:
     Collection.create(cache / "collections" / "a\x1b[31mred", WordEncoder()).close()
     assert "\x1b" not in line("cache").stdout

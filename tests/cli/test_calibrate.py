@@ -1,4 +1,4 @@
-"""`maxsieve calibrate`, and what `search`, `info` and `index --store` say of it."""
+"""`maxsieve calibrate`, and what `search`, `info` and `index --store` say about it."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_help_ends_with_an_example_that_works(docs: CommandLine, command: str) -
         docs("index", "docs.ms", "corpus.jsonl", "--text-field", "body")
     if command == "index":
         example = example.replace("docs.ms", "new.ms")
-    chosen = docs.command(command.split()[0])[len(COMMAND) + 1 :]  # the tiny model, where there is a choice
+    chosen = docs.command(command.split()[0])[len(COMMAND) + 1 :]  # the tiny model, if there is a choice
     docs.typed(example, *chosen)
 
 

@@ -1,4 +1,4 @@
-"""What goes in: every format, field names, ids, metadata."""
+"""Inputs of `maxsieve index`: every format, field names, ids, metadata."""
 
 from __future__ import annotations
 

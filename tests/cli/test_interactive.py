@@ -1,4 +1,4 @@
-"""A conversation on a terminal."""
+"""Interactive search in a terminal."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cli.support import TIMEOUT, CommandLine
 
 
 def _take_terminal() -> None:
-    """In the child: Ctrl-C in its terminal is meant for it."""
+    """In the child process: Ctrl-C in its terminal goes to it."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 class Terminal:
-    """A terminal with the command in it."""
+    """A terminal in which the command runs."""
 
     def __init__(self, line: CommandLine, *arguments: str) -> None:
         self._ours, theirs = pty.openpty()
@@ -30,7 +30,7 @@ class Terminal:
         self._read = ""
 
     def expect(self, pattern: str, within: float = TIMEOUT) -> str:
-        """What came up to the pattern."""
+        """The output up to a pattern."""
         deadline = time.monotonic() + within
         while (found := re.search(pattern, self._read)) is None:
             assert time.monotonic() < deadline, self._read
@@ -43,11 +43,11 @@ class Terminal:
         return before
 
     def type(self, text: str) -> None:
-        """Keys."""
+        """Types these keys."""
         os.write(self._ours, text.encode())
 
     def interrupt_until(self, pattern: str) -> None:
-        """Ctrl-C, again and again: Python's readline misses one that comes just before it waits for a key."""
+        """Sends Ctrl-C until it works: Python's readline misses one that comes just before it waits for a key."""
         for _ in range(TIMEOUT):
             self.type("\x03")
             with contextlib.suppress(AssertionError):
@@ -56,7 +56,7 @@ class Terminal:
         raise AssertionError(self._read)
 
     def wait(self) -> int:
-        """Waits for the end; the exit code."""
+        """Waits for the end, and returns the exit code."""
         return self.process.wait(TIMEOUT)
 
     def __enter__(self) -> Terminal:
@@ -69,9 +69,9 @@ class Terminal:
 
 
 def test_a_conversation(docs: CommandLine) -> None:
-    docs.extra["TERM"] = "dumb"  # no styles between the words
+    docs.extra["TERM"] = "dumb"  # without styles between the words
     with Terminal(docs, "search", "docs.ms", "-k", "1") as terminal:
-        terminal.expect(r":quit ends\.")  # not Ctrl-D: a console of Windows takes that for a letter
+        terminal.expect(r":quit ends\.")  # not Ctrl-D: a Windows console reads that as a letter
         terminal.expect("> ")
         terminal.type("red fox\n")
         assert "1  2.00  The fox (fox)" in terminal.expect("exact among 3 documents")

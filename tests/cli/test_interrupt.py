@@ -13,7 +13,7 @@ import maxsieve as ms
 from cli.support import TIMEOUT, CommandLine
 
 COUNT = 2500
-"""Documents: two batches that are committed, and some that wait for more."""
+"""Documents: two batches that are committed, and some that wait for a full batch."""
 
 
 def documents() -> bytes:
@@ -28,7 +28,7 @@ def test_the_same_command_goes_on(line: CommandLine, blow: signal.Signals) -> No
     )
     assert process.stdin is not None
     process.stdin.write(documents())
-    process.stdin.flush()  # and stays open: it waits for more
+    process.stdin.flush()  # it stays open, and waits for more
     kept = _wait_for_commit(line, process)
     process.send_signal(blow)
     out, err = process.communicate(timeout=TIMEOUT)

@@ -36,7 +36,7 @@ def lab(line: CommandLine) -> CommandLine:
 
 @pytest.fixture
 def tiny(lab: CommandLine) -> list[str]:
-    """What makes a command run on the tiny corpus."""
+    """Arguments that make a command run on the tiny corpus."""
     return ["--corpus", CORPUS, "--encoder", str(lab.model), "--dim", "8", "--quick"]
 
 
@@ -54,7 +54,7 @@ def test_an_experiment_shows_its_tables_and_files(lab: CommandLine, tiny: list[s
 
 
 def test_a_promise_made_with_own_sentences(lab: CommandLine, tiny: list[str]) -> None:
-    [found] = lab.json("lab", "coverage", *tiny)
+    [found] = lab.json("lab", "guarantee", *tiny)
     halves, sentences = found["tables"]
     assert [row[:2] for row in halves["rows"]] == [row[:2] for row in sentences["rows"]] == [[1, 0.9], [10, 0.9]]
     assert "on 40 sentences" in sentences["note"], "one of each document"
@@ -81,7 +81,7 @@ def test_an_experiment_in_json_by_bare_name(lab: CommandLine, tiny: list[str]) -
     assert found["files"][0] == "lab-results/block-scifact.json"
 
 
-def test_a_report_goes_on_where_it_was(lab: CommandLine, tiny: list[str]) -> None:
+def test_a_report_is_continued(lab: CommandLine, tiny: list[str]) -> None:
     some = ["lab", "report", *tiny, "--only", "block", "--only", "margin", "--only", "pareto", "--skip", "pareto"]
     first = lab.json(*some)
     assert [(one["experiment"], one["reused"]) for one in first[:-1]] == [("margin", False), ("block", False)]
@@ -144,7 +144,7 @@ def test_a_report_does_what_it_can(lab: CommandLine) -> None:
 
 @pytest.fixture
 def collection(lab: CommandLine) -> list[str]:
-    """What makes a command run on a collection that exists."""
+    """Arguments that make a command run on an existing collection."""
     lab("index", "my docs.ms", f"{CORPUS}/corpus.jsonl")
     asked = ["--queries", f"{CORPUS}/queries.jsonl", "--qrels", f"{CORPUS}/qrels.tsv"]
     return ["--collection", "my docs.ms", *asked, "--encoder", str(lab.model), "--quick"]
@@ -164,7 +164,7 @@ def test_an_experiment_on_exported_vectors(lab: CommandLine, collection: list[st
     [found] = lab.json("lab", "margin", "--vectors", "docs.npz", *collection[2:])
     assert found["corpus"] == "docs"
     [same] = lab.json("lab", "margin", *collection)
-    # how many are rescored differs: of documents that may be passages, more are looked at
+    # the number of rescored documents differs: a document may be a passage, and then more are scored
     assert [row[1:3] for row in found["tables"][0]["rows"]] == [row[1:3] for row in same["tables"][0]["rows"]]
 
 
@@ -203,7 +203,7 @@ def test_the_advice_is_a_command_that_runs(lab: CommandLine, tiny: list[str], co
         [found] = lab.json("lab", "tune", *where, "--target", "0.5", "-k", "3")
         program, *words = shlex.split(found["command"])
         assert program == "maxsieve"
-        knobs = ["--policy", "bandit", "--alpha", "0.2", "--margin", "20"]  # as they would be, were it worth it
+        knobs = ["--policy", "bandit", "--alpha", "0.2", "--margin", "20"]  # as if it were worth it
         for arguments in (words, [*words[: words.index("3") + 1], *knobs]):
             [answer] = map(json.loads, lab.unaided(*arguments, "--json", stdin="red fox").stdout.splitlines())
             assert len(answer["hits"]) == 3

@@ -1,4 +1,4 @@
-"""What comes out: hits for people, for programs, for trec_eval."""
+"""Outputs of `maxsieve search`: hits for people, for programs, for trec_eval."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_first_stage_narrows_the_guarantee(docs: CommandLine) -> None:
     assert "exact among 2 candidates of bm25 · " in docs(*arguments).stdout
 
 
-def test_bm25_has_a_say(docs: CommandLine) -> None:
+def test_bm25_is_combined_with_late_interaction(docs: CommandLine) -> None:
     pytest.importorskip("bm25s")
     weighed, ranked = (("search", "docs.ms", "a fox on a mountain", "--hybrid", how) for how in ("0.25", "rrf"))
     [answer] = docs.json(*weighed)
@@ -136,7 +136,7 @@ def test_a_reader_that_goes_away(line: CommandLine) -> None:
         assert process.wait() == 141
 
 
-def test_queries_that_come_one_by_one_are_asked_of_what_is_there_then(docs: CommandLine) -> None:
+def test_queries_that_come_one_by_one_see_the_newest_documents(docs: CommandLine) -> None:
     with docs.start("search", "docs.ms", "--json", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -157,7 +157,7 @@ def test_colours_are_for_terminals_and_can_be_refused(docs: CommandLine) -> None
     docs.extra["NO_COLOR"] = "1"
     shown = docs("search", "docs.ms", "red fox").stdout
     assert "\x1b[3" not in shown  # foreground
-    assert "\x1b[1m" in shown  # bold is no colour
+    assert "\x1b[1m" in shown  # bold is not a colour
 
 
 def test_rerank_lines_and_json_lines(line: CommandLine) -> None:

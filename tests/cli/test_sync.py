@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import TIMEOUT, CommandLine
+from maxsieve.text.sync.record import sync_lock
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def test_watching(notes: CommandLine) -> None:
         told = [json.loads(watch.stdout.readline())]
         while sum(one["added"] + one["bad"] for one in told) < 2:
             told.append(json.loads(watch.stdout.readline()))
-        (notes.folder / "notes").rename(notes.folder / "away")  # a disk that is unmounted, and comes back
+        (notes.folder / "notes").rename(notes.folder / "away")  # a disk that is unmounted, and mounted again
         time.sleep(3)
         (notes.folder / "away").rename(notes.folder / "notes")
         (notes.folder / "notes/a.md").unlink()
@@ -90,6 +91,25 @@ def test_watching(notes: CommandLine) -> None:
     assert lines[-1] == "maxsieve: stopped; it.ms is valid and has 3 documents"
     assert sum("trying again" in one for one in lines) <= 1, "said once"
     assert notes.json("verify", "it.ms")[0]["documents"] == 3
+
+
+def test_watching_waits_for_another_sync(notes: CommandLine) -> None:
+    notes("sync", "it.ms", "notes")
+    notes.write("notes/new.md", "a new owl")
+    with sync_lock(notes.folder / "it.ms"):
+        assert notes("sync", "it.ms", "notes", code=4).stderr, "once, it is refused"
+        watch = notes.start(
+            "sync", "it.ms", "notes", "--watch", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+        )
+        assert watch.stdout is not None
+        assert watch.stderr is not None
+        assert b"is being written to by process" in watch.stderr.readline()
+    try:
+        assert json.loads(watch.stdout.readline())["added"] == 1
+    finally:
+        watch.send_signal(signal.SIGINT)
+        watch.communicate(timeout=TIMEOUT)
+    assert watch.returncode == 0
 
 
 def test_an_interrupted_sync_goes_on(line: CommandLine) -> None:

@@ -1,4 +1,4 @@
-"""A model that takes no time: a word piece's vector is a row of a table."""
+"""A model that takes no time: the vector of a word piece is a row of a table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_TOKENS = 512
 
 
 def write_tiny_model(folder: Path) -> None:
-    """Puts model.onnx, tokenizer.json and config.json there."""
+    """Writes model.onnx, tokenizer.json and config.json into a folder."""
     folder.mkdir(parents=True)
     tokenizer = Tokenizer(WordPiece({piece: i for i, piece in enumerate(PIECES)}, unk_token="[UNK]"))
     tokenizer.normalizer = BertNormalizer()

@@ -1,6 +1,7 @@
 """Adds texts until it is killed: ``python adder.py folder count log workers [address]``.
 
-Without workers it waits after each text for a line from whoever started it: it is never done before it is killed.
+Without workers it waits after each text for a line from the process that started it. So it never ends before it is
+killed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def small_batches() -> None:
 
 
 class WaitingEncoder(LoggingEncoder):
-    """One that waits for a line after each text, or for the end of all lines."""
+    """An encoder that waits for a line after each text, or for the end of all lines."""
 
     def _write(self, text: str) -> None:
         super()._write(text)

@@ -1,4 +1,4 @@
-"""Encoders that workers on all nodes can import. They write down what they encode, in a file that all nodes see."""
+"""Encoders that workers on all nodes can import. They log what they encode in a file that all nodes see."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from text.support import ShortSighted, WordEncoder
 
 IMPORTABLE = {"runtime_env": {"env_vars": {"PYTHONPATH": os.fspath(Path(__file__).parents[1])}}}
-"""Options of workers that are to import the modules of tests."""
+"""Options for workers, so that they can import the modules of tests."""
 
 
 class LoggingEncoder(ShortSighted):
-    """Appends each text that is encoded as a document to a file, with the number of the process."""
+    """Appends each text that it encodes as a document to a file, with the id of the process."""
 
     def __init__(
         self, log: Path, dim: int = 16, *, kill_at: str = "", always: bool = False, seconds: float = 0.0
@@ -45,7 +45,7 @@ def _again(log: Path, dim: int, kill_at: str, always: bool, seconds: float) -> L
 
 
 class LargeEncoder(LoggingEncoder):
-    """Takes a megabyte when it is sent to a worker, as an encoder with its model does."""
+    """Has a size of a megabyte when it is sent to a worker, like an encoder with its model."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return _large, (self._log, self._kill_at, os.urandom(1 << 20))
@@ -61,7 +61,7 @@ def logged(log: Path) -> list[str]:
 
 
 class HeavyEncoder(WordEncoder):
-    """Vectors of many numbers: what is encoded takes far more room than the texts."""
+    """Long vectors: encoded documents are much larger than their texts."""
 
     def __init__(self) -> None:
         super().__init__(dim=512, name="heavy", seen=lambda _: None)

@@ -1,6 +1,6 @@
-"""Members that live in this process and fail where they are told to, by a clock of their own.
+"""Members in this process that fail at given calls, with a clock of their own.
 
-They answer by a small search whose steps are worked out from the request and the replies alone, as real members' are.
+They run a small search. Its steps depend only on the request and the replies, as those of real members.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from maxsieve.cluster.agreement import UnknownSessionError
-from maxsieve.cluster.coordinator import LostMemberError, Members
+from maxsieve.cluster.agreement import Offers, UnknownSessionError
+from maxsieve.cluster.engine import LostMemberError, Members
 from maxsieve.cluster.member import Part, SearchRequest
 from maxsieve.cluster.placement import Seat, cover, place
 from maxsieve.errors import StaleVersionError
@@ -30,17 +30,19 @@ class Doc(NamedTuple):
 
 
 def step(documents: Sequence[Doc], request: SearchRequest, replies: Sequence[tuple[float, ...]]) -> Any:
-    """Offers of a step, or the part: each step drops what is below the K-th best that all have said."""
-    tau = max((reply[0] for reply in replies), default=-np.inf)
+    """The offers of a step, or the part at the end. Each step drops what is below the K-th best of all members."""
+    tau = max((kth for kth, _seen in replies), default=-np.inf)
     best = sorted((one for one in documents if one.score >= tau), key=lambda one: (-one.score, one.sequence))
     if not request.alone and len(replies) < STEPS:
         seen = best[: request.k * (len(replies) + 1) // STEPS + 1]
-        return [
-            ("kth", request.k, np.array([one.score for one in seen], np.float64), None),
-            ("sum", 0, np.array([len(seen)], np.float64), None),
-        ]
+        return Offers.of(
+            [
+                ("kth", request.k, np.array([one.score for one in seen], np.float64), None),
+                ("sum", 0, np.array([len(seen)], np.float64), None),
+            ]
+        )
     best = best[: request.k]
-    said = 0.0 if request.alone else float(sum(reply[1] for reply in replies))
+    said = 0.0 if request.alone else float(sum(seen for _kth, seen in replies))
     return Part(
         ids=[one.sequence for one in best],
         scores=np.array([one.score for one in best], np.float32),
@@ -57,7 +59,7 @@ def step(documents: Sequence[Doc], request: SearchRequest, replies: Sequence[tup
 
 
 class FakeMembers(Members):
-    """``fault(seat, call)`` decides what becomes of each call, of which there are ``call`` before it."""
+    """``fault(seat, call)`` decides what happens to each call. ``call`` counts the calls before it."""
 
     def __init__(
         self, corpus: Sequence[Sequence[Doc]], nodes: int, replicas: int, fault: Callable[[Seat, int], Fault]

@@ -1,4 +1,4 @@
-"""A corpus in shards beside a plain index: the same is done to both, and both must hold the same."""
+"""A corpus in shards and a plain index: each change is made to both, and both must have the same content."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ import numpy as np
 import maxsieve as ms
 from maxsieve.arrays import read_documents
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.running import in_turn
 from maxsieve.cluster.shard import files_of
-from maxsieve.cluster.writing import add
+from maxsieve.cluster.storage import ShardedStorage
+from maxsieve.storage.builder import add_documents
 from maxsieve.storage.metadata import to_texts
+from maxsieve.storage.segments import Layout
+
+from .local import LocalEngine
 
 DIM = 4
 
@@ -34,15 +37,16 @@ def put(
     replace: bool = False,
     delete: Sequence[Any] = (),
 ) -> None:
-    """`Index.add`, on a corpus in shards, in this process."""
+    """`Index.add` for a corpus in shards, in this process."""
     documents = read_documents(docs, None, None, folder.manifest.dim, str)
     texts = to_texts(metadata, len(ids))
-    add(folder, in_turn, documents, ids, texts, replace=replace, delete=list(delete), advance=lambda _: None)
+    storage = ShardedStorage(folder, LocalEngine())
+    add_documents(storage, documents, ids, texts, replace=replace, delete=list(delete))
 
 
 def fill(path: Path, shards: int = 3, **how: Any) -> ShardedFolder:
     """Thirteen documents, of which two were deleted and one replaced."""
-    folder = ShardedFolder.create(path, DIM, shards=shards, **how)
+    folder = ShardedFolder.create(path, Layout(DIM, **how), shards=shards)
     put(folder, some(0, 10), [f"a{i}" for i in range(10)], [f"text {i}" for i in range(10)])
     put(folder, some(1, 3), ["a10", "a11", "a12"], [None, 1, None])
     folder.delete(["a2", "a10"])
@@ -51,13 +55,13 @@ def fill(path: Path, shards: int = 3, **how: Any) -> ShardedFolder:
 
 
 def content(folder: ShardedFolder) -> list[tuple[Any, ...]]:
-    """All documents in the order in which they came: id, vectors, metadata; and the numbers that say so."""
-    state = folder.snapshot()
+    """All documents in insertion order: id, vectors, metadata; and their sequence numbers."""
+    state = folder.snapshot.here
     live = state.live[np.argsort(state.sequence[state.live])]
     ids, found = state.ids_at(live.tolist()), state.metadata(live.tolist())
     numbers = state.sequence[live].tolist()
-    assert folder.ids == ids
-    assert folder.known(ids) == set(ids)
+    assert folder.snapshot.ids_in_order() == ids
+    assert set(folder.snapshot.known(ids)) == set(ids)
     assert folder.manifest.documents == len(ids)
     return [
         (one, state.vectors(int(place)).tobytes(), record, number)
@@ -66,7 +70,7 @@ def content(folder: ShardedFolder) -> list[tuple[Any, ...]]:
 
 
 def plain(index: ms.Index) -> list[tuple[Any, ...]]:
-    """The same of an index, without numbers."""
+    """The same for an index, without sequence numbers."""
     return [(one, index.vectors(one).tobytes(), index.metadata(one)) for one in index.ids]
 
 

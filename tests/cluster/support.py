@@ -1,4 +1,4 @@
-"""One index and one in shards, side by side."""
+"""One index and one in shards, with the same documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import maxsieve as ms
 from index.support import bits
-from maxsieve.cluster.hits import ShardedHits
 
 POLICIES: tuple[Any, ...] = (
     ms.Certified(),
@@ -18,10 +17,11 @@ POLICIES: tuple[Any, ...] = (
 )
 
 
-def answer(hits: ms.Hits | ShardedHits, *, rescored: bool = False) -> tuple[Any, ...]:
-    """All of an answer that must be the same, however many shards and members there are.
+def answer(hits: ms.Hits, *, rescored: bool = False) -> tuple[Any, ...]:
+    """The parts of an answer that must not depend on the number of shards and members.
 
-    How many documents `Certified` rescores may differ: a member can't know the scores that another has just found.
+    The number of documents that `Certified` rescores may differ: a member can't know the scores that another has just
+    found.
     """
     report = hits.report
     always = bits(hits), report.guarantee, report.coverage, report.rounds, report.survivors
@@ -31,7 +31,7 @@ def answer(hits: ms.Hits | ShardedHits, *, rescored: bool = False) -> tuple[Any,
 def compare(
     one: ms.Index, sharded: Any, queries: Sequence[Any], k: int, policies: Sequence[Any], **options: Any
 ) -> None:
-    """Asserts that the two answer alike to all queries under all policies."""
+    """Asserts that both give the same answers to all queries under all policies."""
     for policy in policies:
         expected = one.search_many(queries, k, policy=policy, **options)
         found = sharded.search_many(queries, k, policy=policy, **options)

@@ -1,4 +1,4 @@
-"""What an actor gives back, without Ray."""
+"""What an actor returns, without Ray."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import Part, SearchRequest
 from maxsieve.cluster.placement import Seat
 from maxsieve.errors import ClosedIndexError, MaxsieveError, StaleVersionError
+from maxsieve.storage.segments import Layout
 
 from .holding import put
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> ShardedFolder:
-    made = ShardedFolder.create(tmp_path / "c", 4, shards=2)
+    made = ShardedFolder.create(tmp_path / "c", Layout(4), shards=2)
     put(made, [np.ones((1, 4), np.float32)] * 10, list(range(10)))
     return made
 
@@ -46,14 +47,14 @@ def test_a_part(folder: ShardedFolder) -> None:
 
 
 def test_an_error_is_a_result(folder: ShardedFolder) -> None:
-    """Raised, it would be printed by Ray when nobody waits for it any more."""
+    """If it were raised, Ray would print it when nobody waits for it any more."""
     actor = ShardActor(folder.path, 1)
     assert isinstance(ask(actor, "s", None, ()), UnknownSessionError)
     assert isinstance(ask(actor, "s", request(folder, version="7-0"), ()), StaleVersionError)
 
 
 class OddError(Exception):
-    """One that can't be made again from what it says."""
+    """An error that can't be constructed from its message."""
 
     def __init__(self, one: int, other: int) -> None:
         super().__init__(f"{one} and {other}")
@@ -81,7 +82,7 @@ def test_sessions_are_forgotten_with_the_next_call(folder: ShardedFolder) -> Non
 
 
 class FakeRay:
-    """Ray with some nodes, on which nobody answers."""
+    """A Ray with some nodes that never answer."""
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
@@ -111,7 +112,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
 
 
 def test_a_search_that_waits_hears_of_new_nodes(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All nodes are gone, and another has come: whoever tries again is sent there."""
+    """All nodes are gone, and there is a new one: the next attempt uses it."""
     pool = ActorPool(ray, Path("corpus"), replicas=2, actors_per_node=1)
     pool.serve([5, 5])
     assert {seat.node for seat in pool.cover([5, 5])} == {"a", "b"}
@@ -123,7 +124,7 @@ def test_a_search_that_waits_hears_of_new_nodes(ray: FakeRay, monkeypatch: pytes
 
 @pytest.mark.parametrize("newer", [1, 2, 7])
 def test_a_search_of_the_version_before_a_rebalance_has_all_its_shards(ray: FakeRay, newer: int) -> None:
-    """One thread searches four shards, while another searches the version that has more or fewer of them."""
+    """One thread searches four shards while another searches a version with more or fewer shards."""
     pool = ActorPool(ray, Path("corpus"), replicas=1, actors_per_node=1)
     pool.serve([5] * 4)
     pool.serve([5] * newer)
@@ -133,7 +134,7 @@ def test_a_search_of_the_version_before_a_rebalance_has_all_its_shards(ray: Fake
 
 
 def test_a_closed_pool_starts_no_actor_and_gives_no_empty_answer(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The index is closed while another thread has queries left, and the list of nodes is due to be read again."""
+    """The index is closed while another thread has queries left, and the list of nodes must be read again."""
     pool = ActorPool(ray, Path("corpus"), replicas=1, actors_per_node=1)
     pool.serve([5, 5])
     pool.close()

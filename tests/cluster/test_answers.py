@@ -1,4 +1,4 @@
-"""Bits: a corpus in shards answers as one index with the same documents in the same order."""
+"""A corpus in shards gives the answers of one index with the same documents in the same order, bit for bit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import pytest
 import maxsieve as ms
 from cluster.support import POLICIES, answer, compare
 from index.support import Rows, eighths, query_of
-from maxsieve.cluster.index import ShardedIndex
 
-Build = Callable[..., ShardedIndex]
+Build = Callable[..., ms.Index]
 QUERIES = [query_of(seed, tokens) for seed, tokens in enumerate((1, 3, 9, 4))]
 LAYOUTS = [
     pytest.param(1, 1, id="1 shard"),
@@ -26,7 +25,7 @@ LAYOUTS = [
 
 @pytest.mark.parametrize(("shards", "actors_per_node"), LAYOUTS)
 def test_bits_are_those_of_one_index(sharded: Build, shards: int, actors_per_node: int) -> None:
-    """Ragged documents, some empty, rich in ties; then deletes, replacements and more documents."""
+    """Documents of different lengths, some empty, with many ties; then deletions, replacements and more documents."""
     documents = eighths(0, 150)
     ids = [f"d{i}" for i in range(150)]
     one = ms.Index.build(documents, ids)
@@ -52,13 +51,13 @@ def change(index: Any) -> None:
 
 
 @pytest.fixture
-def pair(sharded: Build) -> tuple[ms.Index, ShardedIndex]:
+def pair(sharded: Build) -> tuple[ms.Index, ms.Index]:
     """An index with metadata, and the same in 5 shards."""
     documents, records = eighths(3, 200), [{"even": i % 2 == 0, "year": 1900 + i} for i in range(200)]
     return ms.Index.build(documents, metadata=records), sharded(documents, metadata=records, shards=5)
 
 
-def test_candidates_excludes_and_filters(pair: tuple[ms.Index, ShardedIndex]) -> None:
+def test_candidates_excludes_and_filters(pair: tuple[ms.Index, ms.Index]) -> None:
     one, several = pair
     mask = np.arange(200) % 3 == 0
     options: list[dict[str, Any]] = [
@@ -77,7 +76,7 @@ def test_candidates_excludes_and_filters(pair: tuple[ms.Index, ShardedIndex]) ->
         compare(one, several, QUERIES, 6, POLICIES[:4], **option)
 
 
-def test_hits_can_be_asked_about(pair: tuple[ms.Index, ShardedIndex]) -> None:
+def test_hits_can_be_asked_about(pair: tuple[ms.Index, ms.Index]) -> None:
     one, several = pair
     want, got = one.search(QUERIES[1], 5), several.search(QUERIES[1], 5)
     assert got.metadata == want.metadata
@@ -87,17 +86,16 @@ def test_hits_can_be_asked_about(pair: tuple[ms.Index, ShardedIndex]) -> None:
     several.delete([2])
     several.delete([4])
     assert several.search(QUERIES[1], 5, candidates=want.ids[:1]).metadata == want.metadata[:1]
-    assert got.explain(4) == want.explain(4)  # of a version whose files are gone by now
+    assert got.explain(4) == want.explain(4)  # of a version whose files have been removed
     for document in (1, 3, 199):
         assert several.vectors(document).tobytes() == one.vectors(document).tobytes()
         assert several.metadata(document) == one.metadata(document)
         assert document in several
     assert 0 not in several
-    assert several.known_metadata([1, 0]) == one.known_metadata([1])
 
 
 def test_many_equal_documents(sharded: Build) -> None:
-    """Of equal scores the one that came first wins, whichever shard it is in."""
+    """Of equal scores the document that was added first wins, in any shard."""
     documents = [np.ones((2, 3), np.float32)] * 60 + [np.full((1, 3), 2, np.float32)] * 5
     one, several = ms.Index.build(documents), sharded(documents, shards=6)
     for k in (1, 4, 5, 6, 20, 65, 100):
@@ -131,12 +129,12 @@ def clusters(seed: int, count: int, d: int = 16) -> list[Rows]:
 
 
 def test_calibrated(sharded: Build) -> None:
-    """The same codebook, the same places, the same depth: the same answers, before and after changes."""
+    """The same codebook, ranks and depth give the same answers, before and after changes."""
     documents, queries = clusters(5, 800), clusters(6, 40)
     one, several = ms.Index.build(documents), sharded(documents, shards=5, actors_per_node=2)
     for index in (one, several):
         index.calibrate(queries[:30], k=20)
-    want, got = one.snapshot.calibration, several.calibration
+    want, got = one.storage.snapshot.calibration, several.storage.snapshot.calibration
     assert want is not None
     assert got is not None
     assert got.ranks.tolist() == want.ranks.tolist()
@@ -156,11 +154,11 @@ def test_calibrated(sharded: Build) -> None:
     compare(one, several, queries[30:], 10, policies[:2])
     several.rebalance(3)
     compare(one, several, queries[30:], 10, policies)
-    assert several.info().shards == 3
+    assert len(several.storage.snapshot.manifest.shards) == 3
 
 
 def test_groups(sharded: Build) -> None:
-    """The best passage of each of k groups, with as many attempts as one index makes."""
+    """The best passage of each of k groups, with as many attempts as one index needs."""
     documents = clusters(8, 300)
 
     def group_by(one: Any) -> int:
@@ -178,14 +176,14 @@ def test_groups(sharded: Build) -> None:
     compare(one, several, queries[:4], 3, [ms.Calibrated(0.8)], exclude=list(range(25)))
 
 
-def test_one_search_and_many_are_the_same(pair: tuple[ms.Index, ShardedIndex]) -> None:
+def test_one_search_and_many_are_the_same(pair: tuple[ms.Index, ms.Index]) -> None:
     _, several = pair
     for query, want in zip(QUERIES, several.search_many(QUERIES, 5), strict=True):
         assert answer(several.search(query, 5), rescored=True) == answer(want, rescored=True)
 
 
 def test_random_corpora(sharded: Build) -> None:
-    """Normal vectors, where scores are close and the sieve has work to do, with one shard to a member."""
+    """Normal vectors, whose scores are close, so that there is much to sieve; with one shard for each member."""
     rng = np.random.default_rng(11)
     documents = [rng.standard_normal((length, 24)).astype(np.float32) for length in rng.integers(0, 30, 700)]
     queries = [rng.standard_normal((tokens, 24)) for tokens in (1, 2, 8, 32)]

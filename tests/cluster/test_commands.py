@@ -1,4 +1,4 @@
-"""`maxsieve cluster` and the service over shards: what they answer is what they answer of one collection."""
+"""`maxsieve cluster` and the service over shards answer as they do for one collection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from cli.support import CommandLine
 from cli.tiny_model import write_tiny_model
+from hostile.trap import Trap
 from maxsieve.cli.app import run
 from maxsieve.cluster import ShardedCollection
 from maxsieve.service.open_collections import Shelf
@@ -116,3 +118,13 @@ def test_the_service_serves_shards(cluster: Any, model: Path, tmp_path: Path) ->
         )
         assert added.json()["added"] == 1
         assert "new" in [hit["id"] for hit in search("many").json()["hits"]]
+
+
+def test_workers_import_nothing_from_the_current_folder(
+    cluster: Any, model: Path, documents: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "here").mkdir()
+    trap = Trap(CommandLine(tmp_path / "here", model, tmp_path / "cache"))
+    options = ("--encoder", str(model), "--address", cluster.address)
+    assert "40 added" in trap("cluster", "index", "it.ms", str(documents), *options)
+    assert "fox" in trap("cluster", "search", "it.ms", "a fox", *options)

@@ -1,4 +1,4 @@
-"""The search over members that are lost, late or out of date at chosen steps: the answer is always the same one."""
+"""The search with members that are lost, late or out of date at chosen steps: the answer is always the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import maxsieve as ms
 from cluster.fake_members import QUICK, STEPS, Doc, FakeMembers, Fault
 from maxsieve.cluster import coordinator
-from maxsieve.cluster.coordinator import Found, LatencyHistory, ShardsUnavailableError, run
+from maxsieve.cluster.coordinator import LatencyHistory, MemberAnswers, ShardsUnavailableError, run
 from maxsieve.cluster.member import SearchRequest
 from maxsieve.cluster.placement import Seat
 from maxsieve.errors import StaleVersionError
@@ -25,7 +25,7 @@ def corpus_of(shards: int, documents: int = 40, seed: int = 0) -> list[list[Doc]
     rng = np.random.default_rng(seed)
     corpus: list[list[Doc]] = [[] for _ in range(shards)]
     for sequence in range(documents):
-        corpus[int(rng.integers(shards))].append(Doc(float(rng.integers(6)), sequence))  # rich in ties
+        corpus[int(rng.integers(shards))].append(Doc(float(rng.integers(6)), sequence))  # many ties
     return corpus
 
 
@@ -34,13 +34,13 @@ def to_request(shards: tuple[int, ...], alone: bool) -> SearchRequest:
     return SearchRequest("1", shards, alone, query, K, ms.Bandit(), None, None, None, None)
 
 
-def search(members: FakeMembers, latencies: LatencyHistory | None = None, **options: Any) -> Found:
+def search(members: FakeMembers, latencies: LatencyHistory | None = None, **options: Any) -> MemberAnswers:
     settings = {"timeout": 60.0, "partial": "refuse"} | options
     (found,) = run(members, members.sizes, [to_request], latencies or LatencyHistory(), **settings)
     return found
 
 
-def best(found: Found) -> list[tuple[float, int]]:
+def best(found: MemberAnswers) -> list[tuple[float, int]]:
     pairs = [pair for part in found.parts for pair in zip(part.scores.tolist(), part.sequence.tolist(), strict=True)]
     return sorted(pairs, key=lambda pair: (-pair[0], pair[1]))[:K]
 
@@ -65,7 +65,7 @@ def test_without_faults(nodes: int) -> None:
     found = search(members)
     assert best(found) == truth(corpus)
     assert (found.missing, found.retried, found.hedged) == ((), 0, 0)
-    assert found.exchanges == (0 if nodes == 1 else STEPS)
+    assert found.agreements == (0 if nodes == 1 else STEPS)
     assert sum(members.calls.values()) == (1 if nodes == 1 else nodes * (STEPS + 1))
     check_nothing_is_left(members)
 
@@ -74,7 +74,7 @@ def test_without_faults(nodes: int) -> None:
 @pytest.mark.parametrize("fault", ["dead before", "dead after", "late", "stale", "disk"])
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_one_fault_at_each_call(number: int, fault: Fault, replicas: int) -> None:
-    """Whoever takes over replays the replies, also where nobody else has those shards."""
+    """A replacement replays the replies, even if no other member has these shards."""
     corpus = corpus_of(5)
     members = FakeMembers(corpus, 2, replicas, plan_of({number: fault}))
     clean = search(FakeMembers(corpus, 2, replicas, plan_of({})))
@@ -90,7 +90,7 @@ def test_one_fault_at_each_call(number: int, fault: Fault, replicas: int) -> Non
 
 @pytest.mark.parametrize("number", range(2 * (STEPS + 1)))
 def test_a_member_that_has_forgotten_begins_again(number: int) -> None:
-    """As one that was started again between two steps. The request is sent again, and no member is suspected."""
+    """Like a member that was restarted between two steps. The request is sent again, and no member is suspected."""
     corpus = corpus_of(5)
     members = FakeMembers(corpus, 2, 1, plan_of({number: "forgot"}))
     found = search(members)
@@ -131,7 +131,7 @@ def test_any_faults(shards: int, nodes: int, replicas: int, faults: dict[int, Fa
     nodes=st.integers(1, 3),
 )
 def test_any_faults_with_partial_answers(faults: dict[int, Fault], nodes: int) -> None:
-    """What is answered is exact among the shards that are not named as missing."""
+    """The answer is exact for all shards that are not named as missing."""
     corpus = corpus_of(4)
     members = FakeMembers(corpus, nodes, 1, plan_of(faults))
     found = search(members, partial="allow", timeout=5.0)
@@ -141,23 +141,23 @@ def test_any_faults_with_partial_answers(faults: dict[int, Fault], nodes: int) -
 
 def test_nobody_answers_in_time() -> None:
     members = FakeMembers(corpus_of(4), 2, 1, lambda seat, _: "disk" if seat.node == "node1" else "late")
-    with pytest.raises(ShardsUnavailableError, match=r"shards 0, 1, 2, 3 within 5 s") as caught:
+    with pytest.raises(ShardsUnavailableError, match=r"shards 0, 1, 2, 3\b.*\b5 s\b") as caught:
         search(members, timeout=5.0)
     assert caught.value.shards == (0, 1, 2, 3)
     assert members.clock == pytest.approx(5.0)
     check_nothing_is_left(members)
 
 
-def test_the_last_error_is_named_even_if_a_new_attempt_is_under_way() -> None:
+def test_the_last_error_is_named_even_if_a_new_attempt_runs() -> None:
     """All members fail at first; the second attempt is not answered in time."""
     members = FakeMembers(corpus_of(4), 1, 1, lambda _, number: "disk" if number == 0 else "late")
-    with pytest.raises(ShardsUnavailableError, match=r"within 1 s; last error: .*Input/output error"):
+    with pytest.raises(ShardsUnavailableError, match=r"\b1 s\b.*Input/output error"):
         search(members, timeout=1.0)
     check_nothing_is_left(members)
 
 
 def test_a_shard_that_nobody_can_read() -> None:
-    """One shard's file is unreadable wherever it is tried: all others answer, and the answer says so."""
+    """The file of one shard can't be read by any member: all others answer, and the answer says so."""
     corpus = corpus_of(7)
 
     class OneBad(FakeMembers):
@@ -170,7 +170,7 @@ def test_a_shard_that_nobody_can_read() -> None:
     found = search(members, partial="allow")
     assert found.missing == (1,)
     assert best(found) == truth(corpus, [1])
-    with pytest.raises(ShardsUnavailableError, match=r"shards 1, .* within 3 s; last error: .*Input/output error"):
+    with pytest.raises(ShardsUnavailableError, match=r"shards 1, .*\b3 s\b.*Input/output error"):
         search(members, timeout=3.0)
     check_nothing_is_left(members)
 
@@ -182,7 +182,7 @@ def test_nobody_is_there() -> None:
     assert members.clock < 1.0
 
 
-def test_a_stale_version_everywhere_is_the_callers_to_mend() -> None:
+def test_a_stale_version_everywhere_is_reported_to_the_caller() -> None:
     members = FakeMembers(corpus_of(4), 3, 1, lambda *_: "stale")
     with pytest.raises(StaleVersionError):
         search(members)
@@ -191,8 +191,8 @@ def test_a_stale_version_everywhere_is_the_callers_to_mend() -> None:
 
 
 @pytest.mark.parametrize("partial", ["refuse", "allow"])
-def test_a_version_that_is_gone_where_members_answer_is_the_callers_to_mend(partial: str) -> None:
-    """Who can't be reached would not have the files either: waiting for it, or leaving shards out, is no use."""
+def test_a_version_that_all_answering_members_lack_is_reported_to_the_caller(partial: str) -> None:
+    """A member that can't be reached has no files either: waiting for it, or leaving shards out, does not help."""
     members = FakeMembers(corpus_of(4), 2, 1, lambda seat, _: "stale" if seat.node == "node0" else "dead before")
     with pytest.raises(StaleVersionError):
         search(members, partial=partial)
@@ -206,7 +206,7 @@ def test_a_mistake_of_the_caller_is_not_tried_elsewhere() -> None:
             return KeyError("candidates: no document has the id 'x'")
 
     members = Unknown(corpus_of(4), 3, 2, plan_of({}))
-    with pytest.raises(KeyError, match="no document has the id 'x'"):
+    with pytest.raises(KeyError, match="'x'"):
         search(members)
     assert sum(members.calls.values()) == 3
 
@@ -221,7 +221,7 @@ def test_all_dead_for_a_while_is_waited_for() -> None:
 
 
 def test_late_is_more_than_usual() -> None:
-    """Once it is known what is usual, a second request goes out long before the first comes back, and not else."""
+    """When usual times are known, a second request is sent long before the first returns, and otherwise not."""
     corpus, latencies = corpus_of(2), LatencyHistory()
     for _ in range(coordinator.MIN_LATENCIES):
         assert search(FakeMembers(corpus, 2, 2, plan_of({})), latencies).hedged == 0

@@ -1,4 +1,4 @@
-"""Ray datasets into shards: encoded by workers on the nodes, in the order of the rows, whoever dies on the way."""
+"""Ray datasets into shards: workers on the nodes encode them, in the order of rows, even if processes die."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ray Dat
 
 
 class Sharp(ShortSighted):
-    """Forgets what it has encoded: it is sent to workers."""
+    """Is sent to workers without its log."""
 
     def __init__(self) -> None:
         super().__init__(seen=len)
@@ -47,7 +47,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def made() -> Iterator[list[ShardedCollection]]:
-    """Collections that end with the test."""
+    """Collections that are closed at the end of the test."""
     all_of_them: list[ShardedCollection] = []
     yield all_of_them
     for one in all_of_them:
@@ -70,7 +70,7 @@ def test_a_dataset_gives_what_one_collection_would_hold_and_find(
     assert many.add(dataset, **columns) == (len(texts), 0, 0)
     assert content(many) == content(one)
     assert many.add(dataset, **columns) == (0, len(texts), 0)
-    with pytest.raises(OtherDocumentError, match="'é0' is already in the collection, with other metadata"):
+    with pytest.raises(OtherDocumentError, match=r"'é0'.*metadata"):
         many.add(dataset, **columns | {"metadata": None})
 
     queries = ["w3 w14 w15", "Sentence 40 is", "n7 w1"]
@@ -95,7 +95,7 @@ def test_a_dataset_gives_what_one_collection_would_hold_and_find(
             assert got.first_stage == want.first_stage
             assert [got.explain(rank) for rank in range(2)] == [want.explain(rank) for rank in range(2)]
     for refused in ({"first_stage": "bm25"}, {"hybrid": "rrf"}):
-        with pytest.raises(ValueError, match="a collection in shards has no BM25 yet"):
+        with pytest.raises(ValueError, match="BM25"):
             many.search("w3", **refused)
 
     for collection in (one, many):
@@ -132,21 +132,21 @@ def test_rows_that_are_wrong_are_named(cluster: Any, tmp_path: Path, made: list[
 
     good = [{"id": i, "body": f"text {i}", "more": 1.5} for i in range(3)]
     for bad, error, says in [
-        ({"id": 3, "body": None, "more": 1.5}, TypeError, "row 3, column 'body': there is no text"),
-        ({"id": None, "body": "a", "more": 1.5}, TypeError, "row 3, column 'id': there is no id"),
-        ({"id": 3, "body": "a", "more": float("nan")}, TypeError, "row 3, column 'more': metadata must be what JSON"),
+        ({"id": 3, "body": None, "more": 1.5}, TypeError, "row 3, column 'body': .*text"),
+        ({"id": None, "body": "a", "more": 1.5}, TypeError, "row 3, column 'id': "),
+        ({"id": 3, "body": "a", "more": float("nan")}, TypeError, "row 3, column 'more': metadata"),
     ]:
         with pytest.raises(error, match=says):
             add([*good, bad], metadata=["more"])
-    with pytest.raises(ValueError, match="the dataset has no column 'text'; it has 'id', 'body', 'more'"):
+    with pytest.raises(ValueError, match=r"column 'text'.*'id', 'body', 'more'"):
         add(good, text="text")
-    with pytest.raises(TypeError, match="row 0, column 'more': an id is a str or an int, not float"):
+    with pytest.raises(TypeError, match=r"row 0, column 'more': .*\bid\b.*\bfloat"):
         add(good, id="more")
-    with pytest.raises(TypeError, match="row 0, column 'more': metadata must be what JSON can hold"):
+    with pytest.raises(TypeError, match="row 0, column 'more': metadata"):
         add([{"id": 1, "body": "a", "more": Decimal(1)}], metadata="more")
-    with pytest.raises(ValueError, match="for a dataset, name the columns"):
+    with pytest.raises(ValueError, match=r"dataset.*columns"):
         many.add(ray.data.from_items(good))
-    with pytest.raises(TypeError, match="name the columns of a Ray dataset, and texts is list"):
+    with pytest.raises(TypeError, match=r"columns.*dataset.*texts is list"):
         many.add(["a"], text="body")
     assert len(many) == 0
     assert many.add(ray.data.from_items([]), text="body", id="id") == (0, 0, 0)
@@ -188,14 +188,14 @@ def test_a_text_that_kills_every_worker_is_named(
     monkeypatch.setattr(encoding, "RETRIES", 1)
     texts, log = sentences(30), tmp_path / "log"
     many = ShardedCollection.create(tmp_path / "many", LoggingEncoder(log, kill_at="n15 ", always=True), shards=2)
-    with pytest.raises(MaxsieveError, match=r"^documents 14 to 20 could not be encoded: The actor [^\n]*$"):
+    with pytest.raises(MaxsieveError, match=r"^documents 14 to 20\b[^\n]*$"):
         many.add(texts, range(30), workers=1, worker_options=IMPORTABLE)
     many.close()
 
 
 def test_an_encoder_that_nodes_do_not_have_is_said_in_one_line(cluster: Any, tmp_path: Path, small: None) -> None:
     many = ShardedCollection.create(tmp_path / "many", LoggingEncoder(tmp_path / "log"), shards=2)
-    says = r"^documents 0 to 6 could not be encoded: a worker could not start: [^\n]*No module named 'cluster'[^\n]*$"
+    says = r"^documents 0 to 6\b[^\n]*No module named 'cluster'[^\n]*$"
     with pytest.raises(MaxsieveError, match=says):
         many.add(sentences(30), range(30), workers=1)
     assert len(many) == 0
@@ -207,9 +207,9 @@ def test_workers_that_ask_for_more_than_there_is(cluster: Any) -> None:
 
     there = ray.cluster_resources()
     for options, says in [
-        ({"num_gpus": 1}, "ask for 2 GPU for 2 workers, but the cluster has 0"),
-        ({"num_cpus": there["CPU"] / 2}, "CPU for 2 workers, and one more is needed to read and write"),
-        ({"resources": {"much": 3}}, "ask for 6 much for 2 workers"),
+        ({"num_gpus": 1}, r"\b2 GPU\b.*\b2 workers\b.*\b0\b"),
+        ({"num_cpus": there["CPU"] / 2}, "CPU for 2 workers"),
+        ({"resources": {"much": 3}}, "6 much for 2 workers"),
     ]:
         with pytest.warns(UserWarning, match=says):
             encoding.warn_if_too_few(there, 2, options)
@@ -226,7 +226,7 @@ def test_a_driver_that_is_killed_again_and_again(cluster: Any, tmp_path: Path, m
 def test_a_lazy_dataset_is_taken_in_bounded_room(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[ShardedCollection]
 ) -> None:
-    """Rows are made as they are needed; what is encoded of all of them would be 30 times what is ever staged."""
+    """Rows are made when they are needed. All encoded rows would be 30 times what is staged at any time."""
     import ray
 
     monkeypatch.setattr(text_adding, "BATCH_DOCUMENTS", 16)
@@ -249,7 +249,7 @@ def test_a_lazy_dataset_is_taken_in_bounded_room(
     dataset = ray.data.range(rows, override_num_blocks=20).map_batches(to_text, batch_size=100)
     assert many.add(dataset, text="text", id="id", workers=2, worker_options=IMPORTABLE) == (rows, 0, 0)
     assert many.ids == list(range(rows))
-    batch = 16 * (8 * 512 + 500)  # of documents, tokens, dimensions, and what comes on top of each
+    batch = 16 * (8 * 512 + 500)  # documents, tokens, dimensions, and the overhead of each
     assert max(staged) <= 500_000 + batch + encoding.AHEAD * 2 * batch < rows * 8 * 512 / 8
 
 

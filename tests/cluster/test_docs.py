@@ -1,4 +1,4 @@
-"""The Python of docs/cluster.md, run on a real cluster, with the file that it names."""
+"""The Python of docs/cluster.md runs on a real cluster, with the file that it names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ray Data's, about its own options
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ray Data warns about its own options
 def test_the_page_runs(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

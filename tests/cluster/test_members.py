@@ -1,4 +1,4 @@
-"""Members in one process, without Ray: whatever they find together is what one index finds, bit for bit."""
+"""Members in one process, without Ray: together they find what one index finds, bit for bit."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ import maxsieve as ms
 from long_form import scaled
 from maxsieve import _core
 from maxsieve.cluster import member
-from maxsieve.cluster.agreement import UnknownSessionError, merge
+from maxsieve.cluster.agreement import Offers, UnknownSessionError, merge
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import CalibratedDepth, Member, Part, SearchRequest
 from maxsieve.cluster.sharding import shard_of
 from maxsieve.cluster.training import train_codebook
 from maxsieve.errors import StaleVersionError
 from maxsieve.spec.shards import certified_in_shards
+from maxsieve.storage.segments import Layout
 
 from .holding import put
 
@@ -50,7 +51,7 @@ def ragged(rng: np.random.Generator, documents: int, dim: int, *, ties: bool) ->
 
 
 def build(path: Path, docs: list[NDArray[np.float32]], ids: list[Any], shards: int) -> ShardedFolder:
-    folder = ShardedFolder.create(path, docs[0].shape[1], shards=shards)
+    folder = ShardedFolder.create(path, Layout(docs[0].shape[1]), shards=shards)
     put(folder, docs, ids)
     return folder
 
@@ -58,7 +59,7 @@ def build(path: Path, docs: list[NDArray[np.float32]], ids: list[Any], shards: i
 def search(
     folder: ShardedFolder, parts: list[tuple[int, ...]], query: NDArray[np.float32], k: int, policy: Any, **more: Any
 ) -> tuple[list[Part], int]:
-    """What each member has in the end, and how many exchanges it took."""
+    """What each member has at the end, and the number of agreements."""
     shards = len(folder.manifest.shards)
     candidates, exclude = more.pop("candidates", None), more.pop("exclude", None)
     members = [Member(folder.path) for _ in parts]
@@ -86,7 +87,7 @@ def search(
         steps = [one.advance("s", request, replies) for one, request in zip(members, requests, strict=True)]
         if isinstance(steps[0], Part):
             return [step for step in steps if isinstance(step, Part)], len(replies)
-        replies = (*replies, merge([step for step in steps if isinstance(step, list)]))
+        replies = (*replies, merge([step for step in steps if isinstance(step, Offers)]))
 
 
 def together(parts: list[Part], k: int) -> tuple[list[Any], bytes]:
@@ -155,8 +156,8 @@ def test_calibrated_follows_up_the_same_documents(
     folder = build(tmp_path_factory.mktemp("corpus") / "c", docs, ids, shards)
     train_codebook(folder)
     state = index.storage.snapshot
-    assert folder.snapshot().codebook is not None
-    policy = CalibratedDepth(max(depth, k), 0.5 * len(folder.snapshot().codebook.codes))  # so that tier 0 pays
+    assert folder.snapshot.here.codebook is not None
+    policy = CalibratedDepth(max(depth, k), 0.5 * len(folder.snapshot.here.codebook.codes))  # so that tier 0 is used
     native = _core.Calibrated(policy.depth, policy.mean_length)
     query = rng.standard_normal((3, 8)).astype(np.float32)
     (expected,) = _core.search(state.corpus, [query], [state.searchable], k, native, 1, False)
@@ -169,7 +170,7 @@ def test_calibrated_follows_up_the_same_documents(
 
 @pytest.mark.parametrize("with_documents", [0, 1])
 def test_calibrated_with_a_member_that_has_no_document_to_offer(with_documents: int, tmp_path: Path) -> None:
-    """The last place that is followed up is a proxy and a sequence number, whichever member comes first."""
+    """The last rank that is followed up is a proxy and a sequence number, whichever member comes first."""
     rng = np.random.default_rng(0)
     docs = [np.repeat(one, 3, axis=0) for one in rng.standard_normal((4, 1, 8)).astype(np.float32)] * 30  # many ties
     ids = [f"d{i}" for i in range(len(docs))]
@@ -177,8 +178,8 @@ def test_calibrated_with_a_member_that_has_no_document_to_offer(with_documents: 
     train_codebook(folder)
     here = [one for one in ids if shard_of(one, 2) == with_documents]
     policy = CalibratedDepth(10, 1000.0)
-    found, exchanges = search(folder, [(0,), (1,)], docs[0], 5, policy, candidates=here)
-    assert exchanges == 4
+    found, agreements = search(folder, [(0,), (1,)], docs[0], 5, policy, candidates=here)
+    assert agreements == 4
     assert [part.survivors for part in found] == [10 * (shard == with_documents) for shard in (0, 1)]
     assert together(found, 5)[0] == [one for one in here if int(one[1:]) % 4 == 0][:5]
 
@@ -199,16 +200,16 @@ def test_a_member_that_knows_nothing_of_a_session_replays_it(policy: Any, tmp_pa
         assert as_text(steps) == as_text(again) == as_text(others)
         if isinstance(steps[0], Part):
             break
-        replies = (*replies, merge([step for step in steps if isinstance(step, list)]))
+        replies = (*replies, merge([step for step in steps if isinstance(step, Offers)]))
     assert len(replies) >= 2
-    for one, request in zip(members, requests, strict=True):  # an earlier step can be had again
+    for one, request in zip(members, requests, strict=True):  # an earlier step can be asked for again
         assert as_text([one.advance("s", request, replies[:1])]) == as_text(
             [Member(folder.path).advance("s", request, replies[:1])]
         )
 
 
 def as_text(steps: list[Any]) -> str:
-    """Everything of some steps but the time they took."""
+    """Everything of some steps except their times."""
     return repr([step._replace(stages={}) if isinstance(step, Part) else step for step in steps])
 
 
@@ -229,9 +230,9 @@ def test_members_score_what_the_specification_says(
     assert [part.rescored for part in found] == counts
 
 
-def test_members_of_different_minds_are_an_error(tmp_path: Path) -> None:
+def test_members_that_disagree_are_an_error(tmp_path: Path) -> None:
     one = [("sum", 0, np.array([1.0]), None)]
-    with pytest.raises(ValueError, match="different versions of maxsieve"):
+    with pytest.raises(ValueError, match="versions of maxsieve"):
         merge([one, [("max", 0, np.array([1.0]), None)]])
 
 
@@ -247,9 +248,9 @@ def test_all_members_together_rescore_little_more_than_one_index(tmp_path: Path)
     for _ in range(20):
         query = centre[rng.integers(0, 40, 8)] + 0.3 * rng.standard_normal((8, 16)).astype(np.float32)
         alone += index.search(query, 10).report.rescored
-        found, exchanges = search(folder, [(shard,) for shard in range(8)], query, 10, ms.Certified())
+        found, agreements = search(folder, [(shard,) for shard in range(8)], query, 10, ms.Certified())
         shared += sum(part.rescored for part in found)
-        assert exchanges == 2
+        assert agreements == 2
     assert alone <= shared <= 1.5 * alone
 
 
@@ -261,14 +262,14 @@ def two_requests(folder: ShardedFolder) -> list[SearchRequest]:
 
 @pytest.mark.parametrize("reply", [(), (40.0,), (40.0, 1.0, 1.0)])
 def test_a_reply_of_another_length_is_refused(reply: tuple[float, ...], tmp_path: Path) -> None:
-    """As a process with another version of maxsieve may send: the engine must not read past its end."""
+    """Another version of maxsieve may send this: the engine must not read past its end."""
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
-    with pytest.raises(ValueError, match="a reply has a number for each offer"):
+    with pytest.raises(ValueError, match="a reply"):
         Member(folder.path).advance("s", two_requests(folder)[0], (reply,))
 
 
-def test_files_of_older_versions_are_let_go(tmp_path: Path) -> None:
-    """Only searches that began before the last change use the version before it, and none an older one."""
+def test_files_of_older_versions_are_closed(tmp_path: Path) -> None:
+    """Only searches that began before the last change use the previous version, and none uses an older one."""
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     one, versions = Member(folder.path), []
     for number in range(4):
@@ -281,7 +282,7 @@ def test_files_of_older_versions_are_let_go(tmp_path: Path) -> None:
 
 
 def test_another_corpus_in_the_same_place_is_not_searched(tmp_path: Path) -> None:
-    """A member is started again after the folder was removed and filled with other documents, as many commits ago."""
+    """A member is restarted after the folder was removed and filled with other documents, with as many commits."""
     first = build(tmp_path / "c", ragged(np.random.default_rng(0), 20, 8, ties=False), list(range(20)), 2)
     rmtree(first.path)
     second = build(tmp_path / "c", ragged(np.random.default_rng(1), 20, 8, ties=False), list(range(20)), 2)
@@ -309,7 +310,7 @@ def test_a_version_that_was_undone_is_not_searched(tmp_path: Path) -> None:
     assert 20 not in part.ids
 
 
-def test_a_search_that_nobody_goes_on_with_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_nobody_continues_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     first, second = two_requests(folder)
     one, before = Member(folder.path), set(threading.enumerate())
@@ -325,7 +326,7 @@ def test_a_search_that_nobody_goes_on_with_is_forgotten(tmp_path: Path, monkeypa
 
 
 def test_a_process_ends_while_searches_wait_for_replies(tmp_path: Path) -> None:
-    """Python ends threads that it meets after its end, and their C++ with them: that aborts the process."""
+    """Python ends threads that ask for the GIL after its end. With C++ frames, that aborts the process."""
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     program = f"""
 import time
@@ -380,9 +381,11 @@ def test_members_of_a_node_share_its_threads(
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     used: list[int] = []
 
-    def search_and_note(*given: Any, **options: Any) -> Any:
-        used.append(given[5])
-        return native(*given, **options)
+    def search_and_note(
+        corpus: Any, queries: Any, searchable: Any, k: int, policy: Any, threads: int, *others: Any, **options: Any
+    ) -> Any:
+        used.append(threads)
+        return native(corpus, queries, searchable, k, policy, threads, *others, **options)
 
     native = _core.search
     monkeypatch.setattr(member._core, "search", search_and_note)
@@ -395,7 +398,7 @@ def test_members_of_a_node_share_its_threads(
 
 
 def test_a_request_is_sent_once(tmp_path: Path) -> None:
-    """A session goes on without it; a member that does not know the session says so."""
+    """A session continues without it. A member that does not know the session says so."""
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     requests = two_requests(folder)
     members = [Member(folder.path) for _ in requests]

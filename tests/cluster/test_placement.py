@@ -82,7 +82,7 @@ def test_searches_are_spread_evenly_over_replicas() -> None:
 
 @given(SIZES, NODES, st.integers(1, 3), st.integers(1, 2))
 def test_there_are_as_many_covers_as_replicas(sizes: list[int], nodes: list[str], replicas: int, per_node: int) -> None:
-    """A member has to open each set of shards that it is asked for: a new set for each search would be slow."""
+    """A member has to open each set of shards that it is asked for. A new set for each search would be slow."""
     placement = place(sizes, nodes, replicas=replicas, actors_per_node=per_node)
     different = {tuple(cover(sizes, placement, turn=turn).items()) for turn in range(50)}
     assert len(different) <= min(replicas, len(nodes))

@@ -1,4 +1,4 @@
-"""A change to a corpus in shards that fails or dies at any step: the old version or the new one, never a mixture."""
+"""A change of a corpus in shards fails or dies at any step: the old version or the new one is left, never a mixture."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.rebalancing import rebalance
 from maxsieve.cluster.training import train_codebook
 from maxsieve.common.locks import LOCK_STAYS
+from maxsieve.storage.segments import Layout
 from storage.faults import CALLS, WRITES, FailingDisk, make_segments_small
 
 from .holding import DIM, content, files, fill, named, put, some
 
 STEP = 3 if FULL else 9
-"""Of so many calls or steps, one fails."""
+"""One in so many calls or steps fails."""
 CHANGES: dict[str, Callable[[ShardedFolder], None]] = {
     "add": lambda folder: put(folder, some(2, 7), [f"n{i}" for i in range(7)], [{"n": i} for i in range(7)]),
     "replace": lambda folder: put(folder, some(3, 3), ["a1", "new", "a11"], replace=True, delete=["a4"]),
@@ -34,7 +35,7 @@ CHANGES: dict[str, Callable[[ShardedFolder], None]] = {
     "rebalance to more": lambda folder: rebalance(folder, 4),
 }
 TRIED = list(CHANGES) if FULL else ["replace", "rebalance"]
-"""Changes that are tried with faults."""
+"""The changes that are tested with faults."""
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
 
@@ -49,7 +50,7 @@ def original(tmp_path: Path, _small: None) -> Path:
 
 
 def outcomes(original: Path, change: str) -> tuple[list[Any], list[Any]]:
-    """What it holds before and after a change."""
+    """The content before and after a change."""
     copy = original.with_name("changed")
     shutil.copytree(original, copy)
     folder = ShardedFolder.open(copy)
@@ -59,26 +60,28 @@ def outcomes(original: Path, change: str) -> tuple[list[Any], list[Any]]:
 
 
 def clean(folder: ShardedFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two commits later, when everything is old, nothing is left that is not needed."""
+    """After two more commits, when everything is old, there are no files that are not needed."""
     with monkeypatch.context() as patch:
         patch.setattr(leftovers, "GRACE_SECONDS", -60)
         for _ in range(2):
-            let_go(folder)
+            close_old_versions(folder)
             put(folder, [], [])
     assert files(folder) == named(folder)
-    assert set(folder._opened) <= set(range(len(folder.manifest.shards)))  # nothing of a shard that is gone is mapped
+    assert set(folder.snapshot.mapped) <= set(
+        range(len(folder.manifest.shards))
+    )  # no file of a removed shard is mapped
     assert {path.name for path in (folder.path / "shards").iterdir()} == {v.folder for v in folder.manifest.shards}
 
 
-def let_go(folder: ShardedFolder) -> None:
-    """Where no mapped file can be removed: nothing of older versions is mapped any more."""
+def close_old_versions(folder: ShardedFolder) -> None:
+    """On systems where mapped files can't be removed: no file of older versions is mapped any more."""
     if LOCK_STAYS:
         content(folder)
         gc.collect()
 
 
 def attempt(disk: FailingDisk, nth: int, change: Callable[[], None]) -> BaseException | None:
-    """What came of a change during which the disk fails."""
+    """The result of a change during which the disk fails."""
     with disk.failing(nth):
         try:
             change()
@@ -107,7 +110,7 @@ def test_a_full_disk_leaves_everything_as_it_was(change: str, original: Path, mo
         failures += 1
         assert content(folder) == content(ShardedFolder.open(original)) == before
         assert files(folder) >= there if LOCK_STAYS else files(folder) == there
-        del error  # and all that its traceback holds
+        del error  # and all that its traceback refers to
         gc.collect()
         handles = handles or len(os.listdir("/proc/self/fd"))
         assert len(os.listdir("/proc/self/fd")) <= handles
@@ -190,7 +193,7 @@ def test_a_writer_that_dies(change: str, original: Path, tmp_path: Path, monkeyp
         found.append(changed)
         strays += len(files(folder) - named(folder))
         if not changed:
-            CHANGES[change](folder)  # the next writer is not in the way of what the dead one has left
+            CHANGES[change](folder)  # the files of the dead writer do not disturb the next one
             assert content(ShardedFolder.open(folder.path)) == after
         clean(folder, monkeypatch)
         assert content(folder) == after
@@ -202,7 +205,7 @@ def test_a_writer_that_dies(change: str, original: Path, tmp_path: Path, monkeyp
 @needs_fork
 def test_a_creation_that_dies_can_be_done_again(tmp_path: Path) -> None:
     def create(path: Path) -> ShardedFolder:
-        return ShardedFolder.create(path, DIM, shards=2)
+        return ShardedFolder.create(path, Layout(DIM), shards=2)
 
     for nth in range(1, 10_000, STEP):
         path = tmp_path / str(nth)

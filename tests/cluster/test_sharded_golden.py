@@ -1,4 +1,4 @@
-"""A frozen corpus in shards: it opens, holds what it held, changes, and would be written the same today."""
+"""A frozen corpus in shards: it opens, has its content, can be changed, and would be written the same today."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_it_holds_what_it_held(wanted: Any, isa: str) -> None:
     folder = ShardedFolder.open(FROZEN)
     folder.verify()
     assert shown(folder) == wanted
-    book = folder.snapshot().codebook
+    book = folder.snapshot.here.codebook
     assert book is not None
-    for segment in folder.snapshot().segments:
+    for segment in folder.snapshot.here.segments:
         assert book.name_tokens(segment, 1).centroids.tobytes() == segment.centroids.tobytes()
 
 
@@ -50,7 +50,7 @@ def test_it_can_be_changed(wanted: Any, tmp_path: Path) -> None:
 
 
 def test_it_would_be_written_the_same(tmp_path: Path) -> None:
-    """But for how another SQLite may lay its pages out."""
+    """Except for the pages of SQLite, whose layout depends on its version."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     script = [sys.executable, str(GOLDEN / "make_shards.py"), str(tmp_path)]
     subprocess.run(script, check=True, env=environment, timeout=300)

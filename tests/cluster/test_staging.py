@@ -1,4 +1,4 @@
-"""Batches that are encoded but not committed: found again, never half, never for another batch."""
+"""Batches that are encoded but not committed: they are found again, complete, and only for their own batch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DOCUMENTS = [Document(i, text, {"n": i}) for i, text in enumerate([*sentences(20
 
 
 class Room:
-    """A collection, and what encodes batches for it."""
+    """A collection, and the object that encodes batches for it."""
 
     def __init__(self, path: Path) -> None:
         ShardedCollection.create(path, self.encoder, shards=3)
@@ -106,7 +106,7 @@ def test_damage_means_that_it_is_encoded_again(room: Room) -> None:
 
 
 def test_a_receipt_of_other_documents_does_not_count(room: Room) -> None:
-    """Somebody may have put files there under another batch's name: they are whole, and not what was asked for."""
+    """Files under the name of another batch: they are complete, but not what was asked for."""
     mine, other = room.batch(), room.batch(DOCUMENTS[:5])
     folder, digest = room.path / staging.FOLDER, mine.name.partition("-")[0]
     remove_staged(room.path, [mine.name])

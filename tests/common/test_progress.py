@@ -15,7 +15,7 @@ from maxsieve.common.progress import INTERVAL, Lines, only_if_long, progress_bar
 
 
 class Told:
-    """Lines by a clock that is set by hand."""
+    """Progress lines with a clock that the test sets."""
 
     def __init__(self, total: int | None, unit: str = "documents", quiet_for: float = 0.0) -> None:
         self.now, self._stream = 1000.0, io.StringIO()
@@ -23,14 +23,14 @@ class Told:
         self.it = Lines("adding", total, unit, quiet_for=quiet_for, clock=clock, stream=self._stream)
 
     def after(self, seconds: float, count: int, tokens: int = 0) -> list[str]:
-        """What is said when so many are done so much later."""
+        """What is printed when so many are done, so much later."""
         self.now += seconds
         self.it.advance(count, tokens)
         return self.new
 
     @property
     def new(self) -> list[str]:
-        """What was said since the last time."""
+        """What was printed since the last call."""
         said = self._stream.getvalue().splitlines()
         self._stream.seek(0)
         self._stream.truncate()

@@ -37,7 +37,7 @@ def prepare(folder: Path) -> None:
 
 
 def _pdf() -> bytes:
-    """Three pages, so long that each has passages of its own."""
+    """Three pages, long enough to be split into passages."""
     import sys
 
     sys.path.append(str(Path(__file__).parents[1] / "text"))

@@ -1,4 +1,4 @@
-"""What is written down in two places is the same in both: versions, the checks of `make lint`, the steps of .ci/run."""
+"""Facts that are written in two places are the same in both: versions, checks of `make lint`, steps of .ci/run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_hooks_check_what_make_lint_checks() -> None:
     ("names", "kernel"), [(("x86_64", "AMD64", "amd64"), "avx2.cpp"), (("aarch64", "arm64", "ARM64"), "neon.cpp")]
 )
 def test_kernels_know_what_each_system_calls_its_processor(names: tuple[str, ...], kernel: str) -> None:
-    """Linux, Windows and macOS have names of their own; without the kernels the engine can't be linked."""
+    """Linux, Windows and macOS use different names. Without the kernels, the engine can't be linked."""
     found = re.search(
         rf'CMAKE_SYSTEM_PROCESSOR MATCHES "([^"]+)"\)\n  list\(APPEND KERNELS native/kernels/{re.escape(kernel)}',
         (ROOT / "CMakeLists.txt").read_text(),

@@ -14,11 +14,11 @@ PAGES = "\n".join(path.read_text(encoding="utf-8") for path in sorted(FOLDER.glo
 BLOCK = re.compile(r"^::: (?P<name>[\w.]+)\n(?P<options>(?: {4,}.*\n|\n)*)", re.MULTILINE)
 MEMBERS = re.compile(r"members:\s*(?:\[(?P<row>[^\]]*)\]|(?P<column>(?:\n\s+- \w+)+))")
 ELSEWHERE = {"maxsieve": {"errors"}, "maxsieve.text": {"Collection"}}
-"""Names that the reference has under another name: a module of its own, and `maxsieve.Collection`."""
+"""Names that the reference has under another name: a module with its own page, and `maxsieve.Collection`."""
 
 
 def listed() -> set[str]:
-    """The names that the pages ask for, in full; of a whole module all."""
+    """The full names that the pages ask for; all names of a module that is asked for as a whole."""
     found = set()
     for block in BLOCK.finditer(PAGES + "\n"):
         name, members = block["name"], MEMBERS.search(block["options"])

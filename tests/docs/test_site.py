@@ -89,7 +89,7 @@ def test_an_empty_site_is_wrong(tmp_path: Path) -> None:
 
 
 def test_lists_are_lists_in_every_reader() -> None:
-    """After a paragraph, some readers want an empty line before a list, and show it as one paragraph without."""
+    """Some readers need an empty line between a paragraph and a list. Without it, they show one paragraph."""
     for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
         found = re.findall(r"^(?![-*|>#<\s]|\d+\. )(.+)\n[-*] ", text, re.MULTILINE)

@@ -1,7 +1,7 @@
-"""Every snippet of the README and of docs/ is run, or at least read by what would run it.
+"""Every snippet of the README and of docs/ is run, or at least parsed.
 
-Those that begin with ``>>>`` are doctests of pytest, in a folder with the files of `prepared`. Here are the others:
-commands of the pages that a newcomer follows are run, and those of all pages must exist, with their options.
+Those that begin with ``>>>`` are doctests of pytest, in a folder with the files of `prepared`. The others are here:
+commands of the pages for newcomers are run. Commands of all pages must exist, with their options.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ ELSEWHERE = {"cluster.md", "service.md"}
 FENCED = re.compile(r"^```(?P<kind>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"^ {4}(?=maxsieve|pip|make|python).*", re.MULTILINE)
 ENDLESS = {"serve"}
-"""Commands that go on until they are stopped; tests/service starts them."""
+"""Commands that run until they are stopped; tests/service starts them."""
 
 
 def commands_of(page: Path) -> list[str]:
-    """The lines of a page that a shell would run, without remarks."""
+    """The shell commands of a page, without comments."""
     text = page.read_text(encoding="utf-8")
     lines = [line.strip() for line in INDENTED.findall(text)]
     for block in FENCED.finditer(text):
@@ -47,7 +47,7 @@ def commands_of(page: Path) -> list[str]:
 
 
 def words_of(line: str) -> list[str]:
-    """As a shell splits it, up to a remark or a pipe."""
+    """Splits a line like a shell, up to a comment or a pipe."""
     words = shlex.split(line, comments=True)
     return words[: words.index("|")] if "|" in words else words
 
@@ -74,7 +74,7 @@ def test_every_command_exists(page: Path, line: str) -> None:
 
 
 def check_extras(words: list[str]) -> None:
-    """What is installed is this package, with extras that it has."""
+    """Only this package is installed, with extras that it has."""
     extras = (ROOT / "pyproject.toml").read_text().partition("[project.optional-dependencies]")[2]
     for asked in re.findall(r"\[([\w,-]+)\]", " ".join(words)):
         for extra in asked.split(","):
@@ -103,7 +103,7 @@ def test_the_commands_that_a_newcomer_follows_run(page: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_python_is_run(page: Path) -> None:
-    """As a doctest; a blank line stands before the fence, which would be taken for what is expected."""
+    """Runs it as a doctest. A blank line before the closing fence keeps the fence out of the expected output."""
     if page.name in ELSEWHERE:
         return
     for block in FENCED.finditer(page.read_text(encoding="utf-8")):

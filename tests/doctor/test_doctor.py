@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 import maxsieve as ms
-from maxsieve.common import cache_entries, machine, threads
+from maxsieve.common import machine, threads
 from maxsieve.doctor import described, examine, extras, floating_point
+from maxsieve.doctor.cache_entries import KINDS
+from maxsieve.doctor.plain_text import WORDS
 from maxsieve.doctor.privacy import without_user
-from maxsieve.doctor.wording import WORDS
 from maxsieve.text import list_models
 
 PARTS = list(WORDS)
@@ -30,7 +31,7 @@ SECRETS = {
 
 
 def run(*arguments: str, code: str = "", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """The doctor in a process of its own, after some code."""
+    """Runs the doctor in a separate process, after some code."""
     words = ["-c", f"{code}\nfrom maxsieve.doctor.__main__ import main\nmain()"] if code else ["-m", "maxsieve.doctor"]
     return subprocess.run(
         [sys.executable, *words, *arguments],
@@ -89,7 +90,7 @@ sys.meta_path.insert(0, Missing())
 
 
 def test_numpy_is_enough() -> None:
-    """Without platformdirs the cache folder is not known: a sentence there, and all the rest."""
+    """Without platformdirs the cache folder is not known: the report says so, and has all other parts."""
     env = {name: value for name, value in os.environ.items() if name != "MAXSIEVE_CACHE"}
     done = subprocess.run(
         [sys.executable, "-c", BARE + "from maxsieve.doctor.__main__ import main\nmain(['--json'])"],
@@ -153,7 +154,7 @@ def test_the_user_may_have_another_name_than_the_home_folder(tmp_path: Path, mon
         assert without_user(text) == wanted, home
 
 
-def test_nothing_it_says_steers_a_terminal() -> None:
+def test_it_prints_no_control_characters() -> None:
     env = {"OMP_NUM_THREADS": "2\x1b[31m\x9b", "MAXSIEVE_CACHE": "/tmp/\x1b]0;owned\x07"}
     for how in ([], ["--json"]):
         done = run(*how, env=env)
@@ -188,7 +189,7 @@ def test_what_the_cache_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     once(tmp_path / "models" / "tiny==1", lambda made: (made / "model.onnx").write_bytes(bytes(1000)) and None)
     found = examine()["cache"]["kept"]
     assert found == {"models": {"count": 1, "bytes": 1000}}
-    assert found.keys() <= cache_entries.KINDS.keys()
+    assert found.keys() <= set(KINDS)
 
 
 def test_a_cache_that_can_not_be_used_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +207,7 @@ def test_a_cache_that_can_not_be_used_is_told(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_a_core_that_can_not_be_loaded_is_told(tmp_path: Path, broken: bool) -> None:
-    sources = Path(ms.__file__).parent  # an editable install has the core elsewhere
+    sources = Path(ms.__file__).parent  # in an editable install, the core is elsewhere
     shutil.copytree(sources, tmp_path / "maxsieve", ignore=shutil.ignore_patterns("_core*", "__pycache__"))
     file = f"_core{EXTENSION_SUFFIXES[0]}"
     if broken:
@@ -221,20 +222,21 @@ def test_a_core_that_can_not_be_loaded_is_told(tmp_path: Path, broken: bool) -> 
 def test_extras_are_those_of_the_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [
         "numpy>=1.24",
-        'rich>=13; extra == "progress"',
         "onnxruntime>=1.17; extra == 'text'",
         'pypdf[crypto]>=6; extra == "files"',
-        'maxsieve[text,progress]; extra == "cli"',
+        'maxsieve[text]; extra == "cli"',
+        'rich>=13; extra == "cli"',
         'typer>=0.12; extra == "cli"',
         'no-such-package; sys_platform == "linux" and extra == "odd"',
-        'pytest; extra == "test"',
+        'maxsieve[cli,files]; extra == "all"',
     ]
     monkeypatch.setattr(extras, "requires", lambda name: lines)
     extras._extras.cache_clear()
     try:
         missing = extras.missing_by_extra()
-        assert missing == {"cli": [], "files": [], "odd": ["no-such-package"], "progress": [], "text": []}
-        assert list(extras.packages()) == ["numpy", "no-such-package", "onnxruntime", "pypdf", "rich", "typer"]
+        assert missing == {"cli": [], "files": [], "odd": ["no-such-package"], "text": []}
+        own = [name for name in extras.packages() if name not in extras.HOSTS]
+        assert own == ["numpy", "no-such-package", "onnxruntime", "pypdf", "rich", "typer"]
     finally:
         extras._extras.cache_clear()
 
@@ -242,8 +244,8 @@ def test_extras_are_those_of_the_metadata(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_real_metadata_is_understood() -> None:
     missing = extras.missing_by_extra()
     assert {"text", "cli", "serve", "pool"} <= missing.keys()
-    assert not missing.keys() & extras.FOR_DEVELOPERS
-    assert {"onnxruntime", "scipy", "rich"} <= extras.packages().keys()
+    assert not missing.keys() & {"all", "dev", "lint", "test"}
+    assert {"onnxruntime", "scipy", "rich", "torch"} <= extras.packages().keys()
 
 
 STATES = """

@@ -1,4 +1,4 @@
-"""Token vectors to send through files, and what tells whether they came back, and whether they lie in a mapped file."""
+"""Token vectors to write to files, and checks that they came back, and that they are in a mapped file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LENGTHS = [2, 0, 3, 1, 0, 0, 4]
 
 
 def made(lengths: Any = LENGTHS, d: int = 5, dtype: Any = np.float32, ids: str = "str", seed: int = 0) -> TokenVectors:
-    """Random rows; the first number of each is its position, so that a mix-up shows."""
+    """Random rows. The first number of each is its position, so that a wrong order is noticed."""
     rows = np.random.default_rng(seed).normal(size=(sum(lengths), d))
     rows[:, 0] = np.arange(len(rows)) % 256
     return TokenVectors(rows.astype(dtype), np.array(lengths, np.int64), IDS[ids](len(lengths)))
@@ -53,7 +53,7 @@ def same(one: TokenVectors, other: TokenVectors) -> None:
 
 
 def chunked(vectors: TokenVectors, *cuts: int) -> TokenVectorChunks:
-    """The same in pieces that end before these documents."""
+    """The same in pieces. Pieces end before these documents."""
     ends = np.concatenate([[0], np.cumsum(vectors.lengths)])
     bounds = [0, *cuts, len(vectors)]
     pieces = [TokenVectors(vectors.rows[ends[a] : ends[b]], vectors.lengths[a:b]) for a, b in pairwise(bounds)]
@@ -61,14 +61,14 @@ def chunked(vectors: TokenVectors, *cuts: int) -> TokenVectorChunks:
 
 
 def owner(array: Any) -> Any:
-    """Whose memory an array looks at."""
+    """The owner of an array's memory."""
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
     return array
 
 
 def is_mapped(array: np.ndarray[Any, Any]) -> bool:
-    """True if a NumPy array lies in a file mapped by Python."""
+    """True if a NumPy array is in a file that Python has mapped."""
     found = owner(array)
     return isinstance(found.obj if isinstance(found, memoryview) else found, mmap.mmap)
 
@@ -83,13 +83,13 @@ def maps_of(path: Path) -> list[tuple[int, int]]:
 
 
 def lies_in(array: np.ndarray[Any, Any], path: Path) -> bool:
-    """True if an array, by its address, lies in a mapping of that file, whoever mapped it."""
+    """True if the address of an array is in a mapping of that file, made by any library."""
     address = array.__array_interface__["data"][0]
     return any(first <= address and address + array.nbytes <= last for first, last in maps_of(path))
 
 
 def refused(path: Path, words: str, **options: Any) -> None:
-    """Reading all and reading in pieces both raise a sentence with these words and the file's name."""
+    """Reading all and reading in pieces both raise an error with these words and the file's name."""
     for use in (lambda: exchange.read(path, **options), lambda: list(exchange.stream(path, **options).documents())):
         with pytest.raises((ValueError, TypeError), match=words) as caught:
             use()

@@ -1,4 +1,4 @@
-"""Damage at sampled places of a file: an error that names it, or an answer; never a crash, a hang or another error."""
+"""Damage at sampled places of a file: an error that names it, or an answer. Never a crash, a hang or another error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CASES = {name: file for name, file in NAMES.items() if name not in ("folder", "f
 
 
 def survives(path: Path) -> bool:
-    """True if a damaged file could be read after all."""
+    """True if a damaged file could still be read."""
     try:
         vectors = exchange.read(path, lengths=[10]) if path.suffix == ".pt" else exchange.read(path)
     except (ValueError, TypeError) as problem:
@@ -24,7 +24,7 @@ def survives(path: Path) -> bool:
             raise
         return False
     assert sum(len(rows) for rows in vectors.documents()) == len(vectors.rows)
-    assert len(vectors.rows.tobytes()) == vectors.rows.nbytes  # every byte is looked at
+    assert len(vectors.rows.tobytes()) == vectors.rows.nbytes  # every byte is checked
     return True
 
 

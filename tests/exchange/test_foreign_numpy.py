@@ -1,4 +1,4 @@
-"""Files of NumPy, and the names under which others keep lengths and ids."""
+"""Files of NumPy, and the names that other programs use for lengths and ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing is copied where that is promised, nothing can be written to, and memory stays bounded."""
+"""Nothing is copied if that is promised, nothing can be written to, and memory stays bounded."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ def test_documents_are_views(tmp_path: Path) -> None:
         assert not len(rows) or np.shares_memory(rows, vectors.rows)
 
 
-def test_the_caller_s_arrays_stay_his() -> None:
+def test_the_callers_arrays_are_not_changed() -> None:
     rows, lengths = np.eye(3, dtype=np.float32), np.array([1, 2])
     vectors = TokenVectors(rows, lengths)
     assert np.shares_memory(vectors.rows, rows)
     assert rows.flags.writeable
-    lengths[:] = 3  # a copy was taken: they are few
+    lengths[:] = 3  # it is copied, because there are few
     assert vectors.lengths.tolist() == [1, 2]
     assert not vectors.rows.flags.writeable
 
 
 def test_one_array_is_one_batch_of_arrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("maxsieve.exchange.outgoing.Outgoing.blocks.__defaults__", (64,))
+    monkeypatch.setattr("maxsieve.exchange.write_source.WriteSource.blocks.__defaults__", (64,))
     for source, batches in ((made(), 1), (made().build(), 4)):
         exchange.write(source, tmp_path / "it.arrow")
         assert len(list(exchange.stream(tmp_path / "it.arrow").chunks())) == batches
@@ -95,7 +95,7 @@ def test_torch_files_are_mapped(tmp_path: Path, dtype: str) -> None:
 
 
 def test_members_that_numpy_stored_are_mapped_if_aligned(tmp_path: Path) -> None:
-    """The name decides where NumPy's own archives put the numbers."""
+    """The file name decides where NumPy's archives put the numbers."""
     for key, mapped in (("doc_tokens", True), ("rows", False)):
         np.savez(tmp_path / "it.npz", **{key: np.eye(4, dtype=np.float32)}, doclens=[1, 3])
         rows = exchange.read(tmp_path / "it.npz").rows
@@ -133,7 +133,7 @@ def large_index() -> ms.Index:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_index_is_not_gathered_in_memory(tmp_path: Path, name: str, large_index: ms.Index) -> None:
-    """100 MB of rows; what Python and NumPy allocate beside the index stays below a third of it."""
+    """100 MB of rows. Python and NumPy allocate less than a third of it beside the index."""
     if name in ("arrow", "feather", "parquet"):
         pytest.importorskip("pyarrow")
     options = {"chunk_bytes": 8 << 20} if name == "folder" else {}

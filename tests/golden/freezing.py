@@ -1,4 +1,4 @@
-"""What frozen indexes of every version have in common: how they are written, what they show, and that none slipped."""
+"""Shared by frozen indexes of every version: how they are written, what they show, and that none has changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).parent
 
 
 def shown(index: ms.Index) -> dict[str, Any]:
-    """What an index shows without being asked. Numbers are hexadecimal: little-endian bytes of rows."""
+    """What an index shows without a query. Numbers are hexadecimal: little-endian bytes of rows."""
     vectors = [index.vectors(one) for one in index.ids]
     return {
         "dim": index.dim,
@@ -33,9 +33,9 @@ def shown(index: ms.Index) -> dict[str, Any]:
 def freeze(
     version: str, makers: Mapping[str, Callable[[Path], ms.Index]], answers: Callable[[ms.Index], list[Any]]
 ) -> None:
-    """Writes indexes and, beside each, what it must show and answer: to the folder that is named, or where they are."""
+    """Writes indexes and, for each, what it must show and answer: to the named folder, or to this one."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else GOLDEN / version
-    disk.SMALL_BYTES = 0  # or else the segments would be folded into one
+    disk.SMALL_BYTES = 0  # otherwise the segments would be merged into one
     secrets.token_hex = lambda nbytes=None: "0123456789abcdef"  # the same files every time
     for name, make in makers.items():
         path = folder / name
@@ -49,7 +49,7 @@ def freeze(
 
 
 def check_form(script: str, indexes: Iterable[Path], folder: Path) -> None:
-    """What the script writes today is what is frozen, but for how another SQLite may lay its pages out."""
+    """The script writes today what is frozen, except for the page layout of another SQLite."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, str(GOLDEN / script), str(folder)], check=True, env=environment, timeout=120)
     for frozen in indexes:

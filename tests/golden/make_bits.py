@@ -1,8 +1,8 @@
 """Makes ``bits.json``, what every CPU must compute, to the bit: ``python tests/golden/make_bits.py``.
 
-Codes, bounds, hits, reports and all of tier 0 of a table of cases, as digests. Numbers are drawn and scaled without
-rounding and without NumPy's generators, so that they are the same on every machine and in every release. Only a change
-of what is computed, never of how, is a reason to make the file anew.
+It has digests of codes, bounds, hits, reports and all of tier 0, for a table of cases. Numbers are drawn and scaled
+without rounding and without NumPy's generators, so that they are the same on every machine and in every release. The
+file is made again only if what is computed changes, never if only the way to compute it changes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ POLICIES = {
 
 
 class Case(NamedTuple):
-    """One collection and query; all that is random depends on these alone."""
+    """One collection and query. All random numbers depend only on these values."""
 
     d: int
     tokens: int
@@ -68,7 +68,7 @@ def integers(seed: int, shape: tuple[int, ...], bits: int) -> NDArray[np.int64]:
 
 
 def collection(case: Case) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
-    """A query that is near the tokens of the first document, and ragged documents, one of them long."""
+    """A query near the tokens of the first document, and documents of different lengths, one of them long."""
     seed = zlib.crc32(case.name.encode())
     count = 20 if case.d * case.tokens > 10_000 else 70
     lengths = 1 + words(seed, count).astype(np.int64) % 11
@@ -91,7 +91,7 @@ def collection(case: Case) -> tuple[NDArray[np.float32], list[NDArray[np.float32
 
 
 def digest(*parts: object) -> str:
-    """Of arrays by their little-endian bytes, of anything else by what it prints as."""
+    """The digest of an array is of its little-endian bytes, that of anything else of its repr."""
     total = hashlib.sha256()
     for part in parts:
         is_array = isinstance(part, np.ndarray)
@@ -100,14 +100,14 @@ def digest(*parts: object) -> str:
 
 
 def hits_digest(hits: ms.Hits) -> str:
-    """Ids, scores, and all of the report but the time and the ISA."""
+    """Ids, scores, and all of the report except time and ISA."""
     report = hits.report
     rounds = [tuple(each) for each in report.rounds]
     return digest(hits.ids, hits.scores, report.guarantee, report.coverage, report.rescored, rounds)
 
 
 def bits(case: Case) -> dict[str, str]:
-    """What the kernel in use computes of one case."""
+    """What the current kernel computes for one case."""
     query, documents = collection(case)
     index = ms.Index.build(documents, store=case.store, similarity=case.similarity)
     (segment,) = index.storage.snapshot.segments
@@ -122,7 +122,7 @@ def bits(case: Case) -> dict[str, str]:
 
 
 def tier0_bits(case: Case, segment: Segment, query: NDArray[np.float32]) -> dict[str, str]:
-    """The same of tier 0: what it learns, how it names tokens, its table, proxies, and the documents left."""
+    """The same for tier 0: the codebook, the centroids of tokens, the table, proxies, and survivors."""
     scale = np.repeat(segment.scale, segment.lengths)
     made = _core.train(case.d, segment.codes, scale, CENTROIDS, 3, 1)
     book = _core.Codebook(case.d, *made)
@@ -142,7 +142,7 @@ def tier0_bits(case: Case, segment: Segment, query: NDArray[np.float32]) -> dict
 
 
 def table(d: int, book: _core.Codebook, query: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Rows of the table, added up: the proxies of documents that have one token each, named by one centroid each."""
+    """The sums of the table's rows: proxies of documents with one token each, and one document for each centroid."""
     alone = _core.Segment(
         dim=d,
         offsets=np.arange(CENTROIDS + 1),

@@ -1,7 +1,7 @@
 """Makes the frozen indexes of format version 1: ``python tests/golden/make_v1.py``, from an installed maxsieve.
 
-Once a release has written this version, its files stay as they are for ever: what is written anew goes elsewhere
-(``make_v1.py FOLDER``). Each index lies in a folder of its own, beside a JSON file with what it must answer.
+A release has written this version, so its files never change: ``make_v1.py FOLDER`` writes new ones elsewhere. Each
+index has its own folder, beside a JSON file with what it must answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from golden.freezing import freeze
 
 
 def documents(seed: int, count: int, dim: int) -> list[NDArray[np.float32]]:
-    """Ragged documents, every fifth empty."""
+    """Documents of different lengths, every fifth empty."""
     rng = np.random.default_rng(seed)
     return [rng.standard_normal((0 if i % 5 == 4 else 1 + i % 3, dim)).astype(np.float32) for i in range(count)]
 
@@ -48,7 +48,7 @@ def make_numbers(path: Path) -> ms.Index:
 
 
 def answers(index: ms.Index) -> list[Any]:
-    """What the index must answer, scores as the hexadecimal of their bytes."""
+    """What the index must answer. Scores are hexadecimal bytes."""
     rng = np.random.default_rng(9)
     found = []
     for query in [rng.standard_normal((tokens, index.dim)).astype("<f4") for tokens in (1, 4)]:

@@ -1,7 +1,7 @@
 """Makes the frozen indexes of format version 2: ``python tests/golden/make_v2.py``, from an installed maxsieve.
 
-Version 2 has vectors kept as codes, codebooks, centroids and calibrations. As with version 1, once a release has
-written these files, they stay as they are for ever (``make_v2.py FOLDER`` writes elsewhere).
+Version 2 has vectors kept as codes, codebooks, centroids and calibrations. As with version 1, these files never change
+after a release has written them (``make_v2.py FOLDER`` writes elsewhere).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def rows(seed: int, count: int) -> NDArray[np.float32]:
 
 
 def documents(seed: int, count: int) -> list[NDArray[np.float32]]:
-    """Ragged documents, every ninth empty."""
+    """Documents of different lengths, every ninth empty."""
     return [rows(1000 * seed + i, 0 if i % 9 == 8 else 1 + i % 4) for i in range(count)]
 
 
@@ -46,7 +46,7 @@ def queries(seed: int, count: int) -> list[NDArray[np.float32]]:
 
 
 def make_codes(path: Path) -> ms.Index:
-    """Int8, str ids, dot: two segments with tombstones and centroids, records, a calibration and changes since."""
+    """Int8, str ids, dot: two segments with tombstones and centroids, records, a calibration and later changes."""
     ids = [f"d{i}" for i in range(100)]
     index = ms.Index.build(documents(1, 80), ids[:80], path=path, store="int8", metadata=[{"n": i} for i in range(80)])
     index.delete(["d3", "d50"])
@@ -57,14 +57,14 @@ def make_codes(path: Path) -> ms.Index:
 
 
 def make_halves(path: Path) -> ms.Index:
-    """Float16, int ids, cosine: one segment, calibrated on own sentences, nothing changed since."""
+    """Float16, int ids, cosine: one segment, calibrated on its own sentences, without later changes."""
     index = ms.Index.build(documents(3, 60), list(range(60)), path=path, store="float16", similarity="cosine")
     index.calibrate(queries(3, 20), k=6, calibrated_on="own sentences")
     return index
 
 
 def answers(index: ms.Index) -> list[Any]:
-    """What the index must answer, by every policy, scores as the hexadecimal of their bytes."""
+    """What the index must answer under every policy. Scores are hexadecimal bytes."""
     given = []
     for query in queries(9, 4):
         found = {}
@@ -88,6 +88,6 @@ def answers(index: ms.Index) -> list[Any]:
 
 
 if __name__ == "__main__":
-    codebook.FEWEST, codebook.MOST = 16, 32  # so that some documents do not survive tier 0
+    codebook.FEWEST, codebook.MOST = 16, 32  # so that tier 0 drops some documents
     time.time = lambda: 1_700_000_000.0
     freeze("v2", {"codes": make_codes, "halves": make_halves}, answers)

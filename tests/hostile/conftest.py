@@ -1,4 +1,4 @@
-"""The command line and the models that the tests of other rooms have."""
+"""The command line and the models of the tests of other folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collections as an enemy would write them: any value anywhere, every checksum made right again."""
+"""Collections as an attacker would write them: any value anywhere, with right checksums."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FABLES = {
 
 
 def make_collection(folder: Path, dim: int | None = None) -> Path:
-    """A collection of four fables, closed again; with a ``dim``, it has a projection."""
+    """A collection of four fables, closed again. With a ``dim``, it has a projection."""
     projection = None if dim is None else np.linalg.qr(np.random.default_rng(3).standard_normal((16, 16)))[0][:, :dim]
     with Collection.create(folder, WordEncoder(), dim=dim, projection=projection) as collection:
         collection.add(FABLES.values(), FABLES, [{"title": name} for name in FABLES])
@@ -41,7 +41,7 @@ def rewrite_description(collection: Path, change: Callable[[dict[str, Any]], Non
 
 
 def rewrite_records(collection: Path, change: Callable[[sqlite3.Connection], object]) -> None:
-    """Changes the database of texts and makes its checksum right."""
+    """Changes the database of texts, and corrects its checksum."""
     [path] = (collection / "index").glob("*.records")
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = OFF")
@@ -52,7 +52,7 @@ def rewrite_records(collection: Path, change: Callable[[sqlite3.Connection], obj
 
 
 def sentinels(folder: Path) -> Callable[[], None]:
-    """Puts files and folders somewhere and returns a check that they are all as they were."""
+    """Makes files and folders, and returns a check that they are unchanged."""
     (folder / "photos" / "2024").mkdir(parents=True)
     (folder / "photos" / "2024" / "cat.jpg").write_bytes(b"a cat")
     (folder / "empty").mkdir()

@@ -1,4 +1,4 @@
-"""Small indexes that somebody has tampered with, and knew how to seal again."""
+"""Small indexes that an attacker has changed, with right checksums."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def build(path: Path, ids: list[Any] | None = None, *, metadata: bool = True, de
 
 
 def change_manifest(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Changes the manifest and gives it the checksum it should have."""
+    """Changes the manifest, and corrects its checksum."""
     file = path / "manifest.json"
     content = json.loads(file.read_text())
     del content["checksum"]
@@ -40,7 +40,7 @@ def change_manifest(path: Path, change: Callable[[dict[str, Any]], object]) -> N
 
 
 def change_block(file: Path, name: str, change: Callable[[np.ndarray], object]) -> None:
-    """Changes numbers of a block in place and makes all checksums fit."""
+    """Changes numbers of a block in place, and corrects all checksums."""
     content = bytearray(file.read_bytes())
     for i in range(FIXED.unpack_from(content)[4]):
         place = FIXED.size + i * ENTRY.size
@@ -60,7 +60,7 @@ def change_block(file: Path, name: str, change: Callable[[np.ndarray], object]) 
 
 
 def reseal_tiers(path: Path) -> None:
-    """Makes the manifest mean the codebook, the calibration and the centroids that are there now."""
+    """Makes the manifest refer to the current codebook, calibration and centroids."""
 
     def crc(name: str) -> int:
         with open(path / name, "rb") as file:
@@ -77,7 +77,7 @@ def reseal_tiers(path: Path) -> None:
 
 
 def rewrite_blocks(file: Path, change: Callable[[dict[str, np.ndarray]], object]) -> None:
-    """Changes the blocks of a file, of any size and type, and writes them with checksums that fit."""
+    """Changes the blocks of a file, of any size and type, and writes them with right checksums."""
     old = BlockFile(file)
     blocks = {name: np.array(old.array(name, block.dtype, block.columns)) for name, block in old.blocks.items()}
     change(blocks)

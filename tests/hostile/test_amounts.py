@@ -1,4 +1,4 @@
-"""Small files that ask for much: more is not read, kept or multiplied than the file itself could need."""
+"""Small files that claim to be large: no more is read, kept or multiplied than the file itself could need."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from maxsieve.text.trec import read_run
 from text.support import WordEncoder
 
 HUGE = 1 << 33
-"""Bytes of a file that takes no room on disk: all of them are zero and were never written."""
+"""The size of a sparse file: it uses no space on disk, and all its bytes are zero."""
 
 
 def stretch(file: Path, block: str, nbytes: int = HUGE) -> None:
-    """Makes a block huge. Its checksum is not made to fit, for nobody may look at it."""
+    """Makes a block huge. Its checksum stays wrong, because nothing may read the block."""
     content = bytearray(file.read_bytes()[:HEADER_BYTES])
     end = -(-file.stat().st_size // 64) * 64
     for i in range(FIXED.unpack_from(content)[4]):
@@ -54,7 +54,7 @@ def test_a_huge_list_of_deleted_documents(tmp_path: Path) -> None:
     build(tmp_path / "i")
     [file] = (tmp_path / "i").glob("*.deleted")
     stretch(file, "deleted")
-    with pytest.raises(DamagedIndexError, match=f"{file.name} is larger than"):
+    with pytest.raises(DamagedIndexError, match=f"{file.name}.* larger"):
         ms.Index.open(tmp_path / "i")
 
 
@@ -67,7 +67,7 @@ def test_a_huge_codebook_or_calibration(tmp_path: Path, kind: str, block: str) -
     [file] = (tmp_path / "i").glob(f"*.{kind}")
     stretch(file, block)
     reseal_tiers(tmp_path / "i")
-    with pytest.raises(DamagedIndexError, match=f"{file.name} is larger than"):
+    with pytest.raises(DamagedIndexError, match=f"{file.name}.* larger"):
         ms.Index.open(tmp_path / "i")
 
 
@@ -80,7 +80,7 @@ def test_a_huge_table_of_words(tmp_path: Path, block: str) -> None:
     [table] = (path / "bm25").iterdir()
     stretch(table, block)
     with Collection.open(path, WordEncoder()) as collection:
-        with pytest.raises(DamagedIndexError, match=f"{table.name} can't be read: it is larger than"):
+        with pytest.raises(DamagedIndexError, match=f"{table.name}.* larger"):
             collection.verify()
         assert collection.bm25("fox", 10) == expected
 
@@ -109,7 +109,7 @@ def test_metadata_of_a_document_of_many_passages(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(adding, "MOST_COPIED", 1 << 18)
     text = " ".join(f"fox {i}." for i in range(1000))
     with Collection.create(tmp_path / "c", WordEncoder()) as collection:
-        with pytest.raises(ValueError, match=r"'heavy'.* 100,002 bytes and are stored with each of its 1\d passages"):
+        with pytest.raises(ValueError, match=r"'heavy'.*\b100,002\b.*\b1\d\b"):
             collection.add(["a fox", text], ["fox", "heavy"], [None, "y" * 100_000])
         assert collection.ids == [], "one batch, nothing of it"
         collection.add([text, "a fox"], ["light", "fox"], ["y" * 1000, "y" * 1_000_000])
@@ -118,7 +118,7 @@ def test_metadata_of_a_document_of_many_passages(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("field", ["text", "metadata"])
 def test_documents_are_not_gathered_beyond_a_batch(tmp_path: Path, field: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line of an input may have 64 MiB: not even 64 of them may be in memory at once, whichever field is long."""
+    """A line of an input may have 64 MiB. Not even 64 of them may be in memory at once, whichever field is long."""
     long = "." * (adding.BATCH_CHARACTERS // 2)
     taken = added = most = 0
 
@@ -146,7 +146,7 @@ def test_documents_are_not_gathered_beyond_a_batch(tmp_path: Path, field: str, m
 
 @pytest.mark.parametrize("text", ["a\n", "# a\n", ". "], ids=["lines", "headings", "sentences"])
 def test_a_text_of_many_short_pieces(text: str) -> None:
-    """Each takes some bytes, not some objects."""
+    """Each needs some bytes, not some objects."""
     whole = text * (100_000 // len(text))
     tracemalloc.start()
     passages = split(whole, Sizes(504, 256, 32), lambda texts: [1] * len(texts))
@@ -165,13 +165,13 @@ def test_a_line_without_an_end_in_a_corpus(tmp_path: Path) -> None:
         content = path.read_bytes()
         with open(path, "r+b") as file:
             file.truncate(HUGE)
-        with pytest.raises(BadInput, match=f"{name}, line .: it is longer than"):
+        with pytest.raises(BadInput, match=f"{name}, line .: .*longer"):
             read_corpus(tmp_path)
         path.write_bytes(content)
     assert read_corpus(tmp_path).documents == {"a": "Tea"}
     with open(tmp_path / "it.run", "wb") as file:
         file.truncate(HUGE)
-    with pytest.raises(BadInput, match=r"it\.run, line 1: it is longer than"):
+    with pytest.raises(BadInput, match=r"it\.run, line 1: .*longer"):
         read_run(tmp_path / "it.run")
 
 

@@ -1,4 +1,4 @@
-"""BM25's table writes and removes its own files only, and a wrong table is never believed."""
+"""The table of BM25 writes and removes only its own files, and a wrong table is never used."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_table_that_is_a_link_is_refused(tmp_path: Path) -> None:
 
 
 def test_only_tables_are_removed(tmp_path: Path) -> None:
-    """Whatever else lies in the folder stays, and a link with the name of a table is removed, not followed."""
+    """All other files in the folder stay. A link with the name of a table is removed, not followed."""
     path = make_collection(tmp_path / "c")
     victim = tmp_path / "victim"
     victim.mkdir()
@@ -135,7 +135,7 @@ def test_a_pipe_or_a_link_in_a_tables_place_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_table_of_another_collection_is_not_believed(tmp_path: Path) -> None:
-    """Nor under the right name: what it was made from is inside."""
+    """Not even under the right name: the table says what it was made from."""
     one, other = make_collection(tmp_path / "one"), make_collection(tmp_path / "other")
     with opened(other) as collection:
         collection.add(["A fox in the snow"], ["snow"])
@@ -152,7 +152,7 @@ def test_a_table_of_another_collection_is_not_believed(tmp_path: Path) -> None:
 
 
 def test_a_restored_index_does_not_pick_up_the_table_of_what_came_after(tmp_path: Path) -> None:
-    """The same uid and the same generation, other texts: numbers alone do not say what a table was made from."""
+    """The same uid and generation, but other texts: these numbers do not identify the texts of a table."""
     path = make_collection(tmp_path / "c")
     shutil.copytree(path / "index", tmp_path / "backup")
     with opened(path) as collection:

@@ -1,7 +1,7 @@
-"""Whole collections, damaged at random: every file of one, by flipped bytes and by changes under fitting checksums.
+"""Whole collections, damaged at random: every file, by flipped bytes and by changes with right checksums.
 
-Whatever is in the folder: no crash, no hang, nothing written or removed outside it, and only documented errors.
-Where checksums were not made to fit, the answer is the undamaged one, or there is an error, or `verify` tells.
+For any content of the folder: no crash, no hang, nothing written or removed outside it, and only documented errors. If
+checksums were not corrected, the answer is the undamaged one, or there is an error, or `verify` reports it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
         collection.add(["The fox and the stork", "An owl"], ["stork", "owl"])
         collection.delete("owl")
     with pytest.MonkeyPatch.context() as patch, ms.Index.open(path / "index") as index:
-        patch.setattr("maxsieve.storage.codebook.FEWEST", 2)  # so that tier 0 has something to say on five fables
+        patch.setattr("maxsieve.storage.codebook.FEWEST", 2)  # so that tier 0 drops something, with five fables
         patch.setattr("maxsieve.storage.codebook.MOST", 2)
         index.calibrate([index.vectors(one) for one in index.ids for _ in range(4)], k=3)
     with opened(path) as collection:
@@ -93,7 +93,7 @@ def opened(path: Path) -> Collection:
 
 
 def answer(collection: Collection) -> Any:
-    """All that can be read of it."""
+    """Reads all of it."""
     found = []
     for stage in (None, "bm25"):
         hits = collection.search("the fox", k=4, first_stage=stage)
@@ -103,7 +103,7 @@ def answer(collection: Collection) -> Any:
     return found, collection.ids, [collection.text(one) for one in collection.ids], len(collection)
 
 
-# Changes whose checksums are made to fit
+# Changes with right checksums
 
 
 def one_file(path: Path, rng: random.Random, pattern: str) -> Path:
@@ -178,7 +178,7 @@ def records(path: Path, rng: random.Random) -> None:
 
 
 def block(path: Path, rng: random.Random) -> None:
-    """Numbers of a block of a segment, of tombstones, of the table of words, or of what a calibration needs."""
+    """Numbers of a block of a segment, of tombstones, of the table of words, or of a calibration."""
     index_files = ("segment", "deleted", "codebook", "centroids", "calibration")
     file = one_file(path, rng, rng.choice([*(f"index/*.{kind}" for kind in index_files), "bm25/*.table"]))
     content = file.read_bytes()
@@ -199,7 +199,7 @@ def block(path: Path, rng: random.Random) -> None:
     reseal_tiers(path / "index")
 
 
-# Changes that nobody seals
+# Changes with wrong checksums
 
 
 def flip(file: Path, rng: random.Random) -> None:
@@ -224,7 +224,7 @@ def truncated(path: Path, rng: random.Random) -> None:
 
 
 def replaced(path: Path, rng: random.Random) -> None:
-    """Something else in a file's or folder's place."""
+    """Something else in place of a file or folder."""
     one = rng.choice([any_file(path, rng), path / "index", path / "bm25"])
     if one.is_dir():
         shutil.move(one, path.parent / f"moved-{one.name}")
@@ -272,7 +272,7 @@ def time_limit() -> Iterator[None]:
 
 
 def documented(problem: Exception) -> bool:
-    """Damage by name, a file that is not there, another encoder, an id that is not in it any more."""
+    """Documented errors: damage, a missing file, another encoder, an id that does not exist any more."""
     if isinstance(problem, (MaxsieveError, OSError)):
         return True
     sentence = str(problem)
@@ -285,7 +285,7 @@ def documented(problem: Exception) -> bool:
 
 
 def attempt(use: Callable[[], Any]) -> Any:
-    """What it gives, or the documented error that it raises."""
+    """Its result, or the documented error that it raises."""
     try:
         return use()
     except Exception as problem:
@@ -295,7 +295,7 @@ def attempt(use: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize("change", [*SEALED, *UNSEALED], ids=lambda change: change.__name__)
-def test_damaged_collections(tmp_path: Path, honest: Path, change: Change) -> None:
+def test_damaged_collections(tmp_path: Path, honest: Path, change: Change, isa: str) -> None:
     with opened(honest) as collection:
         expected = answer(collection)
     (tmp_path / "victim").mkdir()

@@ -1,4 +1,4 @@
-"""What is wrong with a collection is said as damage: `DamagedIndexError`, exit code 3, the file by its name."""
+"""Damage of a collection is reported as `DamagedIndexError`, with exit code 3 and the name of the file."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def test_a_record_that_is_no_document(tmp_path: Path, record: str | None) -> Non
             collection.verify,
         ]
         for use in uses:
-            with pytest.raises(DamagedIndexError, match="has no text or no metadata in its record"):
+            with pytest.raises(DamagedIndexError, match=r"document '\w+' .*record"):
                 use()
         assert len(collection.search("fox")) == 4, "vectors are in order"
 
 
 @pytest.mark.parametrize("value", ["NaN", "-Infinity", '{"deep":[1,{"price":1e999}]}'])
 def test_metadata_with_a_number_that_json_has_not(docs: CommandLine, value: str) -> None:
-    """No writer writes it, and what comes after could not print it."""
+    """No writer writes it, and later code could not print it."""
     record = f'{{"text":"a red fox","metadata":{value}}}'
     give_all(docs.folder / "docs.ms", record)
     for command in (("search", "fox"), ("search", "fox", "--json"), ("export", "-", "--texts"), ("verify",)):
@@ -148,7 +148,7 @@ def test_a_description_without_end_is_not_read(tmp_path: Path) -> None:
     path = make_collection(tmp_path / "c")
     with open(path / "collection.json", "r+b") as file:
         file.truncate(1 << 40)
-    with pytest.raises(DamagedIndexError, match=r"collection\.json is larger than"):
+    with pytest.raises(DamagedIndexError, match=r"collection\.json.* larger"):
         Collection.open(path)
 
 
@@ -166,10 +166,10 @@ def test_links_in_place_of_temporary_files_are_not_followed(tmp_path: Path) -> N
 
 
 def test_vectors_without_a_projection_are_damage(tmp_path: Path) -> None:
-    """They would be compared with vectors that are cut, not projected."""
+    """They would be compared with vectors that are truncated, not projected."""
     path = make_collection(tmp_path / "c", dim=8)
     rewrite_description(path, lambda content: content.update(projection=None))
-    with pytest.raises(DamagedIndexError, match=r"has vectors, but collection\.json names no projection"):
+    with pytest.raises(DamagedIndexError, match=r"collection\.json.*projection.*\b8\b"):
         Collection.open(path, WordEncoder())
 
 
@@ -185,21 +185,21 @@ def test_a_text_that_is_shorter_than_its_vectors(tmp_path: Path) -> None:
     give_all(make_collection(tmp_path / "c"), '{"text":"fox","metadata":null}')
     with Collection.open(tmp_path / "c", WordEncoder()) as collection:
         hits = collection.search("the mouse and the grapes", k=4)
-        with pytest.raises(DamagedIndexError, match="is not the text that its vectors were made from"):
+        with pytest.raises(DamagedIndexError, match="'lion'"):
             [hits.explain(rank) for rank in range(4)]
 
 
 @pytest.mark.parametrize("name", ["lock", "index/lock", "bm25", "sync", "sync/lock"])
 @pytest.mark.parametrize("kind", ["link", "pipe"])
 def test_what_is_no_file_or_folder_is_told(tmp_path: Path, name: str, kind: str) -> None:
-    """Whoever writes refuses it; whoever looks for damage is told."""
+    """Writing refuses it, and looking for damage reports it."""
     path, victim = make_collection(tmp_path / "c") / name, tmp_path / "victim"
     victim.mkdir()
     path.parent.mkdir(exist_ok=True)
     path.unlink(missing_ok=True)
     path.symlink_to(victim) if kind == "link" else os.mkfifo(path)
     with Collection.open(tmp_path / "c", WordEncoder()) as collection:
-        with pytest.raises(DamagedIndexError, match=f"{name} is a {kind}; a"):
+        with pytest.raises(DamagedIndexError, match=f"{name} is a {kind}"):
             collection.verify()
         assert collection.search("fox").ids
     assert not list(victim.iterdir())

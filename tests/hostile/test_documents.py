@@ -1,4 +1,4 @@
-"""Files of others, made to use up whoever reads them: refused in bounded time and memory, and the next one is read."""
+"""Files made to exhaust their reader: they are refused in bounded time and memory, and the next file is read."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from maxsieve.text.inputs import BadInput, DocumentReader, Fields, Input, InputDocument
+from maxsieve.text.inputs import BadInput, DocumentReader, Fields, Input, InputDocument, tables
 from maxsieve.text.inputs.compressed import read_compressed
-from maxsieve.text.inputs.document import LARGEST_FILE
+from maxsieve.text.inputs.document import LARGEST_FILE, MOST_VALUES
 from maxsieve.text.inputs.files import read_file
 from maxsieve.text.inputs.isolated import IsolatedReader
 from maxsieve.text.inputs.lines import LONGEST_LINE
@@ -39,7 +41,7 @@ def process() -> Iterator[IsolatedReader]:
 
 
 def refused(path: Path, content: bytes, process: IsolatedReader) -> str:
-    """Why a file is refused; another one must be read afterwards."""
+    """Why a file is refused. The next file must be read anyway."""
     path.write_bytes(content)
     found = read_file(path, "it", process)
     (path.parent / "good.html").write_text("<p>fox")
@@ -123,9 +125,8 @@ def test_entities_that_multiply_and_files_of_the_machine(tmp_path: Path, process
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("it.html", lambda: b"<div>" * 500_000 + b"deep"),
         ("it.html", lambda: b"<b><a><p>" * 50_000 + b"deep"),
-        ("it.html", lambda: b"<table><tr><td>" * 20_000 + b"deep"),
+        ("it.html", lambda: b"<section>" + b"<div>" * 1_900 + b"<footer>deep</footer>" * 50_000),
         ("it.html", lambda: b"<p " + b"a=1 " * 100_000 + b">x"),
         ("it.docx", lambda: word("<w:tbl><w:tr><w:tc>" * 100 + "<w:p/>" + "</w:tc></w:tr></w:tbl>" * 100)),
         ("it.docx", lambda: word("<w:sdt>" * 100_000 + "</w:sdt>" * 100_000)),
@@ -134,6 +135,34 @@ def test_entities_that_multiply_and_files_of_the_machine(tmp_path: Path, process
 )
 def test_deep_nesting(tmp_path: Path, process: IsolatedReader, name: str, content: Callable[[], bytes]) -> None:
     assert "crashed" not in refused(tmp_path / name, content(), process)
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        b"<div>",
+        b"<table><tr><td>",
+        b"<BLOCKQUOTE class='</blockquote>'>",
+        b"<div id=a title='x' data-x=\"</div>\">",
+        b"<div><!--</div>-->",
+        b"<div><!-->",
+        b"<div><script>'</div>'</script>",
+        b"<ul><li>",
+    ],
+)
+def test_nested_elements_have_a_limit(tmp_path: Path, process: IsolatedReader, element: bytes) -> None:
+    said = refused(tmp_path / "it.html", element * 500_000 + b"deep", process)
+    assert said.endswith("its elements are nested more than 2,000 deep")
+    end = b"</" + element[1:].partition(b">")[0].split()[0].lower() + b">"
+    assert "deep" in refused(tmp_path / "it.html", element * 600 + b"deep" + end * 600, process)
+    assert "read: '" in refused(tmp_path / "it.html", (element + b"deep" + end) * 5_000, process), "one by one"
+
+
+@pytest.mark.parametrize(
+    "forgotten", ["<p><font size=1>", "<li>", "<tr><td><b>", "<dt><i>", "<div><span></div>", "<br>"]
+)
+def test_a_page_whose_author_forgot_ends_is_read(tmp_path: Path, process: IsolatedReader, forgotten: str) -> None:
+    assert "read: '" in refused(tmp_path / "it.html", f"{forgotten}fox ".encode() * 5_000, process)
 
 
 def test_a_file_that_takes_too_long(tmp_path: Path) -> None:
@@ -214,12 +243,66 @@ def test_a_line_without_end_inside_a_small_file(tmp_path: Path) -> None:
         for _ in range(LONGEST_LINE // MIB + 2):
             file.write(b"x" * MIB)
     assert (tmp_path / "it.jsonl.gz").stat().st_size < MIB
-    with pytest.raises(BadInput, match=r"it\.jsonl\.gz, line 1: it is longer than"):
+    with pytest.raises(BadInput, match=r"it\.jsonl\.gz, line 1: .*longer"):
         list(DocumentReader([Input(str(tmp_path / "it.jsonl.gz"))], Fields(), skip_bad=True))
 
 
 def test_a_text_that_unpacks_to_too_much(tmp_path: Path) -> None:
     (tmp_path / "it.txt.gz").write_bytes(gzip.compress(b"x" * 10_000))
     assert len(read_compressed(tmp_path / "it.txt.gz", at_most=10_000)) == 10_000
-    with pytest.raises(ValueError, match="decompresses to more than 9999 bytes"):
+    with pytest.raises(ValueError, match=r"it\.txt\.gz\b.*\b9999\b"):
         read_compressed(tmp_path / "it.txt.gz", at_most=9999)
+
+
+# rows and columns
+
+
+def documents_of(path: Path, content: bytes) -> list[InputDocument]:
+    path.write_bytes(gzip.compress(content, 1) if path.suffix == ".gz" else content)
+    return list(DocumentReader([Input(str(path))], Fields(), skip_bad=True))
+
+
+@pytest.mark.parametrize("filler", [b"x" * 50, b'x","y'])
+def test_a_row_without_end_inside_a_small_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filler: bytes) -> None:
+    """Neither one long field nor many short ones: a quote at the end of each line continues the row."""
+    monkeypatch.setattr(tables, "LONGEST_ROW", 10_000)
+    good = b'id,text\na,"red\nfox"\n'
+    with pytest.raises(BadInput, match=r"it\.csv\.gz, line 4: the row is longer than 10000 bytes"):
+        documents_of(tmp_path / "it.csv.gz", good + b'b,"' + (filler + b"\n") * 10_000)
+    long = good + b'b,"' + b"x" * 9_000 + b'"\n' + b'c,"' + b"y" * 9_000 + b'"\n'
+    assert [found.id for found in documents_of(tmp_path / "it.csv", long)] == ["a", "b", "c"], (
+        "rows count by themselves"
+    )
+
+
+def test_a_header_of_very_many_columns(tmp_path: Path) -> None:
+    names = ",".join(map(str, range(200_000)))
+    with pytest.raises(ValueError, match=r"the header has no column 'text', only '0', .* and 199,992 more") as caught:
+        documents_of(tmp_path / "it.csv", names.encode())
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(ValueError, match="the header has the column '7' twice"):
+        documents_of(tmp_path / "it.csv", f"{names},7".encode())
+
+
+def test_a_line_of_very_many_values(tmp_path: Path) -> None:
+    """Each takes twenty times its size in memory."""
+    many = b"[" + b"[]," * (MOST_VALUES // 2) + b"1]"
+    good, bad = b'{"id": "a", "text": "fox"}', b'{"id": "b", "text": "owl", "odd": ' + many + b"}"
+    assert [found.id for found in documents_of(tmp_path / "it.jsonl.gz", good + b"\n" + bad)] == ["a"]
+    assert [found.id for found in documents_of(tmp_path / "it.json.gz", b"[" + good + b"," + bad + b"]")] == ["a"]
+    for name, mark in (("it.csv.gz", b","), ("it.tsv.gz", b"\t")):
+        with pytest.raises(BadInput, match=r"it\..sv\.gz, line 2: it has more than 4,194,304 commas"):
+            documents_of(tmp_path / name, b"id" + mark + b"text\n" + mark * (MOST_VALUES + 1))
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.null()), pa.list_(pa.list_(pa.bool_())), pa.list_(pa.struct({"x": pa.int8()}))]
+)
+def test_a_row_of_very_many_values(tmp_path: Path, kind: pa.DataType) -> None:
+    values = pa.nulls(MOST_VALUES, kind.value_type)
+    column = pa.ListArray.from_arrays(pa.array([0, 1, MOST_VALUES], pa.int32()), values)
+    pq.write_table(pa.table({"id": ["a", "b"], "text": ["fox", "owl"], "odd": column}), tmp_path / "it.parquet")
+    assert (tmp_path / "it.parquet").stat().st_size < MIB
+    reader = DocumentReader([Input(str(tmp_path / "it.parquet"))], Fields(), skip_bad=True)
+    assert [found.id for found in reader] == ["a"]
+    assert "more than 4,194,304 commas and brackets, or values" in str(reader.first_bad)

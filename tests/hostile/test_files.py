@@ -1,4 +1,4 @@
-"""What opens files opens files only: no links inside our folders, no pipes, devices or sockets, no file without end."""
+"""Only files are opened: no links inside our folders, no pipes, devices or sockets, no endless files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def make_pipe(path: Path) -> None:
 def make_socket(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as one:
         folder = os.getcwd()
-        os.chdir(path.parent)  # the name of a socket is short
+        os.chdir(path.parent)  # the name of a socket must be short
         try:
             one.bind(path.name)
         finally:
@@ -33,7 +33,7 @@ def make_socket(path: Path) -> None:
 @pytest.mark.parametrize("follow_links", [False, True])
 def test_only_regular_files_are_opened(tmp_path, make, kind, follow_links):
     make(tmp_path / "it")
-    with pytest.raises(ValueError, match=f"it is {kind}; a regular file is expected"):
+    with pytest.raises(ValueError, match=f"it is {kind}"):
         open_regular(tmp_path / "it", follow_links=follow_links)
 
 
@@ -54,7 +54,7 @@ def test_links_are_followed_only_when_asked(tmp_path):
 
 @pytest.mark.parametrize(("make", "kind"), [(make_link, "a link"), (make_pipe, "a pipe")])
 def test_what_takes_the_files_place_is_neither_followed_nor_waited_for(tmp_path, monkeypatch, make, kind):
-    """Between looking and opening, the name may come to mean something else."""
+    """The name may change its meaning between the check and the opening."""
     (tmp_path / "it").write_bytes(b"content")
     (tmp_path / "secret").write_bytes(b"secret")
     honest = os.stat
@@ -74,7 +74,7 @@ def test_what_takes_the_files_place_is_neither_followed_nor_waited_for(tmp_path,
 def test_no_more_is_read_than_allowed(tmp_path):
     (tmp_path / "it").write_bytes(b"12345678")
     assert read_small(tmp_path / "it", at_most=8) == b"12345678"
-    with pytest.raises(ValueError, match="it is larger than 7 bytes"):
+    with pytest.raises(ValueError, match=r"\bit\b.*\b7\b"):
         read_small(tmp_path / "it", at_most=7)
 
 

@@ -1,4 +1,4 @@
-"""Filters over metadata that somebody has forged: an answer or a `DamagedIndexError`, soon, and nothing else."""
+"""Filters on forged metadata: an answer or a `DamagedIndexError`, in a short time, and nothing else."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILTERS: list[dict[str, Any]] = [
 
 
 def forge(path: Path, change: Callable[[sqlite3.Connection], object]) -> None:
-    """Changes the records of an index; nobody looks at their checksum before `verify`."""
+    """Changes the records of an index. Their checksum is not checked before `verify`."""
     [file] = path.glob("*.records")
     connection = sqlite3.connect(file, isolation_level=None)
     connection.execute("PRAGMA journal_mode = OFF")
@@ -44,15 +44,15 @@ def put(record: Any, position: int = 2) -> Callable[[sqlite3.Connection], object
     "record",
     ["", "{", '{"n":1', "{n:1}", "{'n':1}", '{"n":1}x', '{"n":0x10}', '{"n":+1}', '{"n":1,}', '{"n":"\n"}', "\x01"],
 )
-def test_what_is_no_json_is_damage_not_silence(record: Any, where: dict[str, Any], tmp_path: Path) -> None:
+def test_invalid_json_is_reported_as_damage(record: Any, where: dict[str, Any], tmp_path: Path) -> None:
     build(tmp_path / "x")
     forge(tmp_path / "x", put(record))
-    with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match="can't be read"):
+    with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match=r"00000001\.records"):
         index.search(QUERY, where=where)
 
 
 def test_json_that_sqlite_refuses_is_read_by_python(tmp_path: Path) -> None:
-    """SQLite has a limit of depth; what Python wrote and reads is no damage."""
+    """SQLite limits the depth. What Python wrote and can read is not damage."""
     build(tmp_path / "x", delete=False)
     forge(tmp_path / "x", put('{"n":7,"deep":' + "[" * 800 + "]" * 800 + "}"))
     with ms.Index.open(tmp_path / "x") as index:
@@ -62,17 +62,20 @@ def test_json_that_sqlite_refuses_is_read_by_python(tmp_path: Path) -> None:
 def test_a_number_that_json_does_not_have(tmp_path: Path) -> None:
     build(tmp_path / "x")
     forge(tmp_path / "x", put('{"n":NaN}', 4))
-    with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match="NaN is not a number"):
+    with (
+        ms.Index.open(tmp_path / "x") as index,
+        pytest.raises(DamagedIndexError, match=r"00000001\.records\b.*\bNaN\b"),
+    ):
         index.search(QUERY, where={"n": {"gte": 7}})
 
 
 @pytest.mark.parametrize("where", FILTERS)
 def test_bytes_that_are_no_text(where: dict[str, Any], tmp_path: Path) -> None:
-    """SQLite since 3.45 would take some for JSON in its own form."""
+    """SQLite from 3.45 on would read some of them as its own binary JSON."""
     build(tmp_path / "x")
     for blob in (b"\x8c\x17n\x13" + b"1", b"\xff\xfe\x00", bytes(range(256))):
         forge(tmp_path / "x", put(blob))
-        with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match="can't be read"):
+        with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match=r"00000001\.records"):
             index.search(QUERY, where=where)
 
 
@@ -103,7 +106,7 @@ def test_a_record_of_no_document_is_never_a_hit(tmp_path: Path) -> None:
 def test_a_schema_that_is_not_ours_is_never_asked(sql: str, tmp_path: Path) -> None:
     build(tmp_path / "x")
     forge(tmp_path / "x", lambda connection: connection.executescript(sql))
-    with pytest.raises(DamagedIndexError, match=r"is not a file of records|can't be read"):
+    with pytest.raises(DamagedIndexError, match=r"00000001\.records"):
         ms.Index.open(tmp_path / "x")
 
 
@@ -132,7 +135,7 @@ def varint(number: int) -> bytes:
 
 
 def entangle(file: Path, root: int, levels: int, children: int) -> None:
-    """Makes a table's tree one of 10^levels and more paths to its one leaf, in a file that is hardly larger."""
+    """Makes the tree of a table have 10^levels paths to its one leaf, in a file that is hardly larger."""
     content = bytearray(file.read_bytes())
     assert struct.unpack_from(">H", content, 16)[0] == PAGE
     first = 100 if root == 1 else 0
@@ -161,7 +164,7 @@ def entangle(file: Path, root: int, levels: int, children: int) -> None:
 
 
 def test_a_schema_without_end_is_given_up(tmp_path: Path) -> None:
-    """Nobody could read all that this file of some pages has to say of its tables."""
+    """No program could read all rows that this file of a few pages claims to have."""
     build(tmp_path / "x")
     [file] = (tmp_path / "x").glob("*.records")
     entangle(file, 1, levels=9, children=200)
@@ -186,11 +189,11 @@ def test_records_without_end_are_asked_for_no_longer_than_there_are_documents(
 
 @pytest.mark.parametrize("where", FILTERS)
 def test_a_record_is_no_longer_than_its_file(where: dict[str, Any], tmp_path: Path) -> None:
-    """One that pretends to have 900 MB: its last page leads to itself."""
+    """A file that claims to have 900 MB: its last page refers to itself."""
     build(tmp_path / "x")
     [file] = (tmp_path / "x").glob("*.records")
     size = 900_000_000
-    head = bytes([8, 0]) + varint(2 * (size - 8) + 13)  # of the record: no position, a text; then the text itself
+    head = bytes([8, 0]) + varint(2 * (size - 8) + 13)  # the record: no position, a text; then the text itself
     head = bytes([len(head)]) + head[1:]
     least = (PAGE - 12) * 32 // 255 - 23
     local = least + (size - least) % (PAGE - 4)
@@ -202,5 +205,5 @@ def test_a_record_is_no_longer_than_its_file(where: dict[str, Any], tmp_path: Pa
     content = bytearray(file.read_bytes()[:PAGE]) + page + struct.pack(">I", 3).ljust(PAGE, b"x")
     struct.pack_into(">I", content, 28, 3)
     file.write_bytes(content)
-    with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match="can't be read"):
+    with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match=r"00000001\.records"):
         index.search(QUERY, where=where)

@@ -1,4 +1,4 @@
-"""A folder from somebody else: names that lead out of it, links, pipes, devices, and files without end."""
+"""A folder from an attacker: names that lead out of it, links, pipes, devices, and endless files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def refused(path: Path, *names: str) -> None:
-    """Opening it ends soon, in an error of ours that names the file, and in little memory."""
+    """Opening it ends soon, with an error of ours that names the file, and with little memory."""
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)); {OPEN}"
     done = subprocess.run([sys.executable, "-c", limited, path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1, done.stderr
@@ -58,7 +58,7 @@ def test_a_pipe_does_not_hang(path: Path, name: str) -> None:
 def test_a_folder_in_place_of_a_file_is_damage(path: Path, name: str) -> None:
     (path / name).unlink()
     (path / name).mkdir()
-    with pytest.raises(DamagedIndexError, match=f"{name} is a folder; a regular file is expected"):
+    with pytest.raises(DamagedIndexError, match=f"{name} is a folder"):
         ms.Index.open(path)
 
 
@@ -71,7 +71,7 @@ def test_a_device_is_not_read(path: Path, name: str, device: str) -> None:
 
 
 def test_a_huge_manifest_is_not_read(path: Path) -> None:
-    os.truncate(path / "manifest.json", 64 << 30)  # a hole: it takes no room
+    os.truncate(path / "manifest.json", 64 << 30)  # a sparse file: it uses no space
     refused(path, "manifest.json", "larger than")
 
 
@@ -158,7 +158,7 @@ def test_only_files_that_an_index_writes_are_removed(path: Path, tmp_path: Path)
     ],
 )
 def test_a_uid_is_sixteen_hexadecimal_digits(path: Path, uid: object) -> None:
-    """It becomes part of a path elsewhere."""
+    """It becomes a part of another path."""
     change_manifest(path, lambda content: content.update(uid=uid))
     with pytest.raises(DamagedIndexError, match="manifest"):
         ms.Index.open(path)
@@ -185,7 +185,7 @@ def test_a_file_name_leads_nowhere_else(path: Path, kind: str, name: str) -> Non
     shutil.copy(path / part, path.parent / part)
     wrong = name.format(part, kind=kind)
     change_manifest(path, lambda content: content["parts"][0].update({kind: wrong}))
-    with pytest.raises(DamagedIndexError, match="is not a file of"):
+    with pytest.raises(DamagedIndexError, match=r"manifest\.json\b.*is not a file"):
         ms.Index.open(path)
 
 
@@ -201,7 +201,7 @@ def test_files_of_the_whole_index_are_those_that_are_known(path: Path, extras: o
 def test_records_that_become_another_file_while_they_are_opened(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQLite opens by name, after we have looked."""
+    """SQLite opens by name, after our check."""
     import sqlite3
 
     build(tmp_path / "other")
@@ -218,7 +218,7 @@ def test_records_that_become_another_file_while_they_are_opened(
 
 
 def test_an_index_that_is_restored_under_an_open_one(tmp_path: Path) -> None:
-    """The same uid, numbers and names, other files: what is open follows, and writes nothing of what it knew."""
+    """The same uid, numbers and names, but other files: open instances follow, and write nothing of what they knew."""
     path, backup = tmp_path / "index", tmp_path / "backup"
     ms.Index.build([np.full((1, DIM), float(i)) for i in range(1, 6)], list("abcde"), path=path).close()
     shutil.copytree(path, backup)

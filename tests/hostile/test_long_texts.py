@@ -1,4 +1,4 @@
-"""A long text costs what is indexed of it: the tokenizer sees no more than it needs, and gives the same."""
+"""A long text costs only what is indexed of it: the tokenizer gets no more than it needs, with the same result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SPACES = [" ", "\n", "\t", "  ", "\u00a0", "\u3000", "\r\n", " \u0301", "\u200b 
 
 
 class Counting:
-    """A tokenizer that remembers how much it was given."""
+    """A tokenizer that records how much it was given."""
 
     def __init__(self, inner: Any) -> None:
         self.inner, self.lengths = inner, list[int]()
@@ -130,9 +130,9 @@ def test_the_tokenizer_sees_a_few_characters_for_each_token(minilm: OnnxEncoder)
 
 def test_rows_spans_and_the_warning(minilm: OnnxEncoder) -> None:
     text = "the line brown fox, it jumps. " * 3000
-    with pytest.warns(TruncationWarning, match=r"1 of 1 texts were cut at 512 tokens; the longest has at least \d+"):
+    with pytest.warns(TruncationWarning, match=r"\b1\b.*\b1\b.*\b512\b.* at least \d+"):
         [rows] = minilm.encode_documents([text])
-    with pytest.warns(TruncationWarning, match=r"the longest has \d+$"):
+    with pytest.warns(TruncationWarning, match=r"\b512\b.*longest has \d+$"):
         [expected] = minilm.encode_documents([text[:8000]])
     np.testing.assert_array_equal(rows, expected)
     assert minilm.document_spans(text) == minilm.document_spans(text[:8000])

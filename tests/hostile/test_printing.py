@@ -1,7 +1,7 @@
-r"""Nothing that steers a terminal is printed: not from texts, ids, names of files, descriptions or errors.
+r"""No control characters are printed: not from texts, ids, names of files, descriptions or errors.
 
-Escape sequences begin with ESC or with a C1 control (U+0080 to U+009F); bidirectional controls show text in another
-order than it has; line separators make one line two.
+Escape sequences begin with ESC or with a C1 control (U+0080 to U+009F). Bidirectional controls show text in a wrong
+order. Line separators make two lines of one.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ def test_the_lab_prints_names_of_corpora_and_files(capsys: pytest.CaptureFixture
     pytest.importorskip("jinja2")
     folder = tmp_path / EVIL.replace("\0", "")
     for as_json in (False, True):
-        report.tell(report.Entry("margin", EVIL, None, True, 0.0), as_json=as_json)
-        report.tell(report.Entry("margin", EVIL, None, False, 0.0, f"failed: {EVIL}"), as_json=as_json)
+        report.tell(report.ReportEntry("margin", EVIL, None, True, 0.0), as_json=as_json)
+        report.tell(report.ReportEntry("margin", EVIL, None, False, 0.0, f"failed: {EVIL}"), as_json=as_json)
         report.write_pages([], folder, as_json=as_json)
     check(*capsys.readouterr())
     assert (folder / "index.html").exists()

@@ -1,4 +1,4 @@
-"""Processes that calibrate: killed at any moment they leave the old state or the new one; they exclude each other."""
+"""Processes that calibrate: killed at any moment, they leave the old state or the new one; they exclude each other."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def start(path: Path, code: str, *arguments: object) -> subprocess.Popen[str]:
 
 
 def consistent(path: Path) -> None:
-    """Every token is named by the codebook that is there, and every rank is what the calibration would find again."""
+    """Every token has a centroid of the current codebook, and every rank is what the calibration would find again."""
     with ms.Index.open(path) as index:
         index.verify()
         state = index.storage.snapshot
@@ -85,7 +85,7 @@ def consistent(path: Path) -> None:
 def test_killed_calibrations_leave_the_old_state_or_the_new(path: Path) -> None:
     rng = random.Random(3)
     number = within = kills = 0
-    while kills < scaled(12, at_least=6) or within <= 3:  # most die within a calibration, but not all
+    while kills < scaled(12, at_least=6) or within <= 3:  # most are killed during a calibration, but not all
         kills += 1
         assert kills < 100
         reports = kill_soon(start(path, WRITER, number), rng, 6, 0.03)

@@ -1,4 +1,4 @@
-"""Files that lose their end while they are mapped: an error, where the system would kill the process (SIGBUS)."""
+"""Files that are truncated while they are mapped: an error, although the system would kill the process (SIGBUS)."""
 
 from __future__ import annotations
 

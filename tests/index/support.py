@@ -1,4 +1,4 @@
-"""Small corpora, the specification's answer to a search, and what an index answers, in a form that can be compared."""
+"""Small corpora, the specification's answer to a search, and answers of an index, in a form that can be compared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POLICIES: tuple[Any, ...] = (ms.Certified(), ms.Exhaustive(), ms.Bandit(alpha=0.
 
 
 def eighths(seed: int, count: int, d: int = 5, longest: int = 4) -> list[Rows]:
-    """Ragged documents, some empty, of multiples of 1/8 up to 1: exact in every accepted type, and rich in ties."""
+    """Documents of different lengths, some empty, of multiples of 1/8 up to 1: exact in every type, with many ties."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, longest + 1, count)
     return [(rng.integers(-8, 9, (length, d)) / 8).astype(np.float32) for length in lengths]
@@ -42,13 +42,13 @@ def bits(hits: ms.Hits) -> list[tuple[Any, bytes]]:
 
 
 def answer(hits: ms.Hits) -> tuple[Any, ...]:
-    """All of an answer that must be the same on every machine."""
+    """The parts of an answer that must be the same on every machine."""
     report = hits.report
     return (bits(hits), report.guarantee, report.coverage, report.rescored, report.rounds)
 
 
 def answers(index: ms.Index, k: int = 4) -> list[tuple[Any, ...]]:
-    """What an index says to a few queries under every policy."""
+    """The answers of an index to a few queries under every policy."""
     queries = [query_of(seed, tokens, index.dim) for seed, tokens in enumerate((1, 3, 9))]
     return [answer(index.search(query, k, policy=policy)) for query in queries for policy in POLICIES]
 
@@ -62,7 +62,7 @@ def contents(index: ms.Index) -> tuple[Any, ...]:
 
 @contextmanager
 def refused(index: ms.Index, error: type[Exception] | tuple[type[Exception], ...], *words: str) -> Iterator[None]:
-    """The body raises a sentence with these words, and the index is afterwards as it was."""
+    """The body raises an error with these words, and the index is unchanged afterwards."""
     before = contents(index), index.nbytes
     with pytest.raises(error) as caught:
         yield
@@ -78,6 +78,6 @@ def check_sentence(error: BaseException, *words: str) -> None:
 
 
 def run_script(script: str, *arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """A script in a Python of its own."""
+    """Runs a script in a separate Python."""
     command: Sequence[str] = [sys.executable, "-c", script, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=env, check=False)

@@ -23,7 +23,7 @@ from .support import POLICIES, Rows, answer, bits, eighths, expected, query_of, 
 
 @contextmanager
 def frequent_switches() -> Iterator[None]:
-    """Python threads take turns a thousand times as often."""
+    """Python switches threads a thousand times as often."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(5e-6)
     try:
@@ -34,7 +34,7 @@ def frequent_switches() -> Iterator[None]:
 
 @contextmanager
 def meanwhile(*work: Callable[[threading.Event], Any]) -> Iterator[list[Future[Any]]]:
-    """Runs some functions in threads beside the body; they end when the event they are given is set, after the body."""
+    """Runs functions in threads during the body. They get an event, which is set after the body, and then end."""
     over = threading.Event()
     with frequent_switches(), ThreadPoolExecutor(len(work)) as pool:
         running = [pool.submit(one, over) for one in work]
@@ -51,7 +51,7 @@ def token(value: float) -> Rows:
 
 
 class Story:
-    """A sequence of changes, and what every state between them answers; each state has an answer of its own."""
+    """A sequence of changes, and what each state between them answers. No two states have the same answers."""
 
     def __init__(self, steps: int) -> None:
         self.first = {one: token(0) for one in range(4)}
@@ -61,7 +61,7 @@ class Story:
         for step in range(1, steps + 1):
             state = dict(self.states[-1])
             kind = rng.integers(0, 5)
-            if kind <= 1:  # two at once: half of it would be seen
+            if kind <= 1:  # two at once: a half of them would be noticed
                 new = {1000 + 2 * step: token(step), 1001 + 2 * step: token(step)}
                 self.changes.append(lambda index, new=new: index.add(list(new.values()), list(new)))
                 state.update(new)
@@ -119,7 +119,7 @@ def test_every_search_sees_a_state_before_or_after(policy: Any) -> None:
         for change in story.changes:
             change(index)
             done += 1
-            if done % 25 == 0:  # everyone has looked since the last time
+            if done % 25 == 0:  # all have searched since the last time
                 seen = list(searches)
                 while not problems and any(now == then for now, then in zip(searches, seen, strict=True)):
                     time.sleep(0.001)
@@ -131,7 +131,7 @@ def test_every_search_sees_a_state_before_or_after(policy: Any) -> None:
 
 
 def test_candidates_and_masks_while_documents_move() -> None:
-    """Ids that always exist can always be asked for, though compaction moves them about."""
+    """Ids that always exist can always be asked for, although compaction moves them."""
     stable = {one: token(one) for one in range(10)}
     index = ms.Index.create(2)
     for one, rows in stable.items():
@@ -159,7 +159,7 @@ def test_candidates_and_masks_while_documents_move() -> None:
 def test_ids_come_and_go_together() -> None:
     index = ms.Index.create(2)
     many = list(range(2000))
-    phase = 0  # 1: they come, 3: they go
+    phase = 0  # 1: they are added, 3: they are deleted
 
     def check(over: threading.Event) -> int:
         rounds = 0

@@ -1,4 +1,4 @@
-"""Every accepted form of input gives the same index and the same hits, and is read once, copied and never aliased."""
+"""Every accepted form of input gives the same index and the same hits. It is read once, and copied."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class OnlyArray:
 
 
 class OnlyDlpack:
-    """Has `__dlpack__` and what goes with it, nothing else."""
+    """Has only `__dlpack__` and what belongs to it."""
 
     def __init__(self, rows: Any) -> None:
         self._rows = rows
@@ -48,7 +48,7 @@ class OnlyDlpack:
 
 
 def padded(filling: float = np.nan, longest: int = LONGEST) -> Rows:
-    """[N, L, d], with a filling that would be noticed if it were read."""
+    """[N, L, d], with padding that would be noticed if it were read."""
     array = np.full((len(DOCUMENTS), longest, 5), filling, np.float32)
     for i, doc in enumerate(DOCUMENTS):
         array[i, : len(doc)] = doc
@@ -56,7 +56,7 @@ def padded(filling: float = np.nan, longest: int = LONGEST) -> Rows:
 
 
 def scattered() -> tuple[Rows, Any]:
-    """[N, L, d] and a mask whose kept tokens lie anywhere."""
+    """[N, L, d] and a mask that keeps tokens at any place."""
     rng = np.random.default_rng(5)
     array = np.full((len(DOCUMENTS), LONGEST + 3, 5), np.inf, np.float32)
     mask = np.zeros(array.shape[:2], np.bool_)
@@ -453,7 +453,7 @@ def test_progress_changes_nothing(capfd: pytest.CaptureFixture[str], reference: 
     assert "indexing" in err
 
 
-def test_numpy_error_settings_are_of_no_consequence() -> None:
+def test_numpy_error_settings_do_not_matter() -> None:
     tiny = np.full((2, 5), 1e-310)
     with np.errstate(all="raise"):
         index = ms.Index.build([tiny, np.full((1, 5), 1e-42)], store="float16", similarity="cosine")

@@ -24,7 +24,7 @@ DOCUMENTS = [RNG.standard_normal((n, 8)).astype(np.float32) for n in (4, 0, 7, 1
 QUERY = RNG.standard_normal((3, 8)).astype(np.float32)
 RECORDS = [{"n": i} if i % 3 else None for i in range(100)]
 FORKED = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-"""Python 3.12 and later warn of threads that other tests have left."""
+"""Python 3.12 and later warn about threads that other tests have left."""
 FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 POLICIES = [ms.Certified(), ms.Exhaustive(), ms.Bandit(alpha=0.5, seed=3), ms.Calibrated(overlap=0.9)]
 
@@ -55,7 +55,7 @@ def through_pickle(one: Any) -> Any:
 
 
 def through_buffers(one: Any) -> Any:
-    """As Ray and Dask send it: arrays beside the pickle, which can't be written to where they arrive."""
+    """As Ray and Dask send it: with arrays outside the pickle, which are read-only where they arrive."""
     buffers: list[pickle.PickleBuffer] = []
     data = pickle.dumps(one, protocol=5, buffer_callback=buffers.append)
     return pickle.loads(data, buffers=[bytes(each.raw()) for each in buffers])
@@ -102,7 +102,7 @@ def test_a_pickled_index_on_disk_arrives_at_the_newest_version(tmp_path: Path) -
     index.add([QUERY], ["new"])
     index.compact()
     assert "new" not in reader
-    assert "new" not in copied  # a copy is at the version of what it was copied from
+    assert "new" not in copied  # a copy has the version of its original
     assert answer(copied) == answer(reader)
     arrived = pickle.loads(sent)
     assert "new" in arrived
@@ -116,7 +116,7 @@ def test_another_index_in_its_folder_is_not_taken_for_it(tmp_path: Path) -> None
     with pytest.raises(FileNotFoundError):
         pickle.loads(sent)
     built(tmp_path / "it")
-    with pytest.raises(MaxsieveError, match="now holds another index than the one that was sent"):
+    with pytest.raises(MaxsieveError, match="another index"):
         pickle.loads(sent)
 
 
@@ -126,7 +126,7 @@ def test_a_copy_is_no_second_writer(tmp_path: Path, way: Callable[[Any], Any]) -
 
     def docs() -> Any:
         other = way(index)  # while `index` is being written to
-        with pytest.raises(IndexLockedError, match="which is this one"):
+        with pytest.raises(IndexLockedError, match=f"process {os.getpid()}"):
             other.add([QUERY], ["theirs"])
         yield QUERY
 
@@ -157,8 +157,8 @@ def test_what_is_closed_stays(index: ms.Index) -> None:
 
 
 def test_a_state_on_disk_says_what_to_send_instead(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="pickle the index, which the receiver opens again"):
-        pickle.dumps(built(tmp_path / "it").snapshot)
+    with pytest.raises(TypeError, match="pickle the index"):
+        pickle.dumps(built(tmp_path / "it").storage.snapshot)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -188,14 +188,14 @@ def test_hits_arrive_with_all_that_can_be_asked(index: ms.Index, way: Callable[[
     again = through_pickle(copy.deepcopy(other))
     assert list(again) == list(hits)
     assert again.explain(2) == hits.explain(2)
-    with pytest.raises(ValueError, match="below the number of hits"):
+    with pytest.raises(ValueError, match=r"^rank"):
         again.explain(5)
 
 
 def test_received_hits_have_no_snapshot() -> None:
     hits = through_pickle(built(None).search(QUERY))
-    with pytest.raises(AttributeError, match="'snapshot': these hits were pickled"):
-        hits.snapshot  # noqa: B018
+    with pytest.raises(AttributeError, match=r"'_snapshot'.*pickled"):
+        hits._snapshot  # noqa: B018
     assert not hasattr(hits, "nothing")
 
 
@@ -253,14 +253,14 @@ def test_a_process_that_was_forked_uses_what_it_inherited(index: ms.Index) -> No
 
 
 def test_joblib(index: ms.Index, tmp_path: Path) -> None:
-    """With arrays that it maps for its workers, which can't write to them."""
+    """With arrays that joblib maps for its workers, read-only."""
     parallel = joblib.Parallel(n_jobs=2, max_nbytes=100)
     found = parallel(joblib.delayed(search)(index, query) for query in [QUERY] * 4)
     assert [list(hits) for hits in found] == [list(index.search(QUERY, k=5))] * 4
     changed = parallel([joblib.delayed(search)(index, QUERY, change=True)])
     assert changed[0].ids[0] == "new"
     index.refresh()
-    assert ("new" in index) == (tmp_path / "it").exists()  # in memory, the worker's index was its own
+    assert ("new" in index) == (tmp_path / "it").exists()  # in memory, the worker had an index of its own
 
 
 def test_anything_else_of_a_hit_is_plain() -> None:

@@ -28,7 +28,7 @@ def documents(draw: st.DrawFn) -> F32:
 
 
 def ward_by_hand(rows: F32, clusters: int) -> set[frozenset[int]]:
-    """Ward's rule as it is defined: merge the two clusters whose union costs least, again and again."""
+    """The definition of Ward's rule: merge the two clusters whose union costs least, again and again."""
     wide = rows.astype(np.float64)
     groups = [frozenset([token]) for token in range(len(rows))]
     while len(groups) > clusters:
@@ -64,11 +64,11 @@ def test_rows_are_means_of_the_clusters_of_wards_rule_in_order_of_their_first_to
 
 @given(documents(), st.integers(2, 8))
 def test_the_mean_of_all_rows_is_kept(rows: F32, factor: int) -> None:
-    """Clusters are a partition: their means, weighted by their sizes, give the mean of the rows."""
+    """Clusters are a partition: the mean of their means, weighted by size, is the mean of the rows."""
     if len(rows) < 2:
         return
     steps = merges(rows)
-    tags = np.eye(len(rows), dtype=np.float32) + np.float32(1)  # no unit rows: weights can be read off
+    tags = np.eye(len(rows), dtype=np.float32) + np.float32(1)  # no unit rows, so that weights can be seen
     weights = cut(tags, steps, factor) - 1
     membership = weights > 1e-6
     assert (membership.sum(axis=0) == 1).all()
@@ -118,13 +118,13 @@ def test_opposite_unit_rows_have_no_direction() -> None:
 
 @pytest.mark.parametrize("factor", [0, -2])
 def test_too_small_a_factor(factor: int) -> None:
-    with pytest.raises(ValueError, match="factor must be at least 1"):
+    with pytest.raises(ValueError, match=r"^factor"):
         ms.pool(np.eye(2), factor)
 
 
 @pytest.mark.parametrize("factor", [2.0, True, "2", None, np.float32(2)])
 def test_a_factor_that_is_no_whole_number(factor: object) -> None:
-    with pytest.raises(TypeError, match="factor must be a whole number"):
+    with pytest.raises(TypeError, match=r"^factor"):
         ms.pool(np.eye(2), factor)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""Searching among the documents that match a filter: the same as an index of those alone."""
+"""Searching among the documents that match a filter: the same as an index of only these."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FILTERS: list[dict[str, Any]] = [
 
 @pytest.fixture(params=["memory", "disk"])
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> ms.Index:
-    """Of several segments, with deleted documents, some of which were replaced."""
+    """An index of several segments, with deleted documents, some of which were replaced."""
     path = tmp_path / "index" if request.param == "disk" else None
     index = ms.Index.build(ROWS[:30], NAMES[:30], metadata=[{"year": 2029}] * 30, path=path)
     index.add(eighths(22, 3), [*"xyz"], metadata=[{"year": 2020, "lang": "en"}] * 3)
@@ -47,7 +47,7 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> ms.Index:
 
 
 def only(where: dict[str, Any], *without: str) -> ms.Index:
-    """An index of nothing but what matches, in insertion order."""
+    """An index of only the matching documents, in insertion order."""
     kept = [i for i, record in enumerate(RECORDS) if matches(where, record) and NAMES[i] not in without]
     index = ms.Index.create(5)
     index.add([ROWS[i] for i in kept], [NAMES[i] for i in kept])
@@ -100,7 +100,7 @@ def test_records_that_are_no_objects() -> None:
 
 
 def test_a_filter_sees_one_state(index: ms.Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Documents are added, replaced and deleted while SQLite is asked: the answer is that of before."""
+    """Documents are added, replaced and deleted while SQLite is asked: the answer is that of the state before."""
     where = FILTERS[0]
     want, honest, changes = answer(index.search(QUERY, 5)), matching.find_matches, []
 
@@ -125,7 +125,7 @@ def test_a_filter_sees_one_state(index: ms.Index, monkeypatch: pytest.MonkeyPatc
 
 
 def test_another_state_asks_only_about_new_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [np.ones((1, 5), np.float32)] * 40_000  # enough not to be folded into the next segment
+    rows = [np.ones((1, 5), np.float32)] * 40_000  # enough that it is not merged into the next segment
     index = ms.Index.build(rows, metadata=[{"n": i} for i in range(40_000)], path=tmp_path / "index")
     asked: list[int] = []
     honest = matching.find_matches
@@ -175,5 +175,5 @@ def test_groups_are_those_of_what_matches() -> None:
 def test_a_mistake_changes_nothing(index: ms.Index) -> None:
     with refused(index, ValueError, "where.year.above is not an operator"):
         index.search(QUERY, where={"year": {"above": 3}})
-    with refused(index, ValueError, "where must be an object such as"):
+    with refused(index, ValueError, "where must be one filter, not a list"):
         index.search(QUERY, where=[{"year": 3}])

@@ -75,7 +75,7 @@ def test_tau_one_is_exhaustive(tiny_dataset: Dataset) -> None:
 
 
 def test_excluded_documents_are_excluded(tiny_dataset: Dataset) -> None:
-    """The first query's own document is its best one, and must not be found by it."""
+    """The best document of the first query is its own, which it must not find."""
     data = tiny_dataset.embedded()
     (one,) = data.exclusions["q0"]
     carved = {"q0": ball_carving(data.queries["q0"], 0.9)}

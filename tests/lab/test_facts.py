@@ -1,4 +1,4 @@
-"""What a result was computed with is told apart by content, not by a version."""
+"""What a result was computed with is identified by content, not by a version."""
 
 from __future__ import annotations
 

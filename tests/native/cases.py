@@ -1,4 +1,4 @@
-"""Ragged random and adversarial collections for comparing the engine with the specification."""
+"""Random and adversarial collections, of documents of different lengths, to compare engine and specification."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rows(rng: np.random.Generator, kind: str, count: int, d: int) -> F32:
 
 
 def make_case(seed: int) -> Case:
-    """One case. Its documents are of one kind; its query now and then of another."""
+    """One case. Its documents are of one kind, its query sometimes of another."""
     rng = np.random.default_rng([20_260_101, seed])
     kind = KINDS[seed % len(KINDS)]
     d = int(rng.choice([1, 2, 3, 8, 17, 31, 32, 33, 64, 130]))
@@ -59,7 +59,7 @@ def make_case(seed: int) -> Case:
 
 
 def check_rescoring(trace: _core.Trace, expected: spec.Rescoring, positions: np.ndarray) -> None:
-    """Each step of the engine's rescoring is that of the specification, which counts documents by ``positions``."""
+    """Each step of the engine's rescoring is that of the specification, which numbers documents by ``positions``."""
     steps = expected.steps
     assert trace.shown[trace.rescored].tolist() == [int(positions[step.position]) for step in steps]
     assert trace.scores.tobytes() == np.array([step.score for step in steps], np.float32).tobytes()

@@ -1,4 +1,4 @@
-"""Python in a process of its own: for what would end the process, or change its state, if it went wrong."""
+"""Runs Python in a separate process: for failures that would end this process, or change its state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 def glibc() -> ctypes.CDLL | None:
-    """glibc's library of mathematics, where that is the C library of a Linux: musl has none of this name."""
+    """glibc's math library, if that is the C library of this Linux: musl has no such file."""
     try:
         return ctypes.CDLL("libm.so.6") if sys.platform == "linux" else None
     except OSError:
@@ -31,7 +31,7 @@ rng = np.random.default_rng(0)
 
 
 def run(code: str, *, prologue: str = PROLOGUE, **environment: str) -> str:
-    """What the code prints. It must end by itself, without an error."""
+    """The output of the code. It must end by itself, without an error."""
     command = [sys.executable, "-c", prologue + code]
     done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"exit code {done.returncode}\n{done.stderr}"

@@ -20,7 +20,7 @@ SIZES = (1, 5, 100, None)
 
 
 def collection(seed: int, count: int = 130, d: int = 12, tokens: int = 21) -> tuple[np.ndarray, list[np.ndarray]]:
-    """A query made of noisy tokens of one document, so that eliminations happen; a few empty documents among them."""
+    """A query made of noisy tokens of one document, so that documents are dropped; a few documents are empty."""
     rng = np.random.default_rng(seed)
     documents = []
     for i in range(count):
@@ -99,7 +99,7 @@ def test_random_collections(chunk: int, isa: str) -> None:
 
 
 def test_the_last_drop_is_certain(isa: str) -> None:
-    """With all tokens revealed in one round nothing but the proxies' error is left, and it must not decide."""
+    """If all tokens are revealed in one round, only the proxies' error is left, and it must not decide."""
     rng = np.random.default_rng(3)
     policy = ms.Bandit(alpha=0.01, margin=0, block=64)
     for _ in range(scaled(50)):

@@ -1,4 +1,4 @@
-"""A batch gives each query the answer it gets alone, and reads a document once for many queries."""
+"""In a batch, each query gets the same answer as alone, and a document is read once for many queries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def essence(hits: ms.Hits) -> tuple[object, ...]:
     return hits.ids, hits.scores.tobytes(), report.guarantee, report.coverage, report.rescored, report.rounds
 
 
-# One query longer than a group may be; groups that end at the limit and one past it; tokens that fill no vector.
+# One query longer than a group may be; groups that end at the limit and one after it; tokens that don't fill a vector.
 LENGTHS = [[3, 1, 7, 5, 33], [1100, 2], [512, 512, 1], [1023, 1, 1], [32] * 70]
 
 
@@ -56,7 +56,7 @@ def test_candidates_of_their_own(index: ms.Index, policy: Policy, isa: str) -> N
 
 
 def test_one_scan_for_a_group(index: ms.Index) -> None:
-    # A group's queries have equal shares of its one scan; scans of their own would never take the same nanoseconds.
+    # The queries of a group share its one scan equally. Separate scans would never take the same nanoseconds.
     shares = [hits.report.stages["scan"] for hits in index.search_many(queries([32] * 64), 5, threads=1)]
     assert len(set(shares[:32])) == 1
     assert len(set(shares[32:])) == 1

@@ -17,14 +17,14 @@ CHUNKS = 20
 
 
 def rounding_bound(case: Case) -> np.ndarray:
-    """What canonical and real score may differ by, with the float64 reference's own rounding on top."""
+    """How much canonical and real score may differ, including the rounding of the float64 reference."""
     model = spec.reveal_exact(case.query, [E for E in case.documents if len(E)])
     tokens, d = case.query.shape
     return model.eps * (1 + 2.0**-20) + (tokens + d) * 2.0**-52 * (model.b.sum() + 1)
 
 
 def check(case: Case) -> None:
-    """Everything that must hold of one case, on every ISA."""
+    """Everything that must be true for one case, on every ISA."""
     Q, documents, k = case
     S = spec.scores(Q, documents)
     best = spec.top_k(S, k)
@@ -59,7 +59,7 @@ def check(case: Case) -> None:
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_seeded_sweep(chunk: int) -> None:
-    """2,000 ragged cases of ten kinds (20,000 in the long form)."""
+    """2,000 cases of ten kinds, with documents of different lengths (20,000 in the long form)."""
     for seed in range(chunk, scaled(2000), CHUNKS):
         check(make_case(seed))
 
@@ -93,7 +93,7 @@ def test_quantiser_bits(kind: int, isa: str) -> None:
     """Codes, scale, rho and nu are the specification's, to the bit."""
     for seed in range(kind, 100, 10):
         documents = make_case(seed).documents
-        (segment, *_) = ms.Index.build(documents).snapshot.segments
+        (segment, *_) = ms.Index.build(documents).storage.snapshot.segments
         for i, E in enumerate(documents):
             expected = spec.quantise_document(E)
             rows = slice(segment.offsets[i], segment.offsets[i + 1])
@@ -109,7 +109,7 @@ def test_codes_stay_in_range() -> None:
     rng = np.random.default_rng(7)
     for exponent in range(-100, 51, 3):
         document = np.minimum(rng.uniform(1, 2, (3, 40)) * 2.0**exponent, 2.0**50).astype(np.float32)
-        (segment,) = ms.Index.build([document]).snapshot.segments
+        (segment,) = ms.Index.build([document]).storage.snapshot.segments
         assert np.abs(segment.codes.astype(int)).max() == 127
 
 
@@ -117,7 +117,7 @@ def test_cells_are_those_of_the_specification(isa: str) -> None:
     rng = np.random.default_rng(8)
     documents = [rng.standard_normal((length, 33)).astype(np.float32) for length in (1, 0, 7, 70)]
     query = rng.standard_normal((11, 33)).astype(np.float32)
-    corpus = ms.Index.build(documents).snapshot.corpus
+    corpus = ms.Index.build(documents).storage.snapshot.corpus
     found = _core.cells(corpus, query, 2)
     assert found.shape == (4, 11)
     assert np.isneginf(found[1]).all()

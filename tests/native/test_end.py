@@ -1,4 +1,4 @@
-"""Python ends while threads that it does not wait for are in the engine: the process ends as if they were not there."""
+"""Python exits while daemon threads are in the engine: the process ends normally."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_work_of_hours_is_ended() -> None:
 
 
 def test_work_of_the_main_thread_at_the_end() -> None:
-    """What is called at exit is called in the reverse order, some of it after the engine's own."""
+    """Functions that are registered for the exit run in reverse order, some of them after the engine's own."""
     before = "import atexit\natexit.register(lambda: print(index.search(docs[3][:8], k=1).ids))\n"
     assert run(before + PROGRAM.format(work=SHORT["search"])) == (0, "[3]\n", "")
 

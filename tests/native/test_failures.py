@@ -1,4 +1,4 @@
-"""The first failure of a call is the one reported, whichever thread or nested crew it was in; nothing aborts."""
+"""The first failure of a call is reported, from whichever thread or nested crew. Nothing aborts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import child
 from long_form import scaled
 
-# Each of these has threads within threads: several groups of queries, or several queries of one group, side by side.
+# Each of these has threads within threads: several groups of queries, or several queries of one group, run at once.
 POLICIES = ["ms.Certified()", "ms.Bandit()", "ms.Bandit(alpha=1, radius='serfling')", "ms.Exhaustive()"]
 
 DAMAGED = """
@@ -31,8 +31,8 @@ for _ in range(TRIES):
 """
 
 
-# Large blocks come from the system each time and go back to it, which takes a while: long enough for another thread's
-# failure to come first, and a limit on memory stays tight.
+# Large blocks are taken from the system and given back each time. This takes long enough for another thread's failure
+# to come first, and keeps memory close to the limit.
 FRESH_MEMORY = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 
 
@@ -44,7 +44,7 @@ def test_damage(policy: str) -> None:
     child.run(code, **FRESH_MEMORY)
 
 
-# Four groups of two long queries. The limit has room for a second thread, not for what each thread's group keeps.
+# Four groups of two long queries. The limit allows a second thread, but not the memory of each thread's group.
 NO_MEMORY = """
 import resource
 count = 200_000
@@ -91,7 +91,7 @@ print("ended")
 @child.takes_ctrl_c
 @pytest.mark.parametrize("policy", POLICIES)
 def test_ctrl_c_again_and_again(policy: str) -> None:
-    """Each is a KeyboardInterrupt, wherever it comes, and the next search goes on."""
+    """Each is a KeyboardInterrupt, at any point, and the next search works."""
     command = [sys.executable, "-c", child.PROLOGUE + INTERRUPTED.replace("POLICY", policy)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, **pipes) as process:

@@ -1,4 +1,4 @@
-"""Another library may have told the thread to flush denormal numbers to zero: no bit of ours depends on that."""
+"""Another library may have set the thread to flush denormal numbers to zero: no bit of ours depends on that."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def flushing() -> Iterator[None]:
     libm.fesetenv(before)
 
 
-# Made while nothing is flushed yet.
+# Made before anything is flushed.
 def tokens(x: float) -> list[object]:
     return [[[x, 0.0]], np.array([[x, 0.0]]), np.array([[x, 0.0]], np.float32), np.array([[x, 0.0]], ">f8")]
 
@@ -45,7 +45,7 @@ def tokens(x: float) -> list[object]:
 def test_small_numbers_stay(tiny: object) -> None:
     large = np.array([[2.0**40, 0.0]])
     score = np.uint32((127 + 40 - 140) << 23)  # the bits of 2^(40 - 140)
-    denormal = np.uint32(1 << 9)  # of 2^-140, which counts 2^-149
+    denormal = np.uint32(1 << 9)  # of 2^-140, in units of 2^-149
     assert ms.Index.build([large]).search(tiny, 1).scores.view(np.uint32).item() == score
     assert ms.maxsim([tiny], [large]).view(np.uint32).item() == score
     for documents in ([tiny], (one for one in [tiny])):

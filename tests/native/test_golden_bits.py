@@ -1,4 +1,4 @@
-"""Every ISA of every machine computes the bits that are written down in ``tests/golden/bits.json``."""
+"""Every ISA of every machine computes the bits in ``tests/golden/bits.json``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors kept as codes: what is stored is codes times a scale of 17 bits, exactly, and everything is about that."""
+"""Vectors stored as codes: they are exactly codes times a scale of 17 bits, and everything is computed from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from maxsieve import spec
 
 
 def to_17_bits(x: np.float32) -> np.float32:
-    """Rounded to the nearest float with 17 significant bits, halves to even, by way of exact integers."""
+    """Rounds to the nearest float with 17 significant bits, ties to even, with exact integers."""
     mantissa, exponent = np.frexp(np.float64(x))
     return np.float32(np.ldexp(np.rint(mantissa * 2**17), exponent - 17))
 

@@ -1,4 +1,4 @@
-"""Where the engine can't work it says so at import: a subinterpreter, a Python without the GIL."""
+"""Where the engine can't work, its import says so: in a subinterpreter, in a Python without the GIL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ print(maxsieve.Index.build([np.eye(2)] * 9, threads=2).search(np.eye(2), 1).ids)
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="the module that makes subinterpreters has another name")
 @pytest.mark.parametrize("first", ["", "import maxsieve"], ids=["alone", "after the main interpreter"])
 def test_subinterpreter(first: str) -> None:
-    """Refused, and the main interpreter goes on."""
+    """It is refused, and the main interpreter continues."""
     said = child.run(SUBINTERPRETER.replace("FIRST", first), prologue="").splitlines()
     assert said == [
         "maxsieve can't be used in a subinterpreter: import it in the main interpreter, or in a process of its own",
@@ -34,7 +34,7 @@ def test_subinterpreter(first: str) -> None:
 
 
 def test_free_threaded_python() -> None:
-    """Such a Python has a `t` among its ABI flags; here they are made up."""
+    """Such a Python has a `t` in its ABI flags; here they are faked."""
     code = """
 import sys
 sys.abiflags = getattr(sys, "abiflags", "") + "t"  # Windows has had them since 3.14

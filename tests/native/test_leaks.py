@@ -1,7 +1,7 @@
 """Objects that exist until the interpreter ends are not reported as leaks; objects without references are freed.
 
-nanobind counts its objects when the interpreter has ended, and calls all that are left leaked. An index in a daemon
-thread, or in a library that never lets go, is among them. So the count is off unless a test asks for it.
+nanobind counts its objects after the interpreter has ended, and reports all that are left as leaks. Examples are an
+index in a daemon thread, or in a library that never releases it. So the count is off unless a test asks for it.
 """
 
 from __future__ import annotations

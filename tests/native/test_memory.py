@@ -1,4 +1,4 @@
-"""What a search keeps is bounded, whatever the policy: 128 MiB for all queries under way (docs/performance.md)."""
+"""The memory of a search is bounded under every policy: 128 MiB for all running queries (docs/performance.md)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 import child
 
-# Peaks of resident memory before and after, of which the former is that of building.
-# (`ru_maxrss` begins with that of the process which started this one.)
+# Peaks of resident memory before and after. The first is that of building. (`ru_maxrss` starts with the value of the
+# parent process.)
 MANY_QUERIES = """
 def peak():
     with open("/proc/self/status") as status:

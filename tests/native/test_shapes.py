@@ -1,4 +1,4 @@
-"""Every ISA gives the same bits on every kernel path: all widths of query, all paddings of d, short and long."""
+"""Every ISA gives the same bits on every path of the kernels: all query sizes, all paddings of d, short and long."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOKENS = [*range(1, 18), 24, 25, 31, 32, 33, 36, 40, 63, 128, 512]
 
 
 def answers(documents: list[np.ndarray], query: np.ndarray) -> list[tuple[object, ...]]:
-    """Everything two ISAs must agree on."""
+    """Everything that must be equal on two ISAs."""
     index = ms.Index.build(documents)
     found: list[tuple[object, ...]] = []
     for policy in (ms.Certified(), ms.Exhaustive(), ms.Bandit(margin=0), ms.Bandit(block=5, alpha=1, margin=0)):
@@ -53,9 +53,9 @@ def test_every_query_length(tokens: int) -> None:
 
 @pytest.mark.parametrize("d", [1, 31, 32, 33, 64, 96, 128, 256, 384, 768, 1024])
 def test_every_document_length(d: int) -> None:
-    """Proxies of documents of 1 to 70 tokens, which end anywhere in a kernel's blocks of rows."""
+    """Proxies of documents of 1 to 70 tokens, which end at any place in a kernel's blocks of rows."""
     rng = np.random.default_rng(d)
-    corpus = ms.Index.build([rng.standard_normal((length, d)) for length in range(1, 71)]).snapshot.corpus
+    corpus = ms.Index.build([rng.standard_normal((length, d)) for length in range(1, 71)]).storage.snapshot.corpus
     for tokens in (*range(1, 10), 31, 32, 33, 64, 128, 512):
         query = rng.standard_normal((tokens, d)).astype(np.float32)
         expected = None
@@ -73,7 +73,7 @@ def test_longest_query_and_dimension() -> None:
 
 
 def test_long_documents_are_cut_into_pieces(isa: str) -> None:
-    """A document of 100,000 tokens, whose best tokens lie at its very ends, next to short ones."""
+    """A document of 100,000 tokens, whose best tokens are the first and the last, next to short ones."""
     rng = np.random.default_rng(5)
     long = rng.uniform(-1, 0, (100_000, 8)).astype(np.float32)
     long[0], long[-1] = np.eye(8)[0] * 3, np.eye(8)[1] * 3

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from maxsieve.common.stop import Stop, StoppedError
+from maxsieve._core import Stop, StoppedError
 
 RNG = np.random.default_rng(0)
 QUERY = RNG.standard_normal((512, 512), np.float32)
@@ -31,7 +31,7 @@ def test_a_search_is_stopped(index: ms.Index, policy: Any, threads: int) -> None
     stop.request()
     _ended(outcome)
     assert isinstance(outcome[1], StoppedError)
-    assert len(index.search(QUERY[:1], k=3)) == 3  # nobody else is stopped
+    assert len(index.search(QUERY[:1], k=3)) == 3  # no other thread is stopped
 
 
 def test_a_stop_that_nobody_watches(index: ms.Index) -> None:
@@ -64,7 +64,8 @@ def _on_a_thread(stop: Stop, call: Callable[[], Any]) -> list[Any]:
             try:
                 outcome.append(call())
             except BaseException as failure:
-                # Its traceback leads back to this list: a cycle, which would keep all queries until it is collected.
+                # Its traceback refers to this list: a reference cycle, which would keep all queries until it is
+                # collected.
                 outcome.append(failure.with_traceback(None))
 
     threading.Thread(target=work, daemon=True).start()

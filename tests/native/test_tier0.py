@@ -25,7 +25,7 @@ def a_corpus(rng: np.random.Generator, d: int, documents: int, longest: int) -> 
 
 
 def native_codebook(documents: list[F32], d: int, centroids: int, seed: int, threads: int = 1) -> tuple:
-    """What the engine learns, and the same for the specification."""
+    """What the engine learns, and the same in the form of the specification."""
     quantised = [spec.quantise_document(E) for E in documents if len(E)]
     codes = padded(np.concatenate([c.codes for c in quantised]), d)
     scale = np.concatenate([np.full(len(c.codes), c.scale, np.float32) for c in quantised])
@@ -69,7 +69,7 @@ def test_tokens_have_the_centroids_of_the_specification(isa: str, d: int) -> Non
 
 
 def check_trace(trace: _core.Trace, Q: F32, documents: list[F32], proxies: np.ndarray, n: int) -> None:
-    """Tier 0 of all candidates, and the certified policy on the survivors, as the specification has them."""
+    """Tier 0 of all candidates, and the certified policy on the survivors, by the specification."""
     survivors, stayed = spec.survivors(proxies, n), trace.dropped != -1
     assert trace.policy == "Calibrated"
     assert trace.tier0.tolist() == proxies[trace.shown].tolist()
@@ -171,13 +171,13 @@ def test_a_good_codebook_puts_each_document_of_a_query_first() -> None:
 
 
 BAD_BOOKS = {
-    "centroids must be a power of two": {"codes": np.zeros((3, 32), np.int8)},
-    "no group may be empty": {"starts": np.array([0, 0, 4])},
-    "groups must run": {"starts": np.array([0, 2, 5])},
+    "centroids.*65,536": {"codes": np.zeros((3, 32), np.int8)},
+    "group.*empty": {"starts": np.array([0, 0, 4])},
+    "^groups": {"starts": np.array([0, 2, 5])},
     "one start for each group": {"starts": np.array([0, 4])},
     "one length": {"length": np.ones(3, np.float32)},
     "finite": {"length": np.array([1, np.nan, 1, 1], np.float32)},
-    "codes must be": {"codes": np.zeros((4, 64), np.int8)},
+    "^codes": {"codes": np.zeros((4, 64), np.int8)},
     "finite and not negative": {"scale": -1.0},
 }
 

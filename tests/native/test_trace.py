@@ -1,4 +1,4 @@
-"""What a traced search writes down: as the specification has it, about all documents or a bounded number of them."""
+"""What a traced search records: the same as the specification, for all documents or a bounded number of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_certified(case: Case, threads: int) -> None:
     trace = answer.trace
     assert trace.shown.tolist() == candidates.tolist()
     assert trace.tokens.tolist() == list(range(len(case.query)))
-    if len(candidates) <= case.k:  # nothing to sieve: the order is that of the positions
+    if len(candidates) <= case.k:  # nothing to sieve, so the order is that of positions
         assert trace.rounds == []
         assert trace.rescored.tolist() == list(range(len(candidates)))
         return
@@ -148,7 +148,7 @@ def test_long_queries_show_fewer_so_that_intervals_stay_few() -> None:
 def test_only_one_query_at_a_time_is_traced() -> None:
     index = ms.Index.build([np.eye(2)])
     state, query = index.storage.snapshot, np.eye(2, dtype=np.float32)
-    with pytest.raises(ValueError, match="one query at a time"):
+    with pytest.raises(ValueError, match="query"):
         _core.search(state.corpus, [query] * 2, [state.searchable] * 2, 1, _core.Certified(), 1, True)
 
 

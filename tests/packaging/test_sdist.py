@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BESIDE = {"CMakeLists.txt", "LICENSE", "PKG-INFO", "README.md", "THIRD-PARTY-LICENSES.txt", "pyproject.toml"}
-# What lies about in a working tree and must stay there.
+# Files of a working tree that must not be in the sdist.
 LITTER = [
     "src/maxsieve/_core.pyi",
     "src/maxsieve/_core.so",

@@ -1,4 +1,4 @@
-"""The type stubs of `_core` are those of the module that is installed, and say which numbers its arrays have."""
+"""The type stubs of `_core` are those of the installed module, and have the types of its arrays."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def test_every_type_is_known() -> None:
             inside = {id(part.value) for part in ast.walk(node) if isinstance(part, ast.Subscript)}
             names = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id in UNKNOWN]
             bare += [f"{function.name}: {ast.unparse(node)}" for part in names if id(part) not in inside]
-    # `dict(...)` in an annotation is what nanobind knows of an array's layout, not a type.
+    # `dict(...)` in an annotation is nanobind's description of an array's layout, not a type.
     assert [line for line in bare if "dict(" not in line] == []

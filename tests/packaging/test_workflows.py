@@ -1,4 +1,4 @@
-"""The workflows do what .ci/run does, may do no more than they need, and pin the actions of others."""
+"""The workflows do what .ci/run does, have no needless permissions, and pin the actions of others."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def test_actions_run_on_the_node_that_machines_have(path: Path) -> None:
 
 @pytest.mark.parametrize("changed", ["src/maxsieve/common/handles.py", "src/maxsieve/storage/lock.py", "native/x.cpp"])
 def test_what_differs_by_system_is_tried_on_all_before_it_is_merged(changed: str) -> None:
-    events = _read(ROOT / ".github" / "workflows" / "wheels.yml")[True]  # YAML takes `on` for that
+    events = _read(ROOT / ".github" / "workflows" / "wheels.yml")[True]  # YAML reads `on` as true
     watched = events["pull_request"]["paths"]
     assert any(changed.startswith(pattern.removesuffix("**")) for pattern in watched if pattern.endswith("/**"))
 
 
-def test_wheels_for_windows_get_the_system_s_c_plus_plus_library() -> None:
-    """Else delvewheel takes the first that it finds on the PATH, which may be too old for the compiler."""
+def test_wheels_for_windows_get_the_cpp_library_of_the_system() -> None:
+    """Otherwise delvewheel uses the first one on the PATH, which may be too old for the compiler."""
     settings = (ROOT / "pyproject.toml").read_text().partition("[tool.cibuildwheel.windows]")[2].partition("\n[")[0]
     assert re.search(r"delvewheel repair .*--add-path C:/Windows/System32\b", settings)
 

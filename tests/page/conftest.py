@@ -1,6 +1,6 @@
-"""A started service, and a real browser that looks at its page.
+"""A running service, and a real browser with its page.
 
-Tests here run when ``MAXSIEVE_CHROMIUM`` names a browser, as `make test-page` does.
+Tests here run if ``MAXSIEVE_CHROMIUM`` names a browser, as `make test-page` does.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def service(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def started(*arguments: str | Path) -> Iterator[str]:
-    """A service, as the command line starts it."""
+    """Starts a service as the command line does."""
     command = [sys.executable, "-m", "maxsieve.cli", "serve", "--port", "0", *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -85,7 +85,7 @@ def started(*arguments: str | Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Chromium, as the system has it."""
+    """Chromium, from the system."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -99,19 +99,19 @@ Open = Callable[..., "Page"]
 
 @pytest.fixture
 def open_page(service: str, browser: Browser) -> Iterator[Open]:
-    """Opens the page at an address; in the end it has said nothing on its console and asked nobody else."""
+    """Opens the page at an address. At the end, it must have an empty console, and no requests to other servers."""
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 
     def strict(route: Route) -> None:
-        """Whatever the service says, the page must do with the strictest policy."""
+        """The page must work with the strictest policy, even if the service allows more."""
         answer = route.fetch()
         route.fulfill(response=answer, headers={**answer.headers, "content-security-policy": STRICT})
 
     def opened(
         address: str = "", *, at: str = service, motion: str = "reduce", expected: str = "", **options: object
     ) -> Page:
-        """``expected`` is a pattern of console messages that are no problem."""
+        """``expected`` is a pattern of console messages that are allowed."""
         host = urlsplit(at).netloc
         context = browser.new_context(reduced_motion=motion, **options)
         contexts.append(context)

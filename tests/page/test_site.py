@@ -1,4 +1,4 @@
-"""The documentation site in a browser, opened from disk: search works there, and nothing is asked for elsewhere."""
+"""The documentation site in a browser, opened from disk: search works, and nothing is loaded from the network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SITE = ROOT / "build" / "site"
 
 @pytest.fixture(scope="module")
 def site() -> str:
-    """The address of its first page; it is built if `make docs` has not done so."""
+    """The address of its first page. It is built if `make docs` has not done so."""
     if not (SITE / "index.html").is_file():
         subprocess.run([sys.executable, "tools/site/prepare.py"], cwd=ROOT, check=True)
         build = [Path(sys.executable).with_name("zensical"), "build", "--strict", "--config-file", "mkdocs.yml"]
@@ -35,7 +35,7 @@ def test_search_works_from_disk(site: str, browser: Browser) -> None:
     page.goto(site)
     page.get_by_role("button", name="Search").first.click()
     box = page.get_by_placeholder("Search").last
-    box.press_sequentially("recalibrate", delay=50)  # letter by letter, as people do: each one starts a search
+    box.press_sequentially("recalibrate", delay=50)  # letter by letter, as people type: each letter starts a search
     page.wait_for_timeout(200)
     assert box.input_value() == "recalibrate"
     page.get_by_role("option").filter(has_text="recalibrate").first.click()

@@ -1,10 +1,11 @@
-"""A Linux that refuses what Windows refuses, for the tests of what is kept on disk: `install`, at a Python's start.
+"""A Linux that refuses what Windows refuses, for the tests of storage: call `install` at the start of a Python.
 
-A file that is open or mapped, by any process that was started like this one, can't be replaced, removed or truncated
-(opening it with mode "w" does that), nor a folder renamed in which there is such a file. Folders can't be opened. The
-library finds no `fcntl` and no `resource`, nor what only POSIX has in `os`; it takes the Windows side of its modules,
-with a `msvcrt` whose locks are Linux's own. Who has a file open is not counted here but asked of the kernel: no handle
-is forgotten, whoever opened it.
+If any process that was started like this one has a file open or mapped, the file can't be replaced, removed or
+truncated (opening it with mode "w" does that), and its folder can't be renamed. Folders can't be opened. The library
+finds no `fcntl` and no `resource`, and nothing in `os` that only POSIX has. It uses the Windows code of its modules,
+with a `msvcrt` whose locks are those of Linux.
+
+The kernel is asked who has a file open. So no handle of any process is missed.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from pathlib import Path
 from typing import Any
 
 FAMILY = "MAXSIEVE_LIKE_WINDOWS"
-"""Names a folder in which each process of the family leaves its number."""
+"""Names a folder in which each such process leaves its id."""
 
-TWO_SIDED = frozenset(f"maxsieve.common.{name}" for name in ("handles", "locking", "processes"))
+TWO_SIDED = frozenset(f"maxsieve.common.{name}" for name in ("handles", "locks", "processes"))
 ABSENT_MODULES = frozenset({"fcntl", "resource", "termios", "tty", "pwd", "grp", "readline"})
 ABSENT = (
     *("O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK", "pread", "pwrite", "posix_fadvise", "statvfs"),
@@ -42,7 +43,7 @@ LOCK = struct.Struct("hhqqi4x")
 
 
 def install() -> None:
-    """Makes this process, and those that it starts, behave so."""
+    """Makes this process, and all that it starts, behave like this."""
     (Path(os.environ[FAMILY]) / str(os.getpid())).touch()
     for name in ("unlink", "remove"):
         setattr(os, name, _refusing(getattr(os, name), targets=1))
@@ -64,7 +65,7 @@ def install() -> None:
 
 
 class WindowsSide(importlib.abc.MetaPathFinder):
-    """Lets the modules with two sides see another `sys.platform` while they are imported."""
+    """Lets modules with code for several systems see another `sys.platform` while they are imported."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
@@ -88,7 +89,7 @@ class WindowsSide(importlib.abc.MetaPathFinder):
 
 
 def in_use(path: Any, *, open_is_fine: bool = False) -> bool:
-    """Whether a process of the family has a file mapped or open, or for a folder any file in it."""
+    """Whether such a process has a file mapped or open, or, for a folder, any file in it."""
     try:
         status = os.fstat(path) if isinstance(path, int) else os.lstat(path)
     except OSError:
@@ -157,7 +158,7 @@ def _files_only(opening: Callable[..., int]) -> Callable[..., int]:
             raise _denied(path)
         if flags & os.O_TRUNC and in_use(path, open_is_fine=True):
             raise _mapped_by_a_user(path)
-        return opening(path, flags | 0o2000000, mode, **options)  # no child inherits it: Python sees to that as well
+        return opening(path, flags | 0o2000000, mode, **options)  # no child inherits it: Python does the same
 
     return opened
 
@@ -173,7 +174,7 @@ def _not_over_a_map(opening: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _mapped_by_a_user(path: Any) -> OSError:
-    """What Python makes of ERROR_USER_MAPPED_FILE, for which C has no number of its own."""
+    """The error that Python raises for ERROR_USER_MAPPED_FILE, which has no errno in C."""
     return OSError(errno.EINVAL, os.strerror(errno.EINVAL), os.fspath(path))
 
 
@@ -183,7 +184,7 @@ def _denied(path: Any) -> PermissionError:
 
 
 def _without(real: Callable[..., Any]) -> Callable[..., Any]:
-    """`import`, by which the library finds no module that Windows lacks."""
+    """An `import` that finds no module that Windows lacks."""
 
     def importing(name: str, globals: Any = None, *others: Any, **options: Any) -> Any:  # noqa: A002
         asking = (globals or {}).get("__name__", "")
@@ -195,7 +196,7 @@ def _without(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def fake_msvcrt() -> types.ModuleType:
-    """`msvcrt` as far as locks go: bytes from where the file stands, held by the handle, met by all other handles."""
+    """The locks of `msvcrt`: bytes from the file's position on, held by the handle, seen by all other handles."""
     module: Any = types.ModuleType("msvcrt")
     module.LK_UNLCK, module.LK_LOCK, module.LK_NBLCK = 0, 1, 2
 
@@ -213,4 +214,4 @@ def fake_msvcrt() -> types.ModuleType:
     return module
 
 
-_ = ctypes  # imported before the modules that see another platform import it
+_ = ctypes  # imported first, because modules that see another platform import it

@@ -1,4 +1,4 @@
-"""One side of a module that has several, whatever system this is: as it is imported where `sys.platform` is another."""
+"""The code of a module for one system, on any system: it is imported with another `sys.platform`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open files on each system: what is done once more, what is done instead."""
+"""Open files on each system: which operations are retried, and what is done instead."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Those that were made; none takes any time."""
+    """The pauses that were made. None takes any time."""
     made: list[float] = []
     monkeypatch.setattr(time, "sleep", made.append)
     return made
 
 
 def refusing(times: int) -> Any:
-    """Does its work once it was refused so many times."""
+    """Works after it was refused so many times."""
     left = [times]
 
     def action() -> str:

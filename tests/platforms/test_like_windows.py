@@ -1,4 +1,4 @@
-"""The tests of what is kept on disk, once more, on a system that refuses what Windows refuses: `like_windows.py`."""
+"""Runs the tests of storage again, on a system that refuses what Windows refuses: `like_windows.py`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def start(*arguments: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
         **os.environ,
         "MAXSIEVE_LIKE_WINDOWS": str(family),
         "MAXSIEVE_TESTS": "short",
-        "LOKY_MAX_CPU_COUNT": "2",  # joblib warns of a Linux that does not say which CPUs may be used
+        "LOKY_MAX_CPU_COUNT": "2",  # joblib warns about a Linux that does not say which CPUs may be used
         "PYTHONPATH": os.pathsep.join([str(TESTS / "platforms" / "startup"), str(TESTS)]),
     }
     for name in [name for name in environment if name.startswith("PYTEST_")]:
@@ -73,7 +73,7 @@ def test_what_is_kept_on_disk(which: str, tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_the_tests_of_wheels_can_be_imported(tmp_path: Path) -> None:
-    """Else none of them would run on Windows."""
+    """Otherwise none of them would run on Windows."""
     folders = [str(TESTS / name) for name in WHEELS]
     done = start("-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *folders, tmp_path=tmp_path)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
@@ -145,9 +145,9 @@ def test_the_system_refuses_what_windows_refuses_and_nothing_else(tmp_path: Path
 
 
 def test_only_the_modules_with_several_sides_ask_which_system_it_is() -> None:
-    """Else the tests above would not meet what is done on Windows. What the machine is like matters to no file."""
+    """Otherwise the tests above would not run the code for Windows. No file depends on the machine otherwise."""
     asking = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if _asks(path)}
-    assert asking - {"common/machine.py"} == {"common/handles.py", "common/locking.py", "common/processes.py"}
+    assert asking - {"common/machine.py"} == {"common/handles.py", "common/locks.py", "common/processes.py"}
 
 
 def _asks(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Locks of both kinds, by one set of tests: POSIX's own, and those of Windows over Linux's locks on bytes."""
+"""Both kinds of locks, with the same tests: those of POSIX, and those of Windows on top of Linux's byte locks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 from platforms.like_windows import fake_msvcrt
 from platforms.sides import side
-locking = side("locking", sys.argv[1], **({"msvcrt": fake_msvcrt()} if sys.argv[1] == "win32" else {}))
+locking = side("locks", sys.argv[1], **({"msvcrt": fake_msvcrt()} if sys.argv[1] == "win32" else {}))
 file = open(sys.argv[2], "r+b")
 locking.lock_now(file.fileno())
 print("held", flush=True)
@@ -36,7 +36,7 @@ def platform(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def locking(platform: str) -> Any:
-    return side("locking", platform, msvcrt=like_windows.fake_msvcrt())
+    return side("locks", platform, msvcrt=like_windows.fake_msvcrt())
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def handles(path: Path) -> Iterator[list[int]]:
-    """Four of the same file; tests close the first two by unlocking them."""
+    """Four handles of the same file. Tests close the first two by unlocking them."""
     opened = [os.open(path, os.O_RDWR) for _ in range(4)]
     yield opened
     for handle in opened[2:]:
@@ -110,7 +110,7 @@ def test_waiting_for_it(locking: Any, handles: list[int]) -> None:
     assert order == ["released", "taken"]
 
 
-def test_a_process_that_is_killed_lets_go(locking: Any, platform: str, path: Path, handles: list[int]) -> None:
+def test_a_killed_process_releases_its_lock(locking: Any, platform: str, path: Path, handles: list[int]) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, platform, str(path)],
@@ -133,20 +133,20 @@ def test_a_process_that_is_killed_lets_go(locking: Any, platform: str, path: Pat
 def test_one_byte_is_locked_beyond_the_contents_and_unlocked_before_the_handle_is_closed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Windows has it: what is locked can't be read by others, and a close alone unlocks only some time later."""
+    """As on Windows: others can't read what is locked, and closing alone unlocks only some time later."""
     calls: list[tuple[str, int, int]] = []
 
     def locking(handle: int, mode: int, nbytes: int) -> None:
         calls.append((("unlock", "", "lock")[mode], os.lseek(handle, 0, os.SEEK_CUR), nbytes))
 
-    module = side("locking", "win32", msvcrt=fake("msvcrt", locking=locking, LK_UNLCK=0, LK_NBLCK=2))
+    module = side("locks", "win32", msvcrt=fake("msvcrt", locking=locking, LK_UNLCK=0, LK_NBLCK=2))
     close = os.close
     monkeypatch.setattr(os, "close", lambda handle: (calls.append(("close", 0, 0)), close(handle)))
     handle = os.open(path, os.O_RDWR)
     module.lock_now(handle)
     module.unlock(handle)
     at = module.LOCKED_BYTE
-    assert 1 << 20 < at < 1 << 31  # beyond a number, and within the 32 bits in which msvcrt counts
+    assert 1 << 20 < at < 1 << 31  # beyond the size of a number, and within the 32 bits of msvcrt
     assert calls == [("lock", at, 1), ("unlock", at, 1), ("close", 0, 0)]
 
 
@@ -154,7 +154,7 @@ def test_another_error_is_no_lock_of_somebody_else(path: Path) -> None:
     def locking(*_: int) -> None:
         raise OSError(9, "Bad file descriptor")
 
-    module = side("locking", "win32", msvcrt=fake("msvcrt", locking=locking, LK_UNLCK=0, LK_NBLCK=2))
+    module = side("locks", "win32", msvcrt=fake("msvcrt", locking=locking, LK_UNLCK=0, LK_NBLCK=2))
     with path.open("rb") as file, pytest.raises(OSError, match="Bad file descriptor") as raised:
         module.lock_now(file.fileno())
     assert not isinstance(raised.value, BlockingIOError)

@@ -1,4 +1,4 @@
-"""Limits of processes: what is asked of Windows, structure by structure, and macOS's look at its memory."""
+"""Limits of processes: the calls for Windows, structure by structure, and the reading of memory on macOS."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from platforms.sides import side
 
 
 class Kernel:
-    """Windows' library as far as it is called: takes down what it is told."""
+    """The functions of Windows' library that are called. Records its arguments."""
 
     def __init__(self) -> None:
         self.limits: list[windows.ExtendedLimits] = []
@@ -108,7 +108,7 @@ def test_signals_and_groups(on_windows: Any) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_macos_ends_a_process_that_takes_too_much_memory() -> None:
-    """In a child: Linux counts in KiB where macOS counts in bytes, so that little more is too much."""
+    """In a child: Linux counts in KiB, macOS in bytes, so that a little more is too much."""
     child = os.fork()
     if not child:
         side("processes", "darwin").limit_memory(20_000)
@@ -121,7 +121,7 @@ def test_macos_ends_a_process_that_takes_too_much_memory() -> None:
 
 
 def test_a_pipe_that_nobody_reads_any_more(on_windows: Any) -> None:
-    """Windows says "invalid argument" of it, but of a file that can't be opened as well."""
+    """Windows reports "invalid argument" for it, but also for a file that can't be opened."""
     no_reader, bad_name = OSError(errno.EINVAL, "Invalid argument"), OSError(errno.EINVAL, "Invalid argument", "a?b")
     assert on_windows.is_closed_pipe(no_reader)
     assert not on_windows.is_closed_pipe(bad_name)

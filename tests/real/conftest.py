@@ -1,9 +1,8 @@
-"""Real vectors for the tests of this folder, which skip where `MAXSIEVE_CORPORA` is unset."""
+"""Real vectors for the tests of this folder, which are skipped if `MAXSIEVE_CORPORA` is not set."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,8 +10,6 @@ import pytest
 
 import maxsieve as ms
 from maxsieve import _core
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +22,7 @@ def corpora() -> Path:
 
 @pytest.fixture
 def use_isa() -> Iterator[Callable[[str], None]]:
-    """A function that chooses the kernel until the test is over."""
+    """A function that sets the kernel until the end of the test."""
     before = ms.isa()
     yield _core.use_isa
     _core.use_isa(before)
@@ -33,6 +30,6 @@ def use_isa() -> Iterator[Callable[[str], None]]:
 
 @pytest.fixture(params=ms.isas())
 def isa(request: pytest.FixtureRequest, use_isa: Callable[[str], None]) -> str:
-    """Each kernel that this machine can run, in use during the test."""
+    """Runs the test with each kernel that this machine can run."""
     use_isa(request.param)
     return request.param

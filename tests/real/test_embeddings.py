@@ -73,4 +73,4 @@ def test_the_error_bound_holds(vectors: Vectors, truth: list[np.ndarray]) -> Non
     for query, scores in zip(vectors.queries, truth, strict=True):
         proxies, errors = spec.proxies_and_errors(query, vectors.documents)
         assert (np.abs(scores - proxies) <= errors).all()
-        assert (errors < 0.05 * len(query)).all()  # and it is of use: a few hundredths per query token
+        assert (errors < 0.05 * len(query)).all()  # and it is useful: a few hundredths per query token

@@ -1,4 +1,4 @@
-"""SciFact with real token vectors: the certified answer is the exhaustive one, under every kernel of this machine."""
+"""SciFact with real token vectors: the certified answer is the exhaustive one, with every kernel of this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from real_vectors import RealVectors, load
+from benchmarks.vectors.real import RealVectors, load
 
 pytestmark = pytest.mark.full
 DOCUMENTS, QUERIES, DEPTHS = 300, 25, (5, 10, 100)
@@ -27,7 +27,7 @@ def index(vectors: RealVectors) -> ms.Index:
 
 @pytest.fixture(scope="module")
 def truth(vectors: RealVectors, index: ms.Index) -> list[ms.Hits]:
-    """The exhaustive answer to each query, by the fastest kernel; those of smaller K are its beginnings."""
+    """The exhaustive answer to each query, by the fastest kernel. Answers for smaller K are its first hits."""
     return index.search_many(vectors.queries, max(DEPTHS), policy=ms.Exhaustive())
 
 

@@ -1,4 +1,4 @@
-"""A tiny model, a collection of four documents, and a service of them that many tests share."""
+"""A tiny model, a collection of four documents, and a service with it that many tests share."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from maxsieve.service.settings import Settings
 from maxsieve.text import OnnxEncoder
 
 PATIENCE = 60
-"""Seconds for what should take none: a loaded machine must not decide a test."""
+"""Seconds to wait for something that takes almost none: a busy machine must not decide a test."""
 
 ANIMALS = {
     "fox": "A red fox by the river.",
@@ -39,13 +40,19 @@ class Served:
     service: Service
     port: int
     client: httpx.Client
+    server: Server
+
+    def connections(self) -> int:
+        """How many connections are open besides the client's own, which is closed first."""
+        self.client.close()
+        return len(self.server.server_state.connections)
 
     def search(self, name: str = "docs", **body: Any) -> httpx.Response:
         """Searches a collection."""
         return self.client.post(f"/v1/collections/{name}/search", json=body)
 
     def raw(self, sent: bytes) -> bytes:
-        """What comes back for some bytes, until the connection is closed."""
+        """The answer to some bytes, until the connection is closed."""
         with self.connect() as connection:
             connection.sendall(sent)
             return received(connection)
@@ -55,8 +62,16 @@ class Served:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
 
+def until(condition: Callable[[], object]) -> None:
+    """Waits for something that will be so, sooner or later."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def received(connection: socket.socket) -> bytes:
-    """All that comes until the connection is closed."""
+    """All bytes until the connection is closed."""
     parts = []
     try:
         while part := connection.recv(65536):
@@ -67,7 +82,7 @@ def received(connection: socket.socket) -> bytes:
 
 
 def posted(path: str, body: bytes, *headers: str, length: bool = True) -> bytes:
-    """A request as it goes over the wire."""
+    """A request in the bytes of HTTP."""
     lines = [
         f"POST {path} HTTP/1.1",
         "Host: 127.0.0.1",
@@ -93,7 +108,7 @@ def serving(encoder: Any, collections: dict[str, Path] | None = None, **settings
         try:
             assert begun.wait(PATIENCE)
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
-                yield Served(service, port, client)
+                yield Served(service, port, client, server)
         finally:
             server.end()
             thread.join(PATIENCE)
@@ -101,7 +116,7 @@ def serving(encoder: Any, collections: dict[str, Path] | None = None, **settings
 
 
 class GatedEncoder:
-    """An encoder that waits at a gate before it encodes, and says when somebody has come there."""
+    """An encoder that waits at a gate before it encodes, and tells when a request has come there."""
 
     def __init__(self, encoder: OnnxEncoder) -> None:
         self._encoder = encoder
@@ -124,7 +139,7 @@ class GatedEncoder:
 
 
 def detail(response: httpx.Response) -> str:
-    """The sentence of an answer that says what went wrong."""
+    """The sentence of an answer that says what is wrong."""
     assert response.headers["content-type"] == "application/json"
     body = response.json()
     assert set(body) == {"detail"}
@@ -133,6 +148,6 @@ def detail(response: httpx.Response) -> str:
 
 
 def parsed(answer: bytes) -> tuple[int, Any]:
-    """The status and the JSON of an answer as it came over the wire."""
+    """The status and the JSON of an answer in the bytes of HTTP."""
     head, _, body = answer.partition(b"\r\n\r\n")
     return int(head.split(b" ", 2)[1]), json.loads(body)

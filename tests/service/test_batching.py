@@ -1,4 +1,4 @@
-"""The batcher against a model of it: whoever waits gets exactly the answer to what was asked, once."""
+"""The batcher compared with a model of it: each request gets the answer to what it asked, exactly once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from maxsieve import Collection
-from maxsieve.common.stop import Stop, StoppedError
+from maxsieve._core import Stop, StoppedError
+from maxsieve.options import SearchOptions
 from maxsieve.policies import Certified, Exhaustive
 from maxsieve.service.batches import Batcher
 from maxsieve.service.service import SearchAsk, SearchKey
@@ -24,7 +25,7 @@ TOGETHER = 3
 
 
 class ByHand(Executor):
-    """An executor whose work is done when the test says so."""
+    """An executor that does its work when the test says so."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Future[Any], Callable[[], Any]]] = []
@@ -43,11 +44,11 @@ class ByHand(Executor):
 
 
 class BadError(ValueError):
-    """What is asked for can't be done."""
+    """A request that can't be done."""
 
 
 class Batching(RuleBasedStateMachine):
-    """Requests come, batches finish, clients hang up, in any order. A request is (key, number); some are bad."""
+    """Requests come, batches finish, clients disconnect, in any order. A request is (key, number); some are bad."""
 
     @initialize()
     def begin(self) -> None:
@@ -94,7 +95,7 @@ class Batching(RuleBasedStateMachine):
         key, asks, _ = self.batches[before]
         assert len(asks) <= TOGETHER
         numbers = [abs(one) for one in asks]
-        assert not set(numbers) & set(self.taken)  # each is worked on in one batch only
+        assert not set(numbers) & set(self.taken)  # each is in one batch only
         self.taken += numbers
         assert numbers == sorted(numbers)
         assert all(self.tasks[one][0] == key for one in numbers)
@@ -157,7 +158,7 @@ def test_a_group_that_nobody_waits_for_is_stopped() -> None:
         asks = [asyncio.ensure_future(batcher.ask("key", one)) for one in range(3)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        executor.step()  # the first was taken alone
+        executor.step()  # the first was processed alone
         await asyncio.gather(asks[0])
         [(_, waiting)] = executor.waiting
         asks[1].cancel()
@@ -206,10 +207,11 @@ def test_requests_at_the_same_time_get_what_each_gets_alone(shared: Served) -> N
 
 
 def test_a_search_that_nobody_waits_for_ends_in_the_engine(shared: Served, encoder: OnnxEncoder) -> None:
-    key = SearchKey("docs", 3, Certified(), None, None, None, None, 100, None)
+    key = SearchKey("docs", "", SearchOptions(3, Certified()))
     [rows] = encoder.encode_queries(["river"])
     stop = Stop()
-    assert len(shared.service._search(key, [SearchAsk("river", rows, None)], stop)[0].hits) == 3
+    [found] = shared.service._search(key, [SearchAsk("river", rows, None)], stop)
+    assert len(found.hits) == 3
     stop.request()
     with pytest.raises(StoppedError):
         shared.service._search(key, [SearchAsk("river", rows, None)], stop)

@@ -1,14 +1,18 @@
-"""Who may ask what, from where, and how strictly it is read."""
+"""Who may send which requests, from where, and how strictly they are read."""
 
 from __future__ import annotations
 
+import asyncio
+import hmac
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.routing import APIRoute
 
 from cli.support import CommandLine
+from maxsieve.service import documents, health, reranking, schema, searching
 from maxsieve.text import OnnxEncoder
 from service.support import Served, detail, parsed, posted, received, serving
 
@@ -79,10 +83,29 @@ def test_an_api_key(encoder: OnnxEncoder) -> None:
         key = "sésame".encode()
         for headers in ({"Authorization": b"Bearer " + key}, {"Authorization": b"bearer " + key}, {"X-API-Key": key}):
             assert served.client.post("/rerank", json=RERANK, headers=headers).status_code == 200
-            # who has the key may come by any name: a proxy's, for instance
+            # with the key, any host name is allowed: that of a proxy, for instance
             assert served.client.get("/v1/collections", headers={**headers, "Host": "example.org"}).status_code == 200
         assert served.client.get("/healthz").status_code == 200
         assert served.client.get("/readyz").status_code == 200
+
+
+def test_the_time_of_a_check_says_nothing_about_the_key(encoder: OnnxEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is sent, values of one length are compared by the function that looks at all of them."""
+    compared: list[tuple[bytes, bytes]] = []
+    compare = hmac.compare_digest
+
+    def spy(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return compare(one, other)
+
+    with serving(encoder, api_key="open sesame") as served:
+        monkeypatch.setattr(hmac, "compare_digest", spy)
+        keys = ["", "o", "open sesam", "open sesame", "open sesame!", "x" * 11, "x" * 8000]
+        statuses = [served.client.get("/v1/collections", headers={"X-API-Key": key}).status_code for key in keys]
+    assert statuses == [401, 401, 401, 200, 401, 401, 401]
+    assert {len(value) for pair in compared for value in pair} == {32}
+    assert len(compared) == len(keys)
+    assert not any(b"sesame" in value for pair in compared for value in pair)
 
 
 def test_other_machines_need_a_key(tmp_path: Path) -> None:
@@ -125,7 +148,7 @@ def test_hostile_json(shared: Served, name: str) -> None:
     assert shared.client.post("/rerank", json=RERANK).status_code == 200
 
 
-def test_texts_that_steer_terminals_come_back_escaped(shared: Served) -> None:
+def test_control_characters_of_texts_come_back_escaped(shared: Served) -> None:
     text = "\x1b]0;title\x07 \u202e river \x9b31m"
     answer = shared.client.post("/rerank", json={"query": "river", "texts": [text], "return_text": True})
     assert answer.json()[0]["text"] == text
@@ -143,7 +166,7 @@ def test_large_bodies(encoder: OnnxEncoder) -> None:
             chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
             told = posted("/rerank", chunked, "Transfer-Encoding: chunked", length=False)
             assert parsed(served.raw(told))[0] == status
-        for more in ("/rerank", "/nowhere", "/healthz"):  # what nobody reads is taken off the wire all the same
+        for more in ("/rerank", "/nowhere", "/healthz"):  # a body that is not needed is read anyway
             body = json.dumps({**exact, "x": exact["x"] * 2}).encode()
             assert served.client.post(more, content=body, headers=JSON).status_code == 413
             assert served.client.post(more, content=body[:9000], headers=JSON).status_code in (400, 404, 405)
@@ -201,7 +224,7 @@ def test_the_schema_and_its_page(shared: Served) -> None:
             assert {"200", "400", "429", "503"} <= set(operation["responses"]), (method, path)
     page = shared.client.get("/docs")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
-    assert "http" not in page.text.replace('href="', "")  # nothing is loaded from elsewhere
+    assert "http" not in page.text.replace('href="', "")  # nothing is loaded from other sites
     assert "<script" not in page.text
     for _, path in routes:
         assert path in page.text
@@ -225,3 +248,12 @@ def test_metrics(shared: Served) -> None:
     assert grown('maxsieve_requests_total{route="/rerank",status="200"}') == 1
     assert grown('maxsieve_group_size_count{what="searching"}') == 1
     assert after["maxsieve_under_way"] == 0
+
+
+def test_every_request_is_handled_on_the_event_loop() -> None:
+    """FastAPI would call other functions on threads, of which there are few, and for which nobody can wait."""
+    for module in (reranking, searching, documents, health, schema):
+        for route in module.router.routes:
+            assert isinstance(route, APIRoute)
+            calls = [route.endpoint, *(one.call for one in route.dependant.dependencies)]
+            assert all(asyncio.iscoroutinefunction(call) for call in calls), route.path

@@ -19,21 +19,21 @@ import pytest
 
 from cli.support import CommandLine
 from maxsieve.text import OnnxEncoder
-from service.support import PATIENCE, GatedEncoder, Served, detail, parsed, posted, received, serving
+from service.support import PATIENCE, GatedEncoder, Served, detail, parsed, posted, received, serving, until
 
 RERANK = {"query": "river", "texts": ["river", "owl"]}
 
 
 @pytest.fixture
 def gated(encoder: OnnxEncoder) -> Iterator[GatedEncoder]:
-    """An encoder whose gate is opened at the end, whatever happens."""
+    """An encoder whose gate is always opened at the end."""
     gated = GatedEncoder(encoder)
     yield gated
     gated.gate.set()
 
 
 class Asked(threading.Thread):
-    """A request on a thread of its own."""
+    """A request in a separate thread."""
 
     def __init__(self, served: Served, body: Any = RERANK, path: str = "/rerank") -> None:
         super().__init__()
@@ -48,14 +48,6 @@ class Asked(threading.Thread):
         return self.answer
 
 
-def until(condition: Any) -> None:
-    """Waits for something that will be so, sooner or later."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def test_too_many_are_told_to_wait(gated: GatedEncoder) -> None:
     with serving(gated, waiting=3) as served:
         asked = [Asked(served) for _ in range(3)]
@@ -65,7 +57,7 @@ def test_too_many_are_told_to_wait(gated: GatedEncoder) -> None:
             assert refused.status_code == 429
             assert refused.headers["retry-after"] == "1"
             assert "too many requests" in detail(refused)
-        assert served.client.get("/healthz").status_code == 200  # not to be starved
+        assert served.client.get("/healthz").status_code == 200  # it must not starve
         gated.gate.set()
         assert {one.wait().status_code for one in asked} == {200}
         assert served.client.post("/rerank", json=RERANK).status_code == 200
@@ -79,7 +71,7 @@ def test_too_many_bytes_are_told_to_wait(gated: GatedEncoder) -> None:
         until(lambda: served.service.under_way() == 1)
         assert served.client.post("/rerank", json=body).status_code == 429
         chunked = posted("/rerank", b"0\r\n\r\n", "Transfer-Encoding: chunked", length=False)
-        assert parsed(served.raw(chunked))[0] == 429  # it might be as long as any
+        assert parsed(served.raw(chunked))[0] == 429  # it might be as long as any other
         gated.gate.set()
         assert asked.wait().status_code == 200
 
@@ -103,7 +95,7 @@ def test_a_deadline_of_the_client(gated: GatedEncoder) -> None:
             answer = served.client.post("/rerank", json=RERANK, headers={"X-Timeout-Seconds": wrong})
             assert answer.status_code == 422
             assert "Timeout" in detail(answer)
-        gated.gate.set()  # or the service waits for the late request before it ends
+        gated.gate.set()  # otherwise the service waits for the late request before it ends
 
 
 def test_who_hangs_up_before_the_turn_is_skipped(gated: GatedEncoder) -> None:
@@ -121,7 +113,7 @@ def test_who_hangs_up_before_the_turn_is_skipped(gated: GatedEncoder) -> None:
 
 
 def test_who_hangs_up_stops_what_is_left(gated: GatedEncoder) -> None:
-    """A long list is encoded a few texts at a time: after a hang-up no more of them are."""
+    """A long list is encoded a few texts at a time: after the client has disconnected, no more of them are."""
     with serving(gated) as served:
         gated.gate.set()
         assert served.client.post("/rerank", json=RERANK).status_code == 200
@@ -169,7 +161,7 @@ def test_an_answer_that_nobody_takes(encoder: OnnxEncoder) -> None:
         connection.settimeout(PATIENCE)
         request = posted("/rerank", body).replace(b"Connection: close\r\n", b"")
         with pytest.raises(ConnectionError):
-            connection.sendall(request * 20)  # their answers are more than the buffers of both ends hold
+            connection.sendall(request * 20)  # their answers are larger than the buffers of both ends
         until(lambda: served.service.under_way() == 0)
         assert served.client.get("/healthz").status_code == 200
 
@@ -207,7 +199,7 @@ def line(tmp_path: Path, encoder: OnnxEncoder) -> CommandLine:
 
 @contextlib.contextmanager
 def started(line: CommandLine, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """``maxsieve serve`` in a process of its own, and its address."""
+    """``maxsieve serve`` in a separate process, and its address."""
     command = ["serve", "--port", "0", "--encoder", str(line.model), *arguments]
     with line.start(*command, stderr=subprocess.PIPE) as process:
         try:
@@ -220,7 +212,7 @@ def started(line: CommandLine, *arguments: str) -> Iterator[tuple[subprocess.Pop
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_what_is_under_way_is_answered_before_the_end(line: CommandLine, docs: Path, how: signal.Signals) -> None:
+def test_running_requests_are_answered_before_the_end(line: CommandLine, docs: Path, how: signal.Signals) -> None:
     with started(line, str(docs)) as (process, address):
         texts = [" ".join(["river"] * 200)] * 1000
         answers: list[httpx.Response] = []
@@ -249,6 +241,17 @@ def test_the_command(line: CommandLine, docs: Path) -> None:
         port = address.rpartition(":")[2]
         said = line("serve", "--port", port, "--encoder", str(line.model), code=1).stderr
         assert f"can't listen at 127.0.0.1 port {port}" in said
+
+
+def test_libraries_say_nothing_in_its_log(line: CommandLine, docs: Path) -> None:
+    with started(line, str(docs)) as (process, address):
+        with httpx.Client(base_url=address, timeout=PATIENCE) as client:
+            answer = client.post("/v1/collections/docs/search", json={"query": "river", "hybrid": "rrf"})
+            assert answer.status_code == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
 
 
 def test_collections_that_can_not_be_served(line: CommandLine, docs: Path, tmp_path: Path) -> None:

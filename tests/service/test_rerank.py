@@ -1,4 +1,4 @@
-"""Reranking, as each API asks for it."""
+"""Reranking, in the form of each API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATHS = ("/rerank", "/v1/rerank", "/v2/rerank")
 
 
 def alone(encoder: OnnxEncoder, query: str, texts: list[str]) -> list[tuple[int, float]]:
-    """What the library finds by itself."""
+    """The result of the library itself."""
     documents = [Document(place, text, None) for place, text in enumerate(texts)]
     split = splitter_for(encoder, sizes_for(encoder))
     return [(int(one), score) for one, score in rerank_texts(query, documents, len(texts), None, encoder, split)]
@@ -91,7 +91,7 @@ def test_text_embeddings_inference(shared: Served, encoder: OnnxEncoder) -> None
     reply = shared.client.post("/rerank", json=body).json()
     TypeAdapter(list[TextsResult]).validate_python(reply)
     assert pairs(reply) == alone(encoder, QUERY, TEXTS)
-    assert {one["index"] for one in reply} == set(range(len(TEXTS)))  # LlamaIndex counts on as many as it sent
+    assert {one["index"] for one in reply} == set(range(len(TEXTS)))  # LlamaIndex expects as many as it sent
     assert [set(one) for one in reply] == [{"index", "score", "raw_score"}] * len(TEXTS)
     raw = shared.client.post("/rerank", json={**body, "raw_scores": True, "return_text": True}).json()
     assert pairs(raw, "score") == alone(encoder, QUERY, TEXTS)

@@ -1,4 +1,4 @@
-"""Searching collections: the same answers as the library gives, with all there is to say about them."""
+"""Searching collections: the same answers as the library, with all details."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KNOBS = {"name": "bandit", "alpha": 0.5, "delta": 0.1, "margin": 1, "block": 2, 
 
 @pytest.fixture(scope="module")
 def library(shared: Served) -> Collection:
-    """The collection of the service, by itself."""
+    """The collection of the service, opened here."""
     return Collection.open(shared.service.shelf["docs"].path, shared.service.encoder)
 
 
@@ -103,7 +103,7 @@ def test_collections(shared: Served) -> None:
     one = shared.client.get("/v1/collections/docs").json()
     CollectionFacts.model_validate(one)
     assert listed == {"collections": [one]}
-    assert str(shared.service.shelf["docs"].path) not in str(one)  # where it is on the disk is nobody's business
+    assert str(shared.service.shelf["docs"].path) not in str(one)  # its place on the disk is not shown
 
 
 @pytest.mark.parametrize(
@@ -145,6 +145,11 @@ def test_what_can_not_be_searched_for(shared: Served, body: dict[str, Any], stat
     answer = shared.search(**body)
     assert answer.status_code == status, answer.text
     assert word in detail(answer)
+
+
+def test_an_error_does_not_advise_what_no_request_can_do(shared: Served) -> None:
+    answer = shared.search(query="a", policy="calibrated")
+    assert detail(answer) == "this collection is not calibrated"  # in Python, calibrate() does that
 
 
 @pytest.mark.parametrize("name", ["nobody", "..", "%2e%2e%2fdocs", "docs%00", "a" * 101])

@@ -1,7 +1,7 @@
-"""Exact arithmetic and case makers for the tests of the specification.
+"""Exact arithmetic and generated cases for the tests of the specification.
 
-Every float32 is an integer times 2^-149, so that similarities and scores are integers times 2^-298: exact, and quick
-enough in Python's own integers.
+Every float32 is an integer times 2^-149, so that similarities and scores are integers times 2^-298: exact, and fast
+enough in Python's integers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def examples(count: int) -> settings:
 
 
 def rounded_to_float32(x: Fraction) -> float:
-    """The float32 nearest to a rational number (halves to even, denormals included), as a Python float."""
+    """The float32 nearest to a rational number (ties to even, denormals included), as a Python float."""
     if x == 0:
         return 0.0
     exponent = abs(x.numerator).bit_length() - x.denominator.bit_length()
@@ -94,7 +94,7 @@ Case = tuple[NDArray[np.float32], list[NDArray[np.float32]]]
 
 
 def make_case(rng: np.random.Generator, d: int, query_kind: str, kinds: Sequence[str], shortest: int = 1) -> Case:
-    """A query of 1 to 6 tokens and 1 to 7 ragged documents of `shortest` to 4 tokens, a third of them twice."""
+    """A query of 1 to 6 tokens and 1 to 7 documents of `shortest` to 4 tokens, a third of them twice."""
     Q = vectors(rng, int(rng.integers(1, 7)), d, query_kind)
     if query_kind == "negative":
         Q = -Q
@@ -109,7 +109,7 @@ def make_case(rng: np.random.Generator, d: int, query_kind: str, kinds: Sequence
 
 @st.composite
 def ragged_cases(draw: st.DrawFn, shortest: int = 1) -> Case:
-    """Cases of every kind and dimension, and some whose every number hypothesis picks itself."""
+    """Cases of every kind and dimension, and some in which hypothesis chooses every number."""
     if draw(st.integers(0, 3)) == 0:
         d = draw(st.sampled_from((1, 2, 3)))
         number = st.floats(-float(LARGEST), float(LARGEST), width=32)

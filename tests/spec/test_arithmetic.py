@@ -41,7 +41,7 @@ def test_fma32_rounds_once(a: float, b: float, c: float) -> None:
 @examples(800)
 @given(st.integers(1, 2**24 - 1), st.integers(1, 2**24 - 1), st.integers(-(2**24) + 1, 2**24 - 1), st.data())
 def test_fma32_where_the_addend_meets_the_product(m: int, n: int, c: int, data: st.DataObject) -> None:
-    """Full significands at every relative offset, down into the denormals, of both signs."""
+    """Full significands at every relative offset, down to the denormals, of both signs."""
     power = data.draw(st.integers(-170, 20))
     offset = data.draw(st.integers(-30, 60))
     a = math.ldexp(m, max(power // 2, -149))
@@ -65,7 +65,7 @@ def test_fma32_ties_go_to_even(sign: float) -> None:
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_fma32_is_not_a_float64_sum_cast_to_float32(sign: float) -> None:
-    """2^-24 - 2^-70 added to 1 + 2^-23 lies under a tie; float64 rounds it onto the tie, and the cast goes up."""
+    """2^-24 - 2^-70 added to 1 + 2^-23 is just below a tie; float64 rounds it to the tie, and the cast rounds up."""
     a, b, c = sign * (1 + 2.0**-23), 2.0**-24 * (1 - 2.0**-23), sign * (1 + 2.0**-23)
     assert float(np.float32(a * b + c)) == sign * (1 + 2.0**-22)
     assert float(fma32(np.float32(a), np.float32(b), np.float32(c))) == sign * (1 + 2.0**-23)
@@ -94,7 +94,7 @@ def test_lane_sum_adds_in_lane_order(x: list[float]) -> None:
 
 def test_lane_sum_order_matters_and_is_the_written_one() -> None:
     x = np.array([2.0**53, 1, 1, 1, 1, 1, 1, 1, 1, -(2.0**53), 1])
-    assert float(lane_sum(x)) == 8.0  # only the 1 that meets 2^53 in lane 0, and the one that meets -2^53, can vanish
+    assert float(lane_sum(x)) == 8.0  # only the 1 added to 2^53 in lane 0, and the one added to -2^53, can vanish
     assert float(lane_sum(x)) != math.fsum(x)
     rng = np.random.default_rng(1)
     rows = rng.standard_normal((5, 3, 29))
@@ -114,7 +114,7 @@ def test_norm_up_is_an_upper_bound_and_tight(d: int, kind: str) -> None:
 
 
 def test_norm_up_holds_where_every_rounding_goes_down() -> None:
-    """Squares of full 53-bit numbers that round down, and sums that lose small terms: the plain root is too low."""
+    """Squares of full 53-bit numbers that round down, and sums that lose small terms: the plain root is too small."""
     below = 0
     for seed in range(200):
         x = 1 + np.random.default_rng(seed).random(40)
@@ -123,7 +123,7 @@ def test_norm_up_holds_where_every_rounding_goes_down() -> None:
         assert Fraction(float(norm_up(x))) ** 2 >= exact
     assert below > 50  # so the slack is needed
     x = np.full(4096, 2.0**-27 * 0.999)
-    x[:8] = 1.0  # each lane holds a 1 that swallows every later square
+    x[:8] = 1.0  # each lane has a 1, to which every later square is too small to be added
     assert Fraction(float(np.sqrt(lane_sum(x * x)))) ** 2 < squared_norm(x)
     assert Fraction(float(norm_up(x))) ** 2 >= squared_norm(x)
 
@@ -214,7 +214,7 @@ def test_long_permutation_is_frozen() -> None:
 
 
 def test_permutation_follows_the_published_splitmix64() -> None:
-    """The first words of seed 1234567 are published; Fisher and Yates' swaps from them are done here by hand."""
+    """The first words of seed 1234567 are published. The swaps of Fisher and Yates with them are computed by hand."""
     words = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
     order = [0, 1, 2, 3, 4]
     for last, word in zip((4, 3, 2, 1), words, strict=True):
@@ -225,7 +225,7 @@ def test_permutation_follows_the_published_splitmix64() -> None:
 
 
 def test_permutation_rejects_the_words_that_would_bias_it() -> None:
-    """This seed's first word is 0, which is below 2^64 mod 3 = 1: it is thrown away, and seed 0's words follow."""
+    """This seed's first word is 0, which is below 2^64 mod 3 = 1: it is rejected, and seed 0's words follow."""
     assert permutation(3, 2**64 - 0x9E3779B97F4A7C15).tolist() == permutation(3, 0).tolist()
 
 

@@ -61,7 +61,7 @@ def test_algorithm_1_by_hand() -> None:
 
 
 def test_one_revealed_cell_has_an_infinite_radius() -> None:
-    """Blocks of 1: after one cell only the hard bounds speak. 0.9 + 3 against 0.1 - 3: nobody can be dropped."""
+    """Blocks of 1: after one cell only the hard bounds count. 0.9 + 3 against 0.1 - 3: none can be dropped."""
     x = in_reveal_order([[0.9, 0.9, 0.9, 0.9], [0.1, 0.1, 0.1, 0.1]])
     for radius in ("paper", "serfling"):
         _, rounds, _, _ = sieve(model_of(x), 1, margin=0, block=1, radius=radius)
@@ -85,7 +85,7 @@ def test_hard_bounds_alone_give_an_exact_answer() -> None:
 
 
 def test_exactness_needs_the_hard_bounds_widened_by_eps() -> None:
-    """The paper's rule drops by unwidened bounds: the same drop is exact when eps allows it and nothing when not."""
+    """The paper's rule drops by unwidened bounds: the drop is exact if eps allows it, else it has no guarantee."""
     x = np.array([[0.9] * 8, [-0.9] * 8])
     assert sieve(model_of(x, eps=1.4), 1, margin=0, block=5)[3] == "exact"
     assert sieve(model_of(x, eps=1.6), 1, margin=0, block=5)[3] == "none"
@@ -117,7 +117,7 @@ def test_nothing_is_revealed_when_k_and_margin_take_all(K: int, margin: int) -> 
 
 
 def test_the_k_best_stay_when_lower_bounds_pass_upper_bounds() -> None:
-    """Revealed values above b: LCB = T mu = 2 T, UCB = 2 n + (T - n) b. By UCB < tau alone nobody would be left."""
+    """Revealed values above b: LCB = T mu = 2 T, UCB = 2 n + (T - n) b. By UCB < tau alone, none would be left."""
     x = np.array([[2.0] * 8, [1.9] * 8, [1.8] * 8])
     for K in (1, 2):
         survivors, rounds, _, _ = sieve(model_of(x), K, margin=0, block=4)
@@ -203,7 +203,7 @@ def test_the_sieve_equals_a_naive_reading_of_the_paper(block: int, radius: str) 
 
 
 def test_sigma_survives_a_mean_a_trillion_times_its_size() -> None:
-    """Cells 2^20 + k 2^-20: sums of plain squares would lose the deviation altogether."""
+    """Cells 2^20 + k 2^-20: sums of plain squares would lose the deviation completely."""
     deviations = [0, 1, 2, 3, 2, 1, 3, 0]
     x = in_reveal_order([[2.0**20 + k * 2.0**-20 for k in deviations], [0.0] * 8])
     _, rounds, _, _ = sieve(model_of(x, b=2.0**22), 1, margin=0, block=4, alpha=1.0)
@@ -215,7 +215,7 @@ def test_sigma_survives_a_mean_a_trillion_times_its_size() -> None:
 
 @pytest.mark.parametrize("n", [2, 10, 300, 4096])
 def test_shifted_sums_lose_no_more_than_stated(n: int) -> None:
-    """The relative error of sigma stays below n (n + 5) 2^-52, also where the first cell is the only outlier."""
+    """The relative error of sigma stays below n (n + 5) 2^-52, even if the first cell is the only outlier."""
     rng = np.random.default_rng(n)
     outlier = np.where(np.arange(n) == 0, 1.0, 0.1)
     rows = [outlier, rng.random(n), 1e6 + rng.random(n), rng.standard_normal(n) * 1e-9 + 3]
@@ -277,13 +277,13 @@ def test_reveal_models_of_a_small_case() -> None:
     assert (proxies.scale[:, None] * proxies.x).tolist() == exact.x.tolist()
     assert proxies.scale.tolist() == [1.0, 0.5]
     nu = float(np.hypot(127, 1.25))
-    assert proxies.b.tolist() == pytest.approx([127 * nu] * 2, rel=1e-6)  # the longest candidate's nu serves all
+    assert proxies.b.tolist() == pytest.approx([127 * nu] * 2, rel=1e-6)  # the longest candidate's nu is used for all
     assert proxies.cell_error.tolist() == pytest.approx([0.25 * 127, 0.125 * 127], rel=1e-6)
     assert exact.eps.max() < 0.05 < proxies.eps.min()
 
 
 def test_the_range_includes_the_cell_error() -> None:
-    """A wider cell error widens the honest radius, by 2 kappa log(.) T / n for each unit."""
+    """A larger cell error widens the honest radius, by 2 kappa log(.) T / n for each unit."""
     x = np.array([[0.5] * 2048, [-0.5] * 2048])
     plain = model_of(x)
     wide = plain._replace(cell_error=np.full(2, 0.25))
@@ -331,7 +331,7 @@ def test_an_exact_guarantee_means_the_exhaustive_answer(case: Case, K: int, bloc
         assert answer.scores.tobytes() == want.scores.tobytes()
 
 
-def test_the_same_seed_gives_the_same_answer_and_another_another_order() -> None:
+def test_the_same_seed_gives_the_same_answer_and_a_new_one_another_order() -> None:
     rng = np.random.default_rng(6)
     Q = vectors(rng, 16, 31, "unit")
     documents = [vectors(rng, 3, 31, "unit") for _ in range(30)]

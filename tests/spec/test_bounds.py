@@ -1,4 +1,4 @@
-"""The radii, computed by hand; and the proven one against exact hypergeometric probabilities."""
+"""The radii, computed by hand; and the proven one compared with exact hypergeometric probabilities."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_the_honest_radius_against_the_hypergeometric_distribution(T: int, delta
 
 
 def test_without_its_range_term_the_radius_is_wrong() -> None:
-    """What `radius="paper"` leaves out: a sample without a single one has sigma = 0 and is certain of a wrong sum."""
+    """What `radius="paper"` leaves out: a sample with no 1 in it has sigma = 0, and is sure of a wrong sum."""
     assert worst_failure(60, 0.05, 0.0) > 0.5
 
 

@@ -1,7 +1,7 @@
 """How often the true top K is lost: for the proven radius less than delta, for the paper's far more.
 
-The theorem is about exact cells, so that here matrices are revealed as they are (eps and cell error 0) and row sums are
-the truth. Cells lie on a grid of 2^-12, so that all sums are exact and ties are ties.
+The theorem is about exact cells, so matrices are revealed as they are (eps and cell error 0), and row sums are the
+truth. Cells are on a grid of 2^-12, so that all sums are exact and ties are ties.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def gaussian(rng: np.random.Generator) -> Matrix:
 
 
 def near_tie_and_a_straggler(rng: np.random.Generator) -> Matrix:
-    """Two rows a hair apart, which must both stay for long, and one that can go."""
+    """Two rows with almost equal sums, which must both stay for long, and one that can be dropped."""
     x = rng.normal(0.4, 0.1, (3, T))
     x[1] = x[0][::-1]
     x[1, 0] -= 2.0**-11
@@ -49,39 +49,39 @@ def near_tie_and_a_straggler(rng: np.random.Generator) -> Matrix:
 
 
 def two_point(rng: np.random.Generator) -> Matrix:
-    """Cells of +-1 alone: the largest variance the support allows."""
+    """Cells of +-1 only: the largest variance that the support allows."""
     return np.where(rng.random((2, T)) < rng.uniform(0.05, 0.95, (2, 1)), 1.0, -1.0)
 
 
 def rare_large_cells(rng: np.random.Generator) -> Matrix:
-    """The best row earns its place in a few cells; its rival is flat, just below; a third row is hopeless."""
+    """The best row is best by a few cells. Its rival is flat, just below. A third row has no chance."""
     count = int(rng.integers(1, 12))
     best = spikes(rng, 0.0, 1.0, count)
     return np.array([np.full(T, np.floor(4096 * 0.9 * count / T) / 4096), best, np.full(T, -0.9)])
 
 
 def rare_small_cells(rng: np.random.Generator) -> Matrix:
-    """The rival looks best until its few bad cells are seen."""
+    """The rival looks best until its few bad cells are revealed."""
     count = int(rng.integers(1, 12))
     rival = spikes(rng, 0.5, -1.0, count)
     return np.array([rival, np.full(T, 0.5 - np.floor(4096 * 1.4 * count / T) / 4096), np.full(T, -0.6)])
 
 
 def sorted_rows(rng: np.random.Generator) -> Matrix:
-    """Everything good at one end of the query: only the random order saves the estimate."""
+    """All good cells are at one end of the query: only the random order makes the estimate right."""
     x = np.sort(rng.uniform(-0.3, 0.3, (2, T)), axis=1) + np.array([[0.0], [rng.uniform(0.15, 0.5)]])
     return x if rng.random() < 0.5 else x[:, ::-1]
 
 
 def opposed_rows(rng: np.random.Generator) -> Matrix:
-    """What one row gains, the other loses: errors of both estimates add up. The gap is set to where drops begin."""
+    """What one row gains, the other loses: errors of both estimates add up. The gap is where drops begin."""
     swing = np.where(rng.random(T) < 0.5, 0.4, -0.4)
     gap = rng.uniform(0.05, 0.5)
     return np.array([swing - gap / 2, -swing + gap / 2])
 
 
 def skewed(rng: np.random.Generator) -> Matrix:
-    """A tenth of the cells carries the whole sum, for and against."""
+    """A tenth of the cells has the whole sum, positive or negative."""
     shares = rng.uniform(0.02, 0.2, (3, 1))
     signs = np.array([[1.0], [-1.0], [-1.0]])
     return np.where(rng.random((3, T)) < shares, signs, 0.0)
@@ -179,7 +179,7 @@ def miss_rates(maker: Maker, runs: int, block: int) -> tuple[float, float]:
 
 @pytest.mark.parametrize("maker", [rare_large_cells, rare_small_cells])
 def test_the_papers_radius_misses_far_more_often_than_delta(maker: Maker) -> None:
-    """The first cells are mostly equal: sigma is 0, the paper's radius with it, and the best row goes at once."""
+    """The first cells are mostly equal: sigma and the paper's radius are 0, and the best row is dropped at once."""
     paper, honest = miss_rates(maker, scaled(60), BLOCK)
     print(f"{maker.__name__}: paper {paper:.2f}, serfling {honest:.2f}")
     assert paper > 10 * DELTA

@@ -1,4 +1,4 @@
-"""The certificate `|S - P| <= eps`, and the best-first rescore it allows."""
+"""The certificate `|S - P| <= eps`, and the best-first rescore that it allows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MODULE = importlib.import_module("maxsieve.spec.certified")  # the package's att
 
 
 def assert_certificate(Q: np.ndarray, documents: list[np.ndarray]) -> None:
-    """Both the canonical and the real score lie in [P - eps, P + eps], as reals and as float64 evaluates the ends."""
+    """Both the canonical and the real score are in [P - eps, P + eps], as reals and with ends computed in float64."""
     P, eps = proxies_and_errors(Q, documents)
     for i, (S, E) in enumerate(zip(scores(Q, documents), documents, strict=True)):
         if not len(E):
@@ -74,13 +74,13 @@ def test_one_query_token_against_one_document_token(d: int) -> None:
 def test_the_certificate_holds_at_the_largest_dimension_and_for_many_tokens() -> None:
     rng = np.random.default_rng(0)
     wide = np.full((1, 4096), 2.0**-12, np.float32)
-    wide[0, 0] = 1  # the chain loses 4,095 ties, all the same way
+    wide[0, 0] = 1  # the chain loses 4,095 ties, all in the same direction
     assert_certificate(wide, [wide, -wide])
     assert_certificate(vectors(rng, 300, 3, "unit"), [vectors(rng, 2, 3, "unit") for _ in range(3)])
 
 
 def test_the_rounding_part_alone_holds_where_codes_lose_nothing() -> None:
-    """Vectors of +-127/128 are coded exactly, so that eps is little but the rounding terms; still no score leaves."""
+    """Vectors of +-127/128 have exact codes, so that eps is mostly the rounding terms; still no score is outside."""
     rng = np.random.default_rng(1)
     Q = (rng.choice([-127, 127], (5, 31)) / 128).astype(np.float32)
     documents = [(rng.choice([-127, 127], (3, 31)) / 128).astype(np.float32) for _ in range(20)]
@@ -90,7 +90,7 @@ def test_the_rounding_part_alone_holds_where_codes_lose_nothing() -> None:
 
 
 def test_the_quantisation_part_is_needed() -> None:
-    """Without the Cauchy-Schwarz terms the interval would be wrong; with them, by a modest factor, it isn't vacuous."""
+    """Without the Cauchy-Schwarz terms the interval would be wrong. With them it is a little wider, not useless."""
     rng = np.random.default_rng(2)
     Q = vectors(rng, 8, 130, "unit")
     documents = [vectors(rng, 6, 130, "unit") for _ in range(40)]
@@ -105,8 +105,8 @@ def test_the_quantisation_part_is_needed() -> None:
 @pytest.mark.parametrize(
     ("query", "document"),
     [
-        ([[-127.0]], [[127.0], [0.5]]),  # the document's 0.5 is coded 0: all of rho |s y|
-        ([[127.0, 0.5]], [[0.0, 127.0]]),  # the query's is: all of nu eta
+        ([[-127.0]], [[127.0], [0.5]]),  # the document's 0.5 has the code 0: all of rho |s y|
+        ([[127.0, 0.5]], [[0.0, 127.0]]),  # the query's 0.5 has it: all of nu eta
     ],
 )
 def test_both_cauchy_schwarz_terms_can_be_attained(query: list[list[float]], document: list[list[float]]) -> None:
@@ -190,7 +190,7 @@ def test_duplicates_are_all_rescored_and_the_first_ones_win() -> None:
 
 
 def test_a_bound_equal_to_the_threshold_is_still_rescored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Position 0 ties with the K-th place and wins by position: stopping at `<=` would lose it."""
+    """Position 0 ties with the K-th hit and wins by position: stopping at `<=` would lose it."""
     documents = [np.array([[2.0]], np.float32), np.array([[2.0]], np.float32), np.array([[1.0]], np.float32)]
     P, eps = np.array([2.0, 2.5, 1.5]), np.array([0.0, 0.5, 0.4375])
     monkeypatch.setattr(MODULE, "proxies_and_errors", lambda Q, docs: (P, eps))
@@ -200,7 +200,7 @@ def test_a_bound_equal_to_the_threshold_is_still_rescored(monkeypatch: pytest.Mo
 
 
 def test_documents_are_taken_in_order_of_their_upper_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The widest interval comes first even if its middle is low; ties of bounds go by position."""
+    """The widest interval comes first even if its middle is low. Ties of bounds are ordered by position."""
     documents = [np.array([[v]], np.float32) for v in (1.0, 5.0, 3.0, 3.0)]
     P, eps = np.array([0.0, 5.0, 3.0, 3.0]), np.array([9.0, 0.5, 1.0, 1.0])
     monkeypatch.setattr(MODULE, "proxies_and_errors", lambda Q, docs: (P, eps))

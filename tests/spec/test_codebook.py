@@ -1,4 +1,4 @@
-"""Tier 0 by the specification: against definitions written another way."""
+"""Tier 0 of the specification, compared with definitions that are written in another way."""
 
 from __future__ import annotations
 

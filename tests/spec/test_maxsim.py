@@ -45,7 +45,7 @@ def test_each_cell_is_within_its_chain_error(case: Case) -> None:
 
 @pytest.mark.parametrize("d", [130, 4096])
 def test_the_chain_can_use_up_nearly_all_of_d_plus_6(d: int) -> None:
-    """1 + 2^-24 + 2^-24 + ... stays 1: d - 1 ties to even, all in one direction. No smaller multiple of d would do."""
+    """1 + 2^-24 + 2^-24 + ... stays 1: d - 1 ties to even, all in one direction. No smaller multiple of d is enough."""
     x = np.full((1, d), 2.0**-12, np.float32)
     x[0, 0] = 1
     S = scores(x, [x])
@@ -66,7 +66,7 @@ def test_d_plus_6_covers_the_roundings_at_the_largest_sizes() -> None:
 
 
 def test_similarities_run_over_k_in_order() -> None:
-    """2^30 + 1 - 2^30 in float32: what survives tells the order."""
+    """2^30 + 1 - 2^30 in float32: the result shows the order."""
     Q = np.ones((1, 3), np.float32)
     E = np.array([[2.0**30, 1, -(2.0**30)], [2.0**30, -(2.0**30), 1], [1, 2.0**30, -(2.0**30)]], np.float32)
     assert similarities(Q, E).tolist() == [[0.0, 1.0, 0.0]]

@@ -1,4 +1,4 @@
-"""Codes, scales and the norms of what they lose, against exact arithmetic."""
+"""Codes, scales and the norms of residuals, compared with exact arithmetic."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def exact_residual(x: np.ndarray, codes: np.ndarray, scale: np.float32) -> list[
 
 
 def assert_up32_of_norm(bound: float, exact_squared: Fraction, d: int) -> None:
-    """An upper bound, and no more than one float32 step and the slack of `norm_up` above."""
+    """An upper bound, which is at most one float32 step and the slack of `norm_up` too large."""
     assert Fraction(bound) ** 2 >= exact_squared
     below = float(np.nextafter(np.float32(bound), np.float32(0)))
     assert Fraction(below) ** 2 <= exact_squared * (1 + (2 * d + 40) * Fraction(1, 2**52))

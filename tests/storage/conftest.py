@@ -1,4 +1,4 @@
-"""Frozen indexes: each of those that a test file names as INDEXES, what it must answer, and a copy to be changed."""
+"""Frozen indexes: those that a test file names as INDEXES, what each must answer, and a copy that may be changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged copies of a small index, and what comes of reading them. Run as a program so that a crash kills only that."""
+"""Damaged copies of a small index, and the results of reading them. Runs as a program: a crash ends only that."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def build(path: Path, id_type: str, store: Any = "float32") -> None:
 
 
 def answer(path: Path) -> list[Any]:
-    """All that can be asked of an index, as plain values."""
+    """All that an index can be asked, as plain values."""
     with ms.Index.open(path) as index:
         ids = index.ids
         content = [[one, index.vectors(one).tobytes().hex(), index.metadata(one)] for one in ids]
@@ -49,7 +49,7 @@ def answer(path: Path) -> list[Any]:
 
 
 def outcome(path: Path, expected: list[Any]) -> str:
-    """``error``, ``same``, ``reported`` (a wrong answer, but `verify` knows), or what must not be."""
+    """``error``, ``same``, ``reported`` (a wrong answer, but `verify` finds it), or a result that is not allowed."""
     try:
         got = answer(path)
         if json.dumps(got) == json.dumps(expected):
@@ -93,7 +93,7 @@ def copy(original: Path, folder: Path, damaged: str, change: Callable[[bytearray
 
 
 def sampled(original: Path, case: int, folder: Path) -> str:
-    """Writes damaged copy number ``case`` and says what was done to it."""
+    """Writes damaged copy number ``case``, and returns what was done to it."""
     rng = random.Random(case)
     names = sorted(file.name for file in original.iterdir() if file.name != "lock")
     name = rng.choice(names)
@@ -101,7 +101,7 @@ def sampled(original: Path, case: int, folder: Path) -> str:
     kind = rng.choice(["bit", "bit", "bit", "bits", "cut", "longer", "zeros"])
     place = rng.randrange(size)
     if kind != "cut" and size > 2048 and rng.random() < 0.3:
-        place = rng.randrange(1024)  # the header is small beside the rest
+        place = rng.randrange(1024)  # the header is small compared with the rest
 
     def change(content: bytearray) -> None:
         if kind == "bit":
@@ -122,11 +122,11 @@ def sampled(original: Path, case: int, folder: Path) -> str:
 
 
 def main(original: Path, work: Path, first: int, last: int) -> None:
-    """Prints what came of each case, as JSON."""
+    """Prints the result of each case, as JSON."""
     expected = answer(original)
     for case in range(first, last):
         folder = work / f"case {case}"
-        faulthandler.dump_traceback_later(30, exit=True)  # a hang ends as a crash does
+        faulthandler.dump_traceback_later(30, exit=True)  # a hang ends like a crash
         what = sampled(original, case, folder)
         print(json.dumps([what, outcome(folder, expected)]), flush=True)
         shutil.rmtree(folder)
@@ -134,7 +134,7 @@ def main(original: Path, work: Path, first: int, last: int) -> None:
 
 
 def judge(original: Path, folder: Path) -> None:
-    """Prints what came of one copy, as JSON."""
+    """Prints the result of one copy, as JSON."""
     faulthandler.dump_traceback_later(30, exit=True)
     print(json.dumps([folder.name, outcome(folder, answer(original))]), flush=True)
 

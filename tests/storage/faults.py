@@ -1,4 +1,4 @@
-"""A disk that fails: the calls by which an index is written, each of which can be told to fail."""
+"""A disk that fails: the system calls that write an index. A test makes one of them fail."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from maxsieve.storage import codebook, disk, segments
 WRITES = frozenset({"write", "fsync", "replace", "sqlite"})
 CALLS = WRITES | {"open", "os.open", "unlink", "mmap", "mkdir", "flock"}
 UNNAMED = frozenset({"write", "fsync", "mmap", "flock"})
-"""Those whose errors do not say which file it was."""
+"""Calls whose errors do not name the file."""
 
 MESSAGES = {errno.ENOSPC: "database or disk is full", errno.EIO: "disk I/O error"}
 
@@ -69,7 +69,7 @@ class FailingDisk:
             self._armed = False
 
     def call(self, name: str, path: Any = None) -> None:
-        """Fails if it is time."""
+        """Fails if its turn has come."""
         if not self._armed or name not in self._calls:
             return
         self._count += 1
@@ -93,7 +93,7 @@ class FailingDisk:
         original = getattr(module, attribute)
 
         def wrapped(*arguments: Any, **options: Any) -> Any:
-            if not unless(arguments):  # to let go of a lock is no call that fails
+            if not unless(arguments):  # releasing a lock does not fail
                 self.call(name, arguments[0])
             return original(*arguments, **options)
 

@@ -1,7 +1,7 @@
 """Fuzzes the loader: ``python fuzz_open.py seconds`` reads changed files until the time is over or an error is found.
 
-With atheris (libFuzzer), if it is installed, guided by coverage; else by random changes from a fixed seed. A change is
-made with the checksums as they were or, more often, made right again: then it gets past them.
+If atheris (libFuzzer) is installed, coverage guides it. Otherwise it makes random changes from a fixed seed. The
+checksums of a changed file stay as they were or, more often, are corrected, so that the change passes them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ODD = [0, 1, 2, 7, 8, 63, 64, 127, 128, 255, 2048, 2**31, 2**32 - 1, 2**62, 2**6
 
 
 class Target:
-    """Copies of two small indexes, one with str and one with int ids, in which one file is another each time."""
+    """Copies of two small indexes, one with str and one with int ids. One file is different each time."""
 
     def __init__(self, work: Path) -> None:
         self._files: list[tuple[Path, str, bytes]] = []
@@ -48,7 +48,7 @@ class Target:
                 self._files.append((folder, name, (original / name).read_bytes()))
 
     def __call__(self, data: bytes) -> None:
-        """Changes a file as the data say and reads the index. Anything but our errors gets out."""
+        """Changes a file according to the data, and reads the index. It lets all errors through except ours."""
         if len(data) < 4:
             return
         folder, name, content = self._files[data[0] % len(self._files)]
@@ -56,14 +56,14 @@ class Target:
         _change(changed, data[2:])
         if data[1] % 4:
             _seal(changed, name)
-        (folder / name).unlink()  # never changed in place: a mapping of it may be about
+        (folder / name).unlink()  # never changed in place: it may be mapped
         (folder / name).write_bytes(changed)
         with suppress(MaxsieveError, OSError, KeyError):  # KeyError: an id that is not found where it should be
             damage.answer(folder)
 
 
 def _change(content: bytearray, data: bytes) -> None:
-    """Six bytes a change: where (16 bits, in the first 4 KiB mostly), how, and a value."""
+    """Six bytes for each change: where (16 bits, in the first 4 KiB mostly), how, and a value."""
     for start in range(0, len(data) - 5, 6):
         place, kind, which, value = struct.unpack_from("<HBBH", data, start)
         place = place % 4096 if kind & 1 else place * 7
@@ -95,7 +95,7 @@ def _put(content: bytearray, place: int, value: bytes) -> None:
 
 
 def _seal(content: bytearray, name: str) -> None:
-    """Makes the checksums right, as far as the file can still be understood."""
+    """Corrects the checksums, as far as the file can still be parsed."""
     if name == "manifest.json":
         with suppress(ValueError, RecursionError):
             fields = json.loads(content)
@@ -113,7 +113,7 @@ def _seal(content: bytearray, name: str) -> None:
 
 
 def unguided(target: Target, count: int, seed: int = 0) -> None:
-    """So many random changes."""
+    """Makes so many random changes."""
     rng = random.Random(seed)
     for _ in range(count):
         target(rng.randbytes(2 + 6 * rng.randint(1, 5)))

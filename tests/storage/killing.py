@@ -10,7 +10,7 @@ import time
 def kill_soon(
     process: subprocess.Popen[str], rng: random.Random, most_lines: int, most_seconds: float
 ) -> list[list[str]]:
-    """The words of each line that it has printed when it is killed, some lines and a moment from now."""
+    """The words of each line that it prints before it is killed: after some lines and a short time."""
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(rng.randint(1, most_lines))]
     time.sleep(rng.uniform(0, most_seconds))

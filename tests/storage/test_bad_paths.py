@@ -1,4 +1,4 @@
-"""Paths that hold no index, half of one, or somebody else's files: a sentence that names the path and the problem."""
+"""Paths without an index, with half of one, or with other files: an error that names the path and the problem."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def only(path: Path, suffix: str) -> Path:
 def says(error: type[Exception], call: Callable[[], object], *words: object) -> None:
     with pytest.raises(error) as caught:
         call()
-    text = str(caught.value).replace(r"\\", "\\")  # an `OSError` shows its path as Python would write it
+    text = str(caught.value).replace(r"\\", "\\")  # an `OSError` shows the repr of its path
     assert " " in text
     for word in words:
         assert str(word) in text, f"{word!r} is not in {text!r}"
@@ -129,7 +129,7 @@ def test_the_words_for_another_programs_file(path: Path) -> None:
     size = segment.stat().st_size
     segment.write_bytes(b"x" * size)
     says(DamagedIndexError, opening(path), segment, "is not a file of maxsieve")
-    gc.collect()  # the error holds on to the map, and Windows writes no file anew that is mapped
+    gc.collect()  # the error keeps the map open, and Windows does not overwrite a mapped file
     segment.write_bytes(b"x" * 10)
     says(DamagedIndexError, opening(path), segment, "has 10 bytes, fewer than a header")
 
@@ -144,7 +144,7 @@ def test_a_segment_of_another_index(path: Path, tmp_path: Path) -> None:
 def test_a_newer_manifest(path: Path) -> None:
     manifest = json.loads((path / "manifest.json").read_text())
     manifest["version"] = 3
-    manifest["colour"] = "red"  # whatever else it says, the version decides
+    manifest["colour"] = "red"  # the version decides, whatever the rest says
     (path / "manifest.json").write_text(json.dumps(manifest))
     wanted = (path / "manifest.json", "has format version 3; this maxsieve reads up to 2")
     says(MaxsieveError, opening(path), *wanted)
@@ -312,14 +312,14 @@ except OSError as problem:
 
 
 def test_a_read_only_file_system(path: Path) -> None:
-    """Permissions don't bind root, so the folder is mounted read-only, where no other process sees it."""
+    """Permissions do not stop root, so the folder is mounted read-only, where no other process sees it."""
     mount = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" || exit 99; exec "$1" -c "$2" "$0"'
     command = ["unshare", "-m", "sh", "-c", mount, str(path), sys.executable, CHANGES]
     if shutil.which("unshare") is None:
         pytest.skip("needs unshare")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if done.returncode == 99 or "unshare: " in done.stderr:  # that of BusyBox has other words for why it failed
+    if done.returncode == 99 or "unshare: " in done.stderr:  # that of BusyBox gives other reasons for a failure
         pytest.skip("needs the right to mount a folder read-only")
     assert done.returncode == 0, done.stderr
     *changes, created = done.stdout.splitlines()
@@ -369,4 +369,4 @@ def test_a_header_that_lies_with_a_right_checksum(path: Path) -> None:
         broken[-4:] = struct.pack("<I", zlib.crc32(bytes(broken[:-4])))
         segment.write_bytes(bytes(broken) + content[2048:])
         says(DamagedIndexError, opening(path), segment)
-        gc.collect()  # the error holds on to the map, and Windows writes no file anew that is mapped
+        gc.collect()  # the error keeps the map open, and Windows does not overwrite a mapped file

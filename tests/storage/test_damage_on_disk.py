@@ -1,4 +1,4 @@
-"""Damaged files: an error or an unaffected answer; a wrong one only where `verify` knows. Never a crash or a hang."""
+"""Damaged files: an error or an unaffected answer; a wrong one only if `verify` reports it. Never a crash or hang."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_flips_and_cuts(piece: int, original: Path, tmp_path: Path) -> None:
 
 
 def test_a_flipped_bit_in_any_block_is_found_by_verify(original: Path, tmp_path: Path) -> None:
-    """Not every one is noticed before: a search has no time for checksums."""
+    """Not every damage is noticed earlier: checksums would take too long in a search."""
     content = (original / "00000001.segment").read_bytes()
     entries = [ENTRY.unpack_from(content, FIXED.size + i * ENTRY.size) for i in range(FIXED.unpack_from(content)[4])]
     for i, (_, _, offset, nbytes, *_) in enumerate(entries):
@@ -60,7 +60,7 @@ def test_a_flipped_bit_in_any_block_is_found_by_verify(original: Path, tmp_path:
                 ms.Index.open(tmp_path / f"{i} {j}").verify()
 
 
-# What a file may say although its checksums are right.
+# What a file may contain although its checksums are right.
 
 Blocks = dict[str, list[Any]]
 
@@ -227,7 +227,7 @@ def test_crafted_manifests(original: Path, tmp_path: Path) -> None:
             {**content, "parts": [{**content["parts"][0], key: value}, *content["parts"][1:]]} for value in values
         ]
     contents += [{**content, "parts": content["parts"] * 2}, {**content, "parts": content["parts"][:1] * 2}]
-    optional = ("id_type", "generation")  # without them it is a manifest all the same
+    optional = ("id_type", "generation")  # without them it is still a manifest
     contents += [
         {key: value for key, value in content.items() if key != gone} for gone in content if gone not in optional
     ]
@@ -242,7 +242,7 @@ def test_crafted_manifests(original: Path, tmp_path: Path) -> None:
 
 
 def test_crafted_records(original: Path, tmp_path: Path) -> None:
-    """Another database in place of ours, with a query that never ends, or records that are none."""
+    """Another database in place of ours, with an endless query, or without valid records."""
     import sqlite3
 
     ours = "CREATE TABLE records (position INTEGER PRIMARY KEY, record TEXT NOT NULL)"
@@ -274,7 +274,7 @@ def test_crafted_records(original: Path, tmp_path: Path) -> None:
 
 
 def _seal(content: bytearray, change: Callable[[bytearray], None]) -> None:
-    """Changes a file of blocks and makes its header's checksum right again."""
+    """Changes a file of blocks, and corrects its header's checksum."""
     change(content)
     struct.pack_into("<I", content, HEADER_BYTES - 4, zlib.crc32(content[: HEADER_BYTES - 4]))
 
@@ -291,7 +291,7 @@ def _set(content: bytearray, text: bytes) -> None:
 
 
 def _run(original: Path, *arguments: object) -> list[tuple[str, str]]:
-    """What came of each case, from a process that must not die."""
+    """The result of each case, from a process that must not die."""
     source = os.path.dirname(os.path.dirname(ms.__file__))
     done = subprocess.run(
         [sys.executable, damage.__file__, os.fspath(original), *map(str, arguments)],

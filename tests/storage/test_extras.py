@@ -1,4 +1,4 @@
-"""Files that belong to an index as a whole, its codebook and calibration: carried along, verified, never a link."""
+"""Files that belong to an index as a whole, its codebook and calibration: they are kept, verified, never a link."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = ("codebook", "calibration")
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A calibrated index. Before it was, its manifest said nothing of further files."""
+    """A calibrated index. Before that, its manifest had no further files."""
     path, rng = tmp_path / "index", np.random.default_rng(0)
     index = ms.Index.build(rng.standard_normal((60, 3)), [f"d{i}" for i in range(20)], lengths=[3] * 20, path=path)
     assert not {"extras", "added", "deleted"} & json.loads((path / "manifest.json").read_text()).keys()
@@ -61,7 +61,7 @@ def test_they_are_verified(path: Path, kind: str) -> None:
     content = bytearray((path / name).read_bytes())
     with ms.Index.open(path) as index:
         content[-1] ^= 1
-        with (path / name).open("r+b") as file:  # Windows does not let a mapped file be cut
+        with (path / name).open("r+b") as file:  # Windows does not truncate a mapped file
             file.write(content)
         with pytest.raises(DamagedIndexError, match=name):
             index.verify()

@@ -1,4 +1,4 @@
-"""A disk that is full or fails: a clear error, the old index intact, nothing left about, and it works the next time."""
+"""A disk that is full or fails: a clear error, the old index intact, no files left over, and it works the next time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .faults import CALLS, WRITES, FailingDisk, make_segments_small
 
 DIM = 4
 STEP = 1 if FULL else 5
-"""Of the calls that could fail, every so many do."""
+"""One in so many of the calls that can fail does."""
 
 State = list[tuple[Any, ...]]
 
@@ -123,7 +123,7 @@ def test_failed_change_of_a_calibrated_index(
 def _fail(
     change: Callable[[ms.Index], None], fault: str, original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Makes the change on copies, each with a fault at another place."""
+    """Makes the change on copies, each with a fault at another call."""
     before, after = _state(original), _state_after(original, tmp_path / "after", change)
     broken = FailingDisk(monkeypatch, *FAULTS[fault])
     handles, failures = _handles(), 0
@@ -145,12 +145,12 @@ def _fail(
                 change(index)
             else:  # an interrupt may come a moment too late
                 assert isinstance(error, KeyboardInterrupt), broken.failed
-            index.add([], [])  # a writer clears up after another, if there is something left
+            index.add([], [])  # a writer removes what another has left
             assert _read(index) == _state(folder) == after
             assert not _strays(folder)
         shutil.rmtree(folder)
     assert failures > 8 // STEP
-    assert _handles() <= handles  # none is leaked; what others had left may be closed meanwhile
+    assert _handles() <= handles  # none is leaked; those that others had left may be closed meanwhile
 
 
 @pytest.mark.parametrize("there", [False, True], ids=["new", "empty"])
@@ -196,7 +196,7 @@ def test_failed_beginning(
             begin(folder)
             assert _state(folder) == whole
     assert (left > 0) == (change == "build")
-    assert _handles() <= handles  # none is leaked; what others had left may be closed meanwhile
+    assert _handles() <= handles  # none is leaked; those that others had left may be closed meanwhile
 
 
 @pytest.fixture
@@ -270,7 +270,7 @@ def _leave(ballast: Path, room: int) -> None:
 
 
 def _until_it_works(broken: FailingDisk) -> Iterator[int]:
-    """1, 2, ... until so many calls are not made; every fifth of them in the usual form."""
+    """1, 2, ... while so many calls are made; every fifth of them in the usual form."""
     for nth in range(1, 1000, STEP):
         yield nth
         if not broken.failed:
@@ -279,7 +279,7 @@ def _until_it_works(broken: FailingDisk) -> Iterator[int]:
 
 
 def _attempt(broken: FailingDisk, nth: int, change: Callable[[], None]) -> BaseException | None:
-    """The error that comes of it, which must say what failed and where."""
+    """The error that results, which must say what failed and where."""
     error: BaseException | None = None
     try:
         with broken.failing(nth):
@@ -287,10 +287,10 @@ def _attempt(broken: FailingDisk, nth: int, change: Callable[[], None]) -> BaseE
     except (KeyboardInterrupt, OSError) as problem:
         error = problem
         one: BaseException | None = problem
-        while one is not None:  # what was called would hold on to files
+        while one is not None:  # its frames would keep files open
             traceback.clear_frames(one.__traceback__)
             one = one.__context__
-        if LOCK_STAYS:  # as on Windows, where a file that is held can't be removed; elsewhere it would take minutes
+        if LOCK_STAYS:  # as on Windows, which can't remove open files; on other systems this would take minutes
             gc.collect()
     if isinstance(error, OSError):
         assert error.errno in (errno.ENOSPC, errno.EIO)
@@ -330,7 +330,7 @@ def _read(index: ms.Index) -> State:
 
 
 def _tiers(index: ms.Index) -> State:
-    """Codebook, names of tokens and calibration, but for the time it was made."""
+    """Codebook, centroids of tokens and calibration, except for its time."""
     state = index.storage.snapshot
     if (book := state.codebook) is None:
         return []

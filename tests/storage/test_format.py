@@ -1,4 +1,4 @@
-"""docs/format.md, taken at its word: what is written by hand as it says can be opened, and blocks can be added."""
+"""docs/format.md is followed to the letter: files written by hand can be opened, and blocks can be added."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_index_written_by_hand(tmp_path: Path, text: bool, store: Any, kind: 
     docs = eighths(5, 9, d=40)
     ids: list[Any] = [f"№{9 - i}" for i in range(9)] if text else [5, -3, 2**62, 0, 7, -(2**63), 1, 2, 3]
     wanted = ms.Index.build(docs, ids, store=store)
-    (segment,) = wanted.snapshot.segments
+    (segment,) = wanted.storage.snapshot.segments
     blocks: Blocks = [("offsets", "<i8", 1, little(segment.offsets, "<i8"))]
     blocks += [(name, "<f4", 1, little(getattr(segment, name), "<f4")) for name in ("nu", "rho", "scale")]
     if text:
@@ -126,7 +126,7 @@ def test_a_block_of_a_later_maxsieve_is_ignored(tmp_path: Path) -> None:
     assert contents(index) == wanted
     path = next(folder.glob("*.segment"))
     content = path.read_bytes().replace(tier, tier[::-1])
-    with path.open("r+b") as file:  # Windows does not let a mapped file be cut
+    with path.open("r+b") as file:  # Windows does not truncate a mapped file
         file.write(content)
     assert contents(ms.Index.open(folder)) == wanted
     with pytest.raises(DamagedIndexError, match=r"codes\.2bit.* checksum"):

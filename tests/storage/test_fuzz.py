@@ -1,4 +1,4 @@
-"""The loader fuzzed for a while: it must find nothing. ``python tests/storage/fuzz_open.py 3600`` looks for longer."""
+"""Fuzzes the loader for a short time: it must find nothing. ``python tests/storage/fuzz_open.py 3600`` runs longer."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SECONDS = scaled(60)
 @pytest.mark.full
 def test_guided() -> None:
     source = os.path.dirname(os.path.dirname(ms.__file__))
-    # A process begins with the largest size of the one it was forked from, and the fuzzer would take that for its own:
-    # a small shell stands between it and the tests.
+    # A process starts with the peak memory of the process that forked it, and the fuzzer would count that as its own.
+    # So a small shell is between it and the tests.
     done = subprocess.run(
         ["sh", "-c", '"$0" "$@"; exit $?', sys.executable, fuzz_open.__file__, str(SECONDS)],
         env={**os.environ, "PYTHONPATH": source},
@@ -31,5 +31,5 @@ def test_guided() -> None:
     assert not done.returncode, f"exit code {done.returncode}: {done.stdout}\n{done.stderr}"
 
 
-def test_unguided(tmp_path: Path) -> None:
+def test_unguided(tmp_path: Path, isa: str) -> None:
     fuzz_open.unguided(fuzz_open.Target(tmp_path), scaled(400))

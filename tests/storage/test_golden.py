@@ -1,4 +1,4 @@
-"""Frozen indexes, as an earlier maxsieve has written them: they open, verify and answer as ever, and can be changed."""
+"""Frozen indexes of an earlier maxsieve: they open, verify and answer as before, and can be changed."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ def test_it_can_be_changed(copy: Path, wanted: Any) -> None:
 
 
 def test_what_is_written_today_has_the_same_form(tmp_path: Path) -> None:
-    """A change of the format needs a new version and new frozen files; this notices if one slipped in."""
+    """A change of the format needs a new version and new frozen files. This test notices a change without them."""
     check_form("make_v1.py", INDEXES, tmp_path)

@@ -40,8 +40,8 @@ def test_it_answers_as_it_did(frozen: Path, wanted: Any, isa: str) -> None:
     assert {path.name: path.read_bytes() for path in frozen.iterdir()} == before
 
 
-def test_tokens_are_named_as_ever(frozen: Path, isa: str) -> None:
-    """What a codebook is made of may change with a release; what it calls a token may not."""
+def test_tokens_have_the_same_centroids_as_before(frozen: Path, isa: str) -> None:
+    """A release may make codebooks in another way, but the centroid of a token must not change."""
     with ms.Index.open(frozen) as index:
         book = index.storage.snapshot.codebook
         assert book is not None
@@ -92,5 +92,5 @@ def test_recalibrating_what_has_not_changed_finds_the_same(tmp_path: Path) -> No
 
 
 def test_what_is_written_today_has_the_same_form(tmp_path: Path) -> None:
-    """A change of the format needs a new version and new frozen files; this notices if one slipped in."""
+    """A change of the format needs a new version and new frozen files. This test notices a change without them."""
     check_form("make_v2.py", INDEXES, tmp_path)

@@ -1,4 +1,4 @@
-"""A writer killed at any moment leaves the index as it was before or after what it was doing, and no lock."""
+"""A writer that is killed at any moment leaves the index as before or as after its change, and no lock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_killed_writers_lose_and_invent_nothing(tmp_path: Path) -> None:
     ms.Index.create(writer.DIM, path=folder).close()
     model: writer.Model = {}
     number = within = strays = kills = 0
-    while kills < scaled(50) or within <= 10 or not strays:  # most die within a change, but not all
+    while kills < scaled(50) or within <= 10 or not strays:  # most are killed during a change, but not all
         kills += 1
         assert kills < 200
         begun, done = _run_and_kill(folder, number, rng)
@@ -41,7 +41,7 @@ def test_killed_writers_lose_and_invent_nothing(tmp_path: Path) -> None:
                     model = after
             _check(index, model)
         number = max(number, begun + 1)
-    with ms.Index.open(folder) as index:  # files lay about that nobody referred to: the next writer removes those
+    with ms.Index.open(folder) as index:  # there were files that nothing refers to: the next writer removes them
         index.compact()
         assert not _strays(folder)
         _check(index, model)

@@ -25,7 +25,7 @@ D = 5
 
 
 def rows_at(i: int, version: int = 0) -> Rows:
-    """A document from whose score for `ASK` its number and version can be read."""
+    """A document whose number and version can be computed from its score for `ASK`."""
     rows = np.zeros((1 + i % 3, D), np.float32)
     rows[0] = (i, version, 0, 0, 0)
     return rows
@@ -35,7 +35,7 @@ ASK = np.array([[1, 0, 0, 0, 0]], np.float32)
 
 
 def start(script: str, *arguments: object) -> subprocess.Popen[str]:
-    """A script in a Python of its own, which can import what the tests import."""
+    """A script in a separate Python that can import what the tests import."""
     path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
     return subprocess.Popen(
         [sys.executable, "-c", script, *map(str, arguments)],
@@ -57,7 +57,7 @@ def tell(process: subprocess.Popen[str], text: str) -> None:
     process.stdin.flush()
 
 
-# Every version holds the documents 0..n-1, n a multiple of 500, and perhaps one more, -1, which is no good hit.
+# Every version has the documents 0..n-1, n a multiple of 500, and perhaps one more, -1, which is never a good hit.
 READER = """
 import os, sys
 import maxsieve as ms
@@ -148,7 +148,7 @@ def test_a_reader_keeps_its_version_after_its_files_are_gone(tmp_path: Path) -> 
     reader.refresh()
     assert contents(reader) == contents(writer) != before
     assert reader.metadata(4) == "new"
-    assert held.metadata == [{"i": i} for i in held.ids]  # an old answer keeps what it belongs to
+    assert held.metadata == [{"i": i} for i in held.ids]  # an old answer keeps its version
     assert len(held.explain(0)) == 3
     reader.verify()
 
@@ -197,7 +197,7 @@ def test_opening_never_fails_while_a_writer_works(tmp_path: Path) -> None:
     assert index.search(ASK, 1).ids == [99]
 
 
-# It says its own number: on Windows, the Python of an environment starts another, which does the work.
+# It prints its own id: on Windows, the Python of an environment starts another one, which does the work.
 HOLDER = """
 import os, sys
 import maxsieve as ms
@@ -228,7 +228,7 @@ def test_a_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
         lambda: ms.Index.open(path).delete([1]),
     )
     for change in changes:
-        with pytest.raises(IndexLockedError, match=f"is being written to by process {number}$") as caught:
+        with pytest.raises(IndexLockedError, match=f"process {number}$") as caught:
             change()
         assert str(path) in str(caught.value)
     index.refresh()
@@ -261,10 +261,10 @@ def test_two_openings_in_one_process(tmp_path: Path) -> None:
     other = ms.Index.open(path)
     one.add(docs[4:6], [4, 5])
     assert len(other) == 4
-    other.add(docs[6:8], [6, 7])  # its version is old: it takes up the other's change first
+    other.add(docs[6:8], [6, 7])  # its version is old: it first reads the change of the other
     assert other.ids == list(range(8))
     one.delete(7)
-    with pytest.raises(ValueError, match="6 is in the index already"):
+    with pytest.raises(ValueError, match=r"^ids: 6\b"):
         one.add([docs[6]], [6])
     one.add([docs[7]], [7])
     other.compact()
@@ -273,7 +273,7 @@ def test_two_openings_in_one_process(tmp_path: Path) -> None:
     assert contents(one) == contents(other) == contents(ms.Index.build(docs[:8]))
 
     def taken() -> Any:
-        with pytest.raises(IndexLockedError, match=f"process {os.getpid()}, which is this one"):
+        with pytest.raises(IndexLockedError, match=f"process {os.getpid()}"):
             other.delete(0)
         yield docs[8]
 
@@ -320,7 +320,7 @@ def test_a_generator_that_writes_to_its_own_index_gets_an_error_not_a_deadlock(t
         yield rows_at(7)
         index.add([rows_at(9)], [9])
 
-    with pytest.raises(IndexLockedError, match="this one"):
+    with pytest.raises(IndexLockedError, match=f"process {os.getpid()}"):
         index.add(nested(), [7, 8])
     assert contents(index) == before
 
@@ -378,7 +378,7 @@ def test_a_forked_child_searches_and_writes(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_child_forked_during_a_change_does_not_keep_the_lock(tmp_path: Path) -> None:
-    """A generator may well start a pool of workers that outlives the change."""
+    """A generator may start a pool of workers that exists longer than the change."""
     index = ms.Index.create(D, path=tmp_path / "index")
     context = multiprocessing.get_context("fork")
     workers = []
@@ -427,7 +427,7 @@ def test_another_index_at_the_same_place_is_not_taken_for_the_first(tmp_path: Pa
         one.unlink()
     ms.Index.build([rows_at(4), rows_at(2)], path=path)
     for change in (reader.refresh, lambda: reader.delete(0)):
-        with pytest.raises(ms.errors.MaxsieveError, match=r"now holds another index; Index\.open opens it"):
+        with pytest.raises(ms.errors.MaxsieveError, match="another index"):
             change()
     assert contents(reader) == before
     assert ms.Index.open(path).search(ASK, 1).scores.tolist() == [4]

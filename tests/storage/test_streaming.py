@@ -16,8 +16,10 @@ from index.support import Rows, contents
 from maxsieve.storage import segments
 
 BLOCKS, PIECES, REST = 2.25, 3, 2 << 20
-"""What a build may hold at its peak is a block as it came, the same as stored, and codes; a compaction holds three
-pieces. Beside that the interpreter takes its share, and each document some bytes."""
+"""The peak memory of a build: a block of input, the same block as stored, and codes.
+
+A compaction holds three pieces. The interpreter needs memory as well, and each document some bytes.
+"""
 
 
 def script(text: str, *arguments: object, **how: Any) -> subprocess.Popen[str]:
@@ -118,9 +120,7 @@ def test_rows_become_resident_only_for_rescored_documents(tmp_path: Path) -> Non
     rng = np.random.default_rng(3)
     rows = rng.standard_normal((600, 256, 64)).astype(np.float32)
     ms.Index.build(rows, lengths=[256] * 600, path=tmp_path / "x", similarity="cosine").close()
-    fault = (
-        256 << 10
-    )  # the kernel maps neighbours of a page that is touched, and pages that are cached in larger folios
+    fault = 256 << 10  # the kernel also maps neighbours of a page that is read, and cached pages in larger folios
     total, codes, rows_bytes, opened, taken, searched, rescored, everything = map(int, output(RESIDENT, tmp_path / "x"))
     assert rows_bytes > 19e6
     assert opened < 4 * fault
@@ -165,7 +165,7 @@ def test_an_interrupted_build_leaves_nothing_or_a_prefix(
         done = len(index)
         assert 0 < done <= after
         assert index.ids == ids[:done]
-        assert {one.name for one in path.iterdir()} == index._storage._directory.manifest.files | {  # type: ignore[attr-defined]
+        assert {one.name for one in path.iterdir()} == index.storage._directory.manifest.files | {  # type: ignore[attr-defined]
             "lock",
             "manifest.json",
         }
@@ -193,7 +193,7 @@ ms.Index.build(docs(), path=sys.argv[1])
 
 
 @pytest.mark.parametrize("after", [3, 200, 500])
-def test_a_killed_build_leaves_a_prefix_that_can_be_gone_on_with(
+def test_a_killed_build_leaves_a_prefix_that_can_be_continued(
     tmp_path: Path, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "x"

@@ -1,4 +1,4 @@
-"""Filters: what SQLite and Python say of records together is what the specification says of each."""
+"""Filters: SQLite and Python together select the records that the specification selects."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ objects = st.dictionaries(st.sampled_from(KEYS), records, max_size=5)
 
 
 def spelled(keys: list[str]) -> str:
-    """A field's name for a path of keys."""
+    """The name of a field for a path of keys."""
     escaped = ["".join("\\" + letter if letter in ".\\" else letter for letter in key) for key in keys]
     name = ".".join(escaped)
     return "\\" + name if name.startswith(("$", "and")) else name
@@ -95,7 +95,7 @@ def stored(record: Any) -> Any:
 
 
 def answers(given: list[Any], where: Any, path: Path) -> list[list[bool]]:
-    """By records in memory and on disk."""
+    """With records in memory and on disk."""
     read = to_where(where)
     assert read is not None
     kept = {i: text for i, text in enumerate(to_texts(given, len(given)) or []) if text is not None}
@@ -149,7 +149,7 @@ def test_many_records_are_asked_about_in_pieces(fresh: Callable[[], Path]) -> No
 
 
 def asked(where: Any, given: list[Any]) -> list[Any]:
-    """What SQLite says of records: 1, 0, or None where it leaves them to Python."""
+    """The result of SQLite for records: 1, 0, or None if Python has to decide."""
     read = to_where(where)
     assert read is not None
     question = to_question(read, ROWS)
@@ -174,7 +174,7 @@ def test_sqlite_decides_what_it_can_and_python_the_rest() -> None:
 
 @pytest.fixture
 def no_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An SQLite that knows nothing of JSON."""
+    """An SQLite without JSON."""
     honest = sqlite3.connect
 
     def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:

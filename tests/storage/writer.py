@@ -1,6 +1,6 @@
-"""A writer that is meant to be killed: ``python writer.py folder n`` does operations n, n + 1, ... until it is.
+"""A writer that will be killed: ``python writer.py folder n`` does operations n, n + 1, ... until then.
 
-What an operation does depends on its number and the ids in the index alone, so that a test can follow it in a dict.
+An operation depends only on its number and the ids in the index, so that a test can repeat it with a dict.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST = 60
 
 
 class Operation(NamedTuple):
-    """``ids`` are what is added or deleted by operation ``number``."""
+    """``ids`` are added or deleted by operation ``number``."""
 
     number: int
     kind: str
@@ -34,7 +34,7 @@ class Document(NamedTuple):
 
 
 Model = dict[str, Document]
-"""What an index should hold, in insertion order."""
+"""What an index should contain, in insertion order."""
 
 
 def small_files() -> None:

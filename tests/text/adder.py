@@ -1,6 +1,6 @@
-"""Adds texts until it is killed: ``python adder.py folder count`` prints each text as it is encoded.
+"""Adds texts until it is killed: ``python adder.py folder count`` prints each text when it is encoded.
 
-After each it waits for a line from whoever started it, so that it is never done before it is killed.
+After each text it waits for a line from the process that started it. So it never ends before it is killed.
 """
 
 from __future__ import annotations

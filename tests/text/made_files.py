@@ -1,4 +1,4 @@
-"""PDF and Word files, made on the spot."""
+"""PDF and Word files, made here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make_pdf(pages: Sequence[str], title: str = "") -> bytes:
 
 
 def join_pdf(objects: Sequence[str]) -> bytes:
-    """A PDF of objects, numbered from 1; the first is its catalog, the fourth says what it is."""
+    """A PDF of objects, numbered from 1. The first is its catalog, the fourth its information dictionary."""
     content, places = b"%PDF-1.4\n", []
     for number, one in enumerate(objects, start=1):
         places.append(len(content))
@@ -64,7 +64,7 @@ def saved(document: docx.document.Document) -> bytes:
 
 
 def with_part(content: bytes, name: str, part: bytes) -> bytes:
-    """A Word document with another file in it."""
+    """A Word document that contains another file."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as new:
         for one in old.namelist():

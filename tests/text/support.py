@@ -1,4 +1,4 @@
-"""A small encoder for tests: a word is a unit vector made of its letters, the same for ever."""
+"""A small encoder for tests: a word is a unit vector made of its letters, which never changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORD = re.compile(r"\w+")
 
 
 class WordEncoder:
-    """Counts what it is asked to encode; ``seen`` is called with each text of a document."""
+    """Counts what it encodes. ``seen`` is called with each text of a document."""
 
     def __init__(
         self, dim: int = 16, salt: str = "", name: str = "words", seen: Callable[[str], object] | None = None
@@ -52,7 +52,7 @@ class WordEncoder:
 
 
 class Untraceable:
-    """The same without knowing where a vector comes from."""
+    """The same, without the places of words in the text."""
 
     def __init__(self, dim: int = 16) -> None:
         inner = WordEncoder(dim)
@@ -61,7 +61,7 @@ class Untraceable:
 
 
 def sentences(count: int, start: int = 0) -> list[str]:
-    """Texts that are all different, of 3 to 12 words from a small vocabulary."""
+    """Different texts, of 3 to 12 words from a small vocabulary."""
     texts = []
     for i in range(start, start + count):
         rng = np.random.default_rng(i)
@@ -70,7 +70,7 @@ def sentences(count: int, start: int = 0) -> list[str]:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Every file under a folder, but for locks."""
+    """Every file in a folder, except locks."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -79,7 +79,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 def start_python(*arguments: str) -> subprocess.Popen[str]:
-    """A Python of its own, in which ``text.support`` can be imported."""
+    """Runs a separate Python, in which ``text.support`` can be imported."""
     env = {**os.environ, "PYTHONPATH": os.fspath(Path(__file__).parents[1])}
     return subprocess.Popen(
         [sys.executable, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
@@ -89,7 +89,7 @@ def start_python(*arguments: str) -> subprocess.Popen[str]:
 def kill_after(process: subprocess.Popen[str], count: int) -> list[str]:
     """The lines that an adder or syncer has printed when it is killed: so many, and up to eight more.
 
-    It may go on while it is being killed, which so happens at any moment of a batch.
+    It may continue while it is being killed, so that it is killed at any moment of a batch.
     """
     assert process.stdin is not None
     assert process.stdout is not None

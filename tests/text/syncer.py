@@ -1,6 +1,6 @@
-"""Syncs until it is killed: ``python syncer.py collection folder`` prints each text as it is encoded.
+"""Syncs until it is killed: ``python syncer.py collection folder`` prints each text when it is encoded.
 
-It waits after each, as the adder does.
+It waits after each text, as the adder does.
 """
 
 from __future__ import annotations

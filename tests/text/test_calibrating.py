@@ -1,4 +1,4 @@
-"""Collections are calibrated on queries or on their own sentences, and answers say which and what that promises."""
+"""Collections are calibrated on queries or on their own sentences. Answers say on which, and what that guarantees."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_few_documents_give_few_sentences(tmp_path: Path) -> None:
     collection.add(["One sentence is here now. And here is the second one.", "Too short.", "This one is long enough."])
     collection.calibrate()
     assert collection.info()["calibration"]["queries"] == 2, "one of each document that has one"
-    with pytest.raises(ValueError, match=r"0\.99 needs 99 calibration queries; this index was calibrated with 2"):
+    with pytest.raises(ValueError, match=r"0\.99\D+99\D+2\b"):
         collection.search("one", k=1, policy=ms.Calibrated())
 
 
@@ -131,7 +131,7 @@ def test_deleted_documents_and_empty_ones_give_no_sentence(collection: Collectio
 
 
 def test_recalibrate_takes_what_it_kept(collection: Collection) -> None:
-    with pytest.raises(ValueError, match=r"call collection\.calibrate\(queries\)"):
+    with pytest.raises(ValueError, match=r"calibrate\("):
         collection.recalibrate()
     collection.calibrate(k=10)
     collection.add(sentences(60, start=DOCUMENTS), range(DOCUMENTS, DOCUMENTS + 60))
@@ -148,7 +148,7 @@ def test_recalibrate_takes_what_it_kept(collection: Collection) -> None:
 def test_it_is_kept_and_seen_by_others(collection: Collection) -> None:
     reader = Collection.open(collection.path, WordEncoder())
     collection.calibrate(queries(), k=10)
-    with pytest.raises(ValueError, match="not calibrated"):
+    with pytest.raises(ValueError, match=r"collection\.calibrate\("):
         reader.search("w1", policy=ms.Calibrated())
     reader.refresh()
     assert (
@@ -164,7 +164,7 @@ def test_own_sentences_are_those_of_the_newest_version(collection: Collection) -
     assert other.info()["calibration"]["queries"] == 2
     collection.refresh()
     collection.delete([0])
-    with pytest.raises(ValueError, match="own sentences need at least two documents"):
+    with pytest.raises(ValueError, match=r"sentences.*documents"):
         other.calibrate()
 
 
@@ -188,7 +188,7 @@ def test_bad_queries_are_named_and_change_nothing(collection: Collection, senten
     assert sentence in str(caught.value)
     assert tree(collection.path) == before
     for k in (0, 2.5):
-        with pytest.raises((ValueError, TypeError), match="k must be"):
+        with pytest.raises((ValueError, TypeError), match=r"^k\b"):
             collection.calibrate(["one"], k=k)  # type: ignore[arg-type]
 
 
@@ -206,20 +206,20 @@ def test_an_empty_text_is_refused_whatever_the_encoder_makes_of_it(tmp_path: Pat
 def test_a_collection_without_tokens_can_not_be_calibrated(tmp_path: Path) -> None:
     collection = Collection.create(tmp_path / "c", WordEncoder(), dim=4)
     for given in (None, ["one"]):
-        with pytest.raises(ValueError, match="add documents before calibrate"):
+        with pytest.raises(ValueError, match="token"):
             collection.calibrate(given)
     short = sentences(30)
     collection.add([" ".join(text.split()[:3]) for text in short])
-    with pytest.raises(ValueError, match="no document has a sentence of 4 to 40 words"):
+    with pytest.raises(ValueError, match=r"sentence\b.*\b4\b.*\b40\b"):
         collection.calibrate()
     collection.calibrate(["w1"], k=1)
     assert collection.info()["calibration"]["queries"] == 1, "projected, as its documents are"
 
 
 def test_before_calibration_it_says_what_is_missing(collection: Collection) -> None:
-    with pytest.raises(ValueError, match=r"call collection\.calibrate\(queries\) first"):
+    with pytest.raises(ValueError, match=r"calibrate\("):
         collection.search("w1", policy=ms.Calibrated())
-    with pytest.raises(ValueError, match="rerank can't use Calibrated"):
+    with pytest.raises(ValueError, match=r"^rerank.*Calibrated"):
         collection.rerank("w1", ["w1", "w2"], policy=ms.Calibrated())
 
 

@@ -1,8 +1,9 @@
-"""Collections: what goes in comes back, what can't be is said in a sentence, and nothing is left half done."""
+"""Collections: what is added comes back, errors are clear sentences, and nothing is left half done."""
 
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,7 +105,7 @@ def test_without_ids_the_text_decides(tmp_path: Path) -> None:
     assert collection.add([*FABLES, FABLES[0]]) == (3, 1, 0)
     assert collection.add(reversed(FABLES)) == (0, 3, 0)
     assert sorted(map(collection.text, collection.ids)) == sorted(FABLES)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="with other metadata; replace=True"):
+    with pytest.raises(ValueError, match="metadata"):
         collection.add(["new", FABLES[0]], metadata=[None, "other"])
     assert len(collection) == 3, "nothing of the batch was added"
     assert collection.add([FABLES[0], "new", "new"], metadata=["other", 1, 2], replace=True) == (1, 0, 2)
@@ -137,11 +138,9 @@ def test_what_there_is_to_say_is_json(fables: Collection) -> None:
 
 
 def test_another_encoder_is_refused_with_both_named(fables: Collection) -> None:
-    with pytest.raises(
-        ValueError, match=r"made with the encoder 'words' .* but 'others' .* was given; its model is .* here"
-    ):
+    with pytest.raises(ValueError, match=r"'words'.*'others'.*model"):
         Collection.open(fables.path, WordEncoder(salt="x", name="others"))
-    with pytest.raises(ValueError, match=r"16 dimensions.*'words' \(8 dimensions\)"):
+    with pytest.raises(ValueError, match=r"\b16\b.*'words'.*\b8\b"):
         Collection.open(fables.path, WordEncoder(dim=8))
     moved = WordEncoder(name="somewhere else")
     assert Collection.open(fables.path, moved).search("grapes", k=1).ids == ["fox"]
@@ -158,7 +157,7 @@ def test_a_loaded_encoder_is_checked_as_well(fables: Collection, monkeypatch: py
     monkeypatch.setattr("maxsieve.text.collection.collection_encoder.BUILT_IN_ENCODERS", {"words"})
     again = Collection.open(fables.path)
     assert (len(again), again.text("fox"), loaded) == (3, FABLES[0], []), "reading needs no encoder"
-    with pytest.raises(ValueError, match=r"but 'words' .* was given"):
+    with pytest.raises(ValueError, match=r"'words'.*'words'"):
         again.search("the fox")
     assert again.search("grapes", k=1).ids == ["fox"]
     assert again.search("mouse", k=1).ids == ["lion"]
@@ -167,9 +166,7 @@ def test_a_loaded_encoder_is_checked_as_well(fables: Collection, monkeypatch: py
 
 def test_an_encoder_that_has_no_name_to_load_must_be_given(fables: Collection) -> None:
     again = Collection.open(fables.path)
-    with pytest.raises(
-        ValueError, match=r"made with the encoder 'words', .* give it yourself, by .*Collection\.open\("
-    ):
+    with pytest.raises(ValueError, match=r"'words'.*built-in"):
         again.search("fox")
 
 
@@ -179,7 +176,7 @@ def test_an_encoder_without_a_fingerprint_goes_by_its_name(tmp_path: Path) -> No
     Collection.create(tmp_path / "c", encoder).close()
     renamed = WordEncoder(name="others")
     renamed.fingerprint = {}
-    with pytest.raises(ValueError, match=r"but 'others' .* was given"):
+    with pytest.raises(ValueError, match=r"'words'.*'others'"):
         Collection.open(tmp_path / "c", renamed)
 
 
@@ -264,7 +261,7 @@ def test_a_projection_can_be_given(tmp_path: Path) -> None:
     collection.add(FABLES)
     assert collection.index.dim == 5
     assert collection.encoder.encode_queries(["fox"])[0].shape == (1, 5)
-    with pytest.raises(ValueError, match="dim is 7, but the projection has 5 columns"):
+    with pytest.raises(ValueError, match=r"^dim\b.*\b7\b.*\b5\b"):
         Collection.create(tmp_path / "d", WordEncoder(), dim=7, projection=matrix)
     with pytest.raises(ValueError, match=r"shape \(5, 16\)"):
         Collection.create(tmp_path / "d", WordEncoder(), projection=matrix.T)
@@ -334,7 +331,7 @@ def test_replacing_is_asked_for(fables: Collection) -> None:
 def test_one_writer_at_a_time(fables: Collection) -> None:
     with writer_lock(fables.path):
         for change in (lambda: fables.add(["x"]), lambda: fables.delete("fox"), fables.compact):
-            with pytest.raises(IndexLockedError, match="is being written to"):
+            with pytest.raises(IndexLockedError, match=f"process {os.getpid()}"):
                 change()
         assert fables.search("fox", k=1).ids == ["fox"]
 
@@ -345,10 +342,10 @@ def test_one_writer_at_a_time(fables: Collection) -> None:
 def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "notes.txt").write_text("mine")
-    with pytest.raises(FileExistsError, match=r"not empty; Collection\.open opens"):
+    with pytest.raises(FileExistsError, match="not empty"):
         Collection.create(tmp_path / "c", WordEncoder())
     assert tree(tmp_path / "c") == {"notes.txt": b"mine"}
-    with pytest.raises(FileExistsError, match="is a file"):
+    with pytest.raises(FileExistsError, match=r"notes\.txt"):
         Collection.create(tmp_path / "c" / "notes.txt", WordEncoder())
     Collection.create(tmp_path / "d", WordEncoder()).close()
     before = tree(tmp_path / "d")
@@ -358,7 +355,7 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
 
 
 def test_of_two_that_create_at_once_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other is done between the first look at the folder and the lock."""
+    """The other process is done between the first check of the folder and the lock."""
     lock = description.writer_lock
 
     def late(folder: Path) -> Any:
@@ -402,7 +399,7 @@ def test_a_failed_creation_leaves_nothing(
 
 
 def test_a_killed_creation_is_no_collection_and_no_obstacle(tmp_path: Path) -> None:
-    """Whatever a kill leaves is a prefix of what is written: stop after each write in turn."""
+    """A kill leaves a prefix of what is written: stop after each write in turn."""
     script = """
 import os, sys
 from maxsieve.text.collection.collection import Collection
@@ -428,7 +425,7 @@ Collection.create(sys.argv[1], WordEncoder(), projection=np.eye(16, 5))
         if process.returncode == 0:
             break
         assert process.returncode == 9
-        with pytest.raises(FileNotFoundError, match=r"does not exist|is not a collection: it has no collection\.json"):
+        with pytest.raises(FileNotFoundError, match=r"does not exist|collection\.json"):
             Collection.open(folder)
         Collection.create(folder, WordEncoder(), dim=None).add(FABLES)
         assert Collection.open(folder, WordEncoder()).search("fox", k=1).texts == [FABLES[0]]
@@ -464,14 +461,14 @@ def test_a_damaged_record_is_named(fables: Collection, content: bytes, error: ty
 def test_a_record_that_no_writer_writes_is_refused(fables: Collection, change: dict[str, Any]) -> None:
     path = fables.path / "collection.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(DamagedIndexError, match="can't be read"):
+    with pytest.raises(DamagedIndexError, match=r"collection\.json"):
         Collection.open(fables.path)
 
 
 def test_an_index_of_other_dimensions_is_refused(fables: Collection) -> None:
     path = fables.path / "collection.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "dim": 8}))
-    with pytest.raises(DamagedIndexError, match="has 8 dimensions, but its index has 16"):
+    with pytest.raises(DamagedIndexError, match=r"fables\b.*\b8\b.*\b16\b"):
         Collection.open(fables.path)
 
 
@@ -483,7 +480,7 @@ def test_a_damaged_projection_is_named(tmp_path: Path) -> None:
     path.write_bytes(content)
     collection = Collection.open(tmp_path / "c", WordEncoder())
     for use in (lambda: collection.search("fox"), lambda: collection.add(["x"]), collection.verify):
-        with pytest.raises(DamagedIndexError, match=r"projection\.npy does not have the SHA-256"):
+        with pytest.raises(DamagedIndexError, match=r"projection\.npy\b.*SHA-256"):
             use()
     path.unlink()
     with pytest.raises(DamagedIndexError, match=r"projection\.npy is missing"):
@@ -491,9 +488,9 @@ def test_a_damaged_projection_is_named(tmp_path: Path) -> None:
 
 
 def test_opening_what_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="does not exist"):
+    with pytest.raises(FileNotFoundError, match="nothing"):
         Collection.open(tmp_path / "nothing")
-    with pytest.raises(FileNotFoundError, match=r"has no collection\.json"):
+    with pytest.raises(FileNotFoundError, match=r"collection\.json"):
         Collection.open(tmp_path)
 
 

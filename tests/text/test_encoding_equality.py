@@ -1,4 +1,4 @@
-"""The same model by other means: transformers, Sentence Transformers, and float32 against uint8."""
+"""The same model in other ways: transformers, Sentence Transformers, and float32 compared with uint8."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FACTS = {
 
 @pytest.fixture(scope="module")
 def reference(minilm_fp32: Path) -> Any:
-    """`transformers` as its documentation says: one padded batch, an attention mask."""
+    """`transformers` as in its documentation: one padded batch, an attention mask."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(minilm_fp32)
     model = transformers.AutoModel.from_pretrained(minilm_fp32, dtype=torch.float32).eval()
 
@@ -74,7 +74,7 @@ def exported(minilm_fp32: Path, tmp_path_factory: pytest.TempPathFactory) -> Onn
     model = transformers.AutoModel.from_pretrained(minilm_fp32, dtype=torch.float32, attn_implementation="eager")
     some = torch.ones(2, 7, dtype=torch.int64)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what the tracer says of branches that depend on shapes
+        warnings.simplefilter("ignore")  # the tracer warns about branches that depend on shapes
         torch.onnx.export(
             States(model.eval()),
             (some, some, some * 0),
@@ -88,7 +88,7 @@ def exported(minilm_fp32: Path, tmp_path_factory: pytest.TempPathFactory) -> Onn
 
 
 class States(torch.nn.Module):  # type: ignore[misc]
-    """A model that returns nothing but its hidden states."""
+    """A model that returns only its hidden states."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ def test_very_long_text(exported: OnnxEncoder, minilm_fp32: Path, reference: Any
     expected = reference([VERY_LONG])
     assert len(expected[0]) == 510
     for encoder in (exported, SentenceTransformersEncoder(minilm_fp32)):
-        with pytest.warns(TruncationWarning, match="cut at 512 tokens"):
+        with pytest.warns(TruncationWarning, match=r"\b512\b"):
             assert_same(encoder.encode_documents([VERY_LONG]), expected)
 
 

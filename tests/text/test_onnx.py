@@ -52,7 +52,7 @@ def test_strange_texts(minilm: OnnxEncoder, text: str) -> None:
 @settings(max_examples=scaled(20))
 @example(STRANGE)
 @given(st.lists(TEXTS, max_size=6))
-def test_a_text_has_the_same_bits_in_any_company(minilm: OnnxEncoder, texts: list[str]) -> None:
+def test_a_text_has_the_same_bits_in_any_batch(minilm: OnnxEncoder, texts: list[str]) -> None:
     together = minilm.encode_documents(texts)
     assert len(together) == len(texts)
     for text, rows in zip(texts, together, strict=True):
@@ -84,31 +84,31 @@ def test_spans_count_characters(minilm: OnnxEncoder) -> None:
 
 def test_long_texts_are_cut_and_that_is_said(minilm: OnnxEncoder) -> None:
     long = "word " * 2000
-    with pytest.warns(TruncationWarning, match="1 of 2 texts were cut at 512 tokens; the longest has 2002") as said:
+    with pytest.warns(TruncationWarning, match=r"\b1 of 2\b.*\b512\b.*\b2002\b") as said:
         cut, short = minilm.encode_documents([long, "word"])
     assert [warning.filename for warning in said] == [__file__]
     assert (len(cut), len(short)) == (510, 1)
     np.testing.assert_array_equal(cut, minilm.encode_documents([long[: 5 * 510]])[0])
     assert minilm.document_spans(long)[-1] == (5 * 509, 5 * 509 + 4)
-    with pytest.warns(TruncationWarning, match="1 of 1 texts"):
+    with pytest.warns(TruncationWarning, match="1 of 1"):
         minilm.encode_queries([long])
 
 
 @pytest.mark.parametrize(
     ("texts", "sentence"),
     [
-        ("one text", "put a single string into a list"),
-        (b"bytes", "put a single string into a list"),
-        (7, "texts must be a list of strings, not int"),
-        (["one", None], r"texts\[1\] must be a str, not NoneType"),
-        (["one", b"two"], r"texts\[1\] must be a str, not bytes"),
+        ("one text", "^texts.*list"),
+        (b"bytes", "^texts.*list"),
+        (7, r"^texts\b.*\bint\b"),
+        (["one", None], r"^texts\[1\].*NoneType"),
+        (["one", b"two"], r"^texts\[1\].*bytes"),
     ],
 )
 def test_what_is_no_list_of_texts(minilm: OnnxEncoder, texts: Sequence[str], sentence: str) -> None:
     for encode in (minilm.encode_documents, minilm.encode_queries):
         with pytest.raises(TypeError, match=sentence):
             encode(texts)
-    with pytest.raises(TypeError, match="text must be a str"):
+    with pytest.raises(TypeError, match=r"^text\b"):
         minilm.document_spans(None)  # type: ignore[arg-type]
 
 
@@ -120,7 +120,7 @@ def test_progress_is_shown_on_standard_error(minilm: OnnxEncoder, capsys: pytest
 
 
 def test_threads_are_checked(minilm: OnnxEncoder) -> None:
-    with pytest.raises(ValueError, match="threads must be at least 1"):
+    with pytest.raises(ValueError, match=r"^threads"):
         OnnxEncoder(minilm.folder, threads=0)
 
 

@@ -1,4 +1,4 @@
-"""Long documents in a collection: kept as passages, found by the best one, known by one id."""
+"""Long documents in a collection: stored as passages, found by the best one, known by one id."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ def test_adding_again_encodes_nothing(drinks: Collection) -> None:
 
 
 def test_a_document_is_replaced_with_all_its_passages(drinks: Collection) -> None:
-    with pytest.raises(ValueError, match=r"'guide.md' is already in the collection, with another text"):
+    with pytest.raises(ValueError, match=r"'guide\.md'.*text"):
         drinks.add([GUIDE + " And more."], ["guide.md"], [{"page": 1}])
-    with pytest.raises(ValueError, match=r"'guide.md' is already in the collection, with other metadata"):
+    with pytest.raises(ValueError, match=r"'guide\.md'.*metadata"):
         drinks.add([GUIDE], ["guide.md"], [{"page": 2}])
     half = GUIDE[: len(GUIDE) // 2]
     assert drinks.add([half], ["guide.md"], replace=True).replaced == 1
@@ -117,7 +117,7 @@ def test_a_document_is_deleted_with_all_its_passages(drinks: Collection) -> None
     drinks.delete("guide.md")
     assert drinks.ids == drinks.index.ids == ["note"]
     assert "guide.md" not in drinks
-    with pytest.raises(KeyError, match=r"no document has the id 'guide.md'"):
+    with pytest.raises(KeyError, match=r"'guide\.md'"):
         drinks.delete(["note", "guide.md"])
     assert drinks.ids == ["note"]
 
@@ -167,9 +167,9 @@ def test_candidates_and_exclusions_are_documents(drinks: Collection) -> None:
     assert drinks.search("milk20", candidates=["guide.md"]).n_documents == 1
     assert drinks.search("milk20", exclude=["guide.md"]).ids == ["note"]
     assert drinks.search("milk20", candidates=np.array([False, True])).ids == ["note"]
-    with pytest.raises(ValueError, match=r"mask of shape \(5,\) for 2 documents"):
+    with pytest.raises(ValueError, match=r"^candidates\b.*\(5,\).*\b2\b"):
         drinks.search("milk20", candidates=np.ones(5, bool))
-    with pytest.raises(KeyError, match=r"candidates: no document has the id 'guide.md#p1'"):
+    with pytest.raises(KeyError, match=r"^.?candidates: .*'guide\.md#p1'"):
         drinks.search("milk20", candidates=["guide.md#p1"])
 
 
@@ -222,9 +222,9 @@ def test_rerank_reads_all_of_a_text(drinks: Collection) -> None:
 def test_verify_misses_a_passage_that_is_gone(drinks: Collection) -> None:
     drinks.verify()
     drinks.index.delete(["guide.md#p2"])
-    with pytest.raises(DamagedIndexError, match=r"a passage of the document 'guide.md' is missing"):
+    with pytest.raises(DamagedIndexError, match=r"passage\b.*'guide\.md'"):
         drinks.verify()
-    with pytest.raises(DamagedIndexError, match=r"a passage of the document 'guide.md' is missing"):
+    with pytest.raises(DamagedIndexError, match=r"passage\b.*'guide\.md'"):
         drinks.text("guide.md")
 
 
@@ -235,7 +235,7 @@ def test_numbers_are_ids_of_long_documents_too(tmp_path: Path) -> None:
         assert collection.search("milk20", k=1).ids == [7]
         assert 7 in collection
         assert "7" not in collection
-        with pytest.raises(TypeError, match=r"this collection has int ids"):
+        with pytest.raises(TypeError, match=r"'seven'.*\bint\b"):
             collection.add(["text"], ["seven"])
         collection.delete(7)
         assert collection.ids == [-8]
@@ -246,7 +246,7 @@ def test_a_record_that_does_not_know_its_place_is_damage(drinks: Collection, pas
     drinks.index.add(
         [np.eye(1, 16, dtype=np.float32)], ["bad"], metadata=[{"text": "milk", "metadata": None, "passage": passage}]
     )
-    with pytest.raises(DamagedIndexError, match=r"'bad' does not say where it is"):
+    with pytest.raises(DamagedIndexError, match="passage 'bad'"):
         drinks.verify()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import multiprocessing
+import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -42,7 +43,7 @@ def made(path: Path, encoder: Any = None, **options: Any) -> ms.Collection:
 
 
 def all_of(hits: TextHits) -> dict[str, Any]:
-    """Everything that can be asked of hits."""
+    """All that hits can be asked."""
     return {
         "hits": list(hits),
         "texts": hits.texts,
@@ -100,7 +101,7 @@ def test_another_collection_in_its_folder_is_not_taken_for_it(tmp_path: Path) ->
     sent = pickle.dumps(made(tmp_path / "it"))
     (tmp_path / "it").rename(tmp_path / "old")
     made(tmp_path / "it")
-    with pytest.raises(MaxsieveError, match="now holds another index than the one that was sent"):
+    with pytest.raises(MaxsieveError, match="another index"):
         pickle.loads(sent)
 
 
@@ -110,7 +111,7 @@ def test_a_copy_is_no_second_writer(tmp_path: Path, way: Callable[[Any], Any]) -
 
     def texts() -> Any:
         other = way(notes)  # while `notes` is being written to
-        with pytest.raises(IndexLockedError, match="is being written to"):
+        with pytest.raises(IndexLockedError, match=f"process {os.getpid()}"):
             other.delete(["t0"])
         yield "Snow lay on the hills."
 

@@ -102,13 +102,13 @@ def test_a_description_that_no_writer_writes(tmp_path: Path, wrong: Any) -> None
     Collection.create(tmp_path / "c", WordEncoder()).close()
     path = tmp_path / "c" / "collection.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "pool": wrong}))
-    with pytest.raises(DamagedIndexError, match="pooled by"):
+    with pytest.raises(DamagedIndexError, match=r"collection\.json\b.*pooled"):
         Collection.open(tmp_path / "c", WordEncoder())
 
 
 @pytest.mark.parametrize(("wrong", "error"), [(0, ValueError), (65, ValueError), (1.5, TypeError), ("2", TypeError)])
 def test_bad_factors(tmp_path: Path, wrong: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match="pool must be"):
+    with pytest.raises(error, match=r"^pool"):
         Collection.create(tmp_path / "c", WordEncoder(), pool=wrong)
     assert not (tmp_path / "c").exists()
 

@@ -55,12 +55,12 @@ def test_how_the_rows_are_given_does_not_matter(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("vectors", "dim", "sentence"),
     [
-        ([], 1, "can't be fitted"),
-        (np.zeros((3, 2)), 1, "all are zero"),
-        (np.ones((3, 2)), 3, "dim must be at most 2"),
-        (np.ones((3, 2)), 0, "dim must be at least 1"),
-        ([np.ones((3, 2)), np.ones((3, 4))], 1, r"vectors\[1\] has shape \(3, 4\); \[rows, 2\]"),
-        ([np.ones(3)], 1, r"vectors\[0\] has shape \(3,\)"),
+        ([], 1, "fitted"),
+        (np.zeros((3, 2)), 1, "zero"),
+        (np.ones((3, 2)), 3, r"^dim\b.*\b2\b"),
+        (np.ones((3, 2)), 0, r"^dim\b.*\b0$"),
+        ([np.ones((3, 2)), np.ones((3, 4))], 1, r"^vectors\[1\].*\(3, 4\)"),
+        ([np.ones(3)], 1, r"^vectors\[0\].*\(3,\)"),
         (np.array([[1.0, np.nan]]), 1, "NaN"),
     ],
 )
@@ -119,11 +119,11 @@ def test_the_matrix_is_the_encoders_own() -> None:
 @pytest.mark.parametrize(
     ("matrix", "sentence"),
     [
-        (np.eye(15, 3), r"\[16, dim\]"),
-        (np.eye(16, 17), "dim at most 16"),
-        (np.ones(16), r"shape \(16,\)"),
-        (np.empty((16, 0)), r"shape \(16, 0\)"),
-        (np.full((16, 2), np.inf), "NaN or infinity"),
+        (np.eye(15, 3), r"\(15, 3\)"),
+        (np.eye(16, 17), r"\(16, 17\)"),
+        (np.ones(16), r"\(16,\)"),
+        (np.empty((16, 0)), r"\(16, 0\)"),
+        (np.full((16, 2), np.inf), "infinity"),
     ],
 )
 def test_matrices_that_are_refused(matrix: Any, sentence: str) -> None:

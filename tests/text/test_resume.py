@@ -115,7 +115,7 @@ def test_what_was_replaced_is_not_replaced_again(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_many_commits_leave_few_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("maxsieve.storage.disk.SMALL_BYTES", 0)  # nothing is folded on the way
+    monkeypatch.setattr("maxsieve.storage.disk.SMALL_BYTES", 0)  # nothing is merged in between
     most = 0
 
     def watch(text: str) -> None:

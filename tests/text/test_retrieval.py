@@ -1,4 +1,4 @@
-"""On judged text, late interaction with the built-in model finds more than BM25 does, and both more than either."""
+"""On judged texts, the built-in model finds more than BM25, and both together find more than either."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def test_the_passages_are_the_text(pieces: list[str], passage: int, overlap: int
         return
     for one in found:
         (count,) = words([text[one.start : one.end]])
-        assert count <= passage + sizes.overlap + 1  # an atom may be of two tokens where it is cut within a word
+        assert count <= passage + sizes.overlap + 1  # an atom may have two tokens if it is cut within a word
     if not sizes.overlap:
         assert "".join(text[one.start : one.end] for one in found) == text
 
@@ -105,5 +105,5 @@ def test_a_comment_in_code_is_no_heading() -> None:
     ids=["word", "hashes", "headings", "dots", "quotes", "newlines", "blanks", "fences", "pages", "sentences"],
 )
 def test_hostile_texts_take_no_more_time_than_their_length(text: str) -> None:
-    found = split(text, Sizes(500, 250, 30), words)  # a square would be hours
+    found = split(text, Sizes(500, 250, 30), words)  # quadratic time would be hours
     assert found[-1].end == len(text)

@@ -1,4 +1,4 @@
-"""Stems of any text: nothing breaks, and what is in a document is found by it."""
+"""Stems of any text: no errors, and each word of a document finds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A collection that follows a folder: nothing is encoded twice, and nothing of others is touched."""
+"""A collection that follows a folder: nothing is encoded twice, and documents of others are not touched."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from . import syncer
 from .support import WordEncoder, kill_after, sentences, start_python, tree
 
 LONG_AGO = 1_000_000_000_000_000_001
-"""A time of a file, in nanoseconds."""
+"""A file time, in nanoseconds."""
 
 
 class Notes:
-    """A folder, a collection that follows it, and what is read and encoded on the way."""
+    """A folder, a collection that follows it, and what is read and encoded meanwhile."""
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.encoder, self.clock = path / "notes", WordEncoder(), LONG_AGO
@@ -113,7 +113,7 @@ def test_a_file_that_was_touched_is_read_but_not_encoded(notes: Notes) -> None:
 
 
 def test_a_file_of_this_moment_is_read_once_more(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It could be written again within the tick of the clock, at the same size, and nobody could tell."""
+    """It could be written again within a tick of the clock, with the same size, and nothing would show it."""
     path = notes.write("a.md", "red")
     for whole_seconds, age, again in ((False, 10**7, True), (False, 10**8, False), (True, 10**9, True)):
         notes.clock += 100 * 10**9
@@ -138,11 +138,11 @@ def test_what_a_sync_did_not_put_there_stays(notes: Notes) -> None:
     assert notes.content == {"x.md": "mine", "deep/y.md": "also mine", "b.md": "blue"}
 
 
-def test_another_document_with_a_files_id_is_not_replaced_unasked(notes: Notes) -> None:
+def test_another_document_with_a_files_id_is_replaced_only_if_asked(notes: Notes) -> None:
     notes.collection.add(["mine"], ["a.md"])
     notes.write("a.md", "the file's")
     notes.write("b.md", "blue")
-    with pytest.raises(BadInput, match=r"there is another document 'a\.md', which was not added by sync; adopt=True"):
+    with pytest.raises(BadInput, match=r"'a\.md'.*adopt"):
         notes.sync()
     assert notes.sync(run={"skip_bad": True}) == Synced(added=1, bad=1)
     assert notes.content["a.md"] == "mine"
@@ -189,7 +189,7 @@ def test_two_folders_in_one_collection(notes: Notes, tmp_path: Path) -> None:
     notes.write("a.md", "green", other)
     notes.write("same.md", "same", other)
     notes.sync()
-    with pytest.raises(BadInput, match=r"the document 'a.md' came from .*notes; prefix= gives"):
+    with pytest.raises(BadInput, match=r"'a\.md'.*notes.*prefix"):
         notes.sync(other)
     assert notes.sync(other, run={"skip_bad": True}).bad == 2, "even one with the same text"
     assert notes.sync(other, prefix="other/") == Synced(added=2)
@@ -208,11 +208,11 @@ def test_a_folder_that_was_moved(notes: Notes, tmp_path: Path) -> None:
     notes.sync(prefix="p/")
     new = tmp_path / "elsewhere"
     notes.folder.rename(new)
-    with pytest.raises(FileNotFoundError, match="there is no folder"):
+    with pytest.raises(FileNotFoundError, match="notes"):
         notes.sync()
     (new / "0.md").unlink()
     notes.write("1.md", "changed", new)
-    with pytest.raises(ValueError, match="has no record of documents from"):
+    with pytest.raises(ValueError, match="record"):
         notes.sync(new, moved_from=tmp_path / "never")
     assert notes.sync(new, moved_from=notes.folder, run={"dry_run": True}) == Synced(changed=1, deleted=1, unchanged=3)
     assert notes.sync(new, moved_from=notes.folder) == Synced(changed=1, deleted=1, unchanged=3)
@@ -230,7 +230,7 @@ def test_a_folder_that_has_lost_its_files_is_refused(notes: Notes, left: int) ->
     for i in range(left, 30):
         (notes.folder / f"{i}.md").unlink()
     before = tree(notes.collection.path)
-    with pytest.raises(ValueError, match=rf"has {left} documents, but 30 came from it: is a disk not mounted\?"):
+    with pytest.raises(ValueError, match=rf"\b{left}\b.*\b30\b"):
         notes.sync()
     assert tree(notes.collection.path) == before
     assert notes.sync(allow_deletes=True) == Synced(deleted=30 - left, unchanged=left)
@@ -245,7 +245,7 @@ def test_renaming_everything_is_no_loss(notes: Notes) -> None:
 
 
 def test_an_empty_folder_is_refused(notes: Notes) -> None:
-    with pytest.raises(ValueError, match=r"there is no \.txt"):
+    with pytest.raises(ValueError, match=r"\.txt"):
         notes.sync()
 
 
@@ -263,7 +263,7 @@ def test_bad_files_are_refused_or_counted_and_their_documents_stay(notes: Notes)
     notes.write("a.md", b"\xff")
     notes.write("c.pdf", b"no PDF")
     notes.write("d.md", "new")
-    with pytest.raises(BadInput, match=r"a\.md: not UTF-8"):
+    with pytest.raises(BadInput, match=r"a\.md: .*UTF-8"):
         notes.sync()
     assert notes.sync(run={"skip_bad": True}) == Synced(added=1, unchanged=1, bad=2)
     assert notes.content == {"a.md": "red", "b.md": "blue", "d.md": "new"}
@@ -275,7 +275,7 @@ def test_links_to_files_are_followed_and_one_to_nowhere_is_named(notes: Notes, t
     (notes.folder / "loop").symlink_to(notes.folder)
     assert notes.sync() == Synced(added=1)
     target.unlink()
-    with pytest.raises(BadInput, match=r"link\.txt: can't be read"):
+    with pytest.raises(BadInput, match=r"link\.txt: "):
         notes.sync()
     assert notes.content == {"link.txt": "far away"}
 
@@ -333,7 +333,7 @@ def test_a_dry_run_changes_nothing_and_tells_the_same(notes: Notes) -> None:
 
 def test_one_sync_at_a_time(notes: Notes) -> None:
     notes.write("a.md", "red")
-    with sync_lock(notes.collection.path), pytest.raises(IndexLockedError, match="being written to by process"):
+    with sync_lock(notes.collection.path), pytest.raises(IndexLockedError, match=f"process {os.getpid()}"):
         notes.sync()
     assert notes.sync() == Synced(added=1)
 
@@ -408,7 +408,7 @@ def test_killed_at_any_moment_the_next_one_goes_on(tmp_path: Path, monkeypatch: 
         notes.write(f"{i}.md", text)
     kills = 0
     for turn in range(scaled(15, at_least=8)):
-        for _ in range(30):  # the folder goes on changing meanwhile
+        for _ in range(30):  # the folder still changes meanwhile
             i = rng.randrange(60)
             path = notes.folder / f"{i}.md"
             if path.exists() and rng.random() < 0.3:
@@ -434,7 +434,7 @@ def test_killed_at_any_moment_the_next_one_goes_on(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("where", ["add", "delete", "note"])
 def test_a_crash_between_two_steps(notes: Notes, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
-    """After the documents went in, or were deleted, the record still has to be told; or the other way round."""
+    """After documents were added or deleted, the record has not been updated yet; or the other way round."""
     monkeypatch.setattr(adding, "BATCH_DOCUMENTS", 2)
     for i in range(6):
         notes.write(f"{i}.md", f"text {i}")
@@ -455,7 +455,7 @@ def test_a_crash_between_two_steps(notes: Notes, monkeypatch: pytest.MonkeyPatch
         with pytest.raises(KeyboardInterrupt):
             notes.sync()
     assert calls
-    (notes.folder / "9.md").unlink()  # it is in, perhaps, and nothing but the note made before tells whose it is
+    (notes.folder / "9.md").unlink()  # perhaps it is in, and only the note made before says whose it is
     notes.sync()
     assert notes.content == {"0.md": "changed", **{f"{i}.md": f"text {i}" for i in range(2, 6)}}
     assert notes.sync() == Synced(unchanged=5)
@@ -491,7 +491,7 @@ class Following(RuleBasedStateMachine):
 
     @rule()
     def forget(self) -> None:
-        """Between two syncs the record is lost; documents of files that are gone by then are nobody's."""
+        """Between two syncs the record is lost: documents whose files are gone by then belong to no sync."""
         gone = {one: text for one, text in self.synced.items() if not (self.notes.folder / one).exists()}
         differs = any(
             (self.notes.folder / one).read_text() != text for one, text in self.synced.items() if one not in gone

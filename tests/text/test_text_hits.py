@@ -1,4 +1,4 @@
-"""What a search for text returns: texts, reasons, and what the answer holds for."""
+"""Results of a search for text: texts, reasons, and what the answer guarantees."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_trace_is_about_the_passages_that_the_engine_saw(tmp_path: Path) -> No
         assert hits.trace.ids[:2] == ["long", "long#p1"]
         assert [collection.keys.document(hits.trace.ids[place]) for place in hits.trace.hits] == hits.ids == ["long"]
         assert hits.trace.k > 1
-        with pytest.raises(ValueError, match="give hybrid or trace"):
+        with pytest.raises(ValueError, match="hybrid or trace"):
             collection.search("the fox", hybrid="rrf", trace=True)
 
 

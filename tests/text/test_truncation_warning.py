@@ -1,4 +1,4 @@
-"""Cut texts are counted among all that were encoded, over any number of batches, and the first are named."""
+"""Truncated texts are counted among all encoded ones, over any number of batches, and the first are named."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CuttingEncoder(WordEncoder):
 
 
 def texts(*lengths: int) -> dict[str, str]:
-    """Texts of so many words, by their ids."""
+    """Texts with so many words, by id."""
     return {f"d{i}": " ".join(f"w{i}x{j}" for j in range(length)) for i, length in enumerate(lengths)}
 
 

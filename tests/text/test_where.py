@@ -1,4 +1,4 @@
-"""Filters on the metadata of documents: in every kind of search, among the documents that match and no others."""
+"""Filters on the metadata of documents: in every kind of search, only matching documents are searched."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def test_many_queries(collection: Collection) -> None:
         alone = collection.search(query, 5, where=where)
         same(hits, alone)
         assert (hits.scope, hits.where) == (alone.scope, alone.where)
-    with pytest.raises(ValueError, match="where must be one filter, not a list"):
+    with pytest.raises(ValueError, match=r"^where .*list"):
         collection.search(QUERY, where=[WHERE])
-    with pytest.raises(ValueError, match=r"where\.year\.gte must be a number or a string, not None"):
+    with pytest.raises(ValueError, match=r"^where\.year\.gte\b.*\bNone\b"):
         collection.search(QUERY, where={"year": {"gte": None}})
 
 
@@ -123,7 +123,7 @@ def test_a_function_is_asked_for_more_until_enough_match(collection: Collection)
     asked.clear()
     few = collection.search(QUERY, where=WHERE, first_stage=lambda query, depth: [*asked, asked.append(depth)][:0])
     assert (few.ids, asked) == ([], [100])
-    with pytest.raises(KeyError, match="no document has the id 'frog'"):
+    with pytest.raises(KeyError, match="'frog'"):
         collection.search(QUERY, where=WHERE, first_stage=lambda query, depth: ["frog"])
 
 

@@ -1,4 +1,4 @@
-"""Multi-vector checkpoints of a few thousand random numbers, in the forms in which they are found, saved to disk."""
+"""Multi-vector checkpoints of a few thousand random numbers, in the forms of real ones, saved to disk."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def bert() -> BertModel:
 
 
 def save_plain(folder: Path) -> Path:
-    """A model that nobody trained for late interaction."""
+    """A model that was not trained for late interaction."""
     bert().save_pretrained(folder)
     tokenizer().save_pretrained(folder)
     return folder
 
 
 def save_native(folder: Path, plain: Path) -> Path:
-    """As Sentence Transformers saves one: prompts, query expansion, a skip list, a document length."""
+    """In the form of Sentence Transformers: prompts, query expansion, a skip list, a document length."""
     torch.manual_seed(12)
     expansion = {"strategy": "fixed", "attend": False, "length": 12}
     modules = [
@@ -72,7 +72,7 @@ def save_native(folder: Path, plain: Path) -> Path:
 
 
 def save_stanford(folder: Path) -> Path:
-    """As ColBERTv2 is published: the projection among BERT's weights, the rest in artifact.metadata."""
+    """In the published form of ColBERTv2: the projection among BERT's weights, the rest in artifact.metadata."""
     model = bert()
     torch.manual_seed(13)
     weights = {f"bert.{name}": value.contiguous() for name, value in model.state_dict().items()}

@@ -1,4 +1,4 @@
-"""ONNX models of a few numbers, written on the spot: a token's state is a row of a table."""
+"""ONNX models of a few numbers, made here: the state of a token is a row of a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def row(word: str) -> np.ndarray[Any, Any]:
 
 
 def write_tokenizer(folder: Path) -> None:
-    """A word-piece tokenizer that cuts at 3 tokens and pads to 9, unless it is told otherwise, as MiniLM's does."""
+    """A word-piece tokenizer that truncates to 3 tokens and pads to 9, unless it is told otherwise, like MiniLM's."""
     tokenizer = Tokenizer(WordPiece({word: i for i, word in enumerate(WORDS)}, unk_token="[UNK]"))
     tokenizer.normalizer = BertNormalizer()
     tokenizer.pre_tokenizer = BertPreTokenizer()
@@ -49,7 +49,7 @@ def write_model(
     flat: bool = False,
     external: bool = False,
 ) -> None:
-    """A model with these inputs, of which only the first counts, and these outputs, all alike."""
+    """A model with these inputs, of which only the first matters, and these outputs, all equal."""
     table = numpy_helper.from_array(TABLE, "table")
     nodes = [helper.make_node("Gather", ["table", inputs[0]], ["rows"])]
     nodes += [helper.make_node("ReduceMean", ["rows"], ["shaped"], axes=[1], keepdims=0)] if flat else []
@@ -69,7 +69,7 @@ def write_model(
 
 
 def write_folder(folder: Path, config: dict[str, Any] | None = None, **model: Any) -> Path:
-    """A folder that `OnnxEncoder` takes."""
+    """A folder that `OnnxEncoder` can open."""
     folder.mkdir(exist_ok=True)
     write_tokenizer(folder)
     write_model(folder / "model.onnx", **model)

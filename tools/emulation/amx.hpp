@@ -1,8 +1,8 @@
 // AMX-TILE and AMX-INT8 in plain C++, after Intel's Software Developer's Manual (volume 1 chapter 18, volume 2:
-// LDTILECFG, TILELOADD, TILESTORED, TILEZERO, TDPBSSD, TILERELEASE). Whatever would raise #GP or #UD there ends the
-// process here, and so does reading a tile that nothing was ever put into, which hardware allows.
+// LDTILECFG, TILELOADD, TILESTORED, TILEZERO, TDPBSSD, TILERELEASE). What raises #GP or #UD there ends the process
+// here. So does reading a tile that was never written, which hardware allows.
 //
-// The state is a thread's own, as in hardware, and a thread must not end with tiles configured.
+// Each thread has its own state, as in hardware. A thread must not end with tiles configured.
 #pragma once
 
 #include <cstdint>

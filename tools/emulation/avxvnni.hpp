@@ -1,4 +1,4 @@
-// AVX-VNNI's vpdpbusd after Intel's Software Developer's Manual, for building avxvnni.cpp with -mavx2 alone.
+// AVX-VNNI's vpdpbusd after Intel's Software Developer's Manual, for building avxvnni.cpp with only -mavx2.
 #pragma once
 
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-// In place of native/kernels/x86/features.cpp: what is emulated is there.
+// Replaces native/kernels/x86/features.cpp: all that is emulated is available.
 
 #include "kernels/x86/features.hpp"
 

@@ -1,6 +1,6 @@
-// Stands before the compiler's <immintrin.h> when the AVX-512 and AMX kernels are built for a machine without either:
-// SIMDe gives the AVX-512 intrinsics, this folder what SIMDe 0.7.4 lacks. AVX2, FMA and F16C stay the machine's own, so
-// that a fused multiply-add is a real one.
+// Included before the compiler's <immintrin.h> when the AVX-512 and AMX kernels are built for a machine without either.
+// SIMDe has the AVX-512 intrinsics, and this folder has what SIMDe 0.7.4 lacks. AVX2, FMA and F16C are those of the
+// machine, so that a fused multiply-add is a real one.
 #pragma once
 
 #include_next <immintrin.h>

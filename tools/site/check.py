@@ -1,8 +1,8 @@
-"""Looks over the built site: nothing is loaded from elsewhere, and every link inside it leads somewhere.
+"""Checks the built site: nothing is loaded from other sites, and every link inside it has a target.
 
     python tools/site/check.py build/site
 
-Links to other sites are not followed, only listed, in build/site-links.txt.
+Links to other sites are not followed. They are listed in build/site-links.txt.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ IN_STYLES = re.compile(r"(?:url\(|@import)\s*[\"']?\s*((?:https?:)?//[^\"')\s]+)
 
 
 class Page(HTMLParser):
-    """What one page loads, links to, and can be linked to at."""
+    """What one page loads, links to, and its link targets."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Page(HTMLParser):
         elif tag == "a" and "href" in given:
             self.links.append(given["href"])
         if "mermaid" in given.get("class", "").split():
-            self.loads.append("https://unpkg.com/mermaid")  # which the theme would load for such an element
+            self.loads.append("https://unpkg.com/mermaid")  # the theme would load it for such an element
 
 
 def problems(site: Path) -> Iterator[str]:
@@ -57,14 +57,14 @@ def problems(site: Path) -> Iterator[str]:
         name = path.relative_to(site).as_posix()
         yield from (f"{name} loads {one}" for one in page.loads if ELSEWHERE.match(one.strip()))
         if path.name == "404.html":
-            continue  # its links lead from the root, wherever it is shown
+            continue  # its links start at the root, at any address
         for link in page.links:
             if not re.match(r"[a-z][a-z0-9+.-]*:|//", link, re.IGNORECASE):
                 yield from (f"{name} links to {link}: {wrong}" for wrong in _wrong(path, link, pages))
 
 
 def _wrong(path: Path, link: str, pages: dict[Path, Page]) -> Iterator[str]:
-    """Why a link inside the site leads nowhere."""
+    """Why a link inside the site has no target."""
     to, anchor = urldefrag(link)
     target = (path.parent / unquote(to)).resolve() if to else path
     if target.is_dir():

@@ -18,12 +18,12 @@ ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "build" / "pages"
 FOLDER = "project"
 LEFT_OUT = {"README.md"}
-"""The first page of the site says the same in another way."""
+"""The first page of the site says the same in other words."""
 LINK = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?P<to>[^)\s#]*)(?P<anchor>#[^)\s]*)?\)")
 
 
 def main() -> int:
-    """Gathers; the exit status."""
+    """Collects the pages; the exit status."""
     shutil.rmtree(PAGES, ignore_errors=True)
     shutil.copytree(ROOT / "docs", PAGES)
     for page in PAGES.rglob("*.md"):

@@ -1,4 +1,4 @@
-// The integer maxima of avxvnni.cpp; all else of that kernel is AVX2's.
+// The integer maxima of avxvnni.cpp. The other functions of that kernel are those of AVX2.
 #pragma once
 
 #include "kernels/kernel.hpp"

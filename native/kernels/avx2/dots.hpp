@@ -1,5 +1,5 @@
-// All dot products of some query tokens and document tokens, with vectors of 32 bytes. Packed as for maxima.hpp: tokens
-// come in whole panels, so that every group has eight of them and groups come in pairs.
+// All dot products of query tokens and document tokens, with vectors of 32 bytes. Codes are packed as for maxima.hpp.
+// Tokens come in whole panels, so every group has eight of them, and groups come in pairs.
 #pragma once
 
 #include "kernels/avx2/maxima.hpp"

@@ -1,11 +1,11 @@
-// Integer maxima with vectors of 32 bytes, once for both ways to multiply bytes. `Product` is the way: what it wants to
-// know of query codes (packing.hpp), how it adds their products with a piece of a document token to int32 sums, and how
-// many document tokens a block of it has: kRows for one group, kRowsOfTwo for two.
+// Integer maxima with vectors of 32 bytes, written once for both ways to multiply bytes. `Product` is such a way: how
+// it packs query codes (packing.hpp), how it adds their products with a piece of a document token to int32 sums, and
+// how many document tokens its blocks have: kRows for one group, kRowsOfTwo for two.
 //
-// Lanes are query tokens. A block is Rows document tokens against Vectors groups of Width query tokens; its sums stay
-// in registers while k runs. Below width 8 a dot product is spread over 8 / Width lanes: the sums of 8 / Width rows are
-// then folded into one vector of whole dot products, which costs a row two or three shuffles, and single lanes are
-// looked at only where a document ends.
+// Lanes are query tokens. A block is Rows document tokens against Vectors groups of Width query tokens. Its sums stay
+// in registers for all k. Below width 8 a dot product is spread over 8 / Width lanes. Then the sums of 8 / Width rows
+// are folded into one vector of whole dot products, which costs two or three shuffles a row. Single lanes are read only
+// at the end of a document.
 #pragma once
 
 #include <immintrin.h>
@@ -17,16 +17,16 @@
 namespace maxsieve {
 namespace {
 
-// Longer rows are taken kLongRows at a time: on Zen 3 that costs 4 % in cache and gains 10 to 20 % from DRAM.
+// Longer rows use blocks of kLongRows: on Zen 3 that costs 4 % in cache and gains 10 to 20 % from DRAM.
 constexpr int64_t kLongRow = 2 * kLineBytes;
-// The rows that all groups of a long query meet before the next rows come: they stay in L2.
+// All groups of a long query pass over so many bytes of rows before the next rows come: the rows stay in L2.
 constexpr int64_t kChunkBytes = 64 * 1024;
 
 inline __m256i load(const void* from) {
     return _mm256_loadu_si256(static_cast<const __m256i*>(from));
 }
 
-// A piece of a document token, Width times.
+// Repeats a piece of a document token Width times.
 template <int Width>
 inline __m256i repeat(const int8_t* piece) {
     if constexpr (Width == 8) {
@@ -44,15 +44,15 @@ inline __m256i repeat(const int8_t* piece) {
     }
 }
 
-// Sums of neighbouring lanes; in each half of the register first those of a, then those of b.
+// Sums of neighbouring lanes. Each half of the register has first those of a, then those of b.
 inline __m256i add_neighbours(__m256i a, __m256i b) {
     const __m256 x = _mm256_castsi256_ps(a), y = _mm256_castsi256_ps(b);
     return _mm256_add_epi32(_mm256_castps_si256(_mm256_shuffle_ps(x, y, 0x88)),
                             _mm256_castps_si256(_mm256_shuffle_ps(x, y, 0xDD)));
 }
 
-// The whole dot products of rows r, ..., r + 8 / Width - 1. Behind the last row comes the first again: a maximum does
-// not mind.
+// The whole dot products of rows r, ..., r + 8 / Width - 1. After the last row the first one is repeated, which changes
+// no maximum.
 template <int Width, int Rows>
 inline __m256i whole_dots(const __m256i (&sums)[Rows], int r) {
     if constexpr (Width == 8) {
@@ -67,15 +67,15 @@ inline __m256i whole_dots(const __m256i (&sums)[Rows], int r) {
     }
 }
 
-// The lane of whole dot products in which token t stands for the copy-th of 8 / Width times.
+// A token has 8 / Width lanes in a vector of whole dot products. Returns the copy-th lane of token t.
 template <int Width>
 constexpr int64_t lane_of(int64_t t, int64_t copy) {
     constexpr int64_t kTokensOfHalf = Width == 1 ? 1 : Width / 2;
     return t / kTokensOfHalf * 4 + t % kTokensOfHalf + copy * kTokensOfHalf;
 }
 
-// The sums of Rows document tokens against Vectors groups of Width query tokens. While they are worked on, as many
-// bytes at `ahead` are fetched, evenly: in one burst it cost up to a tenth of the time. Without Fetch nothing is.
+// The sums of Rows document tokens against Vectors groups of Width query tokens. With Fetch, it prefetches as many
+// bytes at `ahead` as it works on, spread evenly: one burst cost up to a tenth of the time.
 template <class Product, int Width, bool Fetch, int Vectors, int Rows>
 [[gnu::always_inline]] inline void multiply_block(const int8_t* packed, int64_t stride, const int8_t* rows,
                                                   const int8_t* ahead, __m256i (&sums)[Vectors][Rows]) {
@@ -98,7 +98,7 @@ template <class Product, int Width, bool Fetch, int Vectors, int Rows>
     }
 }
 
-// Vectors groups of Width query tokens, and the largest dot products that they have met.
+// Vectors groups of Width query tokens, and their largest dot products so far.
 template <class Product, int Width, int Vectors>
 class Groups {
   public:
@@ -116,7 +116,7 @@ class Groups {
         }
     }
 
-    // best[t] = max(best[t], the largest) for `tokens` of the groups' tokens; the others are padding.
+    // best[t] = max(best[t], the largest) for the first `tokens` tokens of the groups. The others are padding.
     void update_best(int64_t tokens, int32_t* best) const {
         for (int v = 0; v < Vectors; ++v) {
             alignas(kVector) int32_t lanes[8];
@@ -197,7 +197,7 @@ void chunk_maxima(const int8_t* packed, int64_t tokens, int64_t stride, const Co
 template <class Product>
 void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best,
             int8_t*) {
-    const int64_t chunk = kChunkBytes / stride / 8 * 8;  // 16 rows for the longest, of d = 4096
+    const int64_t chunk = kChunkBytes / stride / 8 * 8;  // 16 rows if rows are longest, with d = 4096
     const int64_t block = Product::kLongRows * stride;
     Prefetcher prefetcher(spans, count, stride, block > kLead ? block : kLead);
     for (const CodeSpan* span = spans; span != spans + count; ++span, best += tokens) {

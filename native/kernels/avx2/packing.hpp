@@ -1,12 +1,12 @@
-// How query codes are packed for vectors of 32 bytes. A vector holds `width` tokens side by side, 32 / width codes of
-// each, so that a piece of 32 / width codes of a document token, repeated, meets all of them at once:
+// How query codes are packed for vectors of 32 bytes. A vector has `width` tokens side by side, 32 / width codes of
+// each. So a piece of 32 / width codes of a document token, repeated, is multiplied by all of them at once:
 //
 //   width 8: [k / 4] t0 k..k+3 | t1 k..k+3 | ... | t7 k..k+3
 //   width 4: [k / 8] t0 k..k+7 | t1 k..k+7 | t2 k..k+7 | t3 k..k+7        and so on for 2 and 1
 //
-// Tokens are packed in groups of eight; what is left over in groups of four, two and one, so that a bandit's round of
-// four tokens wastes no lane. A group begins with the vector that its int32 accumulators start from; then come, for
-// each piece, the `kPlanes` vectors that `Product` wants to know of the codes.
+// Tokens are packed in groups of eight; the rest in groups of four, two and one, so that a bandit's round of four
+// tokens wastes no lane. A group begins with the vector that its int32 accumulators start from. Then come, for each
+// piece, `kPlanes` vectors, which `Product` makes from the codes.
 #pragma once
 
 #include <cstring>
@@ -18,8 +18,8 @@ namespace {
 
 constexpr int64_t kVector = 32;
 
-// The width of the next group, when `left` tokens remain. Seven go as eight: behind another group of eight, or from
-// DRAM, that is faster than four, two and one.
+// The width of the next group, if `left` tokens remain. Seven tokens use a group of eight: after another group of
+// eight, or from DRAM, that is faster than four, two and one.
 inline int64_t next_width(int64_t left) {
     return left >= 7 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
 }

@@ -1,12 +1,12 @@
-// Canonical cells, once for all ISAs. Lanes are query tokens: e_j[k] is broadcast and multiplied into the accumulators
-// of a few vectors of query tokens, so that every <q_t, e_j> is its own chain of fused multiply-adds over k = 0..d-1,
-// whatever the number of lanes. `Vector` is the ISA's: kLanes, zero, load, store, broadcast, fma, max, and
+// Canonical cells, written once for all ISAs. Lanes are query tokens. e_j[k] is broadcast and multiplied into the
+// accumulators of a few vectors of query tokens. So every <q_t, e_j> is its own chain of fused multiply-adds over k =
+// 0..d-1, for any number of lanes. `Vector` comes from the ISA: kLanes, zero, load, store, broadcast, fma, max, and
 // kAccumulators if it has 32 registers.
 //
-// Registers: Rows x Vectors accumulators. The fma of one accumulator must wait for the one before (4-5 cycles, two per
-// cycle), so at least ten chains are wanted at once: twelve, which leaves four of sixteen registers, or 24 of 32, for
-// fewer loads. The rest holds the shorter side of the block, rows or query vectors, whole, and the other side one at a
-// time; anything else would spill.
+// Registers: Rows x Vectors accumulators. An fma waits for the one before on the same accumulator (4-5 cycles, two
+// start per cycle), so at least ten chains are needed at once. We use twelve, which leaves four of sixteen registers,
+// or 24 of 32, which saves loads. The other registers hold the shorter side of the block (rows or query vectors)
+// completely, and the other side one at a time. Anything else would spill.
 #pragma once
 
 #include "compiler.hpp"
@@ -18,8 +18,8 @@ namespace {
 
 constexpr int64_t kLine = 16;  // floats in a cache line
 
-// Every loop but that over k is unrolled by order: left to itself, GCC clears the chains as an array in memory, and
-// then keeps them there.
+// Every loop except the one over k must be unrolled. Otherwise GCC clears the chains as an array in memory, and then
+// keeps them there.
 template <class Vector, int Vectors, int Rows>
 void cells_block(const float* const (&panel)[Vectors], int64_t d, const float* rows, float* const (&best)[Vectors]) {
     typename Vector::Register chain[Rows][Vectors];
@@ -29,7 +29,7 @@ void cells_block(const float* const (&panel)[Vectors], int64_t d, const float* r
         for (int v = 0; v < Vectors; ++v) chain[r][v] = Vector::zero();
     }
     for (int64_t k = 0; k < d; ++k) {
-        // The next block's rows: each is short, too short for the hardware to see the stream.
+        // Prefetch the rows of the next block. Rows are too short for the hardware to detect the stream.
         if (k % kLine == 0) {
             MAXSIEVE_UNROLL
             for (int r = 0; r < Rows; ++r) MAXSIEVE_PREFETCH(rows + (Rows + r) * d + k);
@@ -107,7 +107,7 @@ void generic_cells(const float* panels, int64_t tokens, int64_t d, const float* 
         default:
             break;
     }
-    // ISAs differ in which of two zeros is the larger. Adding +0.0 makes -0.0 a +0.0 and changes nothing else.
+    // ISAs differ in which of two zeros is larger. Adding +0.0 turns -0.0 into +0.0 and changes nothing else.
     for (int64_t t = 0; t < tokens; ++t) best[t] += 0.0F;
 }
 

@@ -1,12 +1,12 @@
-// The scan of tier 0, once for all ISAs; spec/codebook.py is its definition.
+// The scan of tier 0, written once for all ISAs; spec/codebook.py is the definition.
 //
-// A row of the table has one byte for each of `Width` query tokens, 32 or 64. For a document token that is one load of
-// its centroid's row and one bytewise maximum, whatever the number of query tokens in the strip. Four rows are under
-// way at a time: maxima of one chain wait for each other, loads do not.
+// A row of the table has one byte for each of `Width` query tokens, 32 or 64. A document token costs one load of its
+// centroid's row and one bytewise maximum, however many query tokens the strip has. Four chains of maxima run at the
+// same time: the maxima of one chain wait for each other, loads do not.
 //
-// An identifier is cut to the table by `mask`, so that a damaged file reads a wrong row, never another's memory.
+// Ids are reduced by `mask`, so that a damaged file reads a wrong row of the table, but never other memory.
 //
-// Overflow: a strip adds up at most 64 * 255 < 2^14.
+// Overflow: a strip adds at most 64 * 255 < 2^14.
 #pragma once
 
 #include <cstring>
@@ -17,7 +17,7 @@
 namespace maxsieve {
 namespace {
 
-// 32 bytes: one register where the ISA has such, two of 16 elsewhere.
+// 32 bytes: one register if the ISA has such registers, otherwise two of 16.
 typedef uint8_t Bytes MAXSIEVE_VECTOR(32);
 typedef uint16_t Words MAXSIEVE_VECTOR(64);
 

@@ -14,7 +14,7 @@ namespace maxsieve {
 namespace {
 
 constexpr int64_t kLineBytes = 64;
-// The latency of memory, some 130 to 200 ns, at 4 ns for a token of 128 bytes.
+// The latency of memory is some 130 to 200 ns, and a token of 128 bytes takes 4 ns.
 constexpr int64_t kLead = 4096;
 
 class Prefetcher {
@@ -26,11 +26,11 @@ class Prefetcher {
         advance(lead);
     }
 
-    // Work on that many bytes begins.
+    // Work on so many bytes begins.
     void begin(int64_t bytes) { due_ += bytes; }
 
-    // Prefetches the next bytes, no more of them than are due. This and `take` are inlined even where that seems dear:
-    // a call would spill the caller's vector registers.
+    // Prefetches the next bytes, but no more than are due. This function and `take` are always inlined: a call would
+    // spill the caller's vector registers.
     [[gnu::always_inline]] inline void advance(int64_t at_most) {
         int64_t bytes = at_most < due_ ? at_most : due_;
         due_ -= bytes;
@@ -44,8 +44,8 @@ class Prefetcher {
         }
     }
 
-    // For a kernel that spreads prefetches over its own loop: where the next bytes are, or `otherwise` if none are due.
-    // They may reach beyond a span's end; what comes after them is right again.
+    // For a kernel that spreads prefetches over its own loop. Returns the address of the next bytes, or `otherwise` if
+    // none are due. The bytes may cross the end of a span; the next call continues in the right place.
     [[gnu::always_inline]] inline const int8_t* take(int64_t bytes, const int8_t* otherwise) {
         if (due_ <= 0) return otherwise;
         due_ -= bytes;
@@ -57,7 +57,7 @@ class Prefetcher {
     }
 
   private:
-    // left_ is negative when the cursor has reached so far beyond the end of a span: as far into the next one.
+    // left_ is negative if the cursor is beyond the end of a span. It continues that far into the next one.
     void enter_next_spans() {
         while (left_ <= 0 && span_ + 1 < end_) [[unlikely]] {
             ++span_;
@@ -69,7 +69,7 @@ class Prefetcher {
     const CodeSpan *span_, *end_;
     int64_t stride_;
     const int8_t* next_ = nullptr;
-    int64_t left_ = 0, due_ = 0;  // bytes of the span before the cursor, and bytes to be fetched
+    int64_t left_ = 0, due_ = 0;  // bytes left in the span, and bytes due
 };
 
 }  // namespace

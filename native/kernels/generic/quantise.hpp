@@ -1,9 +1,9 @@
-// Quantising, once for all ISAs; spec/quantiser.py is its definition.
+// Quantising, written once for all ISAs; spec/quantiser.py is the definition.
 //
-// Two passes over a document: the largest magnitude, which gives the scale, then codes and sums of squares. A row is
-// taken 32 numbers at a time, as many as codes are padded to. Three things keep compilers from scalar code or from sums
-// that live in memory: the eight float64 lanes are kept in vectors the ISA has registers for; widening is asked for all
-// eight lanes at once; narrowing to bytes is a plain loop.
+// Two passes over a document: the first finds the largest magnitude, which gives the scale; the second computes codes
+// and sums of squares. A row is read in blocks of 32 numbers, to which codes are padded. Without three measures,
+// compilers make scalar code or keep the sums in memory: the eight float64 lanes are in vectors that fit the ISA's
+// registers; all eight lanes are widened at once; narrowing to bytes is a plain loop.
 #pragma once
 
 #include "kernels/kernel.hpp"
@@ -13,10 +13,10 @@ namespace maxsieve {
 namespace {
 
 constexpr uint32_t kMagnitude = 0x7FFFFFFF;
-constexpr uint32_t kLargestBits = 0x58800000;  // 2^50; the bits of NaN and infinity are larger still
+constexpr uint32_t kLargestBits = 0x58800000;  // 2^50; the bits of NaN and infinity are larger
 constexpr float kTiniest = 0x1p-100F;
 
-// The bits of the largest magnitude: for non-negative floats the order of the bits is the order of the numbers. They
+// The bits of the largest magnitude. For non-negative floats, the order of the bits is the order of the numbers. They
 // are compared as signed integers, which SSE2 can do.
 inline uint32_t largest_magnitude_bits(const float* x, int64_t count) {
     int32_t largest = 0;
@@ -33,15 +33,14 @@ inline bool generic_all_valid(const float* numbers, int64_t count) {
     return largest_magnitude_bits(numbers, count) <= kLargestBits;
 }
 
-// Of one row: squares of what its codes lost, and of its numbers.
+// For one row: the squares of the residual (what the codes lose), and of its numbers.
 struct RowSquares {
     WideLanes residual, norm;
 };
 
-// Codes of kCodeAlign numbers, and their squares onto the row's. Adding 1.5 * 2^23 rounds to an integer, halves to
-// even, and leaves it in the low bits of the sum: |x * inverse| <= 127 (1 + 2^-22), so that the lowest byte is the
-// code, in
-// [-127, 127]. The residual is exact.
+// Writes the codes of kCodeAlign numbers, and adds their squares to those of the row. Adding 1.5 * 2^23 rounds to an
+// integer, ties to even, and leaves it in the low bits of the sum: |x * inverse| <= 127 (1 + 2^-22), so that the lowest
+// byte is the code, in [-127, 127]. The residual is exact.
 inline void quantise_aligned(const float* x, float inverse, double scale, int8_t* __restrict codes,
                              RowSquares& squares) {
     constexpr float kRounder = 12582912.0F;
@@ -60,7 +59,7 @@ inline void quantise_aligned(const float* x, float inverse, double scale, int8_t
     for (int64_t k = 0; k < kCodeAlign; ++k) codes[k] = static_cast<int8_t>(shifted[k]);
 }
 
-// False if a value is not finite or is over 2^50. Rows of codes are `stride` apart and zero behind d.
+// Returns false if a value is not finite or is over 2^50. Rows of codes are `stride` apart, and zero after the first d.
 inline bool generic_quantise(const float* rows, int64_t count, int64_t d, int64_t stride, int8_t* codes,
                              DocumentSquares* out) {
     const uint32_t bits = largest_magnitude_bits(rows, count * d);

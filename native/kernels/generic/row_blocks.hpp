@@ -1,4 +1,4 @@
-// Rows of a document in blocks of the size that fills a kernel's registers.
+// The rows of a document, in blocks that fill a kernel's registers.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,9 @@
 namespace maxsieve {
 namespace {
 
-// Calls block<Rows>(first) for the rows from j on, Rows at a time. A last few that fill more than half a block are a
-// whole one, which reaches back over rows it has had: that changes no maximum. Fewer go to a block half as large.
+// Calls block<Rows>(first) for blocks of Rows rows, from row j on. If the last rows fill more than half a block, they
+// get a whole block, which starts earlier and repeats some rows: that changes no maximum. Otherwise they go to blocks
+// of half the size.
 template <int Rows, class Block>
 inline void for_each_row_block(int64_t j, int64_t count, const Block& block) {
     for (; j + Rows <= count; j += Rows) block.template operator()<Rows>(j);

@@ -1,4 +1,4 @@
-// What tier 0 makes of dot products, once for all ISAs; spec/codebook.py is the definition.
+// What tier 0 computes from dot products, written once for all ISAs; spec/codebook.py is the definition.
 #pragma once
 
 #include "compiler.hpp"
@@ -8,8 +8,8 @@
 namespace maxsieve {
 namespace {
 
-// Of each row of `real` numbers the largest, and the first place where it stands. A lane keeps the first of its own
-// equals; among lanes the lowest place wins.
+// For each row of `real` numbers: the largest, and the first place where it is. Each lane keeps its first largest
+// number. Of equal lanes, the lowest place wins.
 inline void generic_first_largest(const int32_t* rows, int64_t apart, int64_t real, int64_t count, int32_t* largest,
                                   int32_t* place) {
     for (int64_t j = 0; j < count; ++j, rows += apart) {
@@ -32,9 +32,10 @@ inline void generic_first_largest(const int32_t* rows, int64_t apart, int64_t re
     }
 }
 
-// Rows of the table from rows of dot products, `apart` numbers each: (dot * length) * factor + 0.5, each operation
-// rounded to float32, cut to [0, 255], then truncated. Columns without a query token have the factor 0 and become 0.
-// Narrowing to bytes is a plain loop over 32 numbers: compilers make packs of that, and shuffles of anything smaller.
+// A table of bytes from rows of dot products, `apart` numbers each: (dot * length) * factor + 0.5, each operation
+// rounded to float32, clamped to [0, 255], then truncated. Columns without a query token have the factor 0 and become
+// 0. Narrowing to bytes is a plain loop over 32 numbers: compilers turn it into packing instructions, but a shorter
+// loop into shuffles.
 inline void generic_to_bytes(const int32_t* dots, int64_t apart, const float* length, const float* factor,
                              int64_t width, int64_t rows, uint8_t* __restrict table) {
     constexpr int64_t kTogether = 32;

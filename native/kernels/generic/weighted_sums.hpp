@@ -1,5 +1,5 @@
-// Weighted sums of maxima, once for all ISAs: what turns integers into proxies. spec/certified.py is the definition,
-// spec/arithmetic.py's `lane_sum` the order.
+// Weighted sums of integer maxima, which are the proxies; written once for all ISAs. spec/certified.py is the
+// definition, and `lane_sum` in spec/arithmetic.py gives the order.
 #pragma once
 
 #include "kernels/kernel.hpp"

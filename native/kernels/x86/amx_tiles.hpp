@@ -1,5 +1,5 @@
-// The tiles of amx.cpp, which explains them: their shapes, and the products of one step. Tiles are named by literals,
-// because some compilers paste the name into assembly.
+// The tiles that amx.cpp explains: their shapes, and the products of one step. Tiles are named by literals, because
+// some compilers paste the name into assembly.
 #pragma once
 
 #include <immintrin.h>
@@ -9,11 +9,11 @@
 namespace maxsieve {
 namespace {
 
-constexpr int64_t kTile = 16;         // document tokens of a tile, and query tokens
+constexpr int64_t kTile = 16;         // document tokens in a tile, and query tokens
 constexpr int64_t kMostDepth = 64;    // bytes of k in a tile
 constexpr int64_t kPair = 2 * kTile;  // query tokens at a time
 
-// Bytes of k in the tiles for rows of this size, and how many tiles a row takes.
+// Bytes of k in a tile for rows of this size, and the number of tiles in a row.
 constexpr int64_t tile_depth(int64_t stride) {
     return stride < kMostDepth ? stride : kMostDepth;
 }
@@ -23,7 +23,7 @@ constexpr int64_t tiles_of(int64_t stride) {
 constexpr int64_t tile_bytes(int64_t stride) {
     return kTile * tile_depth(stride);
 }
-// Where in a row its tile number `tile` begins.
+// The byte of a row where a tile begins.
 constexpr int64_t tile_offset(int64_t tile, int64_t stride) {
     const int64_t last = stride - tile_depth(stride);
     return tile * kMostDepth < last ? tile * kMostDepth : last;
@@ -44,14 +44,14 @@ constexpr TileConfiguration configuration(int depth) {
     }
     return tiles;
 }
-// Constants in memory: the intrinsic doesn't tell the compiler that all 64 bytes are read.
+// Constants in memory, because the intrinsic does not tell the compiler that it reads all 64 bytes.
 constexpr TileConfiguration kDeep = configuration(64), kShallow = configuration(32);
 
 constexpr int64_t kRowBytes = 64;               // of B and C
-constexpr int64_t kNextRows = kTile * kTile;    // from a tile in room() to that of the next 16 document tokens
-constexpr int64_t kNextTokens = kPair * kTile;  // and of the next 16 query tokens
+constexpr int64_t kNextRows = kTile * kTile;    // in buffer(): from a tile to the one of the next 16 document tokens
+constexpr int64_t kNextTokens = kPair * kTile;  // and to the one of the next 16 query tokens
 
-// The query's tiles, where a row of codes takes Tiles <= 2. They follow one another as they are packed.
+// Loads the query's tiles if a row of codes takes Tiles <= 2. They follow one another as they were packed.
 template <int Tiles, int Columns>
 inline void load_query(const int8_t* packed, int64_t bytes) {
     _tile_loadd(4, packed, kRowBytes);
@@ -62,7 +62,7 @@ inline void load_query(const int8_t* packed, int64_t bytes) {
     }
 }
 
-// 16 document tokens against 16 or 32 query tokens in tiles 4-7.
+// Multiplies 16 document tokens by the 16 or 32 query tokens in tiles 4-7.
 template <int Tiles, int Columns>
 inline void step_short(const int8_t* rows, int64_t stride, int32_t* sums) {
     _tile_zero(0);
@@ -79,7 +79,7 @@ inline void step_short(const int8_t* rows, int64_t stride, int32_t* sums) {
     if constexpr (Columns == 2) _tile_stored(1, sums + kNextTokens, kRowBytes);
 }
 
-// 16 or 32 document tokens (the latter from `more` on) against 16 or 32 query tokens, for rows of any size.
+// Multiplies 16 or 32 document tokens (the second 16 start at `more`) by 16 or 32 query tokens, for rows of any size.
 template <int Rows, int Columns>
 inline void step_long(const int8_t* rows, const int8_t* more, int64_t stride, const int8_t* packed,
                       Prefetcher& prefetcher, int32_t* sums) {

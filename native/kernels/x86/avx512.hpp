@@ -1,4 +1,4 @@
-// What the two AVX-512 tables share: canonical float32 cells in 16 lanes, updating maxima, float16.
+// Code that the two AVX-512 kernels share: canonical float32 cells in 16 lanes, updates of maxima, float16.
 #pragma once
 
 #include <immintrin.h>
@@ -21,7 +21,7 @@ struct Avx512 {
     static __m512 max(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }
 };
 
-// best[t] = max(best[t], dots[t]) for the first `tokens` of 16 lanes, or all of them.
+// best[t] = max(best[t], dots[t]) for the first `tokens` of 16 lanes, or for all lanes if there are more.
 inline void update_best(int32_t* best, __m512i dots, int64_t tokens) {
     const auto lanes = static_cast<__mmask16>(tokens < 16 ? (1 << tokens) - 1 : 0xFFFF);
     _mm512_mask_storeu_epi32(best, lanes, _mm512_max_epi32(_mm512_maskz_loadu_epi32(lanes, best), dots));

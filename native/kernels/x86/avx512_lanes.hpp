@@ -1,5 +1,5 @@
-// Dot products of several tokens side by side in one vector: bringing bytes to them, and taking sums and maxima out.
-// `Width` tokens share a vector, 64 / Width bytes or 16 / Width sums of each.
+// Dot products of several tokens in one vector: loading the bytes, and reading out sums and maxima. `Width` tokens
+// share a vector: 64 / Width bytes of each, or 16 / Width sums.
 #pragma once
 
 #include <immintrin.h>
@@ -16,7 +16,7 @@ inline __m512i load(const void* from) {
     return _mm512_loadu_si512(from);
 }
 
-// 64 / Width bytes, once for every token.
+// The same 64 / Width bytes for every token.
 template <int Width>
 inline __m512i broadcast_piece(const uint8_t* from) {
     if constexpr (Width == 16) {
@@ -36,14 +36,15 @@ inline __m512i broadcast_piece(const uint8_t* from) {
     }
 }
 
-// Sixteen int32. As __m512i, which is eight int64 to the compiler, sums would be copied at every step of a loop.
+// Sixteen int32. For the compiler, __m512i is eight int64: it would copy the sums at every step of a loop.
 typedef int32_t Sums MAXSIEVE_VECTOR(64);
 
 inline Sums multiply_add(Sums sums, __m512i token, __m512i query) {
     return Sums(_mm512_dpbusd_epi32(__m512i(sums), token, query));
 }
 
-// 32-bit elements of every 128 bits of a, then of b; and whole 128-bit quarters of a, then of b.
+// `elements`: picks 32-bit elements from each 128 bits of a, then of b. `quarters`: picks 128-bit quarters of a, then
+// of b.
 template <int Picked>
 inline __m512i elements(__m512i a, __m512i b) {
     return _mm512_castps_si512(_mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), Picked));
@@ -54,7 +55,7 @@ inline __m512i quarters(__m512i a, __m512i b) {
 }
 constexpr int kEven = 0b10'00'10'00, kOdd = 0b11'01'11'01, kSwapped = 0b10'11'00'01, kHalvesSwapped = 0b01'00'11'10;
 
-// A dot product lies in `Parts` lanes, and so do those of as many rows, one vector each: adds them up into one vector
+// Each dot product is spread over `Parts` lanes. Adds the lanes up for as many rows, one vector each, into one vector
 // with a lane for each token and row.
 template <int Parts>
 inline __m512i fold_parts(const Sums* sums) {
@@ -67,7 +68,7 @@ inline __m512i fold_parts(const Sums* sums) {
     }
 }
 
-// The largest of the lanes of one token, for each token, in order.
+// For each token, in order: the largest of its lanes.
 template <int Width>
 inline __m512i largest_of_rows(__m512i x) {
     constexpr __mmask16 kTokens = Width == 8 ? 0x3333 : 0x1111;

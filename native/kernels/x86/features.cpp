@@ -1,5 +1,5 @@
-// Asked of CPUID itself: what compilers offer for it differs by compiler and system, and on Windows needs a library of
-// Clang's that is not linked.
+// Reads CPUID directly. The functions that compilers offer differ by compiler and system. On Windows they need a
+// library of Clang that is not linked.
 #include "kernels/x86/features.hpp"
 
 #include <cpuid.h>
@@ -28,7 +28,7 @@ struct Features {
         asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
         saved = low;
 #if defined(__APPLE__)
-        // macOS begins to save the registers of AVX-512 when a thread first uses one, and says so only then.
+        // macOS reports that it saves the AVX-512 registers only after a thread has used one.
         if ((saved & kAvxState) == kAvxState) saved |= kAvx512State;
 #endif
         if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return;

@@ -1,4 +1,4 @@
-// Which kernels for x86 this CPU and operating system run.
+// Which x86 kernels this CPU and operating system can run.
 #pragma once
 
 namespace maxsieve {
@@ -8,11 +8,11 @@ bool has_avx2();
 
 bool has_avxvnni();
 
-// AVX-512 F, BW, VL, DQ and VNNI, and what avx512vnni.cpp is compiled for besides.
+// AVX-512 F, BW, VL, DQ and VNNI, and the other extensions that avx512vnni.cpp is compiled for.
 bool has_avx512vnni();
 
-// AMX int8. Linux gives its large registers only to a process that asks for them: the first call does, for all threads,
-// and a forked child inherits the permission.
+// AMX int8. On Linux a process must ask for its large registers. The first call asks for all threads. A forked child
+// inherits the permission.
 bool has_amx();
 
 }  // namespace maxsieve

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from maxsieve.adapters.retrieval import Answer, Part, check_part, find, to_dict
+from maxsieve.adapters.retrieval import Retrieval, TextPart, check_part, find, to_dict
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
@@ -21,7 +21,7 @@ from maxsieve.text.collection.rerank import rerank, to_encoder
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
 from maxsieve.text.passages import first_records
 
-optional("haystack", "haystack")
+optional("haystack", package="haystack-ai>=3")
 
 from haystack import Document, component, default_from_dict, default_to_dict  # noqa: E402
 from haystack.utils.filters import document_matches_filter  # noqa: E402
@@ -58,7 +58,7 @@ class MaxsieveRetriever:
         encoder: str | None = None,
         top_k: int = 10,
         filters: dict[str, Any] | None = None,
-        text: Part = "passage",
+        text: TextPart = "passage",
         policy: Policy | None = None,
         search_kwargs: dict[str, Any] | None = None,
     ) -> None:
@@ -139,14 +139,16 @@ class MaxsieveRetriever:
         collection, chosen = self._warm(), self.filters if filters is None else filters
         options = SearchOptions.of(count, {**self.search_kwargs, "policy": self.policy})
 
-        def search(snapshot: AnySnapshot) -> Answer:
+        def search(snapshot: AnySnapshot) -> Retrieval:
             among = options
             if chosen:
                 among = replace(options, candidates=PerQuery([_matching(collection, chosen, snapshot)]))
             return find(collection, [query], among, self.text, snapshot)[0]
 
         answer = collection.index.storage.reading(search)
-        documents = [Document(id=one.id, content=one.text, meta=one.metadata, score=one.score) for one in answer.found]
+        documents = [
+            Document(id=found.id, content=found.text, meta=found.metadata, score=found.score) for found in answer.found
+        ]
         report = {**answer.promise, "documents": answer.hits.n_documents, "seconds": answer.hits.search_seconds}
         return {"documents": documents, "report": report}
 
@@ -216,8 +218,8 @@ class MaxsieveRanker:
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, list[Document]]:
         """The best documents, best first. A document that occurs twice is ranked once, as in other rankers."""
         count = self.top_k if top_k is None else as_count(top_k, "top_k", at_least=1)
-        given = list({one.id: one for one in documents}.values())
-        texts = [self._text(one) for one in given]
+        given = list({document.id: document for document in documents}.values())
+        texts = [self._text(document) for document in given]
         hits = rerank(query, texts, count, encoder=self._warm())
         return {"documents": [replace(given[int(place)], score=score) for place, score in hits]}
 
@@ -228,11 +230,11 @@ class MaxsieveRanker:
         """`run`, without blocking the event loop."""
         return await asyncio.to_thread(self.run, query, documents, top_k)
 
-    def _text(self, one: Document) -> str:
-        if one.content is None:
-            raise ValueError(f"the document {one.id!r} has no content: MaxsieveRanker ranks texts")
-        meta = [str(one.meta[name]) for name in self.meta_fields_to_embed if one.meta.get(name)]
-        return "\n".join([*meta, one.content])
+    def _text(self, document: Document) -> str:
+        if document.content is None:
+            raise ValueError(f"the document {document.id!r} has no content: MaxsieveRanker ranks texts")
+        meta = [str(document.meta[name]) for name in self.meta_fields_to_embed if document.meta.get(name)]
+        return "\n".join([*meta, document.content])
 
 
 def _matching(collection: Collection, filters: dict[str, Any], snapshot: AnySnapshot) -> list[Id]:

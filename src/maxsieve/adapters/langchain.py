@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from maxsieve.adapters.retrieval import KEY, Answer, Part, check_part, find, to_collection
+from maxsieve.adapters.retrieval import KEY, Retrieval, TextPart, check_part, find, to_collection
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.options import SearchOptions
@@ -14,7 +14,7 @@ from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.rerank import rerank, to_encoder
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 
-optional("langchain_core", "langchain")
+optional("langchain_core", package="langchain-core>=1")
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun, Callbacks  # noqa: E402
 from langchain_core.documents import BaseDocumentCompressor, Document  # noqa: E402
@@ -44,7 +44,7 @@ class MaxsieveRetriever(BaseRetriever):
 
     collection: Collection
     k: int = 4
-    text: Part = "passage"
+    text: TextPart = "passage"
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     with_scores: bool = False
 
@@ -62,7 +62,7 @@ class MaxsieveRetriever(BaseRetriever):
 
     @field_validator("text", mode="before")
     @classmethod
-    def _check_text(cls, text: Any) -> Part:
+    def _check_text(cls, text: Any) -> TextPart:
         return _for_pydantic(check_part, text)
 
     def batch(
@@ -81,7 +81,7 @@ class MaxsieveRetriever(BaseRetriever):
             answers = super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
         else:
             each = zip(inputs, get_config_list(config, len(inputs)), found, strict=True)
-            answers = [self.invoke(*one, found=documents) for *one, documents in each]
+            answers = [self.invoke(*arguments, found=documents) for *arguments, documents in each]
         return answers
 
     async def abatch(
@@ -100,7 +100,9 @@ class MaxsieveRetriever(BaseRetriever):
             answers = await super().abatch(inputs, config, return_exceptions=return_exceptions, **kwargs)
         else:
             each = zip(inputs, get_config_list(config, len(inputs)), found, strict=True)
-            answers = await asyncio.gather(*(self.ainvoke(*one, found=documents) for *one, documents in each))
+            answers = await asyncio.gather(
+                *(self.ainvoke(*arguments, found=documents) for *arguments, documents in each)
+            )
         return answers
 
     def _get_relevant_documents(
@@ -131,13 +133,13 @@ class MaxsieveRetriever(BaseRetriever):
         answers = find(self.collection, queries, options, text)
         return [self._documents(answer) for answer in answers]
 
-    def _documents(self, answer: Answer) -> list[Document]:
+    def _documents(self, answer: Retrieval) -> list[Document]:
         documents = []
-        for one in answer.found:
-            metadata = one.metadata
+        for found in answer.found:
+            metadata = found.metadata
             if self.with_scores:
-                metadata[KEY] = {**metadata.get(KEY, {}), "score": one.score, **answer.promise}
-            documents.append(Document(one.text, id=one.id, metadata=metadata))
+                metadata[KEY] = {**metadata.get(KEY, {}), "score": found.score, **answer.promise}
+            documents.append(Document(found.text, id=found.id, metadata=metadata))
         return documents
 
 

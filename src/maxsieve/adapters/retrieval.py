@@ -17,11 +17,11 @@ from maxsieve.text.passages import read_document
 KEY = "maxsieve"
 """The only key that is added to the metadata of a document; it is left out if it has no value."""
 
-Part: TypeAlias = Literal["passage", "document"]
+TextPart: TypeAlias = Literal["passage", "document"]
 """Which text a hit has: its best passage, or the whole document."""
 
 
-class Found(NamedTuple):
+class RetrievedDocument(NamedTuple):
     """A document that was found. ``metadata`` is a copy; under `KEY` it says where the passage is."""
 
     id: str
@@ -31,10 +31,10 @@ class Found(NamedTuple):
     start: int
 
 
-class Answer(NamedTuple):
+class Retrieval(NamedTuple):
     """The documents that were found for a query, and the hits with their report."""
 
-    found: list[Found]
+    found: list[RetrievedDocument]
     hits: TextHits
 
     @property
@@ -57,10 +57,10 @@ def to_collection(collection: Any) -> Collection:
     return Collection.open(collection)
 
 
-def check_part(part: Any) -> Part:
+def check_part(part: Any) -> TextPart:
     """Refuses any other value than ``"passage"`` and ``"document"``."""
-    check_choice(part, "text", get_args(Part))
-    chosen: Part = part
+    check_choice(part, "text", get_args(TextPart))
+    chosen: TextPart = part
     return chosen
 
 
@@ -68,12 +68,12 @@ def find(
     collection: Collection,
     queries: Sequence[str],
     options: SearchOptions,
-    part: Part,
+    part: TextPart,
     snapshot: AnySnapshot | None = None,
-) -> list[Answer]:
+) -> list[Retrieval]:
     """The best documents for each query, in a version of the collection or in the current one."""
     answers = collection.answer(read_texts(queries, "search_many"), options, snapshot=snapshot)
-    return [Answer(_documents(collection, hits, part), hits) for hits in answers]
+    return [Retrieval(_documents(collection, hits, part), hits) for hits in answers]
 
 
 def whole_texts(collection: Collection, hits: TextHits) -> list[str]:
@@ -82,7 +82,7 @@ def whole_texts(collection: Collection, hits: TextHits) -> list[str]:
     return [document.text for document in documents if document is not None]
 
 
-def _documents(collection: Collection, hits: TextHits, part: Part) -> list[Found]:
+def _documents(collection: Collection, hits: TextHits, part: TextPart) -> list[RetrievedDocument]:
     found = []
     whole = part == "document"
     texts = whole_texts(collection, hits) if whole else hits.texts
@@ -92,7 +92,7 @@ def _documents(collection: Collection, hits: TextHits, part: Part) -> list[Found
         if passage.of > 1:
             place = {"number": passage.number, "of": passage.of, "start": passage.start, "heading": passage.heading}
             metadata[KEY] = {"passage": place if passage.page is None else {**place, "page": passage.page}}
-        found.append(Found(str(hit.id), text, hit.score, metadata, 0 if whole else passage.start))
+        found.append(RetrievedDocument(str(hit.id), text, hit.score, metadata, 0 if whole else passage.start))
     return found
 
 

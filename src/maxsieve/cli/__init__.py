@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+from maxsieve.common.processes import SAFE_PATH
 
 
 def main() -> None:
     """Runs the command line and exits with its code. Where its packages are missing, only the doctor can be seen."""
+    os.environ.setdefault(SAFE_PATH, "1")  # for processes that other libraries start, such as those of multiprocessing
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401

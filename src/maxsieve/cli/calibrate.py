@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maxsieve.cli import options
+from maxsieve.cli.collections import open_collection
 from maxsieve.cli.console import emit, print_line, shows_progress
-from maxsieve.cli.opening import open_collection
-from maxsieve.cli.search.queries import read_queries
+from maxsieve.cli.queries import read_queries
 from maxsieve.storage.calibration import queries_needed
 from maxsieve.text.collection.answers import basis
 from maxsieve.text.inputs.reading import STDIN, opened

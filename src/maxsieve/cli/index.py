@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from maxsieve.cli.console import emit, print_line, say, shows_progress
-from maxsieve.cli.opening import (
+from maxsieve.cli.collections import (
     DEFAULT_SHARDS,
     cluster_options,
     describe_size,
@@ -21,7 +20,10 @@ from maxsieve.cli.opening import (
     is_collection,
     open_collection,
 )
+from maxsieve.cli.console import emit, print_line, say, shows_progress
+from maxsieve.cli.failures import report_bad, typed
 from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName, with_groups
+from maxsieve.errors import Argument, explain
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
 from maxsieve.text.inputs.columns import as_columns
@@ -241,11 +243,12 @@ def _add(
                 "run the same command again to continue"
             ) from None
         except ValueError as problem:
-            raise ValueError(str(problem).replace("replace=True", advice)) from problem
+            replace_it = Argument("replace", True)
+            said = explain(problem, lambda named: advice if named == replace_it else typed(named))
+            raise ValueError(said) from problem
         added = added._replace(skipped=added.skipped + reader.repeated)
         seconds = perf_counter() - started
-        if reader.bad:
-            say(f"skipped {reader.bad:,} bad documents; the first: {reader.first_bad}")
+        report_bad(reader.bad, reader.first_bad)
         if as_json:
             counts = {**added._asdict(), "bad": reader.bad, "documents": len(target), "tokens": target.index.tokens}
             emit({"collection": str(path), **counts, "seconds": round(seconds, 3)})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from maxsieve.cli.failures import sentence
 from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
 from maxsieve.where import to_where
 
@@ -200,7 +201,7 @@ def to_policy(
         if name is PolicyName.CALIBRATED:
             return Calibrated(**given[name])
     except ValueError as problem:
-        raise typer.BadParameter(str(problem)) from None
+        raise typer.BadParameter(sentence(problem)) from None
     return Certified() if name is PolicyName.CERTIFIED else Exhaustive()
 
 
@@ -236,7 +237,7 @@ def to_filter(given: str | None) -> Any:
     try:
         to_where(where)
     except ValueError as problem:
-        raise typer.BadParameter(str(problem)) from None
+        raise typer.BadParameter(sentence(problem)) from None
     if where is None:
         raise typer.BadParameter("--where is null; a filter is expected")
     return where

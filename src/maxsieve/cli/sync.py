@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from maxsieve.cli.collections import as_single, describe_size, is_collection
 from maxsieve.cli.console import emit, print_line, say, shows_progress
-from maxsieve.cli.failures import sentence
+from maxsieve.cli.failures import report_bad, sentence
 from maxsieve.cli.index import New, SkipBad, create_or_open
-from maxsieve.cli.opening import as_single, describe_size, is_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress, with_groups
-from maxsieve.cli.wording import as_options
+from maxsieve.errors import IndexLockedError
 from maxsieve.text.inputs import DocumentReader, Fields, Input
 
 if TYPE_CHECKING:
@@ -83,7 +83,12 @@ def sync(
         )
         command = _Command(follower, collection, shows_progress(progress), as_json)
         try:
-            command.run(skip_bad=skip_bad or watch, dry_run=dry_run)
+            try:
+                command.run(skip_bad=skip_bad or watch, dry_run=dry_run)
+            except IndexLockedError as locked:
+                if not watch:
+                    raise
+                command.report_once(locked)
             while watch:
                 time.sleep(EVERY)
                 command.look_again()
@@ -113,19 +118,21 @@ class _Command:
         try:
             done = self._follower.run(skip_bad=True, settled=True, progress=self._progress)
         except Exception as failure:
-            said = sentence(failure)
-            if said != self._failure:
-                say(f"{said}; trying again")
-            self._failure = said
+            self.report_once(failure)
             return
         self._failure = ""
         if done.added or done.changed or done.deleted or done.bad:
             self._tell(done, perf_counter() - started)
 
+    def report_once(self, failure: Exception) -> None:
+        """Reports why a run failed, unless the previous one failed for the same reason."""
+        said = sentence(failure)
+        if said != self._failure:
+            say(f"{said}; trying again")
+        self._failure = said
+
     def _tell(self, done: Synced, seconds: float, *, dry_run: bool = False) -> None:
-        if self._follower.problems:
-            first = as_options(str(self._follower.problems[0]))
-            say(f"skipped {done.bad:,} bad documents; the first: {first}")
+        report_bad(done.bad, next(iter(self._follower.problems), None))
         target, counts = self._follower.collection, done._asdict()
         del counts["waiting"]
         if self._as_json:
@@ -143,8 +150,7 @@ class _Command:
 
 def _preview(collection: Path, documents: int, reader: DocumentReader, as_json: bool) -> None:
     """Reports what a first run would do, when there is no collection yet."""
-    if reader.bad:
-        say(f"skipped {reader.bad:,} bad documents; the first: {reader.first_bad}")
+    report_bad(reader.bad, reader.first_bad)
     if as_json:
         counts = {"added": documents, "changed": 0, "deleted": 0, "unchanged": 0, "bad": reader.bad}
         emit({"collection": str(collection), "dry_run": True, **counts})

@@ -11,10 +11,8 @@ first result, Ray imports NumPy, pyarrow, pydantic and starlette, because it has
 
 from __future__ import annotations
 
-import logging
 import os
 import pickle
-import socket
 import time
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -23,7 +21,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from maxsieve.cluster.coordinator import LostMemberError, Members, Shards, ShardsUnavailableError
+from maxsieve.cluster.coordinator import ShardsUnavailableError
+from maxsieve.cluster.engine import LostMemberError, MemberInfo, Shards
 from maxsieve.cluster.member import Member
 from maxsieve.cluster.placement import Placement, Seat, cover, place
 from maxsieve.cluster.ray_errors import reason_of
@@ -47,9 +46,6 @@ WAIT_FOR_ALL = 0.02
 
 START_TIMEOUT = 60.0
 """Seconds to wait until all members have started. After that, a search uses only the members that have started."""
-
-CONNECT_TIMEOUT = 10.0
-"""Seconds to wait until the head of a Ray cluster accepts a connection."""
 
 
 class ShardActor:
@@ -84,40 +80,6 @@ class ShardActor:
         return os.getpid()
 
 
-def connect(address: str | None) -> Any:
-    """Ray, with a connection: the one that this process has, or to the cluster at an address, or to a new local Ray."""
-    ray = optional("ray", "ray")
-    if not ray.is_initialized():
-        check_answers(address)
-        local = address is None and not os.environ.get("RAY_ADDRESS")
-        ray.init(
-            address="local" if local else address,  # without one, Ray would join any cluster of this machine
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            **({"include_dashboard": False} if local else {}),
-        )
-    elif address not in (None, "auto", here := ray.get_runtime_context().gcs_address):
-        raise ValueError(f"this process is connected to Ray at {here} already, not at {address}; ray.shutdown() first")
-    return ray
-
-
-def check_answers(address: str | None) -> None:
-    """Raises `ConnectionError` if nothing answers at HOST:PORT. Ray itself retries for minutes, and prints warnings.
-
-    >>> check_answers("127.0.0.1:1")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ConnectionError: nothing answers at the Ray address 127.0.0.1:1: ...
-    """
-    host, _, port = (address or "").rpartition(":")
-    if not host or not port.isascii() or not port.isdecimal():  # a keyword, such as auto, or an address with a protocol
-        return
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT_TIMEOUT).close()
-    except (OSError, OverflowError) as problem:
-        reason = getattr(problem, "strerror", None) or str(problem)
-        raise ConnectionError(f"nothing answers at the Ray address {address}: {reason}") from None
-
-
 class DeadMemberError(LostMemberError):
     """A member that Ray will not restart, for example because its node is lost."""
 
@@ -126,7 +88,7 @@ class UnsentCall:
     """A call that could not be sent, because the seat has no actor."""
 
 
-class ActorPool(Members):
+class ActorPool:
     """The actors of one corpus. Actors are added and removed when nodes join and leave the cluster.
 
     A seat is suspected after its actor was started, lost or late, until the actor answers. Suspected seats get no part
@@ -252,15 +214,15 @@ class ActorPool(Members):
         """The current time of a monotonic clock, in seconds."""
         return time.monotonic()
 
-    def present(self) -> list[tuple[str, int | None, Shards]]:
-        """For each member: its node, its process id (None if it does not answer soon), and the shards it serves."""
+    def present(self) -> list[MemberInfo]:
+        """All members; without the process id of one that does not answer soon."""
         with self._lock:
             placement = self._placement
             calls = {seat: self.start(seat, "pid") for seat in placement.seats}
         asked = [call for call in calls.values() if not isinstance(call, UnsentCall)]
         done = self._ray.wait(asked, num_returns=len(asked), timeout=PING_INTERVAL)[0] if asked else []
         pids = {call: pid for call, pid in self._results(done).items() if isinstance(pid, int)}
-        return [(seat.node, pids.get(call), placement.of(seat)) for seat, call in calls.items()]
+        return [MemberInfo(seat.node, pids.get(call), placement.of(seat)) for seat, call in calls.items()]
 
     def close(self) -> None:
         """Ends all actors."""

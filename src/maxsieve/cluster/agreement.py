@@ -1,10 +1,10 @@
-"""How the members of a search exchange numbers about all documents: each makes offers, and all get the same reply."""
+"""How the members of a search agree on numbers about all documents: each makes offers, and all get the same reply."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
-from typing import Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,39 @@ from numpy.typing import NDArray
 from maxsieve.errors import MaxsieveError
 
 Kind: TypeAlias = Literal["kth", "sum", "max"]
-Offer: TypeAlias = tuple[Kind, int, NDArray[np.float64], NDArray[np.float64] | None]
-"""Four fields: what the reply is to be (the sum, the largest or the k-th largest of the numbers of all members); k; the
-numbers of this member (the k largest are enough); and tie-breakers for these numbers (lower ones first), or None."""
-Offers: TypeAlias = list[Offer]
+
+
+class Offer(NamedTuple):
+    """What a member says about its documents: the reply is made of the offers of all members.
+
+    kind, k
+        what the reply is to be: the sum, the largest or the k-th largest of the numbers of all members.
+    values
+        the numbers of this member; the k largest are enough.
+    ties
+        tie-breakers for these numbers (lower ones first), or None.
+    """
+
+    kind: Kind
+    k: int
+    values: NDArray[np.float64]
+    ties: NDArray[np.float64] | None = None
+
+
+class Offers(NamedTuple):
+    """All offers of a member at one step of a search."""
+
+    items: list[Offer]
+
+    @classmethod
+    def of(cls, tuples: Iterable[Any]) -> Offers:
+        """From the tuples of the engine."""
+        return cls([Offer(*item) for item in tuples])
+
+
 Reply: TypeAlias = tuple[float, ...]
 Replies: TypeAlias = tuple[Reply, ...]
-"""One reply for each exchange so far."""
+"""One reply for each agreement so far."""
 
 
 class UnknownSessionError(MaxsieveError):
@@ -31,23 +57,23 @@ def merge(offers: Sequence[Offers]) -> Reply:
     The reply has one number for each offer. An offer with tie-breakers gets a second number: the tie-breaker of the
     k-th largest. If there are fewer than k numbers in all, the k-th is -infinity and its tie-breaker is infinity.
 
-    >>> one = [("sum", 0, np.array([2.0]), None), ("kth", 2, np.array([5.0, 3.0]), None)]
-    >>> two = [("sum", 0, np.array([7.0]), None), ("kth", 2, np.array([4.0]), None)]
-    >>> merge([one, two])
+    >>> first = Offers.of([("sum", 0, np.array([2.0])), ("kth", 2, np.array([5.0, 3.0]))])
+    >>> second = Offers.of([("sum", 0, np.array([7.0])), ("kth", 2, np.array([4.0]))])
+    >>> merge([first, second])
     (9.0, 4.0)
     """
-    first, *others = offers
-    if any([offer[:2] for offer in other] != [offer[:2] for offer in first] for other in others):
+    first, *others = (offer.items for offer in offers)
+    if any([item[:2] for item in other] != [item[:2] for item in first] for other in others):
         raise ValueError("the members of a search asked for different numbers: they run different versions of maxsieve")
     reply: list[float] = []
-    for same in zip(*offers, strict=True):
-        kind, k, _, _ = same[0]
-        values = np.concatenate([offer[2] for offer in same])
+    for same in zip(first, *others, strict=True):
+        kind, k = same[0].kind, same[0].k
+        values = np.concatenate([offer.values for offer in same])
         if kind == "sum":
             reply.append(float(values.sum()))
         elif kind == "max":
             reply.append(float(values.max()))
-        elif tied := [offer[3] for offer in same if offer[3] is not None]:
+        elif tied := [offer.ties for offer in same if offer.ties is not None]:
             reply += _kth_pair(values, np.concatenate(tied), k)
         else:
             reply.append(_kth_largest(values, k))

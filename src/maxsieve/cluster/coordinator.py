@@ -12,21 +12,20 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from threading import Lock
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.cluster.agreement import Offers, Replies, UnknownSessionError, merge
+from maxsieve.cluster.engine import LostMemberError, Members, Shards
 from maxsieve.cluster.placement import Seat
 from maxsieve.errors import MaxsieveError, StaleVersionError
-
-Partial: TypeAlias = Literal["refuse", "allow"]
-Shards: TypeAlias = tuple[int, ...]
+from maxsieve.options import Partial
 
 CONCURRENT_SEARCHES = 8
 """The number of searches of one call that run at the same time."""
@@ -50,10 +49,6 @@ RETRY_PAUSE = 0.2
 """Seconds until a part is tried again after every member has failed at it."""
 
 
-class LostMemberError(Exception):
-    """A member could not be reached, or its process or node has ended."""
-
-
 class ShardsUnavailableError(MaxsieveError):
     """No member answered for some shards within the timeout of the caller; ``shards`` has their numbers."""
 
@@ -63,38 +58,6 @@ class ShardsUnavailableError(MaxsieveError):
 
     def __str__(self) -> str:
         return str(self.args[0])
-
-
-class Members(Protocol):
-    """The members of a corpus, as a search sees them. All times are measured by their clock (`now`)."""
-
-    def cover(self, sizes: Sequence[int]) -> dict[Seat, Shards]:
-        """Seats that together answer for every shard, with the shards of each seat. ``sizes``: tokens of each shard."""
-
-    def another(self, shards: Shards, tried: Collection[Seat]) -> Seat | None:
-        """A seat that can take over some shards, if possible one that serves them; None if all seats were tried."""
-
-    def start(self, seat: Seat, method: str, *arguments: Any) -> Hashable:
-        """Starts a call, and returns a handle of the call."""
-
-    def wait(self, calls: Sequence[Hashable], seconds: float, *, for_all: bool) -> Mapping[Hashable, Any]:
-        """Waits for calls, for at most this many seconds. Returns the calls that are done, each with its result.
-
-        The result of a failed call is the exception: `LostMemberError` if the member did not answer. ``for_all`` says
-        that the caller can continue only when all calls are done. Then this may wait a short time for the other calls.
-        """
-
-    def forget(self, seat: Seat, session: str) -> None:
-        """Tells a member that a session will not be continued. Does not wait for an answer."""
-
-    def forget_later(self, seat: Seat, session: str) -> None:
-        """The same, with the next call to that member."""
-
-    def suspect(self, seat: Seat) -> None:
-        """Excludes a seat from new searches until it answers again."""
-
-    def now(self) -> float:
-        """The current time of a monotonic clock, in seconds."""
 
 
 class LatencyHistory:
@@ -125,7 +88,7 @@ class Request(Protocol):
 
     @property
     def alone(self) -> bool:
-        """Whether these are all shards of the search. Then nothing is exchanged."""
+        """Whether these are all shards of the search. Then there is nothing to agree on."""
 
     @property
     def query(self) -> NDArray[np.float32]:
@@ -146,17 +109,17 @@ class Request(Protocol):
         """The part of a member that has nothing to add, made from the part of another member."""
 
 
-class Found(NamedTuple):
+class MemberAnswers(NamedTuple):
     """The result of a search: the part of each member, the shards that no member answered for, and the faults.
 
-    ``exchanges`` is the number of exchanges between members, ``retried`` the number of parts that another member took
+    ``agreements`` is the number of agreements of members, ``retried`` the number of parts that another member took
     over after a failure, and ``hedged`` the number of parts for which a second member was asked, because the first was
     late.
     """
 
     parts: list[Any]
     missing: Shards
-    exchanges: int
+    agreements: int
     retried: int
     hedged: int
     seconds: float
@@ -201,7 +164,7 @@ class Assignment:
     last_error: Exception | None = None
     retry_at: float | None = None
     no_alternative: bool = False
-    first: Offers = field(default_factory=list)
+    first: Offers = field(default_factory=lambda: Offers([]))
     finished: bool = False
 
 
@@ -226,7 +189,7 @@ class Search:
         self._timeout, self._partial = timeout, partial
         self._began, self._retried, self._hedged = members.now(), 0, 0
         self._missing: set[int] = set()
-        self.found: Found | None = None
+        self.found: MemberAnswers | None = None
         self._begin(members.cover(sizes).items())
 
     @property
@@ -279,7 +242,7 @@ class Search:
             if (
                 assignment.session
                 and not assignment.calls
-                and (assignment.answer is None or _is_offer(assignment.answer))
+                and (assignment.answer is None or isinstance(assignment.answer, Offers))
             ):
                 self._members.forget(assignment.seat, assignment.session)
             assignment.calls.clear()
@@ -347,10 +310,10 @@ class Search:
     def _next_step(self) -> None:
         """After all members have answered: starts the next step, or finishes the search."""
         answers = [assignment.answer for assignment in self._assignments if not assignment.finished]
-        if not any(map(_is_offer, answers)):
+        if not any(isinstance(answer, Offers) for answer in answers):
             self._finish()
             return
-        if not all(map(_is_offer, answers)):
+        if not all(isinstance(answer, Offers) for answer in answers):
             raise RuntimeError("members are at different steps of a search: they run different versions of maxsieve")
         if not self._replies:
             for assignment in self._assignments:
@@ -371,7 +334,7 @@ class Search:
                 parts.append(assignment.request.empty_part(assignment.first, parts[0]))
                 self._members.forget_later(assignment.seat, assignment.session)
         missing, seconds = tuple(sorted(self._missing)), self._members.now() - self._began
-        self.found = Found(parts, missing, len(self._replies), self._retried, self._hedged, seconds)
+        self.found = MemberAnswers(parts, missing, len(self._replies), self._retried, self._hedged, seconds)
 
     def _hedge_at(self, assignment: Assignment) -> float | None:
         """The time at which the latest call is late; None if no further member is to be asked."""
@@ -411,7 +374,7 @@ class Search:
         raise ShardsUnavailableError(f"no member answered for {which} within {self._timeout:g} s{cause}", shards)
 
     def _leave_out(self, assignments: list[Assignment], *, late: bool) -> None:
-        """Restarts the search without these parts, because the exchanges so far included their documents.
+        """Restarts the search without these parts, because the agreements so far included their documents.
 
         If all members have failed at a part with several shards, each of its shards is first tried separately: maybe
         only one of them causes the failure.
@@ -430,11 +393,6 @@ class Search:
         self._begin(cover)
 
 
-def _is_offer(answer: Any) -> bool:
-    """Whether an answer is a list of offers. Any other type is a member's part of the result."""
-    return isinstance(answer, list)
-
-
 def run(
     members: Members,
     sizes: Sequence[int],
@@ -443,13 +401,13 @@ def run(
     *,
     timeout: float,
     partial: Partial,
-) -> list[Found]:
+) -> list[MemberAnswers]:
     """Runs searches, several at the same time, and returns the result of each.
 
     ``sizes`` has the tokens of each shard in the version that is searched. Other threads may search another version,
     with another number of shards, with the same members.
     """
-    found: dict[int, Found] = {}
+    found: dict[int, MemberAnswers] = {}
     active: dict[int, Search] = {}
     waiting = deque(enumerate(requests))
     try:

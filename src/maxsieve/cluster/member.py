@@ -14,17 +14,16 @@ import atexit
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isnan
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
-from maxsieve.candidates import Candidates, select
 from maxsieve.cluster.agreement import Offers, Replies, Reply, UnknownSessionError
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.tier0_places import Counts, PlacesRequest, places_step
@@ -32,12 +31,12 @@ from maxsieve.common.threads import thread_count
 from maxsieve.errors import MaxsieveError, StaleVersionError
 from maxsieve.ids import Id
 from maxsieve.policies import CalibratedDepth, Certified, FixedPolicy, to_native
-from maxsieve.storage.positions import Positions
+from maxsieve.searcher import select
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.where import Where
 
-MAX_VIEWS = 8
-"""The number of views (sets of shards at one version) that stay open: other members may be slow or lost."""
+MAX_OPEN = 8
+"""The number of snapshots (sets of shards at one version) that stay open: other members may be slow or lost."""
 
 MAX_VERSIONS = 2
 """The number of versions that stay open: searches that began before a change may still run. Files that are mapped take
@@ -62,7 +61,7 @@ class SearchRequest:
     shards
         the shards that this member answers for in this search.
     alone
-        whether these are all shards of the search. Then nothing is exchanged.
+        whether these are all shards of the search. Then there is nothing to agree on.
     query
         [tokens, dim], normalised if the similarity is cosine.
     candidates, exclude
@@ -98,13 +97,13 @@ class SearchRequest:
         """
         if not isinstance(self.policy, Certified):
             return False
-        (_, _, _, _), (_, _, bounds, _) = first
-        return bool(bounds.max(initial=-inf) < replies[-1][-1])
+        _, bounds = first.items
+        return bool(bounds.values.max(initial=-inf) < replies[-1][-1])
 
     def empty_part(self, first: Offers, part: Part) -> Part:
         """The part of such a member: no documents. The fields about the whole corpus come from the other ``part``."""
-        (_, _, documents, _), _ = first
-        count, none = int(documents[0]), np.zeros(0, np.int64)
+        documents, _ = first.items
+        count, none = int(documents.values[0]), np.zeros(0, np.int64)
         return part._replace(
             ids=[], scores=none.astype(np.float32), sequence=none, documents=count, survivors=count, rescored=0
         )
@@ -138,8 +137,8 @@ class Part(NamedTuple):
 
 
 Step: TypeAlias = Offers | Part | Counts
-_Exchange: TypeAlias = Callable[[Offers], list[float]]
-_OpenView: TypeAlias = "Callable[[str, tuple[int, ...]], _View]"
+_Agree: TypeAlias = Callable[[list[Any]], list[float]]
+_Open: TypeAlias = Callable[[str, tuple[int, ...]], Snapshot]
 
 
 class AbandonedError(MaxsieveError):
@@ -157,7 +156,7 @@ class Member:
         self._folder = ShardedFolder.open(path)
         self._sharing = sharing_node_with
         self._lock, self._opening = threading.Lock(), threading.Lock()
-        self._views: dict[tuple[str, tuple[int, ...]], _View] = {}
+        self._snapshots: dict[tuple[str, tuple[int, ...]], Snapshot] = {}
         self._sessions: dict[str, _Session] = {}
 
     def advance(self, session: str, request: SearchRequest | PlacesRequest | None, replies: Replies) -> Step:
@@ -166,18 +165,18 @@ class Member:
         Without a request, it continues a session, or raises `UnknownSessionError` if it does not know the session.
         """
         if isinstance(request, PlacesRequest):
-            state = self._view(request.version, request.shards).state
-            return places_step(state, request, replies, self._threads(None))
+            snapshot = self._snapshot(request.version, request.shards)
+            return places_step(snapshot, request, replies, self._threads(None))
         if request is not None and request.alone:
-            view = self._view(request.version, request.shards)
-            return view.search(request, None, self._threads(request.threads))
+            snapshot = self._snapshot(request.version, request.shards)
+            return search_shards(snapshot, request, None, self._threads(request.threads))
         with self._lock:
             running = self._sessions.get(session)
             if running is None or not running.follows(replies):
                 if request is None:
                     raise UnknownSessionError("this search was not started here, or it has ended")
                 threads = self._threads(request.threads)
-                running = self._sessions[session] = _Session(self._view, request, threads, self._forget)
+                running = self._sessions[session] = _Session(self._snapshot, request, threads, self._forget)
             self._sessions[session] = self._sessions.pop(session)  # the most recently used session is the last one
             outdated = list(self._sessions)[:-MAX_SESSIONS]
         for one in outdated:
@@ -202,28 +201,28 @@ class Member:
     def _threads(self, wanted: int | None) -> int:
         return thread_count(wanted) if wanted is not None else max(1, thread_count(None) // self._sharing)
 
-    def _view(self, version: str, shards: tuple[int, ...]) -> _View:
-        if (known := self._known_view(version, shards)) is not None:
+    def _snapshot(self, version: str, shards: tuple[int, ...]) -> Snapshot:
+        if (known := self._known_snapshot(version, shards)) is not None:
             return known
-        with self._opening:  # opening reads files; searches of other views continue meanwhile
-            if (known := self._known_view(version, shards)) is not None:
+        with self._opening:  # opening reads files; searches of other snapshots continue meanwhile
+            if (known := self._known_snapshot(version, shards)) is not None:
                 return known
             opened = self._open(version, shards)
             with self._lock:
-                self._views[version, shards] = opened
-                latest = list(dict.fromkeys(one for one, _ in reversed(self._views)))[:MAX_VERSIONS]
-                kept = [one for one in self._views if one[0] in latest][-MAX_VIEWS:]
-                self._views = {one: self._views[one] for one in kept}
+                self._snapshots[version, shards] = opened
+                latest = list(dict.fromkeys(one for one, _ in reversed(self._snapshots)))[:MAX_VERSIONS]
+                kept = [one for one in self._snapshots if one[0] in latest][-MAX_OPEN:]
+                self._snapshots = {one: self._snapshots[one] for one in kept}
             return opened
 
-    def _known_view(self, version: str, shards: tuple[int, ...]) -> _View | None:
+    def _known_snapshot(self, version: str, shards: tuple[int, ...]) -> Snapshot | None:
         with self._lock:
-            known = self._views.pop((version, shards), None)
+            known = self._snapshots.pop((version, shards), None)
             if known is not None:
-                self._views[version, shards] = known  # the most recently used view is the last one
+                self._snapshots[version, shards] = known  # the most recently used snapshot is the last one
             return known
 
-    def _open(self, version: str, shards: tuple[int, ...]) -> _View:
+    def _open(self, version: str, shards: tuple[int, ...]) -> Snapshot:
         folder = self._folder
         if folder.manifest.fingerprint != version:
             folder.refresh()
@@ -231,56 +230,40 @@ class Member:
             raise StaleVersionError(
                 f"{folder.path} is at version {folder.manifest.fingerprint}, and {version} was asked for"
             )
-        segments = [segment for shard in shards for segment in folder.shard(shard).version.segments]
-        return _View(folder.snapshot(shards), Positions(segments))
+        return folder.snapshot.of(shards)
 
 
-class _View:
-    """A set of shards at one version, as one snapshot."""
-
-    def __init__(self, state: Snapshot, positions: Positions) -> None:
-        self.state, self._positions = state, positions
-
-    def positions(self, lookups: int) -> Mapping[Id, int]:
-        """The position of each id. ``lookups`` is the number of ids that will be looked up."""
-        return self._positions.table(lookups)
-
-    def search(self, request: SearchRequest, exchange: _Exchange | None, threads: int) -> Part:
-        """Runs a whole search. It calls ``exchange`` where it needs numbers from other members."""
-        state = self.state
-        views = state.searchable, state.live, state.lengths
-        wanted: Candidates = request.candidates
-        chosen = select(*views, self.positions, wanted, request.exclude)
-        if request.where is not None:
-            chosen = chosen[state.matching(request.where)[chosen]]
-        state.expect(scattered=isinstance(request.policy, CalibratedDepth))
-        policy = to_native(request.policy)
-        (answer,) = _core.search(
-            state.corpus, [request.query], [chosen], request.k, policy, threads, False, exchange=exchange
-        )
-        positions = answer.positions
-        return Part(
-            state.ids_at(positions),
-            answer.scores,
-            state.sequence[positions],
-            len(chosen),
-            answer.guarantee,
-            answer.coverage,
-            [(active, revealed, None if isnan(tau) else tau) for active, revealed, tau in answer.rounds],
-            answer.survivors,
-            answer.rescored,
-            answer.stages,
-            answer.isa,
-        )
+def search_shards(snapshot: Snapshot, request: SearchRequest, agree: _Agree | None, threads: int) -> Part:
+    """Runs a whole search of some shards. It calls ``agree`` where it needs numbers about all documents."""
+    chosen = select(snapshot, request.candidates, request.exclude, request.where)
+    snapshot.expect(scattered=isinstance(request.policy, CalibratedDepth))
+    policy = to_native(request.policy)
+    (answer,) = _core.search(
+        snapshot.corpus, [request.query], [chosen], request.k, policy, threads, False, exchange=agree
+    )
+    positions = answer.positions
+    return Part(
+        snapshot.ids_at(positions),
+        answer.scores,
+        snapshot.sequence[positions],
+        len(chosen),
+        answer.guarantee,
+        answer.coverage,
+        [(active, revealed, None if isnan(tau) else tau) for active, revealed, tau in answer.rounds],
+        answer.survivors,
+        answer.rescored,
+        answer.stages,
+        answer.isa,
+    )
 
 
 class _Session:
-    """One search in its own thread. It stops at each exchange until the reply has arrived."""
+    """One search in its own thread. It stops at each agreement until the reply has arrived."""
 
     def __init__(
-        self, open_view: _OpenView, request: SearchRequest, threads: int, forget: Callable[[_Session], None]
+        self, open_snapshot: _Open, request: SearchRequest, threads: int, forget: Callable[[_Session], None]
     ) -> None:
-        self._open_view, self._request, self._threads, self._forget = open_view, request, threads, forget
+        self._open, self._request, self._threads, self._forget = open_snapshot, request, threads, forget
         self._changed = threading.Condition()
         self._replies: list[Reply] = []
         self._steps: list[Step] = []
@@ -323,15 +306,16 @@ class _Session:
     def _run(self) -> None:
         try:
             with self._stop:
-                view = self._open_view(self._request.version, self._request.shards)
-                part = view.search(self._request, self._exchange, self._threads)
+                snapshot = self._open(self._request.version, self._request.shards)
+                part = search_shards(snapshot, self._request, self._agree, self._threads)
             self._put(part)
         except BaseException as problem:  # it is raised where the caller waits for this search
             self._forget(self)
             self._fail(problem)
 
-    def _exchange(self, offers: Offers) -> list[float]:
-        number = self._put(offers)
+    def _agree(self, offers: list[Any]) -> list[float]:
+        """Puts the offers of this member, and waits for the reply."""
+        number = self._put(Offers.of(offers))
         until = time.monotonic() + REPLY_TIMEOUT
         with self._changed:
             self._changed.wait_for(

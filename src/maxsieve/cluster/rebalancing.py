@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.cluster.engine import Run, in_turn
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.manifest import ClusterManifest, ShardVersion
-from maxsieve.cluster.running import Run, in_turn
 from maxsieve.cluster.shard import ShardDirectory, open_to_change
 from maxsieve.cluster.sharding import MOST_SHARDS, shards_of
 from maxsieve.common.checks import as_count

@@ -5,15 +5,15 @@ corpus first comes first.
 
 A report is merged by this rule:
 
-- ``guarantee``, ``coverage`` and ``rounds`` are about the whole corpus. Every member computes them from the exchanged
-  numbers, so that all members have the same values; it is an error if they differ. A threshold that is the K-th best
-  score is filled in here, where all scores are known. If shards are ``missing``, the guarantee is ``"none"``, and the
-  other two are about the shards that answered.
+- ``guarantee``, ``coverage`` and ``rounds`` are about the whole corpus. Every member computes them from numbers that
+  all agreed on, so that all members have the same values; it is an error if they differ. A threshold that is the K-th
+  best score is filled in here, where all scores are known. If shards are ``missing``, the guarantee is ``"none"``, and
+  the other two are about the shards that answered.
 - ``survivors`` and ``rescored`` are sums over all members: documents that passed tier 0, and documents that were scored
   canonically.
 - ``seconds`` is the time that the caller waited, including calls and merging.
 - ``stages`` has the longest time of any member for each stage, including the time in which it waited for replies, and
-  ``"exchange"``: the rest of ``seconds``.
+  ``"agreement"``: the rest of ``seconds``.
 - ``isa`` is the kernel that was used. If machines used different ones, all are given, with a plus sign between them.
   The score bits are the same with all kernels.
 
@@ -23,35 +23,16 @@ The sums include members that were not asked in the last steps because none of t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.cluster.coordinator import Found
+from maxsieve.cluster.coordinator import MemberAnswers
 from maxsieve.cluster.member import Part
-from maxsieve.hits import Guarantee, Promise, Report, Round
+from maxsieve.hits import Promise, Report, Round, to_guarantee
 from maxsieve.ids import Id
-
-
-@dataclass(frozen=True)
-class ShardedReport(Report):
-    """`maxsieve.Report` of a search over shards.
-
-    members
-        the number of members that took part.
-    exchanges
-        the number of exchanges between them.
-    retried, hedged
-        the number of parts of the search that another member was asked for, because the first failed or was late.
-    """
-
-    members: int = 1
-    exchanges: int = 0
-    retried: int = 0
-    hedged: int = 0
 
 
 class Best(NamedTuple):
@@ -72,20 +53,18 @@ def merge_parts(parts: Sequence[Part], k: int) -> Best:
     return Best([ids[i] for i in order], scores[order], sequence[order], sum(part.documents for part in parts))
 
 
-def merge_reports(found: Found, best: Best, k: int, promise: Promise | None, seconds: float) -> ShardedReport:
+def merge_reports(found: MemberAnswers, best: Best, k: int, promise: Promise | None, seconds: float) -> Report:
     """One report for all parts of a search for k documents. ``seconds`` is the time that the caller waited."""
     parts: list[Part] = found.parts
     if any(_about_all(part) != _about_all(parts[0]) for part in parts):
         raise RuntimeError("members disagree about one search: they run different versions of maxsieve")
-    guarantee: Guarantee = parts[0].guarantee if parts else "none"
-    if promise is not None and guarantee != "exact":
-        guarantee = promise.guarantee
+    guarantee = to_guarantee(parts[0].guarantee if parts else "none", promise)
     stages: dict[str, float] = {}
     for part in parts:
         stages |= {name: max(took, stages.get(name, 0.0)) for name, took in part.stages.items()}
-    stages["exchange"] = max(0.0, seconds - sum(stages.values()))
+    stages["agreement"] = max(0.0, seconds - sum(stages.values()))
     origin, (added, deleted) = (None, (0, 0)) if promise is None else (promise.calibrated_on, promise.changes)
-    return ShardedReport(
+    return Report(
         guarantee="none" if found.missing else guarantee,
         coverage=parts[0].coverage if parts else 0.0,
         survivors=sum(part.survivors for part in parts),
@@ -99,7 +78,7 @@ def merge_reports(found: Found, best: Best, k: int, promise: Promise | None, sec
         deleted=deleted,
         missing=found.missing,
         members=len(parts),
-        exchanges=found.exchanges,
+        agreements=found.agreements,
         retried=found.retried,
         hedged=found.hedged,
     )

@@ -18,19 +18,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.arrays import Documents
 from maxsieve.cluster.manifest import ClusterManifest, ShardVersion, folder_name
 from maxsieve.common.files import check_own_folder, sync_folder
-from maxsieve.common.threads import thread_count
 from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id
-from maxsieve.storage.builder import Blocks, SegmentBuilder
 from maxsieve.storage.codebook import Codebook
-from maxsieve.storage.directory import Directory, Version, forget_failure, map_version
+from maxsieve.storage.directory import Directory, StoredSnapshot, forget_failure, map_snapshot
 from maxsieve.storage.disk import DiskStorage
 from maxsieve.storage.manifest import EXTRA_KINDS, KINDS, SHARD_FORMAT, Manifest, read_version
-from maxsieve.storage.snapshot import Snapshot
-from maxsieve.storage.storage import Addition
+from maxsieve.storage.segments import SEQUENCE, Layout, Segment
 
 SHARDS = "shards"
 CLOCK_BITS = 8
@@ -52,12 +48,12 @@ def read_shard(root: Path, version: ShardVersion) -> Manifest:
     return read_version(shard_folder(root, version.folder) / version.manifest, SHARD_FORMAT, version.crc)
 
 
-def open_shard(root: Path, version: ShardVersion, known: Version | None = None) -> Version:
+def open_shard(root: Path, version: ShardVersion, known: StoredSnapshot | None = None) -> StoredSnapshot:
     """Maps a version of a shard. Files that a ``known`` version of the same shard has mapped are not mapped again.
 
     `FileNotFoundError` if its files are missing: then the corpus has a newer version, or is damaged.
     """
-    opened = map_version(shard_folder(root, version.folder), read_shard(root, version), known)
+    opened = map_snapshot(shard_folder(root, version.folder), read_shard(root, version), known)
     if counted(version, opened) != version:
         raise DamagedIndexError(
             f"{root / SHARDS / version.folder / version.manifest}: counts of documents or tokens differ "
@@ -66,7 +62,7 @@ def open_shard(root: Path, version: ShardVersion, known: Version | None = None) 
     return opened
 
 
-def open_to_change(root: Path, version: ShardVersion) -> Version:
+def open_to_change(root: Path, version: ShardVersion) -> StoredSnapshot:
     """`open_shard` while the corpus is locked. No other process removes files then, so a missing file is damage."""
     try:
         return open_shard(root, version)
@@ -74,16 +70,9 @@ def open_to_change(root: Path, version: ShardVersion) -> Version:
         raise DamagedIndexError(f"{missing.filename or missing} is missing") from None
 
 
-def counted(version: ShardVersion, opened: Version) -> ShardVersion:
+def counted(version: ShardVersion, opened: StoredSnapshot) -> ShardVersion:
     """The version with the counts of documents that are not deleted, and of their tokens."""
-    state = Snapshot(opened.manifest.dim, opened.segments)
-    lengths = state.lengths[state.alive]
-    return changed(
-        version,
-        documents=len(lengths),
-        tokens=int(lengths.sum()),
-        searchable=int(np.count_nonzero(lengths)),
-    )
+    return changed(version, documents=opened.n_documents, tokens=opened.n_tokens, searchable=opened.n_searchable)
 
 
 def files_of(root: Path, version: ShardVersion) -> set[Path]:
@@ -105,7 +94,7 @@ def remove_new(root: Path, made: Iterable[ShardVersion], kept: Iterable[ShardVer
 class ShardDirectory(Directory):
     """A shard's folder as a `Directory` of storage. Each commit writes a new manifest, which `written` describes."""
 
-    def __init__(self, root: Path, base: ShardVersion, version: Version) -> None:
+    def __init__(self, root: Path, base: ShardVersion, version: StoredSnapshot) -> None:
         super().__init__(shard_folder(root, base.folder), version)
         self._base = base
         self.next_file = version.manifest.next_file
@@ -125,7 +114,7 @@ class ShardDirectory(Directory):
             path.mkdir(parents=True, exist_ok=True)
             sync_folder(path.parent)
         manifest = Manifest(corpus.dim, corpus.store, corpus.similarity, corpus.uid, sequenced=True)
-        return cls(root, ShardVersion(folder, "", 0), Version(manifest, (), None, None, {}))
+        return cls(root, ShardVersion(folder, "", 0), StoredSnapshot.of(manifest))
 
     @property
     def written(self) -> ShardVersion:
@@ -133,7 +122,7 @@ class ShardDirectory(Directory):
         if self.committed is None:
             return self._base
         name, crc = self.committed
-        return counted(changed(self._base, manifest=name, crc=crc), self.version)
+        return counted(changed(self._base, manifest=name, crc=crc), self.snapshot)
 
     def new_file(self, suffix: str) -> Path:
         """The path of the next file. Its number is from the clock, so that it differs from those of failed attempts."""
@@ -173,69 +162,27 @@ class ShardDirectory(Directory):
         """Does nothing: only the corpus knows which files other versions need."""
 
 
-class ShardAddition:
-    """An addition of documents to a shard. After the block of `adding_to_shard`, ``version`` is the new version."""
-
-    def __init__(self, addition: Addition, builder: SegmentBuilder) -> None:
-        self._addition, self._builder = addition, builder
-        self.version: ShardVersion | None = None
-
-    def arrive(self, ids: list[Id], texts: list[str | None] | None, sequence: NDArray[np.int64]) -> None:
-        """Takes ids, metadata as JSON and sequence numbers of documents that come later. Checks the ids."""
-        if len(sequence) != len(ids):
-            raise ValueError(f"there are {len(sequence)} sequence numbers for {len(ids)} ids")
-        self._addition.arrive(ids, [None] * len(ids) if texts is None else texts, sequence)
-
-    def add_quantised(self, offsets: NDArray[np.int64], blocks: Blocks) -> None:
-        """Adds the next announced documents as one segment with finished blocks, except the sequence numbers."""
-        self._addition.add(offsets, blocks)
-
-    def take(self, documents: Documents) -> None:
-        """Adds all announced documents."""
-        self._addition.take(documents, self._builder, lambda _: None)
+def sequenced(segment: Segment, layout: Layout, numbers: NDArray[np.int64]) -> Segment:
+    """A segment of a shard: its documents have these sequence numbers."""
+    blocks = {**segment.blocks, SEQUENCE.name: numbers}
+    kinds = layout._replace(sequenced=True).kinds
+    return Segment(layout.dim, kinds, segment.offsets, blocks, segment.ids, segment.metadata, segment.alive)
 
 
-@contextmanager
-def adding_to_shard(
-    root: Path,
-    base: ShardVersion,
-    *,
-    replace: bool = False,
-    delete: Iterable[Id] = (),
-    threads: int | None = None,
-) -> Iterator[ShardAddition]:
-    """Adds a stream of documents to a shard."""
-    directory = ShardDirectory.at(root, base)
-    manifest, count = directory.manifest, thread_count(threads)
-    with DiskStorage(directory).adding(None, None, replace, list(delete), stepwise=False) as addition:
-        builder = SegmentBuilder(manifest.dim, manifest.store, manifest.similarity, count, addition.name, addition.add)
-        shard = ShardAddition(addition, builder)
-        yield shard
-        builder.finish()
-    shard.version = directory.written
-
-
-def add_to_shard(
-    root: Path,
-    base: ShardVersion,
-    documents: Documents,
-    ids: list[Id],
-    texts: list[str | None] | None,
-    sequence: NDArray[np.int64],
-    *,
-    replace: bool = False,
-    delete: Iterable[Id] = (),
-    threads: int | None = None,
+def append_to_shard(
+    root: Path, base: ShardVersion, segment: Segment | None, *, replace: bool = False, delete: Iterable[Id] = ()
 ) -> ShardVersion:
-    """Makes a version with more documents, whose ids must belong to this shard. ``sequence`` has the number of each.
+    """Makes a version with more documents, whose ids must belong to this shard, and without some others.
 
     As `Index.add`: a known id is an error unless ``replace``, an id in ``delete`` must exist, and all documents are
     added or none.
     """
-    with adding_to_shard(root, base, replace=replace, delete=delete, threads=threads) as shard:
-        shard.arrive(ids, texts, sequence)
-        shard.take(documents)
-    return shard.version or base
+    directory = ShardDirectory.at(root, base)
+    with DiskStorage(directory).writing(replace=replace, delete=list(delete), stepwise=False) as writer:
+        if segment is not None:
+            writer.admit(list(segment.ids))
+            writer.append(segment)
+    return directory.written
 
 
 def delete_from_shard(root: Path, base: ShardVersion, ids: list[Id]) -> ShardVersion:
@@ -254,11 +201,6 @@ def compact_shard(root: Path, base: ShardVersion) -> ShardVersion:
 
 def name_tokens_of_shard(root: Path, base: ShardVersion, codebook: Codebook) -> ShardVersion:
     """Makes a version with a codebook, and with the centroid of each token by this codebook."""
-
-    def named(state: Snapshot) -> Snapshot:
-        segments = [codebook.name_tokens(segment, thread_count(None)) for segment in state.segments]
-        return changed(state, segments=segments, codebook=codebook)
-
     directory = ShardDirectory.at(root, base)
-    DiskStorage(directory).replace_tiers(named)
+    DiskStorage(directory).replace_codebook(codebook)
     return directory.written

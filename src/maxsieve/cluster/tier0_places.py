@@ -1,23 +1,26 @@
 """The places of documents in the ranking of the whole corpus by tier 0, which a calibration needs.
 
-This takes one exchange. Each member offers the proxies of the wanted documents that it has. With the reply, all members
-know the proxies of all wanted documents, and each counts its own documents that rank before them. The place of a
-document is the sum of these counts, plus 1.
+This takes one agreement. Each member offers the proxies of the wanted documents that it has. With the reply, all
+members know the proxies of all wanted documents, and each counts its own documents that rank before them. The place of
+a document is the sum of these counts, plus 1.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
-from maxsieve.cluster.agreement import Offers, Replies
+from maxsieve.cluster.agreement import Offer, Offers, Replies
 from maxsieve.storage.snapshot import Snapshot
 
-Counts: TypeAlias = NDArray[np.int64]
-"""For each wanted document, the number of a member's documents that rank before it."""
+
+class Counts(NamedTuple):
+    """For each wanted document, the number of a member's documents that rank before it."""
+
+    before: NDArray[np.int64]
 
 
 class PlacesRequest(NamedTuple):
@@ -45,23 +48,23 @@ class PlacesRequest(NamedTuple):
 
     def empty_part(self, first: Offers, part: Counts) -> Counts:
         """Counts of 0."""
-        return np.zeros_like(part)
+        return Counts(np.zeros_like(part.before))
 
 
-def places_step(state: Snapshot, request: PlacesRequest, replies: Replies, threads: int) -> Offers | Counts:
+def places_step(snapshot: Snapshot, request: PlacesRequest, replies: Replies, threads: int) -> Offers | Counts:
     """The next step of a member: offers of proxies, or the counts of its documents that rank before each wanted one."""
     wanted = request.wanted
     if not request.alone and not replies:
-        own = _own_proxies(state, request, threads)
-        return [("max", 0, own[i : i + 1], None) for i in range(len(wanted))]
-    known = _own_proxies(state, request, threads) if request.alone else np.array(replies[0], np.float64)
+        own = _own_proxies(snapshot, request, threads)
+        return Offers([Offer("max", 0, own[i : i + 1]) for i in range(len(wanted))])
+    known = _own_proxies(snapshot, request, threads) if request.alone else np.array(replies[0], np.float64)
     proxies = known.astype(np.int32)
-    return _core.count_before(state.corpus, request.query, state.searchable, proxies, wanted, threads)
+    return Counts(_core.count_before(snapshot.corpus, request.query, snapshot.searchable, proxies, wanted, threads))
 
 
-def _own_proxies(state: Snapshot, request: PlacesRequest, threads: int) -> NDArray[np.float64]:
+def _own_proxies(snapshot: Snapshot, request: PlacesRequest, threads: int) -> NDArray[np.float64]:
     """The proxies of the wanted documents that this member has, and -infinity for the others."""
-    positions = state.searchable[np.isin(state.sequence[state.searchable], request.wanted)]
-    proxies = _core.tier0(state.corpus, request.query, positions, threads)
-    found = dict(zip(state.sequence[positions].tolist(), proxies.tolist(), strict=True))
-    return np.array([found.get(one, -np.inf) for one in request.wanted.tolist()], np.float64)
+    positions = snapshot.searchable[np.isin(snapshot.sequence[snapshot.searchable], request.wanted)]
+    proxies = _core.tier0(snapshot.corpus, request.query, positions, threads)
+    found = dict(zip(snapshot.sequence[positions].tolist(), proxies.tolist(), strict=True))
+    return np.array([found.get(number, -np.inf) for number in request.wanted.tolist()], np.float64)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from maxsieve import _core
+from maxsieve.cluster.engine import Run, in_turn
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.running import Run, in_turn
 from maxsieve.cluster.shard import name_tokens_of_shard, open_to_change
 from maxsieve.common.threads import thread_count
 from maxsieve.storage.codebook import Codebook, choose_tokens, gather_tokens, living_lengths
-from maxsieve.storage.snapshot import Snapshot
 
 
 def train_codebook(folder: ShardedFolder, *, run: Run = in_turn) -> None:
     """Trains the codebook of `Calibrated`, and assigns all tokens to its centroids, in one commit.
 
-    This removes a calibration. To calibrate again, read its queries before (`ShardedFolder.calibration`).
+    This removes a calibration. To calibrate again, read its queries before (`ShardedSnapshot.calibration`).
     """
     with folder.writing():
         book = learn_codebook(folder)
@@ -35,9 +34,9 @@ def learn_codebook(folder: ShardedFolder) -> Codebook:
         raise ValueError("there is no token to learn a codebook from: add documents first")
     every_length, every_number = [], []
     for version in corpus.shards:
-        state = Snapshot(corpus.dim, open_to_change(root, version).segments)
-        every_length.append(living_lengths(state.segments))
-        every_number.append(state.sequence)
+        snapshot = open_to_change(root, version)
+        every_length.append(living_lengths(snapshot.segments))
+        every_number.append(snapshot.sequence)
     lengths = np.concatenate(every_length)
     came = np.argsort(np.concatenate(every_number), kind="stable")
     turns, before_end = choose_tokens(lengths[came])

@@ -1,4 +1,4 @@
-"""Limits of processes, signals that end them, and how they ended, on each operating system.
+"""How Python processes are started, their limits, signals that end them, and how they ended.
 
 On POSIX the limits are those of `setrlimit`. On macOS these do not limit memory, so a thread checks it. On Windows a
 process puts itself into a job object, which has limits (`common.windows`).
@@ -11,9 +11,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -103,3 +105,37 @@ else:
             with suppress(OSError, ValueError):  # not on every system
                 pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
                 _lower(resource.RLIMIT_AS, pages * resource.getpagesize() + more)
+
+
+SAFE_PATH = "PYTHONSAFEPATH"
+"""With this variable, Python 3.11 and later do not look for modules in the current folder."""
+
+
+@contextmanager
+def running_python(
+    *arguments: str, env: Mapping[str, str] | None = None, **options: Any
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs this Python in another process, which is killed at the end of the block if it still runs.
+
+    Its current folder is empty, because `python -m` and `python -c` look for modules there first, and a file in the
+    user's folder may be an attacker's. So paths in the arguments must be absolute. ``env`` is added to the environment.
+    """
+    with tempfile.TemporaryDirectory(prefix="maxsieve-") as folder:
+        environment = {**os.environ, **(env or {}), SAFE_PATH: "1"}
+        process = subprocess.Popen([sys.executable, *arguments], cwd=folder, env=environment, **options)
+        try:
+            yield process
+        finally:
+            process.kill()
+            with ignoring_closed_pipe(), process:  # closes the pipes and waits
+                pass
+
+
+@contextmanager
+def ignoring_closed_pipe() -> Iterator[None]:
+    """Ignores the error of writing to a process that has ended."""
+    try:
+        yield
+    except OSError as problem:
+        if not is_closed_pipe(problem):
+            raise

@@ -238,7 +238,7 @@ def _documents(first: TokenVectors, pieces: Iterator[TokenVectors]) -> Documents
 
 def _joined(lists: list[list[T] | None]) -> list[T] | None:
     """The concatenated lists; None if one of them is None."""
-    found = [one for one in lists if one is not None]
+    found = [ids for ids in lists if ids is not None]
     return [*chain.from_iterable(found)] if len(found) == len(lists) else None
 
 

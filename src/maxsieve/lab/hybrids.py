@@ -35,7 +35,7 @@ class Hybrids:
 
     def late(self, k: int) -> Rankings:
         """The k best by late interaction."""
-        return [[str(one) for one in found.ids[:k]] for found in self._first]
+        return [[str(doc_id) for doc_id in found.ids[:k]] for found in self._first]
 
     def lexical(self, k: int) -> Rankings:
         """The k best by BM25."""
@@ -44,7 +44,7 @@ class Hybrids:
     def fused(self, hybrid: Hybrid, k: int) -> Rankings:
         """The k best by the fused scores, as in `Collection.search`."""
         found = fuse(to_fusion(hybrid), self._first, self._lexical, self._score, k, self._depth)
-        return [[str(one) for one in best.ids] for best in found]
+        return [[str(doc_id) for doc_id in best.ids] for best in found]
 
     def staged(self, k: int) -> Rankings:
         """The k best by late interaction among the candidates of BM25."""
@@ -59,7 +59,9 @@ class Hybrids:
         return Named(list(map(self._data.keys.document, hits.ids)), hits.scores)
 
     def _score(self, ids: list[list[Id]]) -> list[Named]:
-        missing = [[one for one in own if one not in known] for own, known in zip(ids, self._known, strict=True)]
+        missing = [
+            [doc_id for doc_id in own if doc_id not in known] for own, known in zip(ids, self._known, strict=True)
+        ]
         queries, most = list(self._data.queries.values()), max(map(len, missing), default=0)
         if most:
             keys, index = self._data.keys, self._data.index
@@ -69,7 +71,7 @@ class Hybrids:
             for known, found in zip(self._known, map(self._named, hits), strict=True):
                 known.update(zip(found.ids, found.scores.tolist(), strict=True))
         return [
-            Named(own, np.array([known[one] for one in own], np.float32))
+            Named(own, np.array([known[doc_id] for doc_id in own], np.float32))
             for own, known in zip(ids, self._known, strict=True)
         ]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from maxsieve.cluster.options import Cluster
@@ -47,22 +48,43 @@ class OpenCollection:
         self.name, self.path = name, path
         self._open = open_it
         self._turn = threading.Lock()
+        self._users: Counter[Collection] = Counter()
         self._collection = open_it(path)
         index = self._collection.index
         index.searcher.start(index.storage.snapshot)  # now: no request waits, and Ray's signal handlers come first
 
-    def current(self) -> Collection:
-        """The collection in its newest state; `MaxsieveError` or `OSError` if it is damaged or missing."""
+    @contextmanager
+    def using(self) -> Iterator[Collection]:
+        """The collection in its newest version; `MaxsieveError` or `OSError` if it is damaged or missing.
+
+        If the folder is replaced meanwhile, the collection stays open until the last of its users is done.
+        """
         with self._turn:
-            known = self._collection
-            try:
-                known.refresh()
-            except (MaxsieveError, OSError):
-                if not self._is_another(known):
-                    raise
-                self._collection = self._open(self.path)
-                known.close()
-            return self._collection
+            self._refresh()
+            used = self._collection
+            self._users[used] += 1
+        try:
+            yield used
+        finally:
+            with self._turn:
+                self._users[used] -= 1
+                self._close_unused(used)
+
+    def _refresh(self) -> None:
+        known = self._collection
+        try:
+            known.refresh()
+        except (MaxsieveError, OSError):
+            if not self._is_another(known):
+                raise
+            self._collection = self._open(self.path)
+            self._close_unused(known)
+
+    def _close_unused(self, one: Collection) -> None:
+        if not self._users[one]:
+            del self._users[one]
+            if one is not self._collection:
+                one.close()
 
     def _is_another(self, known: Collection) -> bool:
         """Whether the folder now contains another, undamaged collection."""

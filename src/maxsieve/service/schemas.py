@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WrapValidator, model_validator
 
 from maxsieve.options import SearchOptions
 from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy, Radius
@@ -21,14 +21,30 @@ from maxsieve.service.settings import (
 )
 
 Id = Annotated[int, Field(strict=True, ge=-(2**63), le=2**63 - 1)] | Annotated[str, Field(max_length=10_000)]
-Ids = Annotated[list[Id], Field(max_length=IDS)]
+Ids = Annotated[list[Id], Field(max_length=IDS, fail_fast=True)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
+Row = Annotated[list[Number], Field(min_length=1, max_length=DIMENSIONS, fail_fast=True)]
+# a tuple: `maxsieve.service.bodies` has read and checked them
+Vectors = Annotated[
+    list[Row],
+    Field(min_length=1, max_length=QUERY_TOKENS, fail_fast=True),
+    WrapValidator(lambda given, check: given if isinstance(given, tuple) else check(given)),
+]
 
 
 class Shape(BaseModel):
     """A strict schema: no unknown fields, and no text where a number is expected."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_fields(cls, given: Any) -> Any:
+        """Refuses the first unknown field: pydantic would list all of them."""
+        unknown = next((name for name in given if name not in cls.model_fields), None) if type(given) is dict else None
+        if unknown is not None:
+            raise ValueError(f"there is no field {unknown[:100]!r}")
+        return given
 
 
 class CertifiedPolicy(Shape):
@@ -103,12 +119,7 @@ class SearchRequest(Shape):
     """A query, as text or as token vectors, and the options of the search."""
 
     query: str | None = Field(None, max_length=QUERY_CHARACTERS, description="The text to search for.")
-    vectors: list[Annotated[list[Number], Field(min_length=1, max_length=DIMENSIONS)]] | None = Field(
-        None,
-        min_length=1,
-        max_length=QUERY_TOKENS,
-        description="Token vectors to search for, instead of a text.",
-    )
+    vectors: Vectors | None = Field(None, description="Token vectors to search for, instead of a text.")
     k: int = Field(10, ge=1, le=HITS, description="How many documents to find.")
     policy: AnyPolicy = Field(
         "certified", description="The search policy: its name, or an object with its name and parameters."
@@ -256,7 +267,7 @@ class NewDocument(Shape):
 class AddRequest(Shape):
     """Documents to be added."""
 
-    documents: list[NewDocument] = Field(min_length=1, max_length=DOCUMENTS)
+    documents: Annotated[list[NewDocument], Field(min_length=1, max_length=DOCUMENTS, fail_fast=True)]
     replace: bool = Field(
         False, description="Whether a stored document with the same id is replaced; otherwise it is an error."
     )

@@ -16,12 +16,13 @@ from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.errors import MaxsieveError
 from maxsieve.ids import Id
+from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.directory import Directory, StoredSnapshot
 from maxsieve.storage.manifest import Extra, SegmentEntry
 from maxsieve.storage.segment_file import StoredSegment
 from maxsieve.storage.segments import Layout, Segment, living
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.storage.storage import Calibrate, check_new, closed
+from maxsieve.storage.storage import Calibrate, check_new, closed, not_sharded
 
 T = TypeVar("T")
 
@@ -107,18 +108,30 @@ class DiskStorage:
             old: Snapshot = self.snapshot
             new = old.with_codebook(thread_count(None)) if train or old.codebook is None else old
             new = replace_fields(new, calibration=calibrate(new, old.calibration))
-            entries = list(self._directory.manifest.segments)
-            extras = dict(self._directory.manifest.extras)
-            if new.codebook is not old.codebook and new.codebook is not None:
-                extras["codebook"] = self._directory.write_extra("codebook", new.codebook)
-                entries = [self._directory.write_centroids(*pair) for pair in zip(entries, new.segments, strict=True)]
-            if new.calibration is None:
-                extras.pop("calibration", None)
-            else:
-                extras["calibration"] = self._directory.write_extra("calibration", new.calibration)
-            del old, new  # what is held here stays mapped, and could not be removed on Windows
-            self.commit(entries, extras=extras)
-            self._directory.remove_strays()
+            self._commit_tiers(new)
+
+    def replace_codebook(self, codebook: Codebook) -> None:
+        """Commits a codebook that was trained elsewhere; the calibration is dropped."""
+        with self._locked():
+            self._commit_tiers(self.snapshot.coded(codebook, thread_count(None)))
+
+    def _commit_tiers(self, new: Snapshot) -> None:
+        old, entries = self.snapshot, list(self._directory.manifest.segments)
+        extras = dict(self._directory.manifest.extras)
+        if new.codebook is not old.codebook and new.codebook is not None:
+            extras["codebook"] = self._directory.write_extra("codebook", new.codebook)
+            entries = [self._directory.write_centroids(*pair) for pair in zip(entries, new.segments, strict=True)]
+        if new.calibration is None:
+            extras.pop("calibration", None)
+        else:
+            extras["calibration"] = self._directory.write_extra("calibration", new.calibration)
+        del old, new  # what is held here stays mapped, and could not be removed on Windows
+        self.commit(entries, extras=extras)
+        self._directory.remove_strays()
+
+    def rebalance(self, shards: int) -> None:
+        """Refused: there are no shards."""
+        raise not_sharded()
 
     def refresh(self) -> None:
         """Goes to the newest version."""

@@ -16,7 +16,7 @@ from maxsieve.ids import Id
 from maxsieve.storage.calibration import NO_CHANGES, Changes
 from maxsieve.storage.segments import Layout, Segment, living, merge_small
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.storage.storage import Calibrate, check_new, closed
+from maxsieve.storage.storage import Calibrate, check_new, closed, not_sharded
 
 T = TypeVar("T")
 
@@ -30,9 +30,13 @@ class MemoryStorage:
     def _begin(self, snapshot: Snapshot) -> None:
         self._writing = threading.Lock()
         self._positions = LatestPositions(snapshot)
-        self.layout = snapshot.layout
         self._snapshot: Snapshot | None = replace(snapshot, lookup=self._positions.reading)
         self._positions.restart(self._snapshot)
+
+    @property
+    def layout(self) -> Layout:
+        """What all vectors have in common."""
+        return self.snapshot.layout
 
     @property
     def snapshot(self) -> Snapshot:
@@ -95,6 +99,10 @@ class MemoryStorage:
             new = replace(new, calibration=calibrate(new, old.calibration), changes=NO_CHANGES)
             self._positions.advance(old, new)
             self._snapshot = new
+
+    def rebalance(self, shards: int) -> None:
+        """Refused: there are no shards."""
+        raise not_sharded()
 
     def refresh(self) -> None:
         """Nothing to do: nobody else writes here."""

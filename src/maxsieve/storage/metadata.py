@@ -24,13 +24,11 @@ from maxsieve.common.handles import read_at
 from maxsieve.errors import DamagedIndexError
 from maxsieve.storage.filter_masks import ROWS, SCHEMA, Mask, Masks, find_matches, match_texts
 from maxsieve.storage.filter_sql import Question
+from maxsieve.storage.first_page import MOST, lists_only
 from maxsieve.where import Where
 
-BATCH = 1000
-"""Texts read at a time by `MetadataFile.texts`."""
-
-STEPS = 1_000_000
-"""Limit on SQLite's steps to list the tables of a file: in a forged file that might never end."""
+BATCH = f"FROM records WHERE position >= ? AND position < ? LIMIT {ROWS:d}"
+"""The records in a range of `ROWS` positions: a forged file may have more."""
 
 
 class Metadata(Protocol):
@@ -158,7 +156,7 @@ class MetadataFile:
 
     def __init__(self, path: Path, crc: int, documents: int) -> None:
         self.path, self._crc, self._documents = path, crc, documents
-        self._guard, self._masks = threading.Lock(), Masks()
+        self._guard, self._masks, self._sized = threading.Lock(), Masks(), False
         with opening_own_file(path):
             self._handle = regular_handle(path, os.O_RDONLY)
         weakref.finalize(self, os.close, self._handle)
@@ -166,27 +164,30 @@ class MetadataFile:
         self.nbytes = status.st_size
         if not self.nbytes:
             raise DamagedIndexError(f"{path} is empty")
+        if not lists_only(read_at(self._handle, MOST, 0), "records", SCHEMA):
+            raise DamagedIndexError(f"{path} is not a file of records")
         uri = f"{_uri_of(path.absolute())}?mode=ro&immutable=1"
         try:
             self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            weakref.finalize(self, self._connection.close)
+            _harden(self._connection)
         except sqlite3.DatabaseError as problem:
             raise self._failure(problem) from None
-        weakref.finalize(self, self._connection.close)
-        _harden(self._connection)
-        # Only our one table is queried. Anything else, such as a view that never ends, is not ours.
-        if self._ask("SELECT type, name, sql FROM sqlite_master") != [("table", "records", SCHEMA)]:
-            raise DamagedIndexError(f"{path} is not a file of records")
-        self._connection.set_progress_handler(None, 0)
+        self._ask("SELECT 1 FROM sqlite_master")  # reads the definitions now, and not with the first search
         # SQLite opens by name, and would follow a link that has replaced the file since we checked it.
         if not os.path.samestat(os.stat(path, follow_symlinks=False), status):
             raise DamagedIndexError(f"{path} became another file while it was opened")
 
     def read(self, positions: Sequence[int]) -> dict[int, Any]:
         """The metadata of some documents; those without any are left out."""
+        return self._read(positions, _Room(self.nbytes))
+
+    def _read(self, positions: Sequence[int], room: _Room) -> dict[int, Any]:
         found: dict[int, Any] = {}
         try:
-            for position in positions:
+            for position in dict.fromkeys(positions):
                 for (text,) in self._ask("SELECT record FROM records WHERE position = ?", (position,)):
+                    room.take(len(text))
                     found[position] = from_json(text)
         except (ValueError, TypeError, RecursionError) as problem:
             raise self._unreadable(problem) from None
@@ -194,18 +195,46 @@ class MetadataFile:
 
     def texts(self) -> Iterator[tuple[int, str]]:
         """All positions and JSON texts, by position. Nothing is locked between two of them."""
+        self._check_sizes()
         last = -1
-        question = f"SELECT position, record FROM records WHERE position > ? ORDER BY position LIMIT {BATCH}"
-        while rows := self._ask(question, (last,)):
-            for position, text in rows:
-                if not (isinstance(position, int) and isinstance(text, str) and last < position < self._documents):
+        for first in range(0, self._documents, ROWS):
+            for position, text in self._ask(f"SELECT position, record {BATCH}", (first, first + ROWS)):
+                if not (isinstance(text, str) and last < position < self._documents):
                     raise self._unreadable("a record that belongs to no document")
                 yield position, text
                 last = position
+        if self._ask("SELECT position FROM records WHERE position >= ? LIMIT 1", (self._documents,)):
+            raise self._unreadable("a record that belongs to no document")
 
     def matching(self, where: Where, documents: int) -> Mask:
         """Whether each document matches."""
-        return self._masks.get(where, lambda: find_matches(where, documents, self._rows, self._record))
+
+        def find() -> Mask:
+            self._check_sizes()
+            room = _Room(self.nbytes)
+            return find_matches(where, documents, self._rows, lambda i: self._read([i], room).get(i))
+
+        return self._masks.get(where, find)
+
+    def _check_sizes(self) -> None:
+        """Raises if all records are longer than the file. Then they share its pages: reading them might never end.
+
+        It asks for the same rows as those who read them. In a forged file, other ranges may have other rows.
+        """
+        if self._sized:
+            return
+        room = _Room(self.nbytes)
+        try:
+            for first in range(0, self._documents, ROWS):
+                with self._guard:
+                    sizes = self._connection.execute(
+                        f"SELECT length(CAST(record AS BLOB)) {BATCH}", (first, first + ROWS)
+                    )
+                    for (size,) in sizes:
+                        room.take(size)
+        except (sqlite3.Error, ValueError, TypeError) as problem:
+            raise self._failure(problem) from None
+        self._sized = True
 
     def verify(self, advance: Callable[[int], None]) -> None:
         """Compares the file's checksum, and checks that every text is JSON."""
@@ -225,9 +254,6 @@ class MetadataFile:
                 raise self._unreadable("a record that belongs to no document")
             yield position, verdict
 
-    def _record(self, position: int) -> Any:
-        return self.read([position]).get(position)
-
     def _ask(self, question: str, values: tuple[int, ...] | dict[str, Any] = ()) -> list[Any]:
         try:
             with self._guard:
@@ -245,6 +271,18 @@ class MetadataFile:
         return DamagedIndexError(f"{self.path} can't be read: {problem}")
 
 
+class _Room:
+    """Counts what is read from a file, which is no more than the file has, unless it is forged."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+
+    def take(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise ValueError("its records are longer than the file")
+
+
 def _uri_of(path: PurePath) -> str:
     """A path as a URI for SQLite. The name of a server, in a path of Windows, stays part of the path.
 
@@ -257,11 +295,12 @@ def _uri_of(path: PurePath) -> str:
 
 
 def _harden(connection: sqlite3.Connection) -> None:
-    """Makes sure that SQLite only reads the file, and in limited time."""
+    """Makes sure that SQLite only reads the file: as it is, without mapping it, and with a cache of usual size."""
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     connection.execute("PRAGMA query_only = ON")
-    connection.set_progress_handler(lambda: 1, STEPS)
+    connection.execute("PRAGMA mmap_size = 0")
+    connection.execute("PRAGMA cache_size = -2000")  # the file itself may name another one
 
 
 def _crc(handle: int) -> int:

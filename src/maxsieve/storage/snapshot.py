@@ -235,9 +235,12 @@ class Snapshot:
         """The same documents with a new codebook and the centroids of all tokens; the calibration is dropped."""
         if not self.n_tokens:
             raise ValueError("there is no token to learn a codebook from: add documents first")
-        book = Codebook.train(self.dim, self.segments, threads)
-        segments = [book.name_tokens(segment, threads) for segment in self.segments]
-        return replace(self, segments=segments, codebook=book, calibration=None, changes=NO_CHANGES)
+        return self.coded(Codebook.train(self.dim, self.segments, threads), threads)
+
+    def coded(self, codebook: Codebook, threads: int) -> Snapshot:
+        """The same documents with this codebook and the centroids of all tokens; the calibration is dropped."""
+        segments = [codebook.name_tokens(segment, threads) for segment in self.segments]
+        return replace(self, segments=segments, codebook=codebook, calibration=None, changes=NO_CHANGES)
 
     def cells(self, query: NDArray[np.float32], threads: int) -> NDArray[np.float32]:
         """Canonical cells [documents, query tokens] by position."""

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.errors import ClosedIndexError
+from maxsieve.errors import Argument, ClosedIndexError, hinted
 from maxsieve.ids import Id, find_duplicate
 from maxsieve.storage.calibration import Calibration, Changes
 from maxsieve.storage.codebook import Codebook
@@ -134,6 +134,9 @@ class Storage(Protocol):
         Nothing else is written meanwhile. If ``calibrate`` fails, nothing has changed in memory or on disk.
         """
 
+    def rebalance(self, shards: int) -> None:
+        """Distributes the documents over another number of shards."""
+
     def refresh(self) -> None:
         """Goes to the newest version."""
 
@@ -165,9 +168,15 @@ def check_new(
         raise TypeError(f"ids: this index has {id_type.__name__} ids, not {type(ids[0]).__name__}")
     if not replace and (there := known(ids)):
         old = next(id for id in ids if id in there)
-        raise ValueError(f"ids: {old!r} is in the index already; replace=True replaces it")
+        wrong = ValueError(f"ids: {old!r} is in the index already")
+        raise hinted(wrong, "; {} replaces it", Argument("replace", True))
 
 
 def closed() -> ClosedIndexError:
     """The error of a closed storage."""
     return ClosedIndexError("this index is closed")
+
+
+def not_sharded() -> ValueError:
+    """The error of an index that is not in shards."""
+    return ValueError("this index is not in shards: Index.create(..., shards=...) makes one that is")

@@ -1,4 +1,4 @@
-"""The figures of `retrieval` are those of the searches that users can do, and its sentences follow the intervals."""
+"""The figures of `retrieval` are those of the searches that users can do. Its sentences agree with the intervals."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import pytest
 
 from cli.tiny_model import WORDS, write_tiny_model
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.retrieval import WEIGHTS, retrieval
 from maxsieve.lab.hybrids import cross_fitted
 from maxsieve.lab.metrics.quality import quality, ranked
-from maxsieve.lab.results import Result
+from maxsieve.lab.results import ExperimentResult
 from maxsieve.text import Collection
 
 DOCUMENTS, QUERIES = 60, 24
@@ -26,7 +26,7 @@ DOCUMENTS, QUERIES = 60, 24
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dataset]:
-    """Every query is the beginning of a document, with a word of another; the first must not find its own."""
+    """Every query is the beginning of a document, with a word of another. The first must not find its own document."""
     folder, words = tmp_path_factory.mktemp("retrieval"), random.Random(3)
     write_tiny_model(folder / "model")
     (folder / "corpus").mkdir()
@@ -45,7 +45,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dataset]:
 
 
 @pytest.fixture(scope="module")
-def result(dataset: Dataset) -> Result:
+def result(dataset: Dataset) -> ExperimentResult:
     return retrieval(dataset, Options())
 
 
@@ -56,7 +56,7 @@ def measured(dataset: Dataset, search: Any) -> float:
     return float(np.mean(list(quality(run, corpus.judgements, ["nDCG@10"])["nDCG@10"].values())))
 
 
-def test_rows_are_what_searches_find(dataset: Dataset, result: Result) -> None:
+def test_rows_are_what_searches_find(dataset: Dataset, result: ExperimentResult) -> None:
     table, by_weight = result.tables
     rows = {str(row[0]): row[1] for row in table.rows}
     weights = {str(row[0]): row[1] for row in by_weight.rows}
@@ -86,7 +86,7 @@ def test_the_default_is_that_of_collections(dataset: Dataset, tmp_path: Path) ->
         assert names[0] == f"the default: late interaction, d = {made.index.dim}, {made.index.store}, passages"
 
 
-def test_sentences_follow_the_intervals(result: Result) -> None:
+def test_sentences_follow_the_intervals(result: ExperimentResult) -> None:
     rows = {str(row[0]): row for row in result.tables[0].rows}
     first = next(iter(rows))
     *said, last = result.remarks
@@ -109,7 +109,7 @@ def test_sentences_follow_the_intervals(result: Result) -> None:
     )
 
 
-def test_no_query_has_a_say_in_its_own_weight() -> None:
+def test_no_query_affects_its_own_weight() -> None:
     random_values = np.random.default_rng(0).random((3, 20))
     values = {weight: row.tolist() for weight, row in zip((0.1, 0.2, 0.3), random_values, strict=True)}
     fitted, chosen = cross_fitted(values)

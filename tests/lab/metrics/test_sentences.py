@@ -1,4 +1,4 @@
-"""A sentence says no more than its interval."""
+"""A sentence claims no more than its interval shows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_ahead_only_where_the_interval_says_so(found: Mean) -> None:
 
 
 def test_the_sentence_that_was_wrong() -> None:
-    """+0.004 [-0.007, +0.015] was called ahead."""
+    """+0.004 [-0.007, +0.015] was described as ahead."""
     assert "ahead" not in compared("late interaction", "BM25", Mean(0.004, -0.007, 0.015, 500))
 
 

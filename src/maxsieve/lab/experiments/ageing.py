@@ -10,8 +10,8 @@ import numpy as np
 from maxsieve import Calibrated, _core
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32
-from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments.coverage import (
+from maxsieve.lab.experiments import Options
+from maxsieve.lab.experiments.guarantee import (
     QUICK_SPLITS,
     SPLITS,
     Ranks,
@@ -20,7 +20,7 @@ from maxsieve.lab.experiments.coverage import (
     ranks_by_tier0,
     targets_of,
 )
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.spec import depth
 from maxsieve.storage.codebook import MOST, SAMPLE, SEED, Codebook, centroids_for, spread_sample
 from maxsieve.storage.snapshot import Snapshot
@@ -35,7 +35,7 @@ TIMED, ROUNDS = 20, 3
 """How many queries are timed, and how often; the fastest run counts."""
 
 
-def ageing(dataset: Dataset, options: Options) -> Result:
+def ageing(dataset: Dataset, options: Options) -> ExperimentResult:
     """A table of calibrations, one of old codebooks and one of codebooks by size."""
     data = dataset.as_indexed().first(options.count)
     order = random.Random(0).sample(data.ids, len(data.ids))
@@ -57,17 +57,17 @@ def ageing(dataset: Dataset, options: Options) -> Result:
         snapshot = index.storage.snapshot.here
         before, old = ranks_by_tier0(snapshot, queries, options), snapshot.n_searchable
         late = order[len(early) :]
-        index.add((data.vectors(one) for one in late), late)
+        index.add((data.vectors(doc_id) for doc_id in late), late)
         snapshot = index.storage.snapshot.here
         after, grown = ranks_by_tier0(snapshot, queries, options), snapshot.n_searchable / old
         changed += _changed(f"{grown - 1:.0%} added", before, after, grown, splits)
         aged.append(_aged(share, snapshot, after))
     for share in LEFT:
-        gone = [one for one in order[round(share * len(order)) :] if one in whole]
+        gone = [doc_id for doc_id in order[round(share * len(order)) :] if doc_id in whole]
         whole.delete(gone)
         after = ranks_by_tier0(whole.storage.snapshot.here, queries, options)
         changed += _changed(f"{1 - share:.0%} deleted", fresh, after, 1.0, splits)
-    return Result(
+    return ExperimentResult(
         "ageing",
         data.name,
         f"Documents are added to an index, or deleted from it, at random after it was calibrated; {splits} random "
@@ -81,9 +81,9 @@ def _changed(words: str, before: Ranks, after: Ranks, growth: float, splits: int
     targets = targets_of(before)
     for k in ks_of(before if before.shape[1] < after.shape[1] else after):
         found = [kept(before, after, k, target, splits, growth).mean for target in targets]
-        held = all(one.high >= target for one, target in zip(found, targets, strict=True))
+        held = all(overlap.high >= target for overlap, target in zip(found, targets, strict=True))
         unchanged = kept(before, after, k, targets[-1], splits).mean.value if growth != 1 else None
-        rows.append([words, k, *(one.value for one in found), held, unchanged])
+        rows.append([words, k, *(overlap.value for overlap in found), held, unchanged])
     return rows
 
 

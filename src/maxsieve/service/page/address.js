@@ -1,4 +1,4 @@
-// The knobs live in the address, so that a picture can be shared. Only what differs from the defaults is written there.
+// The knobs are in the address, so that a picture can be shared. Values that equal the defaults are left out.
 
 export const DEFAULTS = {
   q: "", collection: "", policy: "certified", k: 10, alpha: 0.2, delta: 0.01, seed: 0, block: 1, radius: "paper", overlap: 0.95,
@@ -7,7 +7,7 @@ const BOUNDS = { k: [1, 1000], alpha: [1e-3, 1], delta: [1e-6, 0.999999], seed: 
 const WHOLE = ["k", "seed", "block"];
 const CHOICES = { policy: ["certified", "bandit", "calibrated", "exhaustive"], radius: ["paper", "serfling"] };
 
-// What the address says. A value that makes no sense counts as not said.
+// The values in the address. A value that is not valid is ignored.
 export const read = (address) => {
   const said = new URLSearchParams(address);
   const wanted = { ...DEFAULTS };

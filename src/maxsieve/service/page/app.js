@@ -16,7 +16,7 @@ const at = (id) => document.getElementById(id);
 const form = at("ask"), news = at("news");
 
 const shown = { wanted: null, answer: null, other: null, story: null };
-let under = null; // the request under way
+let under = null; // the current request
 let here = null; // the query of the address that is shown
 let tablesOf = null; // the story whose tables are made
 
@@ -77,7 +77,7 @@ const fillForm = (wanted) => {
   showKnobs();
 };
 
-// Only the knobs that the policy has can be turned; the others are disabled, too, so that they can't be invalid.
+// Only the knobs of the policy are enabled. The others are disabled, so that they can't be invalid.
 const showKnobs = () => {
   for (const knob of form.querySelectorAll("[data-for]")) {
     knob.hidden = knob.dataset.for !== form.elements.policy.value;
@@ -166,7 +166,7 @@ const compare = async () => {
   }
 };
 
-// Asks what there is, once it may.
+// Asks the service for its collections, when it may.
 const listCollections = async (chosen) => {
   const found = await collections(at("key").value);
   const list = at("collection");
@@ -220,7 +220,7 @@ form.addEventListener("change", (event) => {
 });
 at("compare").addEventListener("click", compare);
 at("tables").addEventListener("toggle", fillTables);
-// A link within the page changes the address, too, and asks for nothing.
+// A link within the page changes the address, too, but sends no request.
 window.addEventListener("popstate", () => window.location.search !== here && open());
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(player.at));
 new ResizeObserver(() => draw(player.at)).observe(at("picture"));

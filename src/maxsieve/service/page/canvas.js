@@ -1,4 +1,4 @@
-// What both pictures share: a canvas as sharp as the screen, and the colours of the style sheet.
+// Shared by both pictures: a canvas as sharp as the screen, and the colours of the style sheet.
 
 export const prepare = (canvas) => {
   const { width, height } = canvas.getBoundingClientRect();
@@ -22,7 +22,7 @@ export const colours = () => {
 
 export const font = (size, weight = 400) => `${weight} ${size}px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif`;
 
-// Text that is cut to fit.
+// Text that is shortened to fit.
 export const fit = (pen, text, width) => {
   if (pen.measureText(text).width <= width) return text;
   let least = 0, most = text.length;
@@ -34,7 +34,7 @@ export const fit = (pen, text, width) => {
   return `${text.slice(0, least)}…`;
 };
 
-// Round numbers between two ends.
+// Round numbers between two limits.
 export const ticks = (low, high, about) => {
   const raw = (high - low) / Math.max(1, about), power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].find((one) => one * power >= raw) * power;

@@ -1,7 +1,7 @@
-// The cells that were revealed, of all documents by all query tokens. Blank is what nobody had to compute.
+// The revealed cells of all documents and all query tokens. Blank cells were never computed.
 //
-// Documents run from left to right in the order of the picture above, so the longer one stayed, the more of its column is
-// filled: a staircase.
+// Documents are from left to right in the order of the picture above. The longer a document stayed, the more of its
+// column is filled, which makes a staircase.
 
 import { colours, fit, font, prepare } from "./canvas.js";
 
@@ -15,7 +15,7 @@ export const drawCells = (canvas, story, step) => {
   const gap = tall > 5 ? 1 : 0;
   const after = [0, ...trace.rounds.map((round) => round.revealed)];
 
-  // For each token in the order of its reveal: how many of the shown documents have it revealed at this step.
+  // For each token in reveal order: for how many of the shown documents it is revealed at this step.
   const revealed = new Int32Array(tokens);
   for (let place = 0; place < documents; place++) {
     const known = Math.min(after[story.lastRound(place) + 1], step.revealed);

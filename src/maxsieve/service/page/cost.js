@@ -1,4 +1,4 @@
-// What a search cost, stage by stage, beside exhaustive scoring if that was asked for.
+// The cost of a search, stage by stage, compared with exhaustive scoring if that was asked for.
 
 import { bytes, element, milliseconds, plural } from "./text.js";
 

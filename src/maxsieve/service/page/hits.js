@@ -1,8 +1,8 @@
-// The hits, with the words that matched; and the query's words, each of which shows what answers it.
+// The hits, with the words that matched; and the words of the query, each of which can show its matches.
 
 import { appendText, codePoints, element, harmless, score } from "./text.js";
 
-// From a similarity to one of five shades: unit vectors that have nothing in common are near 0.2 already.
+// Maps a similarity to one of five shades. Unrelated unit vectors already have about 0.2.
 const shade = (similarity) => Math.min(5, Math.max(1, Math.ceil((similarity - 0.15) * 6)));
 
 export class Hits {
@@ -48,7 +48,7 @@ export class Hits {
     return `“${harmless(word.word)}” is answered in ${said.join(". In ")}.`;
   }
 
-  // Lights up what answers a word, and says it under each hit; null for all words.
+  // Highlights the matches of a word, and names them under each hit; null for all words.
   #pick(i) {
     const word = i === null ? null : this.answer.query.words[i];
     this.list.classList.toggle("picking", word !== null);
@@ -107,7 +107,7 @@ export class Hits {
     appendText(node, points.slice(done));
   }
 
-  // Long texts begin folded, where there is more than a line or two to unfold.
+  // Long texts are folded at first, if more than a line or two would be hidden.
   #fold(text) {
     text.classList.add("folded");
     if (text.scrollHeight <= text.clientHeight + 50) {

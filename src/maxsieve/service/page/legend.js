@@ -1,4 +1,4 @@
-// What each mark means, in plain words; only marks that the picture has.
+// The meaning of each mark, in plain words; only of marks that are in the picture.
 
 import { element } from "./text.js";
 

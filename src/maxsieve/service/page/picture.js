@@ -1,6 +1,7 @@
-// The sieve, drawn: a row for each document, from the interval of what it may score to the score itself.
+// The picture of the sieve: a row for each document, with the interval of its possible scores, and finally its score.
 //
-// The first rows, where the hits are, are as high as a line of text; those below are ever lower, so that thousands fit.
+// The first rows, where the hits are, are as high as a line of text. Rows below get lower and lower, so that thousands
+// fit.
 
 import { colours, fit, font, prepare, ticks } from "./canvas.js";
 import { TONE } from "./story.js";
@@ -49,7 +50,7 @@ export class Picture {
         const lower = mix(now.lower[place], then.lower[place]), upper = mix(now.upper[place], then.upper[place]);
         const left = this.#across(lower), right = this.#across(upper);
         const top = this.#down(row), tall = this.#down(row + 1) - top;
-        // Rows lower than a pixel share one: half-covered pixels would be of no colour that the legend has.
+        // Rows lower than a pixel share one. Half-covered pixels would have a colour that is not in the legend.
         const thick = Math.max(1, Math.min(tall * 0.62, 9)), middle = tall < 2 ? Math.floor(top) + 0.5 : top + tall / 2;
         pen.fillStyle = fills[tone];
         if (right - left > 0.75) {
@@ -80,7 +81,8 @@ export class Picture {
     const count = Math.max(1, story.documents);
     this.even = count * FIRST_ROW <= this.depth ? count : Math.min(count, MOST_FIRST_ROWS, Math.max(story.trace.hits.length, 3));
     this.rest = this.depth - this.even * FIRST_ROW;
-    // Below the even rows, y(row) = rest * log(1 + row/c) / log(1 + count/c), with the c that lets heights begin as high as theirs.
+    // Below the rows of equal height, y(row) = rest * log(1 + row/c) / log(1 + count/c). c makes the first of them
+    // equally high.
     let low = 1e-3, high = 1e9;
     for (let i = 0; i < 80; i++) {
       const c = Math.sqrt(low * high);
@@ -158,7 +160,7 @@ export class Picture {
     pen.fillText(text, Math.min(Math.max(x, half + 4), this.width - half - 4), TOP - 7);
   }
 
-  // The first rows by name, as far as they are high enough to be read.
+  // The names of the first rows, if these are high enough to be read.
   #names(pen, colour, step) {
     if (this.gutter < 60) return;
     pen.font = font(11);

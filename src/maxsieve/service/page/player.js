@@ -24,7 +24,7 @@ export class Player {
     this.go(Math.min(at, steps.length - 1));
   }
 
-  // To a step, or to a moment between two.
+  // Goes to a step, or to a moment between two steps.
   go(at) {
     this.at = at;
     const step = Math.round(at);

@@ -1,4 +1,4 @@
-// Requests to the service that this page came from. A failure is an Error whose message is a sentence to be shown.
+// Requests to the service of this page. A failure is an Error whose message is a sentence to be shown.
 
 export class Refused extends Error {
   constructor(message, status) {
@@ -35,7 +35,7 @@ const sentence = (found, status) => {
 
 export const collections = async (key) => (await ask("/v1/collections", key)).collections;
 
-// What the form says, as the route wants it.
+// The values of the form, as the route expects them.
 export const toRequest = (wanted, policy = wanted.policy, trace = true) => {
   const knobs = {
     certified: [],

@@ -1,8 +1,8 @@
-// A trace told as a story: the steps of a search, what is known of each document at each of them, and the words for it.
+// A trace as a story: the steps of a search, what is known about each document at each step, and the words for it.
 
 import { count, harmless, plural, score, shorten } from "./text.js";
 
-// What a document is at a step.
+// The states of a document at a step.
 export const TONE = { hidden: 0, open: 1, leaving: 2, gone: 3, scored: 4, hit: 5, next: 6 };
 const BY_TIER_0 = -1;
 const MOST_RESCORING_STEPS = 40;
@@ -32,13 +32,13 @@ class Story {
     return harmless(this.trace.ids[place]);
   }
 
-  // The round after which nothing more was learned of a document before it was rescored; -1 if there was none.
+  // The last round before a document was rescored that told something about it; -1 if there was none.
   lastRound(place) {
     const dropped = this.trace.dropped[place];
     return dropped === BY_TIER_0 ? -1 : (dropped || this.trace.rounds.length) - 1;
   }
 
-  // Hits first, then what else was rescored, then by how long a document stayed and how high it could have scored.
+  // Hits first, then other rescored documents, then by how long a document stayed and how high it could have scored.
   #rows() {
     const { rounds, tier0 } = this.trace;
     const stage = new Float64Array(this.documents), height = new Float64Array(this.documents);
@@ -59,8 +59,8 @@ class Story {
     return order.sort((a, b) => stage[b] - stage[a] || height[b] - height[a] || a - b);
   }
 
-  // The scores that the picture spans: those that are still possible after a third of the rounds, but for a few far below. What
-  // the first rounds leave open is wider than that, and cut off at the edges.
+  // The range of scores in the picture: those that are still possible after a third of the rounds, except a few far
+  // below. Wider intervals of the first rounds are cut off at the edges.
   #range() {
     const lower = [...this.trace.scores], upper = [...this.trace.scores];
     for (const round of this.trace.rounds.slice(Math.floor(this.trace.rounds.length / 3))) {
@@ -163,7 +163,7 @@ class Story {
       }
       const out = dropped[place], last = out === BY_TIER_0 ? -1 : Math.min(known, out > 0 ? out - 1 : known);
       if (step.kind === "tier 0" || out === BY_TIER_0) {
-        // A proxy says nothing on the scale of scores: what it left behind waits at the edge.
+        // A proxy has no place on the scale of scores: documents that it dropped are at the edge.
         lower[place] = upper[place] = step.kind === "tier 0" ? proxy(tier0[place]) : this.low;
         tone[place] = out === BY_TIER_0 ? (step.kind === "tier 0" ? TONE.leaving : TONE.gone) : TONE.open;
       } else if (last >= 0) {
@@ -179,7 +179,7 @@ class Story {
     return { lower, upper, tone };
   }
 
-  // Tier 0 has a scale of its own, which is laid over that of the scores.
+  // Tier 0 has its own scale, drawn over that of the scores.
   #proxyScale() {
     const most = this.trace.tier0.reduce((a, b) => Math.max(a, b), 1), least = this.trace.tier0.reduce((a, b) => Math.min(a, b), most);
     const room = (this.high - this.low) * 0.05, span = Math.max(1, most - least);
@@ -198,7 +198,7 @@ class Story {
   }
 }
 
-// Names of the query's tokens: words, where each word is one token.
+// Names of the query's tokens: words, if each word is one token.
 const tokenNames = (query, tokens) =>
   Array.from({ length: tokens }, (_, i) => (query.words.length === tokens ? harmless(query.words[i].word) : `token ${i + 1}`));
 

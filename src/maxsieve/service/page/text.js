@@ -1,6 +1,6 @@
-// Text of documents, shown harmlessly: as text nodes only, with what steers or hides made visible.
+// Shows the text of documents safely: only as text nodes, with control characters and invisible ones made visible.
 //
-// The service counts places in code points; JavaScript's strings are counted in UTF-16. `codePoints` is the bridge.
+// The service counts positions in code points, JavaScript counts in UTF-16. `codePoints` converts between them.
 
 const WORDS = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
 
@@ -21,7 +21,8 @@ export const bytes = (number) => {
 
 export const milliseconds = (number) => (number < 0.01 ? "< 0.01" : number < 10 ? number.toFixed(2) : number.toFixed(1));
 
-// Controls but for line feed and tab, marks of direction, invisible separators, lone halves of a pair.
+// Control characters except line feed and tab, marks of direction, invisible separators, single halves of a surrogate
+// pair.
 const isStrange = (point) =>
   (point < 0x20 && point !== 0x0a && point !== 0x09) || (point >= 0x7f && point <= 0x9f) || point === 0x61c ||
   (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x206f) ||
@@ -54,7 +55,7 @@ export const element = (name, properties = {}, ...children) => {
   return made;
 };
 
-// Appends code points to a node, each strange one in a box with its name.
+// Appends code points to a node. Unusual ones are shown in a box with their name.
 export const appendText = (node, points) => {
   let run = "";
   const flush = () => {

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.progress import Advance
+from maxsieve.errors import Argument, hinted
 from maxsieve.ids import Id, to_id
 from maxsieve.index import Index
 from maxsieve.storage.metadata import to_json
@@ -128,7 +129,8 @@ class OtherDocumentError(ValueError):
     @classmethod
     def of(cls, id: Id, difference: str) -> OtherDocumentError:
         """The error for a document, of which ``difference`` says what is not the same."""
-        return cls(f"ids: {id!r} is already in the collection, with {difference}; replace=True replaces it")
+        wrong = cls(f"ids: {id!r} is already in the collection, with {difference}")
+        return hinted(wrong, "; {} replaces it", Argument("replace", True))
 
 
 class Added(NamedTuple):

@@ -255,6 +255,7 @@ class Collection:
 
     def close(self) -> None:
         """Closes all files; later calls raise `ClosedIndexError`."""
+        vars(self).pop("bm25", None)  # it has the files of the version that it was made for
         self.index.close()
 
     def __enter__(self) -> Collection:
@@ -353,7 +354,7 @@ class Collection:
         The keywords are the fields of `maxsieve.SearchOptions`: ``policy``, ``candidates``, ``exclude``, ``where``,
         ``first_stage``, ``hybrid`` and so on. ``hits.scope`` says among which documents the guarantee holds.
 
-        With ``hybrid`` (extra ``maxsieve[bm25]``), the hits are the k best by the fused scores, among all documents or
+        With ``hybrid`` (extra ``maxsieve[text]``), the hits are the k best by the fused scores, among all documents or
         the ``candidates``; ``hits.hybrid`` has both scores of each hit. For ``"rrf"``, the ``depth`` best of each are
         ranked; with a weight, ``depth`` changes only the time. In a trace, long documents appear as passages; a hybrid
         search has no trace.
@@ -398,7 +399,7 @@ class Collection:
             self.index.refresh()
             yield
 
-    def _lock(self) -> AbstractContextManager[None]:
+    def _lock(self) -> AbstractContextManager[Any]:
         if not self._in_shards:
             return writer_lock(self.path)
         from maxsieve.text.distributed.shards import locking

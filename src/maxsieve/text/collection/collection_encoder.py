@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from maxsieve.arrays import MAX_DIM
 from maxsieve.common.checks import as_count
-from maxsieve.common.printable import for_shell
 from maxsieve.common.progress import progress_bar
+from maxsieve.errors import Argument, hinted
 from maxsieve.text.collection.additions import batches, check_text
 from maxsieve.text.collection.description import (
     Description,
@@ -108,12 +108,11 @@ class CollectionEncoder:
         """Loads a built-in model. The user must name any other encoder: a collection may not be trustworthy."""
         name = self._description.encoder
         if name not in BUILT_IN_ENCODERS:
-            raise ValueError(
+            wrong = ValueError(
                 f"{self.path} was made with the encoder {name!r}, which is not a built-in model. For safety, only "
-                f"built-in models are loaded by the name in a collection: "
-                f"give it yourself, by --encoder {for_shell(name)} or Collection.open({str(self.path)!r}, {name!r}), "
-                "or give Collection.open the encoder itself"
+                "built-in models are loaded by the name in a collection"
             )
+            raise hinted(wrong, ": give it yourself, by {}", Argument("encoder", name))
         loaded = load_encoder(name, threads=self._threads)
         self._description.check_encoder(loaded, self.path)
         return loaded

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.errors import Function, hinted
 from maxsieve.hits import Hits
 from maxsieve.ids import Id
 from maxsieve.options import Candidates, PerQuery, SearchOptions
@@ -89,10 +90,8 @@ def _search_current(collection: Collection, search: Callable[[AnySnapshot], list
 def check_calibrated(collection: Collection) -> None:
     """Raises an error that names the missing call, if the collection is not calibrated."""
     if not collection.calibrated:
-        raise ValueError(
-            "this collection is not calibrated: call collection.calibrate(queries) first, "
-            "or collection.calibrate() to use sentences of its documents"
-        )
+        wrong = ValueError("this collection is not calibrated")
+        raise hinted(wrong, ": {} does that, on sentences of its documents or your own queries", Function("calibrate"))
 
 
 def _check(options: SearchOptions, collection: Collection) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from maxsieve.common.checks import as_count
 from maxsieve.common.progress import progress_bar
+from maxsieve.errors import Argument, hinted
 from maxsieve.storage.calibration import Origin
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.text.collection.search import check_usable, read_texts
@@ -65,10 +66,8 @@ def own_sentences(snapshot: Snapshot) -> list[str]:
     """Sentences of the documents, at most one per document. The choice is deterministic."""
     drawn = list(draw_sentences(_texts(snapshot)))
     if not drawn:
-        raise ValueError(
-            f"no document has a sentence of {FEWEST_WORDS} to {MOST_WORDS} words: "
-            "call collection.calibrate(queries) with queries of your own"
-        )
+        wrong = ValueError(f"no document has a sentence of {FEWEST_WORDS} to {MOST_WORDS} words")
+        raise hinted(wrong, ": give queries of your own by {}", Argument("queries"))
     return drawn
 
 

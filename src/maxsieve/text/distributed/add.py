@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.manifest import ShardVersion
+from maxsieve.cluster.ray_engine import RayEngine
 from maxsieve.cluster.shard import append_to_shard, compact_shard, open_to_change, sequenced
 from maxsieve.cluster.sharding import by_shard, shard_of
 from maxsieve.common.checks import as_count
@@ -91,7 +92,9 @@ def add_to_shards(
         additions.run(chain(first, groups), here)
         merge_small_segments(folder, here)
     else:
-        encoders = RayEncoders(storage.engine.ray, folder.path, own.not_built_in, workers, worker_options)
+        engine = storage.engine
+        assert isinstance(engine, RayEngine)
+        encoders = RayEncoders(engine.ray, folder.path, own.not_built_in, workers, worker_options)
         try:
             additions.run(chain(first, groups), encoders)
             merge_small_segments(folder, encoders)

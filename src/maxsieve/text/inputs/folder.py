@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
-from maxsieve.text.inputs.document import Found
+from maxsieve.text.inputs.document import BadInput, Found, Place
 from maxsieve.text.inputs.files import SUFFIXES, read_file
 from maxsieve.text.inputs.isolated import IsolatedReader
 
 
-def document_files(folder: Path, *, without: Path | None = None) -> list[Path]:
+def document_files(
+    folder: Path, *, without: Path | None = None, refused: Callable[[OSError], None] | None = None
+) -> list[Path]:
     """The files below the folder that are documents by their suffix, in order of their paths.
 
-    Hidden ones and links to folders are left out, and so is the folder ``without``.
+    Hidden ones and links to folders are left out, and so is the folder ``without``. If a folder can't be listed,
+    ``refused`` is called with the error; without it, the error is raised.
     """
     found: list[Path] = []
     left_out = None if without is None else os.stat(without)
-    for parent, folders, names in os.walk(folder, onerror=_raise):
+    for parent, folders, names in os.walk(folder, onerror=refused or _raise):
         folders[:] = [name for name in folders if not (name.startswith(".") or _is(Path(parent, name), left_out))]
         found += [Path(parent, name) for name in names if name.lower().endswith(SUFFIXES) and not name.startswith(".")]
     return sorted(found)
@@ -25,12 +29,19 @@ def document_files(folder: Path, *, without: Path | None = None) -> list[Path]:
 
 def read_folder(folder: Path) -> Found:
     """The files below the folder."""
-    files = document_files(folder)
+    unlisted: list[OSError] = []
+    files = document_files(folder, refused=unlisted.append)
+    yield from map(unlisted_folder, unlisted)
     if not files:
         raise ValueError(no_documents(folder))
     with IsolatedReader() as reader:
         for path in files:
             yield read_file(path, path.relative_to(folder).as_posix(), reader)
+
+
+def unlisted_folder(problem: OSError) -> BadInput:
+    """The error for a folder that can't be listed: it is not readable, or was removed since its name was read."""
+    return BadInput(Place(str(problem.filename)), f"the folder can't be listed: {problem.strerror}")
 
 
 def no_documents(folder: Path) -> str:

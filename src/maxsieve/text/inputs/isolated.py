@@ -10,13 +10,20 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from maxsieve.common.files import open_regular
-from maxsieve.common.processes import how_ended, is_closed_pipe, limit_memory, limit_time, own_group_options
+from maxsieve.common.processes import (
+    how_ended,
+    ignoring_closed_pipe,
+    limit_memory,
+    limit_time,
+    own_group_options,
+    running_python,
+)
 from maxsieve.text.inputs.document import FileText
 from maxsieve.text.inputs.pdf import read_pdf
 from maxsieve.text.inputs.webpage import read_webpage
@@ -62,6 +69,7 @@ class IsolatedReader:
     def __init__(self, *, seconds: int = SECONDS, memory: int = MEMORY) -> None:
         self._seconds, self._memory = seconds, memory
         self._process: subprocess.Popen[bytes] | None = None
+        self._running = ExitStack()
 
     def __enter__(self) -> IsolatedReader:
         return self
@@ -72,7 +80,7 @@ class IsolatedReader:
     def read(self, path: Path, suffix: str) -> FileText:
         """The text of the file; a `ValueError` says why it can't be read."""
         try:
-            answer = self._ask({"path": os.fspath(path), "suffix": suffix})
+            answer = self._ask({"path": os.fspath(path.absolute()), "suffix": suffix})
         except BaseException:  # Ctrl-C: the next file must not get the answer for this one
             self._end()
             raise
@@ -87,7 +95,7 @@ class IsolatedReader:
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
-        with _ignoring_closed_pipe():
+        with ignoring_closed_pipe():
             process.stdin.write(json.dumps(question).encode() + b"\n")
             process.stdin.flush()
         answer = process.stdout.readline()
@@ -96,32 +104,15 @@ class IsolatedReader:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             code = _CHILD.format(path=sys.path, seconds=self._seconds, memory=self._memory)
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", code],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # its threads would reserve memory
-                **own_group_options(),
-            )
+            options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            env = {"OPENBLAS_NUM_THREADS": "1"}  # its threads would reserve memory
+            child = running_python("-c", code, env=env, **options, **own_group_options())
+            self._process = self._running.enter_context(child)
         return self._process
 
     def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            with _ignoring_closed_pipe(), process:  # closes the pipes and waits
-                pass
-
-
-@contextmanager
-def _ignoring_closed_pipe() -> Iterator[None]:
-    """Ignores the error of writing to a process that has ended."""
-    try:
-        yield
-    except OSError as problem:
-        if not is_closed_pipe(problem):
-            raise
+        self._process = None
+        self._running.close()
 
 
 def _ending(process: subprocess.Popen[bytes]) -> str:

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from maxsieve.text.inputs.document import BadInput, Fields, Found, Place
-from maxsieve.text.inputs.jsonl import kind_of
+from maxsieve.text.inputs.document import TOO_MANY_VALUES, BadInput, Fields, Found, Place
+from maxsieve.text.inputs.jsonl import has_too_many_values, kind_of
 from maxsieve.text.inputs.lines import LONGEST_LINE, not_utf8
 
 READ = 1 << 16
@@ -89,7 +89,9 @@ class _Text:
             try:
                 value, end = self._json.raw_decode(self._text, self._at)
                 if end < len(self._text) or self._ended:
-                    self._at = end
+                    start, self._at = self._at, end
+                    if has_too_many_values(self._text[start:end]):
+                        return None, TOO_MANY_VALUES
                     odd = self._constants
                     return value, f"not JSON: {odd[0]} is not a JSON number" if odd else ""
             except json.JSONDecodeError as problem:
@@ -97,6 +99,8 @@ class _Text:
                     raise ValueError(f"{problem.msg} at character {problem.pos - self._at + 1} of it") from None
             if len(self._text) - self._at > LONGEST_LINE:
                 raise ValueError(f"it is longer than {LONGEST_LINE} characters, or broken")
+            if has_too_many_values(self._text[self._at :]):
+                raise ValueError(TOO_MANY_VALUES)
             self._read_on()
 
     def _next(self) -> str:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from maxsieve.text.inputs.document import BadInput, Fields, Found, InputDocument, Place
+from maxsieve.errors import Argument, hinted
+from maxsieve.text.inputs.document import MOST_VALUES, TOO_MANY_VALUES, BadInput, Fields, Found, InputDocument, Place
 from maxsieve.text.inputs.lines import decoded, numbered
 
 
@@ -35,16 +36,23 @@ def to_object(line: bytes, place: Place) -> dict[str, Any]:
     maxsieve.text.inputs.document.BadInput: it, line 1: not JSON: Expecting value at character 7
     """
     text = decoded(line, place)
+    if has_too_many_values(text):
+        raise BadInput(place, TOO_MANY_VALUES)
     try:
         value = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as problem:
         what = problem.msg.removesuffix(" at")  # some of its messages end in the word that comes next
-        raise BadInput(place, f"not JSON: {what} at character {problem.pos + 1}{_hint(text)}") from None
+        raise _bad(place, f"not JSON: {what} at character {problem.pos + 1}", text) from None
     except (ValueError, RecursionError) as problem:
         raise BadInput(place, f"not JSON: {problem}") from None
     if not isinstance(value, dict):
-        raise BadInput(place, f"a JSON object is expected, not {kind_of(value)}{_hint(text)}")
+        raise _bad(place, f"a JSON object is expected, not {kind_of(value)}", text)
     return value
+
+
+def has_too_many_values(text: str) -> bool:
+    """Whether JSON could have more values than a document may have."""
+    return len(text) > MOST_VALUES and sum(text.count(mark) for mark in ",[{") > MOST_VALUES
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -57,5 +65,8 @@ def kind_of(value: Any) -> str:
     return kinds.get(type(value), "a number")
 
 
-def _hint(text: str) -> str:
-    return "; if this is one array of documents: --format json" if text.lstrip()[:1] == "[" else ""
+def _bad(place: Place, problem: str, text: str) -> BadInput:
+    """The error of a line; the start of an array gives a hint."""
+    bad = BadInput(place, problem)
+    is_array = text.lstrip()[:1] == "["
+    return hinted(bad, "; if this is one array of documents: {}", Argument("format", "json")) if is_array else bad

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from maxsieve.common.files import open_regular
-from maxsieve.text.inputs.document import DEFAULT_IDS, BadInput, Fields, Found, Place
+from maxsieve.errors import Argument, hinted
+from maxsieve.text.inputs.document import (
+    DEFAULT_IDS,
+    MOST_VALUES,
+    TOO_MANY_VALUES,
+    BadInput,
+    Fields,
+    Found,
+    Place,
+    list_names,
+)
 from maxsieve.text.inputs.lines import LONGEST_LINE
 
 BATCH_ROWS = 16
@@ -26,14 +37,17 @@ def read_parquet(path: Path, fields: Fields) -> Found:
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(BATCH_ROWS, columns=_wanted(file.schema_arrow.names, source, fields)):
-                for row in batch.to_pylist():
+                for row in _rows(batch):
                     number += 1
                     place = Place(source, "row", number)
+                    if row is None:
+                        yield BadInput(place, TOO_MANY_VALUES)
+                        continue
                     try:
                         plain = {name: _plain(value, name) for name, value in row.items()}
                         _check_length(plain)
                     except ValueError as problem:
-                        yield BadInput(place, str(problem))
+                        yield BadInput(place, problem)
                         continue
                     yield fields.document(plain, place)
     except (pa.ArrowException, OSError) as problem:
@@ -52,12 +66,31 @@ def count_rows(path: Path) -> int | None:
 
 def _wanted(names: list[str], source: str, fields: Fields) -> list[str] | None:
     if fields.text not in names:
-        listed = ", ".join(map(repr, names))
-        raise ValueError(f"{source}: there is no column {fields.text!r}, only {listed}; give one by --text-field")
+        listed = list_names(names)
+        wrong = ValueError(f"{source}: there is no column {fields.text!r}, only {listed}")
+        raise hinted(wrong, "; give one by {}", Argument("text"))
     if fields.keep is None:
         return None
     needed = {fields.text, fields.title, *([fields.id] if fields.id else DEFAULT_IDS), *fields.keep}
     return [name for name in names if name in needed]
+
+
+def _rows(batch: Any) -> Iterator[dict[str, Any] | None]:
+    """The rows; None instead of one with too many values, of which a file of some kilobytes may have billions."""
+    if sum(map(_count_values, batch.columns)) <= MOST_VALUES:
+        yield from batch.to_pylist()
+        return
+    for i in range(batch.num_rows):
+        row = batch.slice(i, 1)
+        yield row.to_pylist()[0] if sum(map(_count_values, row.columns)) <= MOST_VALUES else None
+
+
+def _count_values(array: Any) -> int:
+    """How many values an array has, at all levels of its lists."""
+    if hasattr(array, "flatten"):
+        inner = array.flatten()  # the values of a list; the fields of a struct
+        return len(array) + sum(map(_count_values, inner if isinstance(inner, list) else [inner]))
+    return len(array)
 
 
 def _check_length(row: dict[str, Any]) -> None:
@@ -73,7 +106,8 @@ def _plain(value: Any, name: str) -> Any:
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, bytes):
-        raise ValueError(f"the column {name!r} holds bytes; list the other columns by --keep")
+        wrong = ValueError(f"the column {name!r} holds bytes")
+        raise hinted(wrong, "; list the other columns by {}", Argument("keep"))
     if isinstance(value, dict):
         return {str(key): _plain(one, name) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from maxsieve.errors import Argument, hinted
 from maxsieve.text.inputs.compressed import suffix_of, unpacking
 from maxsieve.text.inputs.document import BadInput, Fields, Found, InputDocument, Place
 from maxsieve.text.inputs.files import SUFFIXES as FILE_SUFFIXES
@@ -84,7 +85,8 @@ class Input:
         suffix, compressed = suffix_of(path)
         if self._format() is None:
             known = ", ".join(BY_SUFFIX)
-            raise ValueError(f"{self.name}: the suffix does not tell the format (known: {known}); give one by --format")
+            wrong = ValueError(f"{self.name}: the suffix does not tell the format (known: {known})")
+            raise hinted(wrong, "; give one by {}", Argument("format"))
         if compressed and (self._format() is Format.PARQUET or suffix in READERS):
             raise ValueError(f"{self.name} must not be compressed by gzip: decompress it first, by gunzip")
 
@@ -104,7 +106,7 @@ class Input:
         """The approximate number of documents (lines of a file, files of a folder); None if it is not known."""
         path, chosen = Path(self.name), self._format()
         if path.is_dir():
-            return len(document_files(path))
+            return len(document_files(path, refused=lambda _: None))
         if self.name == STDIN or not path.is_file() or path.stat().st_size > LARGEST_COUNTED:
             return None  # counting would consume a pipe
         if chosen is Format.PARQUET:

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from maxsieve.common.optional import optional
 from maxsieve.text.inputs.document import LARGEST_FILE, FileText
 from maxsieve.text.inputs.lines import BOM, WIDE_BOMS
+from maxsieve.text.inputs.nesting import check_nesting
 
 MARKS = {"li": "-", **{f"h{level}": "#" * level for level in range(1, 7)}}
 """The Markdown prefix of an element's first line."""
@@ -52,7 +53,9 @@ def read_webpage(file: BinaryIO) -> FileText:
     content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
         raise ValueError(f"it is larger than {LARGEST_FILE} bytes, the limit")
-    page = optional("selectolax.lexbor", "files").LexborHTMLParser(decode_page(content))
+    text = decode_page(content)
+    check_nesting(text)
+    page = optional("selectolax.lexbor", "files").LexborHTMLParser(text)
     head = page.head.css_first("title") if page.head is not None else None
     title = " ".join((head.text() if head is not None else "").split())
     return FileText(_with_title(title, _text(page)), title)
@@ -165,22 +168,26 @@ def _mark(tag: str, entered: bool) -> str | None:
 def _walk(root: Any) -> Iterator[tuple[Any, bool]]:
     """Each node on entry and on exit, without dropped ones. Not recursive, so that depth does not matter."""
     node, entering, end = root, True, root.mem_id
+    sections = int(_is_inside(root, SECTIONS))  # how many of them are open
     while True:
-        dropped = entering and node.mem_id != end and _is_dropped(node)
+        dropped = entering and node.mem_id != end and _is_dropped(node, sections > 0)
         if not dropped:
             yield node, entering
+        if not dropped and node.tag in SECTIONS:
+            sections += 1 if entering else -1
         if entering and not dropped and (inner := node.first_child) is not None:
             node = inner
             continue
         if entering and not dropped:
             yield node, False
+            sections -= node.tag in SECTIONS
         if node.mem_id == end:
             return
         following = node.next
         node, entering = (node.parent, False) if following is None else (following, True)
 
 
-def _is_dropped(node: Any) -> bool:
+def _is_dropped(node: Any, in_section: bool) -> bool:
     tag = node.tag
     if not node.is_element_node:
         return not node.is_text_node
@@ -189,7 +196,7 @@ def _is_dropped(node: Any) -> bool:
     attributes = node.attributes
     if "hidden" in attributes or attributes.get("aria-hidden") == "true" or attributes.get("role") in DROPPED_ROLES:
         return True
-    return tag == "footer" and not _is_inside(node, SECTIONS)
+    return tag == "footer" and not in_section
 
 
 def _is_inside(node: Any, tags: set[str]) -> bool:

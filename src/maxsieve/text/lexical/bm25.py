@@ -31,7 +31,7 @@ DEEPER = 4
 
 
 class BM25:
-    """Okapi BM25 over the texts of a collection, by `bm25s` (extra ``maxsieve[bm25]``) with its defaults.
+    """Okapi BM25 over the texts of a collection, by `bm25s` (extra ``maxsieve[text]``) with its defaults.
 
     Its table is stored in the collection's folder, and built again when the collection has changed. Words are runs of
     at least two letters or digits, in lower case, without English stop words, stemmed by the English Snowball stemmer

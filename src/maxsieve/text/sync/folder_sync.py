@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from maxsieve.errors import Argument, hinted
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.inputs.document import BadInput
 from maxsieve.text.inputs.folder import no_documents
@@ -90,14 +91,14 @@ class FolderSync:
         self._idle = False
         with self._record(dry_run) as record:
             scan = Scan(self.folder, record.prefix, self.collection.path)
-            self._check_size(record, len(scan.seen))
+            self._check_size(record, len(scan.seen) + sum(map(scan.hides, record.entries.keys() - scan.seen.keys())))
             self.collection.refresh()
             options = {"adopt": self._adopt, "skip_bad": skip_bad, "dry_run": dry_run}
             run = SyncRun(self.collection, record, self._others(record), scan, **options)
             run.plan(self._earlier if settled else None, self._bad if settled else {})
             done = run.carry_out(progress)
         self.problems, self._earlier, self._bad = run.problems, scan.seen, run.bad
-        self._prefix, self._idle = record.prefix, not done.waiting
+        self._prefix, self._idle = record.prefix, not (done.waiting or scan.unlisted)
         return done
 
     @contextmanager
@@ -142,10 +143,10 @@ class FolderSync:
         if not known and not found:
             raise ValueError(no_documents(self.folder))
         if not self._allow_deletes and known and (not found or (known - found > FEW and 2 * found < known)):
-            raise ValueError(
-                f"{self.folder} has {found:,} documents, but {known:,} came from it: is a disk not mounted? "
-                "If they should be deleted: allow_deletes=True"
+            wrong = ValueError(
+                f"{self.folder} has {found:,} documents, but {known:,} came from it: is a disk not mounted?"
             )
+            raise hinted(wrong, " If they should be deleted: {}", Argument("allow_deletes", True))
 
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:

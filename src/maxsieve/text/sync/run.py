@@ -11,11 +11,12 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from maxsieve.errors import Argument, hinted
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.inputs.columns import as_columns
 from maxsieve.text.inputs.document import BadInput, InputDocument
 from maxsieve.text.inputs.files import read_file
-from maxsieve.text.inputs.folder import document_files
+from maxsieve.text.inputs.folder import document_files, unlisted_folder
 from maxsieve.text.inputs.isolated import IsolatedReader
 from maxsieve.text.sync.record import FORGOTTEN, Entry, Seen, SyncRecord, digest_of
 
@@ -42,19 +43,42 @@ class Scan:
     """The present files of a folder, by the ids of their documents."""
 
     def __init__(self, folder: Path, prefix: str, without: Path) -> None:
+        self._folder, self._prefix = folder, prefix
         self.paths: dict[str, Path] = {}
         self.seen: dict[str, Seen] = {}
+        self.unlisted: dict[str, BadInput] = {}
+        """Folders that could not be listed, whose documents stay, by what the ids of those start with."""
         self._at = time.time_ns()
-        for path in document_files(folder, without=Path(os.path.realpath(without))):
-            one = prefix + path.relative_to(folder).as_posix()
-            try:
-                status = os.stat(path)
-            except OSError:  # a broken link is reported; a file that was just removed is left out
-                if not path.is_symlink():
-                    continue
-                self.paths[one], self.seen[one] = path, Seen(-1, -1)
-            else:
-                self.paths[one], self.seen[one] = path, Seen(status.st_size, status.st_mtime_ns)
+        for path in document_files(folder, without=Path(os.path.realpath(without)), refused=self._note):
+            if seen := self._look(path):
+                one = prefix + path.relative_to(folder).as_posix()
+                self.paths[one], self.seen[one] = path, seen
+
+    def hides(self, one: str) -> bool:
+        """Whether the document came from a folder that could not be listed."""
+        return one.startswith(tuple(self.unlisted))
+
+    def is_gone(self, one: str) -> bool:
+        """Whether the file of a document is gone now."""
+        return is_gone(self._folder / one.removeprefix(self._prefix)) and not is_gone(self._folder)
+
+    def _look(self, path: Path) -> Seen | None:
+        """The state of a file; None if it was removed since its folder was listed."""
+        try:
+            status = os.stat(path)
+            return Seen(status.st_size, status.st_mtime_ns)
+        except OSError as problem:
+            if not is_gone(path):
+                return Seen(-1, -1)  # a link to nowhere, or it can't be examined: reading it says why
+            if is_gone(path.parent):
+                self._note(OSError(problem.errno, problem.strerror, str(path.parent)))
+            return None
+
+    def _note(self, problem: OSError) -> None:
+        """Remembers a folder that can't be listed: it may have been removed or moved since its name was read."""
+        if (folder := Path(problem.filename)) == self._folder:
+            raise unlisted_folder(problem)
+        self.unlisted[f"{self._prefix}{folder.relative_to(self._folder).as_posix()}/"] = unlisted_folder(problem)
 
     def lasting(self, one: str) -> Seen | None:
         """The state that detects later changes; None if the file is so new that a change could have the same time."""
@@ -101,10 +125,16 @@ class SyncRun:
                 counts["waiting"] += 1
             else:
                 self._pending.append(one)
+        for start, problem in self._scan.unlisted.items():
+            if start not in bad:
+                self.problems.append(problem)
+                counts["bad"] += 1
+            self.bad[start] = Seen(-1, -1)
         for one in entries:
             if one in seen:
                 continue
-            if earlier is not None and one in earlier:  # some programs remove a file before they write it again
+            rewritten = earlier is not None and one in earlier  # some programs remove a file before they write it again
+            if rewritten or self._scan.hides(one):
                 counts["waiting"] += 1
             else:
                 self._gone.append(one)
@@ -160,14 +190,12 @@ class SyncRun:
         entry = self._record.entries.get(one)
         own = stored is None or (entry is not None and stored in entry.digests)
         if not own and (other := next((it.folder for it in self._others if _has(it, one, stored)), None)):
-            raise BadInput(
-                document.place,
-                f"the document {one!r} came from {other}; prefix= gives the files of this folder other ids; if it "
-                "is the same folder, moved_from= says so",
-            )
+            bad = BadInput(document.place, f"the document {one!r} came from {other}")
+            ending = "; {} gives the files of this folder other ids; if it is the same folder, {} says so"
+            raise hinted(bad, ending, Argument("prefix"), Argument("moved_from"))
         if not (own or self._adopt or stored == new):
-            problem = f"there is another document {one!r}, which was not added by sync; adopt=True replaces it"
-            raise BadInput(document.place, problem)
+            bad = BadInput(document.place, f"there is another document {one!r}, which was not added by sync")
+            raise hinted(bad, "; {} replaces it", Argument("adopt", True))
         self._settled[one] = Entry((new,), self._scan.lasting(one))
         if stored == new:
             self._counts["unchanged"] += 1
@@ -176,7 +204,7 @@ class SyncRun:
         return Entry((new,) if stored is None else (stored, new), None)
 
     def _refuse(self, bad: BadInput, one: str) -> None:
-        if not os.path.lexists(self._scan.paths[one]):  # just removed: the next run looks at it again
+        if is_gone(self._scan.paths[one]):  # just removed: the next run looks at it again
             self._counts["waiting"] += 1
             return
         if not self._skip_bad:
@@ -188,19 +216,32 @@ class SyncRun:
     def _delete(self) -> None:
         """Deletes the documents of removed files, if they are still as a sync added them."""
         entries = self._record.entries
-        deleted = [one for one in self._gone if self._stored(one) in entries[one].digests]
+        gone = [one for one in self._gone if self._scan.is_gone(one)]  # some may be back
+        self._counts["waiting"] += len(self._gone) - len(gone)
+        deleted = [one for one in gone if self._stored(one) in entries[one].digests]
         self._counts["deleted"] += len(deleted)
         if self._dry_run:
             return
         if deleted:
             self._collection.delete(deleted)
-        self._settled.update(dict.fromkeys(self._gone, FORGOTTEN))
+        self._settled.update(dict.fromkeys(gone, FORGOTTEN))
 
     def _stored(self, one: str) -> str | None:
         """The digest of the stored document with this id."""
         with suppress(KeyError):
             return digest_of(self._collection.text(one), self._collection.metadata(one))
         return None
+
+
+def is_gone(path: Path) -> bool:
+    """Whether nothing has this name. Another failure, such as a disk that does not answer, says nothing about that."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):  # the second: a file is where its folder was
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _read(path: Path, one: str, reader: IsolatedReader) -> InputDocument:
