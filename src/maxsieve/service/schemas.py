@@ -153,7 +153,7 @@ class SearchRequest(Shape):
     @property
     def group(self) -> Hashable:
         """Equal for requests that can be searched together: they have the same options. A trace is for one alone."""
-        return object() if self.trace else self.model_dump_json(include={*_OPTIONS, "policy"})
+        return object() if self.trace else repr([self.chosen_policy, *(getattr(self, name) for name in _OPTIONS)])
 
     @property
     def chosen_policy(self) -> Policy:
