@@ -399,12 +399,16 @@ class Index:
         listed = list(queries)
         return self.answer(listed, SearchOptions.of_many(k, options, len(listed)))
 
-    def answer(self, queries: Sequence[Any], options: SearchOptions) -> list[Hits]:
-        """The hits of each query [T, d], with options that were made before."""
-        return self._answer(self._to_rows(queries), options)
+    def answer(self, queries: Sequence[Any], options: SearchOptions, snapshot: AnySnapshot | None = None) -> list[Hits]:
+        """The hits of each query [T, d], with options that were made before, in a snapshot or in the current one."""
+        return self._answer(self._to_rows(queries), options, snapshot)
 
-    def _answer(self, rows: list[NDArray[np.float32]], options: SearchOptions) -> list[Hits]:
+    def _answer(
+        self, rows: list[NDArray[np.float32]], options: SearchOptions, snapshot: AnySnapshot | None = None
+    ) -> list[Hits]:
         options.check_for_vectors(len(rows))
+        if snapshot is not None:
+            return self._search(snapshot, rows, options)
         return self.storage.reading(lambda snapshot: self._search(snapshot, rows, options))
 
     def _search(self, snapshot: AnySnapshot, rows: list[NDArray[np.float32]], options: SearchOptions) -> list[Hits]:
@@ -420,20 +424,6 @@ class Index:
         layout = self.storage.layout
         dim, cosine = layout.dim, layout.similarity == "cosine"
         return [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(queries)]
-
-
-def _facts(snapshot: AnySnapshot) -> dict[str, Any]:
-    """What a notebook shows of an index."""
-    layout, calibration = snapshot.layout, snapshot.calibration
-    return {
-        "documents": f"{snapshot.n_documents:,}",
-        "tokens": f"{snapshot.n_tokens:,}",
-        "dimensions": layout.dim,
-        "store": layout.store,
-        "similarity": layout.similarity,
-        "megabytes": f"{snapshot.nbytes / 1e6:,.1f}",
-        "calibrated on": "nothing" if calibration is None else calibration.origin,
-    }
 
 
 def _facts(snapshot: AnySnapshot) -> dict[str, Any]:

@@ -15,8 +15,6 @@ from cluster.local import LocalIndex
 from cluster.support import POLICIES, compare
 from maxsieve.cluster import Cluster
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
 MEMBERS = 8
 
 
