@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve.common.threads import thread_count
-from maxsieve.hits import Promise, Report, Round, to_guarantee
+from maxsieve.hits import Promise, Ranking, Report, Round, to_guarantee
 from maxsieve.ids import Id
 from maxsieve.options import Candidates, SearchOptions
 from maxsieve.policies import CalibratedDepth, FixedPolicy, to_native
@@ -24,32 +24,6 @@ from maxsieve.trace import Trace, to_trace
 from maxsieve.where import Where
 
 Rows: TypeAlias = NDArray[np.float32]
-
-
-class Ranking(Protocol):
-    """The best documents for one query, best first, and how they were found."""
-
-    @property
-    def ids(self) -> list[Id]:
-        """Their ids."""
-
-    @property
-    def scores(self) -> NDArray[np.float32]:
-        """Their scores."""
-
-    @property
-    def places(self) -> list[Any]:
-        """Where they are in the snapshot."""
-
-    @property
-    def n_searched(self) -> int:
-        """The number of documents that were searched."""
-
-    def report(self, promise: Promise | None) -> Report:
-        """How they were found, and what is guaranteed."""
-
-    def trace(self, chosen: Sequence[int] | None) -> Trace | None:
-        """The steps of the search, if they were recorded. Only the entries with these numbers are hits, or all."""
 
 
 class PreparedSearch(Protocol):

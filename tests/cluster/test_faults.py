@@ -21,11 +21,6 @@ from maxsieve.cluster.coordinator import ShardsUnavailableError
 from maxsieve.cluster.manifest import read_cluster
 from maxsieve.errors import DamagedIndexError
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
-import cluster_faults
-from ray_nodes import add_node
-
 Build = Callable[..., ms.Index]
 QUERIES = [query_of(seed, 6) for seed in range(4)]
 
