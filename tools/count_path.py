@@ -45,7 +45,7 @@ class Way(NamedTuple):
 class Words:
     """An encoder of a few words, so that no model is needed."""
 
-    name, dim, fingerprint = "words", 16, {"kind": "words"}  # noqa: RUF012
+    name, dim, fingerprint = "words", 16, {"kind": "words"}
 
     def encode_documents(self, texts: Any, *, progress: bool = False) -> Any:
         """One row per word."""

@@ -1,4 +1,4 @@
-"""A search option is named where it is checked, where users give it, and nowhere between: `SearchOptions` carries it."""
+"""A search option is named where users give it and where it is checked. Between, `SearchOptions` carries it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ ALLOWED = {
     "spec",  # the specification knows no options
     "cluster",  # what members are asked
     "text/lexical",  # BM25 and the fusion are these options
+    "where.py",  # reads filters; its depth is how deep they are nested
     "lab",  # experiments are about them
 }
 
