@@ -305,3 +305,12 @@ def test_many_commits_leave_few_segments(tmp_path: Path, monkeypatch: pytest.Mon
     assert 3 < most <= 8, "merged while more come"
     assert all(len(many.index.storage.snapshot.shard(i).segments) <= 3 for i in range(2))
     assert many.ids == list(range(100))
+
+
+@pytest.mark.parametrize("options", [{"first_stage": "bm25", "depth": 12}, {"hybrid": "rrf"}, {"hybrid": 0.4}])
+def test_bm25_finds_the_same_as_in_one_collection(pair: tuple[Collection, Collection], options: dict[str, Any]) -> None:
+    texts = sentences(40)
+    for collection in pair:
+        collection.add(texts, range(40), workers=0) if collection is pair[1] else collection.add(texts, range(40))
+    found, expected = ([*collection.search("w1 w2 w3", k=8, **options)] for collection in reversed(pair))
+    assert found == expected
