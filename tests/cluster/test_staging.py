@@ -80,7 +80,10 @@ def test_another_batch_has_another_name(room: Room, other: list[Document]) -> No
 
 
 def test_another_encoder_or_form_has_another_name(room: Room) -> None:
-    digests = {batch_digest(DOCUMENTS, room.form), batch_digest(DOCUMENTS, room.form._replace(layout=room.form.layout._replace(store="float32")))}
+    digests = {
+        batch_digest(DOCUMENTS, room.form),
+        batch_digest(DOCUMENTS, room.form._replace(layout=room.form.layout._replace(store="float32"))),
+    }
     for change in ({"fingerprint": {"a": "b"}}, {"projection": "abc"}, {"pool": 2}, {"passages": None}):
         description = type(room.form.description)(**{**vars(room.form.description), **change})
         digests.add(batch_digest(DOCUMENTS, room.form._replace(description=description)))
