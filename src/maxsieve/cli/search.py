@@ -97,7 +97,7 @@ def search(
             threads=threads,
             **(cluster_options() or ClusterOptions()).searching,
         )
-        searcher = Searcher(found, asked_for)
+        searcher = TextSearcher(found, asked_for)
         single = bool(query)
         if not (query or queries or run or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
             from maxsieve.cli.interactive import Conversation
@@ -117,7 +117,7 @@ def search(
 
 
 def _answer(
-    queries: Iterable[Query], searcher: Searcher, sink: Sink, run: Path | None, *, progress: bool, as_json: bool
+    queries: Iterable[Query], searcher: TextSearcher, sink: Sink, run: Path | None, *, progress: bool, as_json: bool
 ) -> None:
     """Sends answers to the sink, or to a run file (and then to the sink only if it is JSON)."""
     if run is None:
@@ -138,7 +138,7 @@ def _answer(
 
 
 @dataclass(frozen=True)
-class Searcher:
+class TextSearcher:
     """A collection with the options of the command."""
 
     collection: Collection
@@ -179,7 +179,7 @@ def to_json(*, explain: bool, with_id: bool) -> Sink:
     return sink
 
 
-def to_reader(searcher: Searcher, *, named: bool) -> Sink:
+def to_reader(searcher: TextSearcher, *, named: bool) -> Sink:
     """Answers are shown; ``named``: under their queries, with a line between."""
     console = Output()
     shown = False
