@@ -77,8 +77,8 @@ def parts(folder: Path, texts: list[str], encodings: list[Any], count: int, roun
     run = session(folder / "model.onnx")
     states = [run(one) for one in encodings]
     steps: dict[str, Callable[[], object]] = {
-        "all of it": lambda: encoder.documents(texts),
-        "all of it, two threads": lambda: on_two.documents(texts),
+        "all of it": lambda: encoder.encode_documents(texts),
+        "all of it, two threads": lambda: on_two.encode_documents(texts),
         "tokenising": lambda: [tokens.encode(text) for text in texts],
         "the model": lambda: [run(one) for one in encodings],
         "unit length": lambda: [unit_rows(rows) for rows in states],

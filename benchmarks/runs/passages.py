@@ -87,9 +87,9 @@ def measured(
         warnings.simplefilter("ignore")
         for first in range(0, len(passages), BATCH):
             some = passages[first : first + BATCH]
-            index.add(encoder.documents([text for _, text in some]), [key for key, _ in some])
+            index.add(encoder.encode_documents([text for _, text in some]), [key for key, _ in some])
             advance(len(some))
-    hits = index.search_many(encoder.queries(list(queries.values())), 10)
+    hits = index.search_many(encoder.encode_queries(list(queries.values())), 10)
     run = {
         query: ranked([str(keys.document(key)) for key in found.ids])
         for query, found in zip(queries, hits, strict=True)

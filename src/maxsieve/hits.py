@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,7 +134,7 @@ class Hit(tuple[Id, float]):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Hit, (self._hits, self.rank)
+        return type(self), (self._hits, self.rank)
 
     @property
     def id(self) -> Id:
@@ -184,6 +184,8 @@ class Hits(Sequence[Hit]):
     _entries: Sequence[int] | None = None
     """Which entries of the ranking are hits; None: all."""
     _promise: Promise | None = None
+    _at_home: ClassVar[frozenset[str]] = frozenset({"_query", "_snapshot", "_ranking", "_entries", "_promise"})
+    """What hits have only in the process that searched."""
 
     @classmethod
     def of(
@@ -205,13 +207,17 @@ class Hits(Sequence[Hit]):
         """What is pickled: all that hits can return, computed now."""
         kinds = {name: kind for base in reversed(type(self).__mro__) for name, kind in vars(base).items()}
         found = (name for name, kind in kinds.items() if isinstance(kind, cached_property))
-        kept = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _AT_HOME}
+        kept = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in self._left()}
         return kept | {name: getattr(self, name) for name in found}
+
+    @classmethod
+    def _left(cls) -> set[str]:
+        return {name for base in cls.__mro__ for name in vars(base).get("_at_home", ())}
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            why = ": these hits were pickled, and their index was not" if name in _AT_HOME else ""
+            why = ": these hits were pickled, and their index was not" if name in self._left() else ""
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{why}")
 
     def __copy__(self) -> Hits:
@@ -287,7 +293,7 @@ class Hits(Sequence[Hit]):
         return self._snapshot.metadata(self._places)
 
     @property
-    def texts(self) -> list[str | None]:
+    def texts(self) -> Sequence[str | None]:
         """The texts of the hits: None for each, because an index stores no texts. A `Collection` does."""
         return [None] * len(self)
 
@@ -313,12 +319,16 @@ class Hits(Sequence[Hit]):
         >>> ms.rerank(np.eye(2), [2 * np.eye(2)]).explain(0)
         [Match(query_token=0, document_token=0, similarity=2.0), Match(query_token=1, document_token=1, similarity=2.0)]
         """
-        rank = as_count(rank, "rank", at_least=0)
-        if rank >= len(self):
-            raise ValueError(f"rank must be below the number of hits, {len(self)}, not {rank}")
+        rank = self._check_rank(rank)
         tokens, similarities = self._matches[rank] if "_matches" in vars(self) else self._match(self._places[rank])
         pairs = zip(tokens.tolist(), similarities.tolist(), strict=True)
         return [Match(t, j, similarity) for t, (j, similarity) in enumerate(pairs)]
+
+    def _check_rank(self, rank: int) -> int:
+        rank = as_count(rank, "rank", at_least=0)
+        if rank >= len(self):
+            raise ValueError(f"rank must be below the number of hits, {len(self)}, not {rank}")
+        return rank
 
     @property
     def _places(self) -> list[Any]:
@@ -331,7 +341,3 @@ class Hits(Sequence[Hit]):
     @cached_property
     def _matches(self) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         return [self._match(place) for place in self._places]
-
-
-_AT_HOME = {"_query", "_snapshot", "_ranking", "_entries", "_promise"}
-"""What hits have only in the process that searched."""

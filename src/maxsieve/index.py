@@ -397,13 +397,21 @@ class Index:
         listed = list(queries)
         return self.answer(listed, SearchOptions.of_many(k, options, len(listed)))
 
-    def answer(self, queries: Sequence[Any], options: SearchOptions) -> list[Hits]:
-        """The hits of each query [T, d], with options that were made before."""
-        return self._answer(queries, options)
+    def answer(self, queries: Sequence[Any], options: SearchOptions, snapshot: AnySnapshot | None = None) -> list[Hits]:
+        """The hits of each query [T, d], with options that were made before, in a snapshot or in the current one."""
+        return self._answer(queries, options, snapshot=snapshot)
 
-    def _answer(self, queries: Sequence[Any], options: SearchOptions, name: str = "query {}") -> list[Hits]:
+    def _answer(
+        self,
+        queries: Sequence[Any],
+        options: SearchOptions,
+        name: str = "query {}",
+        snapshot: AnySnapshot | None = None,
+    ) -> list[Hits]:
         options.check_for_vectors(len(queries))
         rows = self._to_rows(queries, name)
+        if snapshot is not None:
+            return self._search(snapshot, rows, options)
         return self.storage.reading(lambda snapshot: self._search(snapshot, rows, options))
 
     def _search(self, snapshot: AnySnapshot, rows: list[NDArray[np.float32]], options: SearchOptions) -> list[Hits]:

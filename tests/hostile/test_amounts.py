@@ -25,7 +25,6 @@ from maxsieve.text.inputs import BadInput, Fields, InputDocument, parquet
 from maxsieve.text.inputs.columns import as_columns
 from maxsieve.text.inputs.document import Place
 from maxsieve.text.inputs.parquet import read_parquet
-from maxsieve.text.lexical.bm25 import BM25
 from maxsieve.text.splitter import Sizes, split
 from maxsieve.text.trec import read_run
 from text.support import WordEncoder
@@ -77,20 +76,20 @@ def test_a_huge_table_of_words(tmp_path: Path, block: str) -> None:
     pytest.importorskip("bm25s")
     path = make_collection(tmp_path / "c")
     with Collection.open(path, WordEncoder()) as collection:
-        expected = BM25.of(collection)("fox", 10)
+        expected = collection.bm25("fox", 10)
     [table] = (path / "bm25").iterdir()
     stretch(table, block)
     with Collection.open(path, WordEncoder()) as collection:
         with pytest.raises(DamagedIndexError, match=f"{table.name}.* larger"):
             collection.verify()
-        assert BM25.of(collection)("fox", 10) == expected
+        assert collection.bm25("fox", 10) == expected
 
 
 def test_a_word_that_has_no_column(tmp_path: Path) -> None:
     pytest.importorskip("bm25s")
     path = make_collection(tmp_path / "c")
     with Collection.open(path, WordEncoder()) as collection:
-        expected = BM25.of(collection)("fox", 10)
+        expected = collection.bm25("fox", 10)
     [table] = (path / "bm25").iterdir()
 
     def change(blocks: dict[str, Any]) -> None:
@@ -102,7 +101,7 @@ def test_a_word_that_has_no_column(tmp_path: Path) -> None:
     with Collection.open(path, WordEncoder()) as collection:
         with pytest.raises(DamagedIndexError, match=table.name):
             collection.verify()
-        assert BM25.of(collection)("fox", 10) == expected
+        assert collection.bm25("fox", 10) == expected
 
 
 def test_metadata_of_a_document_of_many_passages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

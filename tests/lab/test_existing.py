@@ -135,7 +135,7 @@ def test_another_encoder_is_refused(folder: Path, encoder: WordEncoder, monkeypa
 def files(tmp_path: Path, encoder: WordEncoder) -> tuple[Path, Path]:
     """Vectors of documents and of queries."""
     for name, texts, ids in (("docs", TEXTS, [f"d{i}" for i in range(60)]), ("asked", QUERIES.values(), list(QUERIES))):
-        rows = encoder.queries(list(texts))
+        rows = encoder.encode_queries(list(texts))
         vectors = exchange.TokenVectors(np.concatenate(rows), np.array([len(one) for one in rows]), ids)
         exchange.write(vectors, tmp_path / f"{name}.npz")
     return tmp_path / "docs.npz", tmp_path / "asked.npz"
@@ -149,8 +149,8 @@ def test_vectors_with_texts_or_vectors_to_ask(
     made = of_vectors(documents, QUERIES, qrels, encoder="words") if encoded else of_vectors(documents, asked, qrels)
     data = made.as_indexed()
     assert list(data.queries) == list(QUERIES)
-    np.testing.assert_array_equal(data.queries["q3"], encoder.queries([QUERIES["q3"]])[0])
-    np.testing.assert_array_equal(data.vectors("d3"), encoder.queries([TEXTS[3]])[0])
+    np.testing.assert_array_equal(data.queries["q3"], encoder.encode_queries([QUERIES["q3"]])[0])
+    np.testing.assert_array_equal(data.vectors("d3"), encoder.encode_queries([TEXTS[3]])[0])
     assert data.judgements["q3"] == {"d3": 1}
     assert find("margin").run(made, Options(quick=True)).tables[0].rows
     assert made.digest != of_vectors(documents, asked).digest

@@ -125,17 +125,17 @@ class GatedEncoder:
         self.name, self.dim, self.fingerprint = encoder.name, encoder.dim, encoder.fingerprint
         self.max_tokens, self.count_tokens = encoder.max_tokens, encoder.count_tokens
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[np.ndarray]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[np.ndarray]:
         return self._wait(texts)
 
-    def queries(self, texts: Sequence[str]) -> list[np.ndarray]:
+    def encode_queries(self, texts: Sequence[str]) -> list[np.ndarray]:
         return self._wait(texts)
 
     def _wait(self, texts: Sequence[str]) -> list[np.ndarray]:
         self.calls.append(list(texts))
         self.came.release()
         assert self.gate.wait(PATIENCE)
-        return self._encoder.documents(texts)
+        return self._encoder.encode_documents(texts)
 
 
 def detail(response: httpx.Response) -> str:

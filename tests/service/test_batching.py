@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from maxsieve import Collection
 from maxsieve._core import Stop, StoppedError
+from maxsieve.options import SearchOptions
 from maxsieve.policies import Certified, Exhaustive
 from maxsieve.service.batches import Batcher
 from maxsieve.service.service import SearchAsk, SearchKey
@@ -206,18 +207,8 @@ def test_requests_at_the_same_time_get_what_each_gets_alone(shared: Served) -> N
 
 
 def test_a_search_that_nobody_waits_for_ends_in_the_engine(shared: Served, encoder: OnnxEncoder) -> None:
-    key = SearchKey(
-        collection="docs",
-        k=3,
-        policy=Certified(),
-        candidates=None,
-        exclude=None,
-        where=None,
-        first_stage=None,
-        depth=100,
-        hybrid=None,
-    )
-    [rows] = encoder.queries(["river"])
+    key = SearchKey("docs", "", SearchOptions(3, Certified()))
+    [rows] = encoder.encode_queries(["river"])
     stop = Stop()
     [found] = shared.service._search(key, [SearchAsk("river", rows, None)], stop)
     assert len(found.hits) == 3

@@ -87,7 +87,7 @@ def test_everything_there_is_to_say(shared: Served) -> None:
 
 
 def test_vectors(shared: Served, library: Collection, encoder: OnnxEncoder) -> None:
-    [rows] = encoder.queries(["red river"])
+    [rows] = encoder.encode_queries(["red river"])
     answer = shared.search(vectors=rows.astype(float).tolist(), k=2)
     assert found(answer) == list(library.search("red river", 2))
     matches = answer.json()["hits"][0]["matches"]

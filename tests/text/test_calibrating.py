@@ -46,7 +46,7 @@ def test_queries_become_a_calibration(collection: Collection) -> None:
     assert collection.info()["codebook"]["centroids"] == 512
     kept = collection.index.storage.snapshot.calibration
     assert kept is not None
-    for rows, expected in zip(kept.queries, WordEncoder().queries(queries()), strict=True):
+    for rows, expected in zip(kept.queries, WordEncoder().encode_queries(queries()), strict=True):
         np.testing.assert_array_equal(rows, expected)
 
 
@@ -60,7 +60,7 @@ def test_calibrated_answers(collection: Collection) -> None:
         assert (alone.ids, alone.scores.tolist()) == (hits.ids, hits.scores.tolist())
         report = hits.report
         assert (report.guarantee, report.calibrated_on, report.added, report.deleted) == ("calibrated", "queries", 0, 0)
-        assert 5 <= report.survivors < hits.documents == DOCUMENTS
+        assert 5 <= report.survivors < hits.n_documents == DOCUMENTS
         assert hits.scope == "all"
     exact = collection.search_many(texts, k=5)
     overlap = np.mean([len({*a.ids} & {*b.ids}) / 5 for a, b in zip(many, exact, strict=True)])
@@ -95,11 +95,11 @@ def test_few_documents_give_few_sentences(tmp_path: Path) -> None:
 
 def test_a_sentence_without_a_token_is_left_out(tmp_path: Path) -> None:
     class OnlyFoxes(WordEncoder):
-        def queries(self, texts: Any) -> Any:
-            return super().queries([text if "fox" in text else "" for text in texts])
+        def encode_queries(self, texts: Any) -> Any:
+            return super().encode_queries([text if "fox" in text else "" for text in texts])
 
-        def documents(self, texts: Any, *, progress: bool = False) -> Any:
-            return WordEncoder().documents(texts)
+        def encode_documents(self, texts: Any, *, progress: bool = False) -> Any:
+            return WordEncoder().encode_documents(texts)
 
     collection = Collection.create(tmp_path / "c", OnlyFoxes(), dim=None)
     collection.add(["A red fox went by.", "A grey owl sat there."])
@@ -194,8 +194,8 @@ def test_bad_queries_are_named_and_change_nothing(collection: Collection, senten
 
 def test_an_empty_text_is_refused_whatever_the_encoder_makes_of_it(tmp_path: Path) -> None:
     class Marking(WordEncoder):
-        def queries(self, texts: Any) -> Any:
-            return super().queries([f"mark {text}" for text in texts])
+        def encode_queries(self, texts: Any) -> Any:
+            return super().encode_queries([f"mark {text}" for text in texts])
 
     collection = Collection.create(tmp_path / "c", Marking(), dim=None)
     collection.add(["a red fox went by"])
@@ -238,16 +238,16 @@ def test_a_calibration_leaves_the_table_of_words_alone(collection: Collection, m
     made: list[int] = []
     make = BM25._make
     monkeypatch.setattr(BM25, "_make", lambda self, state: made.append(len(state.live)) or make(self, state))
-    expected = BM25.of(collection)("w1 w2", 10)
+    expected = collection.bm25("w1 w2", 10)
     collection.calibrate(queries(20), k=5)
-    assert BM25.of(collection)("w1 w2", 10) == expected
-    assert BM25.of(Collection.open(collection.path, WordEncoder()))("w1 w2", 10) == expected
+    assert collection.bm25("w1 w2", 10) == expected
+    assert Collection.open(collection.path, WordEncoder()).bm25("w1 w2", 10) == expected
     collection.index.train_codebook()
     collection.recalibrate()
-    assert BM25.of(Collection.open(collection.path, WordEncoder()))("w1 w2", 10) == expected
+    assert Collection.open(collection.path, WordEncoder()).bm25("w1 w2", 10) == expected
     assert made == [DOCUMENTS]
     collection.add(["w1 w2"], [-1])
-    assert BM25.of(collection)("w1 w2", 10)[0] == -1
+    assert collection.bm25("w1 w2", 10)[0] == -1
     assert made == [DOCUMENTS, DOCUMENTS + 1]
 
 

@@ -44,7 +44,9 @@ def test_texts_go_in_and_come_back(fables: Collection) -> None:
     assert [fables.metadata(one) for one in fables.ids] == [{"page": 1}, None, ["a", 2]]
     hits = fables.search("a mouse", k=2)
     assert hits.ids[0] == "lion"
-    assert hits.hit(0) == ("lion", hits.scores[0], FABLES[2], ["a", 2], Passage(FABLES[2]))
+    hit = hits[0]
+    assert hit == ("lion", hits.scores[0])
+    assert (hit.text, hit.metadata, hit.passage) == (FABLES[2], ["a", 2], Passage(FABLES[2]))
     with pytest.raises(KeyError, match="'frog'"):
         fables.text("frog")
 
@@ -64,9 +66,9 @@ def test_the_answers_are_those_of_an_index_of_the_encoders_vectors(tmp_path: Pat
     texts, encoder = sentences(200), WordEncoder()
     collection = Collection.create(tmp_path / "c", encoder, dim=None, store="float32")
     collection.add(texts)
-    index = ms.Index.build(encoder.documents(texts))
+    index = ms.Index.build(encoder.encode_documents(texts))
     for query in sentences(20, start=500):
-        hits, expected = collection.search(query), index.search(encoder.queries([query])[0])
+        hits, expected = collection.search(query), index.search(encoder.encode_queries([query])[0])
         assert hits.texts == [texts[int(one)] for one in expected.ids]
         assert hits.scores.tobytes() == expected.scores.tobytes()
 
@@ -186,13 +188,13 @@ def test_the_projection_is_fitted_once_and_kept(tmp_path: Path) -> None:
     collection = Collection.create(tmp_path / "c", encoder, dim=6, store="float16")
     collection.add(texts[:200])
     matrix = np.load(tmp_path / "c" / "projection.npy")
-    assert np.allclose(matrix, fit_projection(encoder.documents(texts[:200]), 6), atol=1e-5)
+    assert np.allclose(matrix, fit_projection(encoder.encode_documents(texts[:200]), 6), atol=1e-5)
     collection.add(texts[200:])
     assert np.array_equal(np.load(tmp_path / "c" / "projection.npy"), matrix)
     projected = ProjectedEncoder(encoder, matrix)
     again = Collection.open(tmp_path / "c", WordEncoder(dim=16))
     assert again.encoder.fingerprint == projected.fingerprint
-    for one, rows in zip(again.ids, projected.documents(texts), strict=True):
+    for one, rows in zip(again.ids, projected.encode_documents(texts), strict=True):
         assert again.index.vectors(one).tobytes() == rows.astype(np.float16).tobytes()
     assert again.search(texts[250], k=1).texts == [texts[250]]
 
@@ -207,11 +209,11 @@ def test_what_was_encoded_ahead_is_handed_out_once_and_forgotten() -> None:
     encoder = WordEncoder()
     ahead = collection_encoder.RememberingEncoder(encoder)
     assert ahead.fit(["one two", "three four five"], 2, progress=False) is not None
-    assert [len(rows) for rows in ahead.documents(["one two", "six", "one two"])] == [2, 1, 2]
+    assert [len(rows) for rows in ahead.encode_documents(["one two", "six", "one two"])] == [2, 1, 2]
     assert encoder.encoded == ["one two", "three four five", "six"]
-    ahead.documents(["one two"])
+    ahead.encode_documents(["one two"])
     assert encoder.encoded[3:] == ["one two"]
-    ahead.documents(["three four five"])
+    ahead.encode_documents(["three four five"])
     assert len(encoder.encoded) == 4
 
 
@@ -258,7 +260,7 @@ def test_a_projection_can_be_given(tmp_path: Path) -> None:
     collection = Collection.create(tmp_path / "c", WordEncoder(), projection=matrix)
     collection.add(FABLES)
     assert collection.index.dim == 5
-    assert collection.encoder.queries(["fox"])[0].shape == (1, 5)
+    assert collection.encoder.encode_queries(["fox"])[0].shape == (1, 5)
     with pytest.raises(ValueError, match=r"^dim\b.*\b7\b.*\b5\b"):
         Collection.create(tmp_path / "d", WordEncoder(), dim=7, projection=matrix)
     with pytest.raises(ValueError, match=r"shape \(5, 16\)"):
@@ -322,7 +324,7 @@ def test_bad_input_changes_nothing_and_says_why(
 def test_replacing_is_asked_for(fables: Collection) -> None:
     assert fables.add(["The fox and the crow", FABLES[1]], ["fox", "hare"], replace=True) == (0, 1, 1)
     assert fables.ids == ["hare", "lion", "fox"]
-    assert fables.search("crow", k=1).hit(0).text == "The fox and the crow"
+    assert fables.search("crow", k=1)[0].text == "The fox and the crow"
     assert fables.metadata("fox") is None
 
 
@@ -400,7 +402,7 @@ def test_a_killed_creation_is_no_collection_and_no_obstacle(tmp_path: Path) -> N
     """A kill leaves a prefix of what is written: stop after each write in turn."""
     script = """
 import os, sys
-from maxsieve.text.collection.collection import description
+from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder
 import numpy as np
 left = int(sys.argv[2])
@@ -414,7 +416,6 @@ def counted(real):
         return real(*arguments, **options)
     return call
 os.replace, os.mkdir = counted(os.replace), counted(os.mkdir)
-from maxsieve.text.collection.collection import Collection
 Collection.create(sys.argv[1], WordEncoder(), projection=np.eye(16, 5))
 """
     for steps in range(20):

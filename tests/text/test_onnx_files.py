@@ -33,7 +33,7 @@ ALL_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 def test_graphs_that_are_taken(tmp_path: Path, model: dict[str, Any]) -> None:
     encoder = OnnxEncoder(write_folder(tmp_path, **model))
     assert encoder.dim == 4
-    twos, nothing = encoder.documents(["Two zeros, three", ""])
+    twos, nothing = encoder.encode_documents(["Two zeros, three", ""])
     np.testing.assert_allclose(
         twos, [row("two"), row("zero"), row("##s"), row("[UNK]"), row("three")], rtol=0, atol=1e-7
     )
@@ -43,7 +43,7 @@ def test_graphs_that_are_taken(tmp_path: Path, model: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("floats", "tolerance"), [(TensorProto.FLOAT16, 1e-3), (TensorProto.DOUBLE, 1e-7)])
 def test_other_floats(tmp_path: Path, floats: int, tolerance: float) -> None:
-    rows = OnnxEncoder(write_folder(tmp_path, floats=floats)).queries(["one"])[0]
+    rows = OnnxEncoder(write_folder(tmp_path, floats=floats)).encode_queries(["one"])[0]
     assert rows.dtype == np.float32
     np.testing.assert_allclose(rows, [row("one")], rtol=0, atol=tolerance)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=0, atol=1e-6)
@@ -133,7 +133,7 @@ def test_the_limit_asked_for(tmp_path: Path) -> None:
     write_folder(tmp_path, {"max_position_embeddings": 40})
     encoder = OnnxEncoder(tmp_path, max_tokens=4)
     with pytest.warns(TruncationWarning, match=r"\b1 of 2\b.*\b4\b.*\b6\b"):
-        cut, whole = encoder.documents(["one two three zero", "one two"])
+        cut, whole = encoder.encode_documents(["one two three zero", "one two"])
     np.testing.assert_array_equal(cut, whole)
     assert encoder.document_spans("one two three") == [(0, 3), (4, 7)]
     for wrong, sentence in ((2, r"\b2\b"), (41, r"\b40\b"), (0, r"\b0$")):
@@ -153,7 +153,7 @@ def test_a_model_that_fails_says_on_what(tmp_path: Path) -> None:
     tokenizer["model"]["vocab"]["four"] = 1000
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
     with pytest.raises(ValueError, match=r"model\.onnx .*\b3 tokens"):
-        OnnxEncoder(tmp_path).documents(["one", "four"])
+        OnnxEncoder(tmp_path).encode_documents(["one", "four"])
 
 
 def test_the_fingerprint_is_of_what_decides_the_vectors(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_the_fingerprint_is_of_what_decides_the_vectors(tmp_path: Path) -> None:
     assert set(first.fingerprint) == {"model.onnx", "tokenizer.json", "max_tokens"}
     assert set(beside.fingerprint) == {"model.onnx", "model.onnx_data", "tokenizer.json", "max_tokens"}
     assert OnnxEncoder(tmp_path / "again", max_tokens=9).fingerprint != first.fingerprint
-    np.testing.assert_array_equal(beside.queries(["one"])[0], first.queries(["one"])[0])
+    np.testing.assert_array_equal(beside.encode_queries(["one"])[0], first.encode_queries(["one"])[0])
 
 
 def test_a_folder_is_found_again_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,8 +50,8 @@ def all_of(hits: TextHits) -> dict[str, Any]:
         "passages": hits.passages,
         "metadata": hits.metadata,
         "words": [hits.explain(rank) for rank in range(len(hits))],
-        "whole": [hits.hit(rank) for rank in range(len(hits))],
-        "scope": (hits.query, hits.scope, hits.first_stage, hits.depth, hits.documents, hits.has_passages),
+        "whole": [(hit.id, hit.score, hit.text, hit.metadata, hit.passage) for hit in hits],
+        "scope": (hits.query, hits.scope, hits.first_stage, hits.depth, hits.n_documents, hits.has_passages),
         "guarantee": hits.report.guarantee,
     }
 
@@ -130,7 +130,7 @@ def test_a_built_in_encoder_is_loaded_where_it_is_needed(tmp_path: Path, minilm:
 
 
 def encode(encoder: Any, text: str) -> Any:
-    return encoder.documents([text])[0], encoder.fingerprint, encoder.name
+    return encoder.encode_documents([text])[0], encoder.fingerprint, encoder.name
 
 
 def test_encoders_go_by_their_folder(minilm: OnnxEncoder) -> None:

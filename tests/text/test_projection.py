@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from maxsieve.text import Encoder, ProjectedEncoder, Traceable, fit_projection, projection
+from maxsieve.text import Encoder, ProjectedEncoder, Traceable, fit_projection
+from maxsieve.text.encoders import projection
 
 from .support import Untraceable, WordEncoder
 
@@ -70,22 +71,22 @@ def test_what_no_projection_can_be_fitted_to(vectors: Any, dim: int, sentence: s
 
 def test_a_projected_encoder() -> None:
     inner = WordEncoder(dim=16)
-    matrix = fit_projection(inner.documents(["some words to fit a few axes to"]), 5)
+    matrix = fit_projection(inner.encode_documents(["some words to fit a few axes to"]), 5)
     encoder = ProjectedEncoder(inner, matrix)
     assert isinstance(encoder, Encoder)
     assert (encoder.name, encoder.dim) == ("words", 5)
-    (rows,) = encoder.documents(["two words"])
-    expected = inner.queries(["two words"])[0] @ matrix
+    (rows,) = encoder.encode_documents(["two words"])
+    expected = inner.encode_queries(["two words"])[0] @ matrix
     np.testing.assert_allclose(rows, expected / np.linalg.norm(expected, axis=1, keepdims=True), rtol=0, atol=1e-6)
-    np.testing.assert_array_equal(encoder.queries(["two words"])[0], rows)
-    assert encoder.documents([""])[0].shape == (0, 5)
+    np.testing.assert_array_equal(encoder.encode_queries(["two words"])[0], rows)
+    assert encoder.encode_documents([""])[0].shape == (0, 5)
 
 
 def test_a_row_without_a_part_in_the_matrix_stays_zero() -> None:
     inner = WordEncoder(dim=2)
-    word = inner.queries(["word"])[0][0].astype(np.float64)
+    word = inner.encode_queries(["word"])[0][0].astype(np.float64)
     across = np.array([[-word[1]], [word[0]]], np.float64)
-    rows = ProjectedEncoder(inner, np.where(np.abs(word @ across) < 1e-7, 0, 1) * across).queries(["word"])[0]
+    rows = ProjectedEncoder(inner, np.where(np.abs(word @ across) < 1e-7, 0, 1) * across).encode_queries(["word"])[0]
     assert not rows.any()
 
 

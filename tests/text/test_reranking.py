@@ -23,7 +23,7 @@ def test_the_same_as_in_a_collection(tmp_path: Path) -> None:
     assert list(hits) == list(theirs)
     assert hits.ids[0] == 1
     assert hits.passages == theirs.passages
-    assert (hits.scope, hits.documents, hits.query_tokens) == ("candidates", 5, 2)
+    assert (hits.scope, hits.n_documents, hits.query_tokens) == ("candidates", 5, 2)
     assert pickle.loads(pickle.dumps(hits)).query_tokens == 2
 
 

@@ -17,9 +17,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from long_form import scaled
 from maxsieve.errors import IndexLockedError
-from maxsieve.text import FolderSync, Synced, adding, sync_run
+from maxsieve.text import FolderSync, Synced
+from maxsieve.text.collection import additions as adding
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.inputs import BadInput
+from maxsieve.text.sync import run as sync_run
 from maxsieve.text.sync.record import SyncRecord, record_path, sync_lock
 
 from . import syncer

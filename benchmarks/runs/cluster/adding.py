@@ -64,7 +64,7 @@ def main() -> None:
     mark()
     with tempfile.TemporaryDirectory() as folder:
         one = Collection.create(Path(folder, "one"))
-        one.encoder.documents(["warm"])
+        one.encoder.encode_documents(["warm"])
         measure(table, "one collection", texts, lambda: one.add(texts, ids), lambda: one.index.tokens)
         total = one.index.tokens
         many = ShardedCollection.create(Path(folder, "here"), one.encoder, shards=chosen.shards)

@@ -47,11 +47,11 @@ class TableEncoder:
         rows = np.random.default_rng(0).standard_normal((WORDS, self.dim)).astype(np.float32)
         self._rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
         """The vectors of each text."""
-        return self.queries(texts)
+        return self.encode_queries(texts)
 
-    def queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    def encode_queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """The same."""
         return [self._rows[[int(word) for word in text.split()]] for text in texts]
 

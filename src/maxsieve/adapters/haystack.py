@@ -13,12 +13,13 @@ from maxsieve.adapters.retrieval import Retrieval, TextPart, check_part, find, t
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
+from maxsieve.options import PerQuery, SearchOptions
 from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
+from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.rerank import rerank, to_encoder
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
-from maxsieve.text.lexical.hybrid import in_one_state
-from maxsieve.text.passages import check_record
+from maxsieve.text.passages import first_records
 
 optional("haystack", package="haystack-ai>=3")
 
@@ -136,17 +137,19 @@ class MaxsieveRetriever:
         """The best ``documents`` for a query, and a ``report`` with the guarantee."""
         count = self.top_k if top_k is None else as_count(top_k, "top_k", at_least=1)
         collection, chosen = self._warm(), self.filters if filters is None else filters
-        options = {**self.search_kwargs, "policy": self.policy}
+        options = SearchOptions.of(count, {**self.search_kwargs, "policy": self.policy})
 
-        def search() -> list[Retrieval]:
-            among = {"candidates": _matching(collection, chosen)} if chosen else {}
-            return find(collection, [query], count, self.text, {**options, **among})
+        def search(snapshot: AnySnapshot) -> Retrieval:
+            among = options
+            if chosen:
+                among = replace(options, candidates=PerQuery([_matching(collection, chosen, snapshot)]))
+            return find(collection, [query], among, self.text, snapshot)[0]
 
-        [answer] = in_one_state(collection, search) if chosen else search()
+        answer = collection.index.storage.reading(search)
         documents = [
             Document(id=found.id, content=found.text, meta=found.metadata, score=found.score) for found in answer.found
         ]
-        report = {**answer.promise, "documents": answer.hits.documents, "seconds": answer.hits.search_seconds}
+        report = {**answer.promise, "documents": answer.hits.n_documents, "seconds": answer.hits.search_seconds}
         return {"documents": documents, "report": report}
 
     @component.output_types(documents=list[Document], report=dict[str, Any])
@@ -234,14 +237,11 @@ class MaxsieveRanker:
         return "\n".join([*meta, document.content])
 
 
-def _matching(collection: Collection, filters: dict[str, Any]) -> list[Id]:
+def _matching(collection: Collection, filters: dict[str, Any], snapshot: AnySnapshot) -> list[Id]:
     """The ids of the documents that match Haystack's filters."""
-    records = collection.index.known_metadata(map(collection.keys.key, collection.ids))
-    documents = {
-        collection.keys.document(key): Document(meta=to_dict(check_record(record, key)["metadata"]))
-        for key, record in records.items()
-    }
-    return [doc_id for doc_id, document in documents.items() if document_matches_filter(filters, document)]
+    records = first_records(collection.keys.firsts(snapshot.ids_in_order()), collection.keys, snapshot)
+    documents = {id: Document(meta=to_dict(record["metadata"])) for id, record in records.items()}
+    return [id for id, document in documents.items() if document_matches_filter(filters, document)]
 
 
 def _to_policy(described: Mapping[str, Any]) -> Policy:

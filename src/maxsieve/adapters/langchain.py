@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from maxsieve.adapters.retrieval import KEY, Retrieval, TextPart, check_part, find, to_collection
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
+from maxsieve.options import SearchOptions
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.rerank import rerank, to_encoder
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
@@ -128,7 +129,8 @@ class MaxsieveRetriever(BaseRetriever):
 
     def _search(self, queries: list[str], **kwargs: Any) -> list[list[Document]]:
         k, text = kwargs.pop("k", self.k), check_part(kwargs.pop("text", self.text))
-        answers = find(self.collection, queries, k, text, {**self.search_kwargs, **kwargs})
+        options = SearchOptions.of_many(k, {**self.search_kwargs, **kwargs}, len(queries))
+        answers = find(self.collection, queries, options, text)
         return [self._documents(answer) for answer in answers]
 
     def _documents(self, answer: Retrieval) -> list[Document]:

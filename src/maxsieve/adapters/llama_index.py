@@ -9,6 +9,7 @@ from typing import Any
 from maxsieve.adapters.retrieval import KEY, Retrieval, RetrievedDocument, TextPart, check_part, find, to_collection
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
+from maxsieve.options import SearchOptions
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.rerank import rerank, to_encoder
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
@@ -71,7 +72,8 @@ class MaxsieveRetriever(BaseRetriever):
 
     def retrieve_many(self, queries: list[str]) -> list[list[NodeWithScore]]:
         """`retrieve` for many queries at once: the same nodes, in less time; without callbacks."""
-        answers = find(self._collection, queries, self._similarity_top_k, self._text, self._search_kwargs)
+        options = SearchOptions.of_many(self._similarity_top_k, self._search_kwargs, len(queries))
+        answers = find(self._collection, queries, options, self._text)
         return [[self._node(document, answer) for document in answer.found] for answer in answers]
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -86,7 +86,7 @@ class Maxsieve(Base):
             try:
                 self._index.add(rows, ids)
             except BaseException:
-                self._index.discard_if_empty()
+                self._index.storage.discard_if_empty()
                 self._index = None
                 raise
         else:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.adapters.retrieval import TextPart, check_part, to_collection
+from maxsieve.adapters.retrieval import TextPart, check_part, to_collection, whole_texts
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
@@ -23,7 +23,6 @@ from maxsieve.text.collection.description import NAME
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.collection.rerank import rerank, to_encoder
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
-from maxsieve.text.lexical.hybrid import in_one_state
 from maxsieve.text.passages import Document
 
 optional("pyterrier", package="pyterrier>=1.1")
@@ -171,15 +170,12 @@ class MaxsieveRetriever(pt.Transformer):
         """The hits of each query, and a column of texts if it was requested."""
         if not queries:
             return [], {} if self._text is None else {"text": []}
-        options = {**self._search_kwargs, **among}
-
-        def search() -> tuple[list[TextHits], dict[str, list[str]]]:
-            answers = self._collection.search_many(queries, self._num_results, **options)
-            if self._text == "document":
-                return answers, {"text": [self._collection.text(doc_id) for hits in answers for doc_id in hits.ids]}
-            return answers, {} if self._text is None else {"text": [text for hits in answers for text in hits.texts]}
-
-        return in_one_state(self._collection, search) if self._text == "document" else search()
+        collection = self._collection
+        answers = collection.search_many(queries, self._num_results, **self._search_kwargs, **among)
+        if self._text is None:
+            return answers, {}
+        texts = [whole_texts(collection, hits) if self._text == "document" else hits.texts for hits in answers]
+        return answers, {"text": [text for own in texts for text in own]}
 
     def _id(self, docno: Any) -> Id:
         """A docno is always text; an id of a collection may be a number."""

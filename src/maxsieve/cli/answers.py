@@ -39,8 +39,8 @@ def show_hits(console: Console, hits: TextHits, *, lines: int = SNIPPET_LINES) -
     score_width = max(map(len, scores), default=0)
     indent = margin + score_width + 4
     for rank, score in enumerate(scores):
-        hit = hits.hit(rank)
-        marks = marks_of(hits.explain(rank))
+        hit = hits[rank]
+        marks = marks_of(hit.explain())
         name, skip = heading(hit.id, hit.text, hit.metadata, hit.passage)
         title = Text(_cut(name, max(8, width - indent)), "bold")
         for mark in marks:

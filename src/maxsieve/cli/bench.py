@@ -129,7 +129,7 @@ def _own_queries(collection: Any, count: int) -> list[Any]:
     ids = collection.ids
     chosen = [ids[place * len(ids) // min(count, len(ids))] for place in range(min(count, len(ids)))]
     texts = [text for text in (collection.text(doc_id)[:QUERY_CHARACTERS].strip() for doc_id in chosen) if text]
-    vectors = [rows for rows in collection.encoder.queries(texts) if len(rows)]
+    vectors = [rows for rows in collection.encoder.encode_queries(texts) if len(rows)]
     if not vectors:
         raise ValueError(f"{collection.path} has no text to make queries from")
     if len(vectors) < count:

@@ -55,8 +55,6 @@ def rebalance(
 ) -> None:
     """Distribute the documents over another number of shards. Answers stay the same."""
     with open_collection(collection) as found:
-        if not hasattr(found, "rebalance"):
-            raise ValueError(f"{collection} is a collection without shards; maxsieve cluster index makes shards")
         found.rebalance(shards)
         if as_json:
             emit({"collection": str(collection), "shards": shards, "documents": len(found)})

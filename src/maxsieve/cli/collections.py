@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from maxsieve.ids import Id
+from maxsieve.storage.manifest import SHARDS_NAME
 
 if TYPE_CHECKING:
-    from maxsieve.cluster.opening import AnyCollection
+    from maxsieve.cluster.options import Cluster
     from maxsieve.text import Collection
 
 DEFAULT_SHARDS = 8
@@ -38,13 +39,15 @@ class ClusterOptions(NamedTuple):
     timeout: Annotated[float, typer.Option(min=0.001, help="Seconds to wait for the answers of all shards.")] = 60.0
 
     @property
-    def opening(self) -> dict[str, Any]:
-        """Arguments of `ShardedCollection.open`."""
-        return {"replicas": self.replicas, "address": self.address}
+    def cluster(self) -> Cluster:
+        """Where the members of a collection in shards run."""
+        from maxsieve.cluster.options import Cluster
+
+        return Cluster(self.address, self.replicas)
 
     @property
     def searching(self) -> dict[str, Any]:
-        """Arguments of `ShardedCollection.search`."""
+        """The fields of `SearchOptions` that these options set."""
         return {"partial": "allow" if self.partial else "refuse", "timeout": self.timeout}
 
 
@@ -66,26 +69,19 @@ def cluster_options() -> ClusterOptions | None:
     return _CLUSTER.get()
 
 
-def search_options(collection: AnyCollection) -> dict[str, Any]:
-    """Arguments of a search that only collections in shards have."""
-    from maxsieve.cluster.opening import is_sharded
-
-    return (cluster_options() or ClusterOptions()).searching if is_sharded(collection.path) else {}
-
-
 def is_collection(path: Path) -> bool:
     """Whether there is a collection, even a damaged one."""
     return (path / "collection.json").exists()
 
 
-def open_collection(path: Path, encoder: str | None = None) -> AnyCollection:
+def open_collection(path: Path, encoder: str | None = None) -> Collection:
     """Opens a collection, with the user's encoder if one is given. If there is none, the error says what to do."""
-    from maxsieve.cluster.opening import open_any
+    from maxsieve.text import Collection
 
     command = "maxsieve index" if cluster_options() is None else "maxsieve cluster index"
     if not path.exists():
         raise FileNotFoundError(f"there is no collection {path}; {command} makes one")
-    return open_any(path, encoder, **(cluster_options() or ClusterOptions()).opening)
+    return Collection.open(path, encoder, cluster=(cluster_options() or ClusterOptions()).cluster)
 
 
 def open_single(path: Path, encoder: str | None = None) -> Collection:
@@ -93,16 +89,14 @@ def open_single(path: Path, encoder: str | None = None) -> Collection:
     return as_single(open_collection(path, encoder))
 
 
-def as_single(collection: AnyCollection) -> Collection:
+def as_single(collection: Collection) -> Collection:
     """The collection, if it is not in shards."""
-    from maxsieve.text import Collection
-
-    if not isinstance(collection, Collection):
+    if (collection.path / SHARDS_NAME).exists():
         raise ValueError(f"{collection.path} is a collection in shards, which this command does not support")
     return collection
 
 
-def id_reader(collection: AnyCollection) -> Callable[[str], Id]:
+def id_reader(collection: Collection) -> Callable[[str], Id]:
     """A function from an id on the command line, which is text, to the type of the collection's ids: str or int."""
     if isinstance(next(iter(collection.ids), ""), str):
         return str
@@ -115,7 +109,7 @@ def id_reader(collection: AnyCollection) -> Callable[[str], Id]:
     return to_int
 
 
-def describe_size(collection: AnyCollection) -> str:
+def describe_size(collection: Collection) -> str:
     """The collection's size, in words."""
     index, documents = collection.index, len(collection)
     passages = f" in {len(index):,} passages" if len(index) > documents else ""

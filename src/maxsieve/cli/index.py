@@ -29,7 +29,7 @@ from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
 from maxsieve.text.inputs.columns import as_columns
 
 if TYPE_CHECKING:
-    from maxsieve.cluster.opening import AnyCollection
+    from maxsieve.text import Collection
 
 Sources = Annotated[
     list[str] | None,
@@ -138,7 +138,7 @@ def index(
     """
     documents = reading.reader(sources, skip_bad=skip_bad)
 
-    def made() -> AnyCollection:
+    def made() -> Collection:
         exists = is_collection(collection)
         found = create_or_open(collection, new)
         if exists:
@@ -173,7 +173,7 @@ def add(
     _add(lambda: found, collection, documents, replace=replace, advice="--replace", progress=progress, as_json=as_json)
 
 
-def create_or_open(path: Path, new: New) -> AnyCollection:
+def create_or_open(path: Path, new: New) -> Collection:
     """Opens the collection, which must match the options, or creates a new one."""
     from maxsieve.text import Collection
 
@@ -188,15 +188,12 @@ def create_or_open(path: Path, new: New) -> AnyCollection:
         "pool": new.pool or 1,
         "split": new.split is not False,
     }
-    cluster = cluster_options()
-    if cluster is None:
-        return Collection.create(path, **options)
-    from maxsieve.cluster import ShardedCollection
-
-    return ShardedCollection.create(path, **options, shards=cluster.shards or DEFAULT_SHARDS, **cluster.opening)
+    if (cluster := cluster_options()) is not None:
+        options |= {"shards": cluster.shards or DEFAULT_SHARDS, "cluster": cluster.cluster}
+    return Collection.create(path, **options)
 
 
-def _check_unchanged(collection: AnyCollection, new: New) -> None:
+def _check_unchanged(collection: Collection, new: New) -> None:
     """Raises an error if an option differs from what the collection was made with: that can't be changed later."""
     facts = collection.info()
     made, cluster = facts["encoder"], cluster_options()
@@ -222,7 +219,7 @@ def _same_folder(given: object, found: object) -> bool:
 
 
 def _add(
-    collection: Callable[[], AnyCollection],
+    collection: Callable[[], Collection],
     path: Path,
     reader: DocumentReader,
     *,

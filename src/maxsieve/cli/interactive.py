@@ -90,12 +90,12 @@ class Conversation:
     def _show_in_full(self, rank: int) -> None:
         if self._last is None or rank > len(self._last):
             raise ValueError(f"there is no hit {rank}; search first")
-        hit = self._last.hit(rank - 1)
+        hit = self._last[rank - 1]
         name, skip = heading(hit.id, hit.text, hit.metadata)
         if not skip:
             self._console.print(Text(printable(name), "bold"))
         shown = Text("\n".join(map(printable, hit.text.split("\n"))))
-        for mark in marks_of(self._last.explain(rank - 1)):
+        for mark in marks_of(hit.explain()):
             shown.stylize(STYLES[mark.grade], mark.start, mark.end)
         self._console.print(shown)
 

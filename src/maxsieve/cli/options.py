@@ -17,8 +17,8 @@ from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
 from maxsieve.where import to_where
 
 if TYPE_CHECKING:
-    from maxsieve.cluster.opening import AnyCollection
-    from maxsieve.text.lexical.fusion import Hybrid
+    from maxsieve.options import Hybrid
+    from maxsieve.text import Collection
 
 CollectionPath = Annotated[
     Path, typer.Argument(metavar="COLLECTION", help="The collection's folder.", show_default=False)
@@ -243,7 +243,7 @@ def to_filter(given: str | None) -> Any:
     return where
 
 
-def check_calibrated(collection: AnyCollection) -> None:
+def check_calibrated(collection: Collection) -> None:
     """Raises an error that names the missing command, if the collection is not calibrated."""
     if collection.index.storage.snapshot.calibration is None:
         raise ValueError(f"{collection.path} is not calibrated: run maxsieve calibrate, with or without --queries FILE")

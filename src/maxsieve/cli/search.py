@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,22 +16,20 @@ from rich.text import Text
 
 from maxsieve.cli import options
 from maxsieve.cli.answers import show_answer
-from maxsieve.cli.collections import open_collection, search_options
+from maxsieve.cli.collections import ClusterOptions, cluster_options, open_collection
 from maxsieve.cli.console import Output, emit, say, shows_progress
 from maxsieve.cli.interactive import PROMPT
 from maxsieve.cli.queries import Query, read_queries
 from maxsieve.common.printable import printable
 from maxsieve.common.progress import progress_bar
-from maxsieve.policies import Policy
+from maxsieve.options import SearchOptions
 from maxsieve.text.collection.answers import to_plain
 from maxsieve.text.encoders.truncation_warning import naming_texts
 from maxsieve.text.inputs.reading import STDIN, opened
 from maxsieve.text.trec import run_file
 
 if TYPE_CHECKING:
-    from maxsieve.cluster.opening import AnyCollection
-    from maxsieve.text import TextHits
-    from maxsieve.text.lexical.fusion import Hybrid
+    from maxsieve.text import Collection, TextHits
 
 Sink: TypeAlias = "Callable[[Query, TextHits], None]"
 
@@ -89,11 +87,21 @@ def search(
     if explain and not as_json:
         raise typer.BadParameter("--explain works only with --json; without it, matches are marked in the text")
     chosen = options.to_policy(policy, alpha, delta, radius, seed, overlap, margin)
-    stage, condition = first_stage.value if first_stage else None, options.to_filter(where)
+    condition = options.to_filter(where)
     with open_collection(collection, encoder) as found:
         if policy is options.PolicyName.CALIBRATED:
             options.check_calibrated(found)
-        searcher = Searcher(found, k, chosen, stage, depth or options.DEFAULT_DEPTH, fusion, condition, threads)
+        asked_for = SearchOptions(
+            k,
+            chosen,
+            first_stage="bm25" if first_stage else None,
+            depth=depth or options.DEFAULT_DEPTH,
+            hybrid=fusion,
+            where=condition,
+            threads=threads,
+            **(cluster_options() or ClusterOptions()).searching,
+        )
+        searcher = Searcher(found, asked_for)
         single = bool(query)
         if not (query or queries or run or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
             from maxsieve.cli.interactive import Conversation
@@ -137,19 +145,13 @@ def _answer(
 class Searcher:
     """A collection with the options of the command."""
 
-    collection: AnyCollection
-    k: int
-    policy: Policy
-    first_stage: str | None
-    depth: int
-    hybrid: Hybrid | None
-    where: Any
-    threads: int | None
+    collection: Collection
+    options: SearchOptions
 
     def one(self, text: str, k: int, where: Any) -> TextHits:
         """The hits for a text in the newest version of the collection: other processes may have changed it."""
         self.collection.refresh()
-        return self.collection.search(text, k, **self._options | {"where": where})
+        return self.collection.answer([text], replace(self.options, k=k, where=where))[0]
 
     def all(self, queries: Iterable[Query], batch: int) -> Iterator[tuple[Query, TextHits]]:
         """Every query with its hits; ``batch`` of them are encoded and searched at a time.
@@ -161,20 +163,8 @@ class Searcher:
             if batch == 1:
                 self.collection.refresh()
             with naming_texts({query.text: query.id for query in some}):
-                answers = self.collection.search_many([query.text for query in some], self.k, **self._options)
+                answers = self.collection.answer([query.text for query in some], self.options)
             yield from zip(some, answers, strict=True)
-
-    @property
-    def _options(self) -> dict[str, Any]:
-        return {
-            "policy": self.policy,
-            "threads": self.threads,
-            "first_stage": self.first_stage,
-            "depth": self.depth,
-            "hybrid": self.hybrid,
-            "where": self.where,
-            **search_options(self.collection),
-        }
 
 
 @contextmanager
@@ -205,6 +195,6 @@ def to_reader(searcher: Searcher, *, named: bool) -> Sink:
                 console.print()
             console.print(Text(f"{PROMPT}{printable(query.text)}", "bold"), soft_wrap=True)
         shown = True
-        show_answer(console, hits, policy=searcher.policy)
+        show_answer(console, hits, policy=searcher.options.policy)
 
     return sink

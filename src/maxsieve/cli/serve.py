@@ -92,7 +92,7 @@ def serve_collections(
     logging.basicConfig(handlers=[_Said(logging.WARNING)])  # the handler's level holds for every library's messages
     with bind(host, port) as listener:
         loaded = load_encoder(encoder)
-        cluster = (cluster_options() or ClusterOptions()).opening
+        cluster = (cluster_options() or ClusterOptions()).cluster
         service = Service(Shelf(collections, loaded, cluster=cluster), loaded, settings or Settings())
         address, actual = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address

@@ -53,6 +53,11 @@ class ShardedStorage:
         return self.snapshot.layout
 
     @property
+    def engine(self) -> Engine:
+        """What runs tasks for it."""
+        return self._engine
+
+    @property
     def snapshot(self) -> ShardedSnapshot:
         """The current version."""
         current = self._current

@@ -201,7 +201,7 @@ class TokenVectorChunks:
     def add_to(self, index: Index, *, replace: bool = False) -> None:
         """Adds all documents to an index, or none if anything is wrong: `Index.add`, in bounded memory.
 
-        >>> index, halves = Index.create(2), [TokenVectors(np.eye(2), [2], [one]) for one in "ab"]
+        >>> index, halves = Index.create(2), [TokenVectors(np.eye(2), [2], [id]) for id in "ab"]
         >>> TokenVectorChunks(lambda: iter(halves), None, "halves").add_to(index)
         >>> index.ids
         ['a', 'b']

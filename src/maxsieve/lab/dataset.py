@@ -160,14 +160,15 @@ class Dataset:
     def _take(self, place: int, corpus: Corpus, collection: Collection) -> None:
         """Uses the vectors of a collection, and encodes the queries: only judged ones, if there are judgements."""
         asked = corpus.first(None) if corpus.judgements else corpus
-        rows = collection.encoder.queries(list(asked.queries.values()))
+        rows = collection.encoder.encode_queries(list(asked.queries.values()))
         queries = {query: found for query, found in zip(asked.queries, rows, strict=True) if len(found)}
         words = f"{Path(self.encoder).name}, d = {collection.index.dim}, {collection.index.store}"
         self._collections[place] = collection
         keys, index = collection.keys, collection.index
+        snapshot = index.storage.snapshot
         named = {str(doc_id): doc_id for doc_id in collection.ids} if corpus.exclusions else {}
         exclusions = {
-            query: [str(key) for doc_id in own for key in keys.of(named[doc_id], index)]
+            query: [str(key) for id in own for key in keys.of(named[id], snapshot)]
             for query, own in corpus.exclusions.items()
         }
         self._made[place] = Embedded(corpus.name, words, index, queries, corpus.judgements, exclusions, keys)

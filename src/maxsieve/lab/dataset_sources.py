@@ -45,8 +45,8 @@ def of_collection(
     documents = {str(doc_id): collection.text(doc_id) for doc_id in collection.ids}
     judged = _judged(qrels, documents, queries)
     info = collection.info()
-    state = collection.index.storage.snapshot
-    made_of = [state.version, np.packbits(state.alive).tobytes().hex(), dict(queries), judged]
+    snapshot = collection.index.storage.snapshot.here
+    made_of = [snapshot.version, np.packbits(snapshot.alive).tobytes().hex(), dict(queries), judged]
     corpus = Corpus(
         Path(path).resolve().stem,
         documents,
@@ -107,7 +107,7 @@ def _vectors_of(
                 "made them, or they were projected"
             )
             raise hinted(wrong, "; a collection stores its projection ({})", Function("of_collection"))
-        rows = loaded.queries(list(queries.values()))
+        rows = loaded.encode_queries(list(queries.values()))
         found = {query: own for query, own in zip(queries, rows, strict=True) if len(own)}
         return found, f"{Path(encoder).name}, d = {dim}"
     given = exchange.read(queries)

@@ -29,7 +29,7 @@ class Around:
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self.name, self.dim, self.fingerprint = encoder.name, encoder.dim, encoder.fingerprint
-        self.queries = encoder.queries
+        self.encode_queries = encoder.encode_queries
         if isinstance(encoder, Measuring):
             self.max_tokens, self.count_tokens = encoder.max_tokens, encoder.count_tokens
 
@@ -41,10 +41,10 @@ class Remembering(Around):
         super().__init__(encoder)
         self._known: dict[str, F32] = {}
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
         """The vectors of documents, from the cache or encoded."""
         missing = [text for text in dict.fromkeys(texts) if text not in self._known]
-        self._known.update(zip(missing, self._encoder.documents(missing, progress=progress), strict=True))
+        self._known.update(zip(missing, self._encoder.encode_documents(missing, progress=progress), strict=True))
         return [self._known[text] for text in texts]
 
     def forget(self) -> None:
@@ -63,11 +63,11 @@ class Recalling(Around):
         self._known = known
         self._ids = {text: doc_id for doc_id, text in corpus.documents.items()}
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
         """The vectors of documents, from the cache or encoded."""
         found = {text: self._known.index.vectors(self._ids[text]) for text in texts if text in self._ids}
         missing = [text for text in dict.fromkeys(texts) if text not in found]
-        found.update(zip(missing, self._encoder.documents(missing, progress=progress), strict=True))
+        found.update(zip(missing, self._encoder.encode_documents(missing, progress=progress), strict=True))
         return [np.asarray(found[text], np.float32) for text in texts]
 
 

@@ -83,7 +83,7 @@ class Embedded:
     @cached_property
     def size(self) -> str:
         """How many documents there are, in words."""
-        count = self.keys.count(self.index.storage.snapshot)
+        count = self.keys.count(self.index.storage.snapshot.here)
         passages = f" in {len(self.index):,} passages" if len(self.index) > count else ""
         return f"{count:,} documents{passages}"
 
@@ -95,8 +95,8 @@ class Embedded:
     @cached_property
     def searchable(self) -> I64:
         """The positions in `ids` of documents that have tokens, and so can be hits."""
-        state = self.index.storage.snapshot
-        return np.flatnonzero(np.isin(state.live, state.searchable))
+        snapshot = self.index.storage.snapshot.here
+        return np.flatnonzero(np.isin(snapshot.live, snapshot.searchable))
 
     def candidates(self, query: str) -> I64:
         """The `searchable` positions that are not excluded for a query."""
@@ -172,20 +172,20 @@ class Embedded:
 
     def cells(self, query: F32, *, threads: int | None = None) -> F32:
         """The matrix H of exact cells, documents in the order of `ids`: [documents, query tokens]."""
-        state = self.index.storage.snapshot
-        return state.cells(np.ascontiguousarray(query), thread_count(threads))[state.live]
+        snapshot = self.index.storage.snapshot.here
+        return snapshot.cells(np.ascontiguousarray(query), thread_count(threads))[snapshot.live]
 
     def scores(self, query: F32, *, threads: int | None = None) -> F32:
         """The canonical scores of all documents, in the order of `ids`."""
-        state = self.index.storage.snapshot
-        found: F32 = state.scores([np.ascontiguousarray(query)], thread_count(threads))[0]
-        return found[state.live]
+        snapshot = self.index.storage.snapshot.here
+        found: F32 = snapshot.scores([np.ascontiguousarray(query)], thread_count(threads))[0]
+        return found[snapshot.live]
 
     def score_bounds(self, query: F32, *, threads: int | None = None) -> tuple[F64, F64]:
         """Lower and upper bounds of the scores, from their proxies and error bounds, in the order of `ids`."""
-        state = self.index.storage.snapshot
-        lower, upper = state.bounds(np.ascontiguousarray(query), thread_count(threads))
-        return lower[state.live], upper[state.live]
+        snapshot = self.index.storage.snapshot.here
+        lower, upper = snapshot.bounds(np.ascontiguousarray(query), thread_count(threads))
+        return lower[snapshot.live], upper[snapshot.live]
 
     @cached_property
     def norm_bounds(self) -> F64:

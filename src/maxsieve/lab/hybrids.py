@@ -10,7 +10,8 @@ import numpy as np
 from maxsieve import Certified, Exhaustive, Hits
 from maxsieve.ids import Id
 from maxsieve.lab.embedded import F32, Embedded
-from maxsieve.text.lexical.fusion import Hybrid, fuse, to_fusion
+from maxsieve.options import Hybrid
+from maxsieve.text.lexical.fusion import fuse, to_fusion
 from maxsieve.text.lexical.scores import Lexical, best_of
 
 Rankings = list[list[str]]
@@ -64,7 +65,8 @@ class Hybrids:
         queries, most = list(self._data.queries.values()), max(map(len, missing), default=0)
         if most:
             keys, index = self._data.keys, self._data.index
-            candidates = [[key for doc_id in own for key in keys.of(doc_id, index)] for own in missing]
+            snapshot = index.storage.snapshot
+            candidates = [[key for id in own for key in keys.of(id, snapshot)] for own in missing]
             hits = index.search_many(queries, most, candidates=candidates, policy=Exhaustive(), threads=self._threads)
             for known, found in zip(self._known, map(self._named, hits), strict=True):
                 known.update(zip(found.ids, found.scores.tolist(), strict=True))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WrapValidator, model_validator
 
+from maxsieve.options import SearchOptions
 from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy, Radius
 from maxsieve.service.settings import (
     CHARACTERS,
@@ -109,6 +111,10 @@ _BY_NAME: dict[str, Policy] = {
 }
 
 
+_OPTIONS = ("k", "candidates", "exclude", "where", "first_stage", "depth", "hybrid", "trace")
+"""The fields of a request that are options of a search by the same names."""
+
+
 class SearchRequest(Shape):
     """A query, as text or as token vectors, and the options of the search."""
 
@@ -138,6 +144,16 @@ class SearchRequest(Shape):
         if self.vectors is not None and (self.first_stage is not None or self.hybrid is not None):
             raise ValueError("BM25 needs a text query, not vectors")
         return self
+
+    def options(self, *, threads: int | None, timeout: float) -> SearchOptions:
+        """The options of the search."""
+        given: dict[str, Any] = {name: getattr(self, name) for name in _OPTIONS}
+        return SearchOptions(**given, policy=self.chosen_policy, threads=threads, timeout=timeout)
+
+    @property
+    def group(self) -> Hashable:
+        """Equal for requests that can be searched together: they have the same options. A trace is for one alone."""
+        return object() if self.trace else self.model_dump_json(include={*_OPTIONS, "policy"})
 
     @property
     def chosen_policy(self) -> Policy:

@@ -22,10 +22,8 @@ from maxsieve.service.service import Found, Here, SearchAsk, SearchKey, Service,
 from maxsieve.service.settings import MATCHES, TRACED_TOKENS
 from maxsieve.service.strict import StrictRoute
 from maxsieve.text.collection.answers import guarantee_sentence, to_plain
-from maxsieve.text.collection.search import METADATA
 from maxsieve.text.collection.words import whole_word
 from maxsieve.text.encoders.encoder import Traceable
-from maxsieve.where import to_where
 
 router = APIRouter(route_class=StrictRoute, tags=["search"])
 
@@ -55,7 +53,8 @@ async def search(name: Name, body: SearchRequest, request: Request, here: Here, 
 
 
 async def _search(name: str, body: SearchRequest, here: Service) -> Response:
-    opened, where = here.shelf[name], to_where(body.where, METADATA)
+    opened = here.shelf[name]
+    options = body.options(threads=here.settings.threads, timeout=here.settings.deadline)
     started = perf_counter()
     if body.query is not None:
         [rows], encoder = await here.encode(name, [body.query], queries=True)
@@ -69,21 +68,9 @@ async def _search(name: str, body: SearchRequest, here: Service) -> Response:
         raise HTTPException(
             400, f"trace: a query that is traced may have {TRACED_TOKENS} tokens, and this one has {tokens:,}"
         )
-    key = SearchKey(
-        opened.name,
-        body.k,
-        body.chosen_policy,
-        None if body.candidates is None else tuple(body.candidates),
-        None if body.exclude is None else tuple(body.exclude),
-        where,
-        body.first_stage,
-        body.depth,
-        body.hybrid,
-        alone=object() if body.trace else None,
-    )
     if body.matches and body.k * tokens > MATCHES:
         await here.aside(lambda: _check_matches(opened, body.k, tokens))
-    found = await here.search(key, ask)
+    found = await here.search(SearchKey(opened.name, body.group, options), ask)
     here.metrics.searches.labels(name, found.hits.report.guarantee).inc()
     times = {"encode": encoded - started, "search": perf_counter() - encoded}
     return await here.aside(lambda: answer(_plain(body, ask, found, times)))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -16,17 +17,14 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 
 from maxsieve._core import Stop
-from maxsieve.cluster.opening import AnyCollection, is_sharded
-from maxsieve.policies import Policy
+from maxsieve.options import SearchOptions
 from maxsieve.service.batches import Batcher
 from maxsieve.service.metrics import Metrics
 from maxsieve.service.open_collections import Shelf
 from maxsieve.service.settings import CHUNK, TOGETHER, Settings
+from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.hits import TextHits
-from maxsieve.text.collection.search import Queries, search_texts
 from maxsieve.text.encoders.encoder import Encoder
-from maxsieve.text.lexical.fusion import Hybrid
-from maxsieve.where import Where
 
 T = TypeVar("T")
 F32 = NDArray[np.float32]
@@ -45,19 +43,13 @@ class Encoded(NamedTuple):
     encoder: Encoder
 
 
-class SearchKey(NamedTuple):
-    """Searches with equal keys can be done together. A unique ``alone`` keeps a search separate."""
+@dataclass(frozen=True)
+class SearchKey:
+    """Searches with equal keys can be done together: ``group`` is equal for requests with the same options."""
 
     collection: str
-    k: int
-    policy: Policy
-    candidates: tuple[int | str, ...] | None
-    exclude: tuple[int | str, ...] | None
-    where: Where | None
-    first_stage: str | None
-    depth: int
-    hybrid: Hybrid | None
-    alone: object = None
+    group: Hashable
+    options: SearchOptions = field(compare=False)
 
 
 class SearchAsk(NamedTuple):
@@ -179,52 +171,24 @@ class Service:
     def _encode(self, collection: str, asks: Sequence[list[str]], stop: Stop, *, queries: bool) -> list[Encoded]:
         encoder = self._encoder_of(collection)
         texts = [text for ask in asks for text in ask]
-        vectors = iter(encoder.queries(texts) if queries else encoder.documents(texts))
+        vectors = iter(encoder.encode_queries(texts) if queries else encoder.encode_documents(texts))
         return [Encoded([next(vectors) for _ in ask], encoder) for ask in asks]
 
     def _search(self, key: SearchKey, asks: Sequence[SearchAsk], stop: Stop) -> list[Found]:
         with self.shelf[key.collection].using() as collection:
             return self._search_in(collection, key, asks, stop)
 
-    def _search_in(
-        self, collection: AnyCollection, key: SearchKey, asks: Sequence[SearchAsk], stop: Stop
-    ) -> list[Found]:
+    def _search_in(self, collection: Collection, key: SearchKey, asks: Sequence[SearchAsk], stop: Stop) -> list[Found]:
         encoder = collection.encoder
         # a projection may have been fitted, or the collection been replaced, since the texts were encoded
-        if wrong := next((one for one in asks if not one.encoder and one.rows.shape[1] != collection.index.dim), None):
+        if wrong := next((ask for ask in asks if not ask.encoder and ask.rows.shape[1] != collection.index.dim), None):
             raise ValueError(f"vectors: dim is {collection.index.dim} here, and the rows have {wrong.rows.shape[1]}")
-        vectors = [one.rows if one.encoder in (None, encoder) else encoder.queries([one.text])[0] for one in asks]
-        sharded = is_sharded(collection.path)
-        if sharded and key.alone is not None:
-            raise ValueError("trace: a search over shards can't be traced; leave it out")
-        candidates, exclude = _as_list(key.candidates), _as_list(key.exclude)
-        count = len(asks)
-        queries = Queries(
-            [one.text for one in asks],
-            ["query"] * count,
-            [candidates] * count,
-            [exclude] * count,
-            [key.where] * count,
-            vectors,
-        )
+        vectors = [
+            ask.rows if ask.encoder in (None, encoder) else encoder.encode_queries([ask.text])[0] for ask in asks
+        ]
         with stop:
-            found = search_texts(
-                collection,
-                queries,
-                key.k,
-                key.policy,
-                key.first_stage,
-                key.depth,
-                self.settings.threads,
-                key.hybrid,
-                trace=key.alone is not None,
-                **({"timeout": self.settings.deadline} if sharded else {}),
-            )
-        return [Found(hits, count) for hits in found]
-
-
-def _as_list(ids: tuple[int | str, ...] | None) -> list[int | str] | None:
-    return None if ids is None else list(ids)
+            found = collection.answer([ask.text for ask in asks], key.options, vectors)
+        return [Found(hits, len(asks)) for hits in found]
 
 
 async def _stoppable(executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:

@@ -19,7 +19,7 @@ from maxsieve.lab.experiments.retrieval import WEIGHTS, retrieval
 from maxsieve.lab.hybrids import cross_fitted
 from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.lab.results import ExperimentResult
-from maxsieve.text import BM25, Collection
+from maxsieve.text import Collection
 
 DOCUMENTS, QUERIES = 60, 24
 
@@ -61,7 +61,7 @@ def test_rows_are_what_searches_find(dataset: Dataset, result: ExperimentResult)
     rows = {str(row[0]): row[1] for row in table.rows}
     weights = {str(row[0]): row[1] for row in by_weight.rows}
     collection = dataset.indexed_collection(16)
-    bm25 = BM25.of(collection)
+    bm25 = collection.bm25
 
     def by(**options: Any) -> float:
         return measured(dataset, lambda text, own: collection.search(text, exclude=own, **options).ids)

@@ -195,7 +195,7 @@ def _show(console: Console, question: str, comparison: Comparison) -> None:
     verdict = "the same answer to the bit" if comparison.equal else "ANOTHER ANSWER"
     sieve, exhaustive = milliseconds(comparison.sieve_seconds), milliseconds(comparison.exhaustive_seconds)
     line = (
-        f"{report.guarantee}: {report.rescored:,} of {comparison.hits.documents:,} rescored, {sieve}"
+        f"{report.guarantee}: {report.rescored:,} of {comparison.hits.n_documents:,} rescored, {sieve}"
         f" · exhaustive: {exhaustive}, {verdict}"
     )
     console.print(Text(line, "dim"), soft_wrap=True)

@@ -50,11 +50,11 @@ def guarantee(dataset: Dataset, options: Options) -> ExperimentResult:
     data = dataset.as_indexed().first(options.count)
     index = data.with_documents(data.ids, store=data.index.store).index
     index.train_codebook(progress=options.progress)
-    state, queries = index.storage.snapshot, list(data.queries.values())
-    ranks = ranks_by_tier0(state, queries, options)
+    snapshot, queries = index.storage.snapshot.here, list(data.queries.values())
+    ranks = ranks_by_tier0(snapshot, queries, options)
     splits = QUICK_SPLITS if options.quick else SPLITS
     cells = {(k, target): kept(ranks, ranks, k, target, splits) for k in ks_of(ranks) for target in targets_of(ranks)}
-    tables = [_halves(cells, len(state.searchable))]
+    tables = [_halves(cells, len(snapshot.searchable))]
     missed = [cell for cell, found in cells.items() if found.mean.high < cell[1]]
     words = ", ".join(f"{target:g} at K = {k}" for k, target in missed)
     remarks = [
@@ -69,7 +69,7 @@ def guarantee(dataset: Dataset, options: Options) -> ExperimentResult:
         ],
     ]
     if dataset.corpus is not None:
-        own = ranks_by_tier0(state, own_sentences(dataset, SENTENCES), options, KS[-1] + 1)
+        own = ranks_by_tier0(snapshot, own_sentences(dataset, SENTENCES), options, KS[-1] + 1)
         tables.append(_sentences(own, ranks))
     return ExperimentResult(
         "guarantee",
@@ -81,10 +81,10 @@ def guarantee(dataset: Dataset, options: Options) -> ExperimentResult:
     )
 
 
-def ranks_by_tier0(state: Snapshot, queries: Sequence[F32], options: Options, k: int = KS[-1]) -> Ranks:
-    """The ranks that a calibration measures on queries; the state must have a codebook."""
+def ranks_by_tier0(snapshot: Snapshot, queries: Sequence[F32], options: Options, k: int = KS[-1]) -> Ranks:
+    """The ranks that a calibration measures on queries; the snapshot must have a codebook."""
     with options.bar("calibrating", len(queries)) as advance:
-        made = with_calibration(state, queries, k, "queries", options.cores, None, advance).calibration
+        made = with_calibration(snapshot, queries, k, "queries", options.cores, None, advance).calibration
     assert made is not None
     return made.ranks
 
@@ -123,7 +123,7 @@ def own_sentences(dataset: Dataset, count: int) -> list[F32]:
         sentences += draw.sample(long, min(1, len(long)))
         if len(sentences) == count:
             break
-    return [rows for rows in dataset.indexed_collection().encoder.queries(sentences) if len(rows)]
+    return [rows for rows in dataset.indexed_collection().encoder.encode_queries(sentences) if len(rows)]
 
 
 def _halves(cells: dict[tuple[int, float], SplitResults], documents: int) -> Table:

@@ -19,7 +19,6 @@ from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.metrics.sentences import compared
 from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.lab.sweep import bandit_points
-from maxsieve.text import BM25
 from maxsieve.text.encoders.encoder import unit_rows
 
 MEASURE = "nDCG@10"
@@ -37,7 +36,7 @@ def retrieval(dataset: Dataset, options: Options) -> ExperimentResult:
     *reduced, full = [dataset.embedded(dim).first(options.count) for dim in _dims(dataset)]
     width = dataset.loaded_encoder.dim
     default = dataset.as_indexed(width).first(options.count)
-    words = BM25.of(dataset.indexed_collection(width)).scores([corpus.queries[query] for query in full.queries])
+    words = dataset.indexed_collection(width).bm25.scores([corpus.queries[query] for query in full.queries])
     unwanted: list[list[Id]] = [[*corpus.exclusions.get(query, [])] for query in full.queries]
     lexical = [own.among(None, ids) for own, ids in zip(words, unwanted, strict=True)]
     hybrids = Hybrids(default, lexical, FIRST_STAGE, options.cores)

@@ -148,7 +148,7 @@ class DocumentVectors:
             return [np.zeros((0, self._own.description.dim), np.float32)] * len(texts)
         if self._encoder is None:
             self._encoder = self._own.projecting(self._remembering)
-        return self._encoder.documents(texts)
+        return self._encoder.encode_documents(texts)
 
     def _fit(self, sample: Iterable[str], progress: bool) -> None:
         description = self._own.description
@@ -179,25 +179,25 @@ class RememberingEncoder:
         """As the inner encoder."""
         return self._encoder.fingerprint
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
         """Their vectors, from the cache or encoded now."""
         missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        self._vectors.update(zip(missing, self._encoder.documents(missing, progress=progress), strict=True))
+        self._vectors.update(zip(missing, self._encoder.encode_documents(missing, progress=progress), strict=True))
         vectors = [self._vectors[text] for text in texts]
         for text in texts:
             self._vectors.pop(text, None)
         return vectors
 
-    def queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    def encode_queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """As the inner encoder."""
-        return self._encoder.queries(texts)
+        return self._encoder.encode_queries(texts)
 
     def fit(self, sample: Iterable[str], dim: int, *, progress: bool) -> NDArray[np.float32] | None:
         """A projection to ``dim``, fitted on up to `SAMPLE_TOKENS` of the sample; None if no text has a token."""
         tokens = 0
         with progress_bar("fitting", None, shown=progress, unit="documents") as advance:
             for batch in batches(sample, len):
-                encoded = self._encoder.documents(batch)
+                encoded = self._encoder.encode_documents(batch)
                 self._vectors.update(zip(batch, encoded, strict=True))
                 tokens = sum(len(rows) for rows in self._vectors.values())
                 advance(len(batch), sum(map(len, encoded)))

@@ -42,10 +42,10 @@ class Encoder(Protocol):
     def fingerprint(self) -> dict[str, str]:
         """What the vectors depend on (digests of files, limits): equal fingerprints mean equal vectors."""
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
         """The rows of each text, as a document is encoded."""
 
-    def queries(self, texts: Sequence[str]) -> list[F32]:
+    def encode_queries(self, texts: Sequence[str]) -> list[F32]:
         """The rows of each text, as a query is encoded."""
 
 

@@ -42,9 +42,9 @@ class FolderSync:
     >>> import tempfile, numpy as np
     >>> class Lengths:
     ...     name, dim, fingerprint = "lengths", 2, {}
-    ...     def documents(self, texts, *, progress=False):
+    ...     def encode_documents(self, texts, *, progress=False):
     ...         return [np.array([[1, len(text)]], np.float32) for text in texts]
-    ...     queries = documents
+    ...     encode_queries = encode_documents
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "fox.md").write_text("A red fox.")
     ...     collection = Collection.create(f"{folder}/it.ms", Lengths())

@@ -6,21 +6,23 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from maxsieve.cluster.engine import Run, in_turn
 from maxsieve.cluster.folder import ShardedFolder
+from maxsieve.cluster.ray_engine import as_tasks
 from maxsieve.cluster.ray_errors import as_own_error
-from maxsieve.cluster.records import CorpusRecords
-from maxsieve.cluster.running import Run, as_tasks, in_turn
-from maxsieve.cluster.staging import StagedBatch, batch_digest, find_staged, form_of, stage
+from maxsieve.cluster.snapshot import ShardedSnapshot
 from maxsieve.common.optional import optional
 from maxsieve.common.threads import thread_count
-from maxsieve.errors import MaxsieveError
+from maxsieve.errors import MaxsieveError, StaleVersionError
 from maxsieve.ids import Id
 from maxsieve.text.collection.additions import Encode, OtherDocumentError, difference, stored_as, to_pieces
 from maxsieve.text.collection.collection_encoder import CollectionEncoder
 from maxsieve.text.collection.description import read_description
+from maxsieve.text.distributed.staged import Form, StagedBatch, batch_digest, find_staged, stage
 from maxsieve.text.encoders.encoder import Encoder
 from maxsieve.text.encoders.truncation_warning import Tally, TruncationWarning, counting_truncations, naming_texts
 from maxsieve.text.passages import Document, check_record, splitter_for
@@ -30,6 +32,9 @@ AHEAD = 2
 
 RETRIES = 3
 """How often a batch is retried after the worker that encoded it has died."""
+
+ATTEMPTS = 5
+"""If the files of a version have been removed, a newer version is tried. At most this many versions are tried."""
 
 VERSION_TIMEOUT = 30.0
 """Seconds within which a node must see a version of the corpus that was committed on another node."""
@@ -71,19 +76,18 @@ class BatchEncoder:
 
     def __init__(self, folder: ShardedFolder, own: CollectionEncoder, encode: Encode | None = None) -> None:
         self._folder, self._own = folder, own
-        self._records = CorpusRecords(folder)
         self._split = splitter_for(own.plain, own.description.passages)
-        self._encode = encode or (lambda texts: own.projected.documents(texts))
+        self._encode = encode or (lambda texts: own.projected.encode_documents(texts))
         self._threads = thread_count(None)
 
     def run(self, order: Order) -> Outcome:
         """Stages the new documents of a batch. If this is repeated, it finds and reuses the staged batch."""
         self._wait_for_version(order.generation)
-        new, replaces = self._look_up(order)
+        new, replaces = self._look_up_in_newest(order)
         skipped = len(order.documents) - len(new)
         if not new:
             return Outcome(None, skipped, {}, False)
-        form = form_of(self._folder.manifest, self._own)
+        form = Form(self._folder.manifest.layout, self._own.description)
         digest = batch_digest(new, form)
         found = find_staged(self._folder.path, digest, new, form)
         if found is not None:
@@ -94,9 +98,17 @@ class BatchEncoder:
             batch = stage(self._folder.path, digest, new, pieces, form, self._encode, self._threads)
         return Outcome(batch, skipped, replaces, False)
 
-    def _look_up(self, order: Order) -> tuple[list[Document], dict[Id, int]]:
+    def _look_up_in_newest(self, order: Order) -> tuple[list[Document], dict[Id, int]]:
+        """`_look_up` in the current version or, if its files have been removed, in a newer one."""
+        for _ in range(ATTEMPTS):
+            with suppress(StaleVersionError):
+                return self._look_up(order, self._folder.snapshot)
+            self._folder.refresh()
+        return self._look_up(order, self._folder.snapshot)
+
+    def _look_up(self, order: Order, snapshot: ShardedSnapshot) -> tuple[list[Document], dict[Id, int]]:
         """The documents of a batch to encode, and the ids that they replace, each with its number of passages."""
-        keys, records = self._own.keys, self._records
+        keys = self._own.keys
         new: dict[Id, Document] = {}
         replaces: dict[Id, int] = {}
         for document in order.documents:
@@ -105,16 +117,16 @@ class BatchEncoder:
                     raise repeated_id_error(document.id)
                 continue
             key = keys.key(document.id)
-            first = records.known_metadata([key])
-            if key in first:
-                other = difference(document, stored_as(document, check_record(first[key], key), keys, records))
+            if (place := snapshot.known([key]).get(key)) is not None:
+                first = check_record(snapshot.metadata([place])[0], key)
+                other = difference(document, stored_as(document, first, keys, snapshot))
                 if other is None:
                     continue
-                if records.sequence(key) >= order.first_sequence:
+                if snapshot.shard(place.shard).sequence[place.position] >= order.first_sequence:
                     raise repeated_id_error(document.id)
                 if not order.replace:
                     raise OtherDocumentError.of(document.id, other)
-                replaces[document.id] = len(keys.of(document.id, records))
+                replaces[document.id] = len(keys.of(document.id, snapshot))
             new[document.id] = document
         return list(new.values()), replaces
 
@@ -131,9 +143,9 @@ class BatchEncoder:
                 time.sleep(0.05)
 
 
-def repeated_id_error(one: Id) -> ValueError:
+def repeated_id_error(id: Id) -> ValueError:
     """The error for an id that is added twice with different content."""
-    return ValueError(f"ids: {one!r} occurs twice in what is added, with another text or other metadata")
+    return ValueError(f"ids: {id!r} occurs twice in what is added, with another text or other metadata")
 
 
 class Encoders(Protocol):
@@ -192,9 +204,14 @@ class RayEncoders:
     """
 
     def __init__(
-        self, path: Path, encoder: Encoder | None, workers: int | None = None, options: Mapping[str, Any] | None = None
+        self,
+        ray: Any,
+        path: Path,
+        encoder: Encoder | None,
+        workers: int | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
-        self._ray = optional("ray", "ray")
+        self._ray = ray
         strategies = optional("ray.util.scheduling_strategies", "ray")
         nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         nodes = nodes or [node for node in self._ray.nodes() if node["Alive"]]
@@ -229,8 +246,8 @@ class RayEncoders:
             while waiting:
                 yield self._next_outcome(waiting)
         except BaseException:
-            for one in waiting:
-                self._ray.cancel(one.ref)  # otherwise Ray retries it, and prints an error
+            for running in waiting:
+                self._ray.cancel(running.ref)  # otherwise Ray retries it, and prints an error
             self.close()
             raise
 
@@ -247,7 +264,7 @@ class RayEncoders:
 
     def _submit(self, order: Order, waiting: Iterable[_Running]) -> _Running:
         """Sends a batch to the worker with the fewest unfinished batches."""
-        busy = {one.ref: one.worker for one in waiting}
+        busy = {running.ref: running.worker for running in waiting}
         if busy:
             _, unfinished = self._ray.wait(list(busy), num_returns=len(busy), timeout=0, fetch_local=False)
             load = dict.fromkeys(self._workers, 0)

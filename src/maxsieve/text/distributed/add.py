@@ -1,6 +1,6 @@
 """Adds documents to a corpus in shards: collects encoded batches, and commits many of them at a time.
 
-The stream of documents is split into batches. These are encoded in parallel (`encoding`), staged (`staging`), and
+The stream of documents is split into batches. These are encoded in parallel (`encoders`), staged (`staged`), and
 collected in the order of the stream, which determines the sequence numbers of the documents. In a commit, each shard
 writes its documents from the staged batches. Then the new versions of all shards become visible at once, and the
 batches are removed. So after a crash of any process at any time, the corpus has only complete commits, and the batches
@@ -11,26 +11,38 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.cluster.encoding import Encoders, Order, Outcome, repeated_id_error
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.manifest import ShardVersion
-from maxsieve.cluster.shard import adding_to_shard, compact_shard, open_to_change
+from maxsieve.cluster.ray_engine import RayEngine
+from maxsieve.cluster.shard import append_to_shard, compact_shard, open_to_change, sequenced
 from maxsieve.cluster.sharding import by_shard, shard_of
-from maxsieve.cluster.staging import Form, StagedBatch, form_of, open_staged, remove_staged
+from maxsieve.common.checks import as_count
 from maxsieve.common.progress import Advance
 from maxsieve.ids import Id
+from maxsieve.index import Index
 from maxsieve.storage.segments import Merge
-from maxsieve.text.collection.additions import Added, worth_merging
+from maxsieve.text.collection.additions import Added, Encode, batches, check_id_type, size_of, some_id, worth_merging
 from maxsieve.text.collection.collection_encoder import CollectionEncoder
+from maxsieve.text.distributed.encoders import (
+    BatchEncoder,
+    Encoders,
+    LocalEncoders,
+    Order,
+    Outcome,
+    RayEncoders,
+    repeated_id_error,
+)
+from maxsieve.text.distributed.shards import storage_of
+from maxsieve.text.distributed.staged import Form, StagedBatch, open_staged, remove_oldest, remove_staged
 from maxsieve.text.encoders.truncation_warning import add_cuts
 from maxsieve.text.passages import Document
 
@@ -42,6 +54,66 @@ COMMIT_SECONDS = 120.0
 
 COMMITS = 32
 """After every this many commits, shards with many small segments are compacted."""
+
+MOST_WORKERS = 100_000
+
+LEFT_BYTES = 2 << 30
+"""Bytes of staged batches from interrupted additions that are kept at most. A complete addition removes all of them."""
+
+
+def add_to_shards(
+    index: Index,
+    own: CollectionEncoder,
+    documents: Iterator[Document],
+    encode: Encode,
+    *,
+    workers: int | None,
+    worker_options: Mapping[str, Any] | None,
+    replace: bool,
+    advance: Advance,
+) -> Added:
+    """Encodes documents and commits them. The caller holds the lock of the folder.
+
+    Few documents, and those that a projection is fitted on, are encoded in this process. So are all if there are 0
+    workers.
+    """
+    if workers is not None:
+        workers = as_count(workers, "workers", at_least=0, at_most=MOST_WORKERS)
+    storage = storage_of(index)
+    folder = storage.folder
+    remove_oldest(folder.path, LEFT_BYTES)
+    additions = Additions(folder, own, replace=replace, advance=advance)
+    groups = batches(_checked(documents, folder, own), size_of)
+    here = LocalEncoders(BatchEncoder(folder, own, encode))
+    while own.description.pending and (some := list(islice(groups, 1))):
+        additions.run(some, here)
+    first = list(islice(groups, 2))
+    if len(first) < 2 or workers == 0:
+        additions.run(chain(first, groups), here)
+        merge_small_segments(folder, here)
+    else:
+        engine = storage.engine
+        assert isinstance(engine, RayEngine)
+        encoders = RayEncoders(engine.ray, folder.path, own.not_built_in, workers, worker_options)
+        try:
+            additions.run(chain(first, groups), encoders)
+            merge_small_segments(folder, encoders)
+        finally:
+            encoders.close()
+    remove_staged(folder.path)
+    index.refresh()
+    return additions.added
+
+
+def _checked(documents: Iterator[Document], folder: ShardedFolder, own: CollectionEncoder) -> Iterator[Document]:
+    """The same documents. Raises an error if their ids are of another type than those in the collection."""
+    snapshot = folder.snapshot
+    shard = next((i for i, version in enumerate(snapshot.manifest.shards) if version.documents), None)
+    known = None if shard is None else some_id(snapshot.shard(shard), own.keys)
+    for document in documents:
+        check_id_type(known, document.id)
+        known = document.id
+        yield document
 
 
 class Part(NamedTuple):
@@ -129,11 +201,11 @@ class Additions:
         )
         self.added = Added(added, skipped, replaced)
 
-    def _digest(self, one: Id) -> str | None:
+    def _digest(self, id: Id) -> str | None:
         """The digest of a document of this addition that is not committed yet, or was committed recently; else None."""
         for known in (self._waiting, *(ids for _, ids in self._recent)):
-            if one in known:
-                return known[one]
+            if id in known:
+                return known[id]
         return None
 
     def _enough(self) -> bool:
@@ -163,7 +235,7 @@ class Additions:
                     for number in range(one.passages, replaces[one.id]):
                         key = self._keys.key(one.id, number)
                         changes.setdefault(shard_of(key, shards), Change()).delete.append(key)
-        root, form = self._folder.path, form_of(manifest, self._own)
+        root, form = self._folder.path, Form(manifest.layout, self._own.description)
         calls = {shard: (root, manifest.shards[shard], form, one, self._replace) for shard, one in changes.items()}
         made = self._folder.change(write_shard, calls, encoders.change)
         self._folder.commit(made, sequence=sequence)
@@ -185,18 +257,14 @@ def write_shard(root: Path, base: ShardVersion, form: Form, change: Change, repl
         ends = list(accumulate(segment.documents for segment in segments))
         masks = np.split(wanted, ends[:-1])
         pieces.append(Merge(segments, masks))
-    with adding_to_shard(root, base, replace=replace, delete=change.delete) as shard:
-        if pieces:
-            merge = Merge(
-                [one for some in pieces for one in some.segments], [one for some in pieces for one in some.keep]
-            )
-            merged = merge.in_memory()
-            texts: list[str | None] = [None] * merged.documents
-            for place, text in merged.metadata.texts():
-                texts[place] = text
-            shard.arrive(list(merged.ids), texts, np.concatenate([part.numbers for part in change.parts]))
-            shard.add_quantised(merged.offsets, merged.blocks)
-    return shard.version or base
+    if not pieces:
+        return append_to_shard(root, base, None, replace=replace, delete=change.delete)
+    merged = Merge(
+        [segment for piece in pieces for segment in piece.segments], [mask for piece in pieces for mask in piece.keep]
+    ).in_memory()
+    numbers = np.concatenate([part.numbers for part in change.parts])
+    segment = sequenced(merged, form.layout, numbers)
+    return append_to_shard(root, base, segment, replace=replace, delete=change.delete)
 
 
 def merge_small_segments(folder: ShardedFolder, encoders: Encoders) -> None:

@@ -28,27 +28,31 @@ def is_dataset(given: object) -> bool:
     return data is not None and isinstance(given, data.Dataset)
 
 
-def read_columns(dataset: Any, text: str, one: str | None, metadata: str | Sequence[str] | None) -> Columns:
+def read_columns(dataset: Any, text: str | None, id: str | None, ids: Any, metadata: Any) -> Columns:
     """The columns of a dataset, in the order of its rows. Ray Data streams the rows: few are in memory at a time.
 
+    ids
+        must be None: the column ``id`` has them.
     metadata
         the names of columns, which become the fields of an object; or the name of one column that has the metadata.
     """
-    wanted = [text, *([] if one is None else [one]), *([metadata] if isinstance(metadata, str) else metadata or [])]
+    if text is None or ids is not None:
+        raise ValueError("for a dataset, name the columns: text='...', and id='...' if it has ids")
+    wanted = [text, *([] if id is None else [id]), *([metadata] if isinstance(metadata, str) else metadata or [])]
     for name in wanted:
         if not isinstance(name, str):
             raise TypeError(f"columns are named by str, not by {name!r}")
-    rows = _rows(dataset, list(dict.fromkeys(wanted)), text, one, metadata)
+    rows = _rows(dataset, list(dict.fromkeys(wanted)), text, id, metadata)
     texts, ids, records = tee(rows, 3)
     return Columns(
         (row[0] for row in texts),
-        None if one is None else (row[1] for row in ids),
+        None if id is None else (row[1] for row in ids),
         None if metadata is None else (row[2] for row in records),
     )
 
 
 def _rows(
-    dataset: Any, wanted: list[str], text: str, one: str | None, metadata: str | Sequence[str] | None
+    dataset: Any, wanted: list[str], text: str, id: str | None, metadata: str | Sequence[str] | None
 ) -> Iterator[tuple[str, Any, Any]]:
     schema = dataset.schema(fetch_if_missing=False)
     if schema is not None:
@@ -63,12 +67,12 @@ def _rows(
         columns = {name: table.column(name).to_pylist() for name in wanted}
         for number in range(table.num_rows):
             row = {name: column[number] for name, column in columns.items()}
-            yield _checked(row, place, text, one, metadata)
+            yield _checked(row, place, text, id, metadata)
             place += 1
 
 
 def _checked(
-    row: dict[str, Any], place: int, text: str, one: str | None, metadata: str | Sequence[str] | None
+    row: dict[str, Any], place: int, text: str, id: str | None, metadata: str | Sequence[str] | None
 ) -> tuple[str, Any, Any]:
     """The text, id and metadata of a row. Errors name the row and the column."""
     if row[text] is None:
@@ -76,14 +80,14 @@ def _checked(
     if not isinstance(row[text], str):
         raise TypeError(f"row {place}, column {text!r}: a text is a str, not {type(row[text]).__name__}")
     named: Id | None = None
-    if one is not None:
-        if row[one] is None:
-            raise TypeError(f"row {place}, column {one!r}: there is no id")
+    if id is not None:
+        if row[id] is None:
+            raise TypeError(f"row {place}, column {id!r}: there is no id")
         try:
-            named = to_id(row[one], f"row {place}, column {one!r}")
+            named = to_id(row[id], f"row {place}, column {id!r}")
         except TypeError:
-            kind = type(row[one]).__name__
-            raise TypeError(f"row {place}, column {one!r}: an id is a str or an int, not {kind}") from None
+            kind = type(row[id]).__name__
+            raise TypeError(f"row {place}, column {id!r}: an id is a str or an int, not {kind}") from None
     if metadata is None:
         return row[text], named, None
     record = row[metadata] if isinstance(metadata, str) else {name: row[name] for name in metadata}

@@ -1,4 +1,4 @@
-"""Batches of documents that are encoded, but not in the corpus yet. They are in the folder ``staging`` of the corpus.
+"""Batches of documents that are encoded, but not in the corpus yet. They are in the folder `STAGING` of the corpus.
 
 A batch is one segment (or several, if it is large) in the format of shards, and a receipt. The receipt is written last:
 a batch without one is not valid. The name of a batch begins with a digest of everything that determines its content. So
@@ -13,6 +13,7 @@ import json
 import os
 import re
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -22,23 +23,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxsieve.arrays import Batch, Documents
-from maxsieve.cluster.manifest import ClusterManifest
 from maxsieve.common.files import check_own_folder, sync_folder
 from maxsieve.errors import MaxsieveError
 from maxsieve.ids import Id
-from maxsieve.storage.builder import SegmentBuilder
+from maxsieve.storage.builder import Names, build_segments
 from maxsieve.storage.manifest import Manifest, SegmentEntry
 from maxsieve.storage.metadata import to_json
 from maxsieve.storage.sealed_json import read_sealed, reading_fields, write_sealed
 from maxsieve.storage.segment_file import StoredSegment, map_segment, write_segment
-from maxsieve.storage.segments import Segment, Similarity, Store, block_kinds, living
-from maxsieve.storage.storage import Addition
+from maxsieve.storage.segments import Layout, living
 from maxsieve.text.collection.additions import Encode, Pieces, batches
-from maxsieve.text.collection.collection_encoder import CollectionEncoder
-from maxsieve.text.collection.description import Description
+from maxsieve.text.collection.description import STAGING, Description
 from maxsieve.text.passages import Document, Keys, as_stored
 
-FOLDER = "staging"
 FORMAT, VERSION = "maxsieve staged batch", 1
 RECEIPT = ".json"
 _OURS = re.compile(r"[0-9a-f]{32}-[0-9a-f]{16}(-[0-9]+)?\.(json|segment|records)(\.tmp)?", re.ASCII)
@@ -47,24 +44,13 @@ _OURS = re.compile(r"[0-9a-f]{32}-[0-9a-f]{16}(-[0-9]+)?\.(json|segment|records)
 class Form(NamedTuple):
     """How vectors are stored in the corpus, and how they are made from texts."""
 
-    store: Store
-    similarity: Similarity
+    layout: Layout
     description: Description
-
-    @property
-    def dim(self) -> int:
-        """The number of dimensions of a vector."""
-        return self.description.dim
 
     @property
     def keys(self) -> Keys:
         """The keys under which passages are stored."""
         return Keys(passages=self.description.passages is not None)
-
-
-def form_of(manifest: ClusterManifest, own: CollectionEncoder) -> Form:
-    """The form for a corpus and the encoder of its collection."""
-    return Form(manifest.store, manifest.similarity, own.description)
 
 
 class StagedDocument(NamedTuple):
@@ -107,7 +93,7 @@ def document_digest(document: Document) -> str:
 
 def batch_digest(documents: Iterable[Document], form: Form) -> str:
     """A digest of everything that determines the staged batch of some documents."""
-    described = [FORMAT, VERSION, form.store, form.similarity, asdict(form.description)]
+    described = [FORMAT, VERSION, form.layout.store, form.layout.similarity, asdict(form.description)]
     digest = hashlib.blake2b(json.dumps(described, sort_keys=True).encode(), digest_size=16)
     for one in documents:
         digest.update(f"\n{json.dumps(one.id)} {document_digest(one)}".encode())
@@ -123,24 +109,19 @@ def stage(
     name = f"{digest}-{secrets.token_hex(8)}"
     entries: list[SegmentEntry] = []
 
-    def write(segment: Segment) -> None:
-        entries.append(write_segment(folder / f"{name}-{len(entries)}.segment", living([segment])))
-
     def encoded() -> Iterable[Batch]:
         for some in batches(pieces.texts, len):
             vectors = list(encode(some))
             yield Batch(vectors, np.fromiter(map(len, vectors), np.int64, len(vectors)))
 
     keys = list(pieces.records)
-    texts: list[str | None] = [to_json(record) for record in pieces.records.values()]
-    addition = Addition(keys, texts, form.dim, block_kinds(form.dim, form.store), write, lambda _: None)
-    builder = SegmentBuilder(form.dim, form.store, form.similarity, threads, addition.name, addition.add)
+    names = Names(keys, [to_json(record) for record in pieces.records.values()], lambda _: None)
     try:
-        addition.take(Documents(iter(encoded()), len(keys), form.dim), builder, lambda _: None)
-        counts = dict.fromkeys((one.id for one in documents), 0)
-        for one in map(form.keys.document, keys):
-            counts[one] += 1
-        staged = tuple(StagedDocument(one.id, counts[one.id], document_digest(one)) for one in documents)
+        rows = Documents(iter(encoded()), len(keys), form.layout.dim)
+        for segment in build_segments(rows, names, form.layout, threads):
+            entries.append(write_segment(folder / f"{name}-{len(entries)}.segment", living([segment])))
+        counts = Counter(map(form.keys.document, keys))
+        staged = tuple(StagedDocument(new.id, counts[new.id], document_digest(new)) for new in documents)
         nbytes = sum((folder / file).stat().st_size for entry in entries for file in entry.files.values())
         batch = StagedBatch(name, staged, tuple(entries), nbytes)
         write_sealed(folder / f"{name}{RECEIPT}", _to_content(batch))
@@ -170,7 +151,7 @@ def find_staged(root: Path, digest: str, documents: Iterable[Document], form: Fo
 
 def open_staged(root: Path, batch: StagedBatch, form: Form) -> list[StoredSegment]:
     """The segments of a batch, mapped."""
-    manifest = Manifest(form.dim, form.store, form.similarity, "")
+    manifest = Manifest(form.layout.dim, form.layout.store, form.layout.similarity, "")
     return [map_segment(staging_folder(root), entry, manifest) for entry in batch.segments]
 
 
@@ -213,7 +194,7 @@ def remove_oldest(root: Path, most: int) -> None:
 
 def staging_folder(root: Path) -> Path:
     """The folder of staged batches; a link in place of it is damage."""
-    return check_own_folder(root / FOLDER)
+    return check_own_folder(root / STAGING)
 
 
 def _files(root: Path) -> list[tuple[Path, str]]:
