@@ -19,6 +19,7 @@ from starlette.requests import Request
 from maxsieve._core import Stop
 from maxsieve.options import SearchOptions
 from maxsieve.service.batches import Batcher
+from maxsieve.service.bodies import wrong_dim
 from maxsieve.service.metrics import Metrics
 from maxsieve.service.open_collections import Shelf
 from maxsieve.service.settings import CHUNK, TOGETHER, Settings
@@ -182,7 +183,7 @@ class Service:
         encoder = collection.encoder
         # a projection may have been fitted, or the collection been replaced, since the texts were encoded
         if wrong := next((ask for ask in asks if not ask.encoder and ask.rows.shape[1] != collection.index.dim), None):
-            raise ValueError(f"vectors: dim is {collection.index.dim} here, and the rows have {wrong.rows.shape[1]}")
+            raise ValueError(wrong_dim(collection.index.dim, wrong.rows.shape[1]))
         vectors = [
             ask.rows if ask.encoder in (None, encoder) else encoder.encode_queries([ask.text])[0] for ask in asks
         ]
