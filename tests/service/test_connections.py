@@ -85,7 +85,7 @@ def test_an_end_that_nobody_reads(encoder: OnnxEncoder) -> None:
         body = b'{"query": "river", "texts": ["river' + b" " * 1_900_000 + b'"], "return_text": true}'
         connection.sendall(posted("/rerank", body))
         until(lambda: served.connections() == 0)
-        until(lambda: served.service.under_way() == 0)
+        until(lambda: served.service.requests_in_progress() == 0)
 
 
 def test_tiny_chunks(shared: Served) -> None:

@@ -33,10 +33,10 @@ class StrictRequest(Request):
         self.scope[BEGUN] = perf_counter()
         if len(body) <= SMALL:
             return self._read(body)
-        here = service_of(self)
-        seconds = here.settings.deadline
+        service = service_of(self)
+        seconds = service.settings.deadline
         try:
-            return await asyncio.wait_for(here.read(partial(self._read_large, body)), seconds)
+            return await asyncio.wait_for(service.run_large(partial(self._read_large, body)), seconds)
         except asyncio.TimeoutError:
             raise too_late(seconds) from None
 
