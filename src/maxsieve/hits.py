@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from maxsieve.ids import Id
 from maxsieve.storage.calibration import Changes, Origin
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.trace import Trace
-
-if TYPE_CHECKING:
-    from maxsieve.searcher import Ranking
 
 Guarantee: TypeAlias = Literal["exact", "pac", "calibrated", "none"]
 
@@ -112,6 +109,32 @@ class Promise(NamedTuple):
 def to_guarantee(found: Guarantee, promise: Promise | None) -> Guarantee:
     """What an answer guarantees: what the engine proved, or what a calibration promises."""
     return found if promise is None or found == "exact" else promise.guarantee
+
+
+class Ranking(Protocol):
+    """The best documents for one query, best first, and how they were found."""
+
+    @property
+    def ids(self) -> list[Id]:
+        """Their ids."""
+
+    @property
+    def scores(self) -> NDArray[np.float32]:
+        """Their scores."""
+
+    @property
+    def places(self) -> list[Any]:
+        """Where they are in the snapshot."""
+
+    @property
+    def n_searched(self) -> int:
+        """The number of documents that were searched."""
+
+    def report(self, promise: Promise | None) -> Report:
+        """How they were found, and what is guaranteed."""
+
+    def trace(self, chosen: Sequence[int] | None) -> Trace | None:
+        """The steps of the search, if they were recorded. Only the entries with these numbers are hits, or all."""
 
 
 class Hit(tuple[Id, float]):

@@ -382,7 +382,9 @@ class Index:
         >>> dated.search([[1.0]], where={"year": {"lt": 2000}}).ids
         ['old']
         """
-        return self._answer([query], SearchOptions.of(k, options), "query")[0]
+        layout, chosen = self.storage.layout, SearchOptions.of(k, options)
+        rows = to_query(query, "query", layout.dim, cosine=layout.similarity == "cosine")
+        return self._answer([rows], chosen)[0]
 
     def search_many(self, queries: Iterable[Any], k: int = 10, **options: Unpack[SearchKeywords]) -> list[Hits]:
         """`search` for many queries at once: the same answers, with the queries distributed over the threads.
@@ -399,17 +401,12 @@ class Index:
 
     def answer(self, queries: Sequence[Any], options: SearchOptions, snapshot: AnySnapshot | None = None) -> list[Hits]:
         """The hits of each query [T, d], with options that were made before, in a snapshot or in the current one."""
-        return self._answer(queries, options, snapshot=snapshot)
+        return self._answer(self._to_rows(queries), options, snapshot)
 
     def _answer(
-        self,
-        queries: Sequence[Any],
-        options: SearchOptions,
-        name: str = "query {}",
-        snapshot: AnySnapshot | None = None,
+        self, rows: list[NDArray[np.float32]], options: SearchOptions, snapshot: AnySnapshot | None = None
     ) -> list[Hits]:
-        options.check_for_vectors(len(queries))
-        rows = self._to_rows(queries, name)
+        options.check_for_vectors(len(rows))
         if snapshot is not None:
             return self._search(snapshot, rows, options)
         return self.storage.reading(lambda snapshot: self._search(snapshot, rows, options))
@@ -423,10 +420,10 @@ class Index:
             for (ranking, entries), query in zip(found, rows, strict=True)
         ]
 
-    def _to_rows(self, queries: Sequence[Any], name: str = "query {}") -> list[NDArray[np.float32]]:
+    def _to_rows(self, queries: Sequence[Any]) -> list[NDArray[np.float32]]:
         layout = self.storage.layout
         dim, cosine = layout.dim, layout.similarity == "cosine"
-        return [to_query(query, name.format(i), dim, cosine=cosine) for i, query in enumerate(queries)]
+        return [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(queries)]
 
 
 def _facts(snapshot: AnySnapshot) -> dict[str, Any]:

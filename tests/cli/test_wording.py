@@ -12,7 +12,9 @@ import pytest
 
 import maxsieve
 from cli.support import CommandLine
-from maxsieve.cli.failures import COMMANDS
+from maxsieve.cli.failures import COMMANDS, typed
+from maxsieve.errors import Argument, Function
+from maxsieve.policies import Certified
 
 PACKAGE = Path(maxsieve.__file__).parent
 PYTHON = re.compile(r"[a-z_]+\([^ )]*\)|\b[a-z_]+='?(?=[\w{(,;]|$)")
@@ -92,6 +94,26 @@ def test_only_the_command_line_knows_its_options_and_commands() -> None:
 
 def test_the_command_line_has_the_functions_that_hints_name() -> None:
     assert {text for name, text in calls() if name == "Function"} == COMMANDS.keys()
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        (Argument("policy", Certified()), "--policy certified"),
+        (Argument("moved_from"), "--moved-from"),
+        (Argument("style", "colbert"), None),
+        (
+            Function("fetch_model", (Argument("", "st:a b"), Argument("wheel"))),
+            "maxsieve model fetch 'st:a b' --wheel FILE",
+        ),
+        (Function("Collection.open", (Argument("encoder", "st:it"),)), "--encoder st:it"),
+        (Function("Dataset.of", (Argument("corpus"),)), "--corpus"),
+        (Function("of_collection"), "--collection"),
+        (Function("unknown"), None),
+    ],
+)
+def test_what_hints_name_as_it_is_typed(named: Argument | Function, words: str | None) -> None:
+    assert typed(named) == words
 
 
 def test_more_hits_than_were_calibrated_for(docs: CommandLine) -> None:

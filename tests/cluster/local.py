@@ -25,7 +25,10 @@ class LocalMembers(Members):
     def __init__(self, path: Path, members: int) -> None:
         self._members = {Seat(f"node{i}", 0): Member(path) for i in range(members)}
         self._pool = ThreadPoolExecutor(32)
-        self.connected = True
+
+    @property
+    def connected(self) -> bool:
+        return True
 
     def serve(self, sizes: Sequence[int]) -> None:
         pass

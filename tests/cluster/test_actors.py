@@ -13,7 +13,7 @@ import pytest
 import maxsieve as ms
 from maxsieve.cluster import actors
 from maxsieve.cluster.actors import NODE_CHECK_INTERVAL, ActorPool, ShardActor
-from maxsieve.cluster.agreement import UnknownSessionError
+from maxsieve.cluster.agreement import Offers, UnknownSessionError
 from maxsieve.cluster.coordinator import LostMemberError
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import Part, SearchRequest
@@ -74,7 +74,7 @@ def test_an_error_that_pickle_cannot_make_again(folder: ShardedFolder, monkeypat
 def test_sessions_are_forgotten_with_the_next_call(folder: ShardedFolder) -> None:
     actor = ShardActor(folder.path, 1)
     offers = ask(actor, "s", request(folder), ())
-    assert isinstance(offers, list)
+    assert isinstance(offers, Offers)
     ask(actor, "t", request(folder), (), forgotten=("s", "unknown"))
     assert list(actor._member._sessions) == ["t"]
     actor.drop("t")

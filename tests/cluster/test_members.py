@@ -25,6 +25,7 @@ from maxsieve.cluster.agreement import Offers, UnknownSessionError, merge
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import CalibratedDepth, Member, Part, SearchRequest
 from maxsieve.cluster.sharding import shard_of
+from maxsieve.cluster.snapshot import ShardedSnapshot
 from maxsieve.cluster.training import train_codebook
 from maxsieve.errors import StaleVersionError
 from maxsieve.spec.shards import certified_in_shards
@@ -231,9 +232,9 @@ def test_members_score_what_the_specification_says(
 
 
 def test_members_that_disagree_are_an_error(tmp_path: Path) -> None:
-    one = [("sum", 0, np.array([1.0]), None)]
+    one, other = (Offers.of([(kind, 0, np.array([1.0]))]) for kind in ("sum", "max"))
     with pytest.raises(ValueError, match="versions of maxsieve"):
-        merge([one, [("max", 0, np.array([1.0]), None)]])
+        merge([one, other])
 
 
 def test_all_members_together_rescore_little_more_than_one_index(tmp_path: Path) -> None:
@@ -276,7 +277,7 @@ def test_files_of_older_versions_are_closed(tmp_path: Path) -> None:
         for request in two_requests(folder):
             one.advance("s", replace(request, alone=True), ())
         versions.append(folder.manifest.fingerprint)
-        assert list(one._views) == [(version, (shard,)) for version in versions[-2:] for shard in (0, 1)]
+        assert list(one._snapshots) == [(version, (shard,)) for version in versions[-2:] for shard in (0, 1)]
         put(folder, [np.ones((1, 8), np.float32)] * 9, list(range(100 + 9 * number, 109 + 9 * number)))
         folder.compact()
 
@@ -355,14 +356,14 @@ def test_searches_go_on_while_other_shards_are_opened(tmp_path: Path, monkeypatc
     first, second = (replace(request, alone=True) for request in two_requests(folder))
     one, opening, go_on = Member(folder.path), threading.Event(), threading.Event()
     one.advance("s", first, ())
-    known = one._folder.snapshot
+    known = ShardedSnapshot.of
 
-    def slow(shards: Any = None) -> Any:
+    def slow(self: ShardedSnapshot, shards: Any) -> Any:
         opening.set()
         assert go_on.wait(60)
-        return known(shards)
+        return known(self, shards)
 
-    monkeypatch.setattr(one._folder, "snapshot", slow)
+    monkeypatch.setattr(ShardedSnapshot, "of", slow)
     with ThreadPoolExecutor(2) as pool:
         waiting = pool.submit(one.advance, "t", second, ())
         assert opening.wait(60)

@@ -20,7 +20,6 @@ from maxsieve.errors import StaleVersionError
 from .local import LocalIndex
 
 QUESTIONS: dict[str, Callable[[LocalIndex], Any]] = {
-    "len": lambda index: (len(index), index.tokens),
     "repr": lambda index: index._repr_html_(),
     "verify": lambda index: index.verify(),
     "nbytes": lambda index: index.nbytes,

@@ -168,7 +168,12 @@ def test_the_manifest_of_another_version_is_not_taken_for_this_one(folder: Shard
 
 def damaged(folder: ShardedFolder, problem: str) -> None:
     """Every use of the folder's shards is refused, with these words."""
-    for use in (ShardedFolder.snapshot, ShardedFolder.verify, lambda one: one.delete(["a1"]), ShardedFolder.compact):
+    for use in (
+        lambda one: one.snapshot.here,
+        ShardedFolder.verify,
+        lambda one: one.delete(["a1"]),
+        ShardedFolder.compact,
+    ):
         with pytest.raises(DamagedIndexError, match=problem):
             use(ShardedFolder.open(folder.path))
     with pytest.raises(DamagedIndexError, match=problem):
@@ -196,7 +201,7 @@ def test_a_link_to_a_folder_is_not_followed(folder: ShardedFolder, name: str, tm
     (folder.path / name).rename(tmp_path / "elsewhere")
     (folder.path / name).symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     there = sorted((tmp_path / "elsewhere").rglob("*"))
-    for use in (ShardedFolder.snapshot, ShardedFolder.verify, ShardedFolder.compact):
+    for use in (lambda one: one.snapshot.here, ShardedFolder.verify, ShardedFolder.compact):
         with pytest.raises(DamagedIndexError, match=f"{name} is a link"):
             use(ShardedFolder.open(folder.path))
     assert sorted((tmp_path / "elsewhere").rglob("*")) == there
@@ -237,35 +242,35 @@ def test_a_forged_manifest_of_a_shard(
 ) -> None:
     tell_shard(folder, 1, change)
     with pytest.raises(DamagedIndexError, match=problem):
-        ShardedFolder.open(folder.path).snapshot()
+        ShardedFolder.open(folder.path).snapshot.here
 
 
 def test_types_of_ids_that_differ(folder: ShardedFolder) -> None:
     tell(folder.path / "cluster.json", put_value("id_type", "int"))
     with pytest.raises(DamagedIndexError, match=r"cluster\.json\b.*\bint\b.*shard 0\b.*\bstr"):
-        ShardedFolder.open(folder.path).snapshot()
+        ShardedFolder.open(folder.path).snapshot.here
 
 
 def test_codebooks_that_differ(folder: ShardedFolder) -> None:
     train_codebook(folder)
     tell(folder.path / "cluster.json", put_value("codebook", 5))
     with pytest.raises(DamagedIndexError, match="not a shard"):
-        ShardedFolder.open(folder.path).snapshot()
+        ShardedFolder.open(folder.path).snapshot.here
 
 
 @pytest.mark.parametrize("number", [-1, 2**53 + 1])
 def test_sequence_numbers_that_none_can_have(folder: ShardedFolder, number: int) -> None:
     change_block(segment_of(folder, 0), "sequence", lambda block: block.__setitem__(0, number))
     with pytest.raises(DamagedIndexError, match=r"\.segment: sequence numbers"):
-        ShardedFolder.open(folder.path).snapshot()
+        ShardedFolder.open(folder.path).snapshot.here
 
 
 def test_sequence_numbers_that_verify_finds(folder: ShardedFolder, tmp_path: Path) -> None:
     for number, problem in ((99, "not assigned"), (13, "same sequence number")):
         shutil.copytree(folder.path, copy := tmp_path / f"copy {number}")
         forged = ShardedFolder.open(copy)
-        shard = next(i for i in range(3) if 13 not in forged.storage.snapshot([i]).sequence)
-        segment = forged.storage.snapshot([shard]).segments[0]
+        shard = next(i for i in range(3) if 13 not in forged.snapshot.of([i]).sequence)
+        segment = forged.snapshot.of([shard]).segments[0]
         place = int(np.flatnonzero(segment.alive)[0])
         change_block(segment_of(forged, shard), "sequence", lambda block, n=number, i=place: block.__setitem__(i, n))
         with pytest.raises(DamagedIndexError, match=problem):

@@ -45,7 +45,7 @@ def test_a_record_that_is_no_document(tmp_path: Path, record: str | None) -> Non
             lambda: collection.metadata("fox"),
             lambda: collection.search("fox").texts,
             lambda: collection.search("fox").metadata,
-            lambda: collection.search("fox")[0],
+            lambda: collection.search("fox")[0].text,
             lambda: collection.search("fox").explain(0),
             lambda: collection.search("fox", first_stage="bm25"),
             lambda: collection.add(["Another fox"], ["fox"]),

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from maxsieve import Collection
-from maxsieve.service import service
 from maxsieve.service.schemas import AddAnswer, DeleteAnswer
 from maxsieve.storage.lock import writer_lock
 from maxsieve.text import OnnxEncoder
@@ -174,16 +173,16 @@ def test_who_searches_while_it_is_replaced(
 ) -> None:
     """The search has begun in the old collection, and is answered by it."""
     began, go_on = threading.Event(), threading.Event()
-    search_many = service.search_texts
+    answer = Collection.answer
 
     def search(*given: Any, **options: Any) -> Any:
         began.set()
         assert go_on.wait(PATIENCE)
-        return search_many(*given, **options)
+        return answer(*given, **options)
 
     with serving(encoder, {"docs": docs}) as served:
         with monkeypatch.context() as patch:
-            patch.setattr(service, "search_texts", search)
+            patch.setattr(Collection, "answer", search)
             found: list[Any] = []
             asked = threading.Thread(target=lambda: found.extend(ids(served)))
             asked.start()

@@ -28,7 +28,7 @@ import numpy as np
 
 import maxsieve as ms
 from benchmarks.runs.cluster.nodes import add_node, start_head
-from maxsieve.cluster.index import ShardedIndex
+from maxsieve.cluster import Cluster
 
 DIM, QUERIES, K, STOPPED = 32, 6, 10, 2.0
 POLICIES: tuple[Any, ...] = (ms.Certified(), ms.Bandit(), ms.Exhaustive())
@@ -60,7 +60,7 @@ class Story:
         self._rng = np.random.default_rng(0)
         self.queries = [self._rng.standard_normal((8, DIM)).astype(np.float32) for _ in range(QUERIES)]
         first = self._some(documents)
-        self.sharded = ShardedIndex.build(path, first, shards=shards, replicas=replicas)
+        self.sharded = ms.Index.build(first, path=path, shards=shards, cluster=Cluster(replicas=replicas))
         self.one = ms.Index.build(first)
         self._next = documents
         self.answers = [self._answer()]
@@ -195,7 +195,7 @@ def run(
 
 def any_pid(story: Story, chance: random.Random) -> int:
     """The process id of a random member that answers. Waits until there is one."""
-    while not (pids := [member.pid for member in story.sharded.info().members if member.pid is not None]):
+    while not (pids := [member.pid for member in story.sharded.searcher.members() if member.pid is not None]):
         time.sleep(0.1)
     return chance.choice(pids)
 

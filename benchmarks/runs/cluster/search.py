@@ -1,4 +1,4 @@
-"""Measures the additional cost of a search over shards: calls, exchanges, memory. Figures of docs/cluster.md.
+"""Measures the additional cost of a search over shards: calls, agreements, memory. Figures of docs/cluster.md.
 
 The same documents are searched in one index in memory, and in shards. First one member has all shards, as on one
 machine by default. Then several members have different shards. Every answer is compared with that of the index.
@@ -20,8 +20,8 @@ import numpy as np
 import ray
 
 import maxsieve as ms
-from maxsieve.cluster.agreement import merge
-from maxsieve.cluster.index import ShardedIndex
+from maxsieve.cluster import Cluster
+from maxsieve.cluster.agreement import Offers, merge
 from maxsieve.cluster.manifest import read_cluster
 from maxsieve.cluster.member import Member, SearchRequest
 
@@ -45,24 +45,23 @@ def main() -> int:
     figures: dict[str, Any] = {"documents": options.documents}
     figures |= {f"no-op fan-out to {n}": no_op(n, 100) for n in (1, 4, 12)}
     with tempfile.TemporaryDirectory() as folder:
-        with ShardedIndex.build(Path(folder) / "small", rows[:80], lengths=[10] * 8, shards=4) as small:
+        with ms.Index.build(rows[:80], lengths=[10] * 8, path=Path(folder) / "small", shards=4) as small:
             small.search(rows[:4])
-            figures["MB of a member at rest"] = megabytes(small.info().members[0].pid)
+            figures["MB of a member at rest"] = megabytes(small.searcher.members()[0].pid)
         for members in (1, options.members):
             name = f"{members} member" + "s" * (members > 1)
-            with ShardedIndex.build(
-                Path(folder) / f"of-{members}", rows, lengths=lengths, shards=options.shards, actors_per_node=members
-            ) as sharded:
+            path, where = Path(folder) / f"of-{members}", Cluster(actors_per_node=members)
+            with ms.Index.build(rows, lengths=lengths, path=path, shards=options.shards, cluster=where) as sharded:
                 figures[name] = {
                     policy: compare(index, sharded, queries, chosen) for policy, chosen in POLICIES.items()
                 }
                 if members == 1:
-                    figures["steps of a member, ms"] = steps(Path(folder) / f"of-{members}", queries)
+                    figures["steps of a member, ms"] = steps(path, queries)
     print(json.dumps(figures, indent=1, default=str))
     return 0
 
 
-def compare(index: ms.Index, sharded: ShardedIndex, queries: list[Any], policy: Any) -> dict[str, float]:
+def compare(index: ms.Index, sharded: ms.Index, queries: list[Any], policy: Any) -> dict[str, float]:
     """Milliseconds of both, which are searched alternately, and the number of scored documents.
 
     "caller's CPU ms" is the CPU time of a search over shards in this process, including Ray's threads.
@@ -88,7 +87,7 @@ def compare(index: ms.Index, sharded: ShardedIndex, queries: list[Any], policy: 
         "least index ms": round(1e3 * min(alone), 2),
         "least shards ms": round(1e3 * min(shared), 2),
         "caller's CPU ms": round(1e3 * median(cpu[5:]), 2),
-        "exchanges": max(one.report.exchanges for one in found),
+        "agreements": max(one.report.agreements for one in found),
         "rescored": round(sum(one.report.rescored for one in expected) / len(queries), 1),
         "rescored by all members": round(sum(one.report.rescored for one in found) / len(queries), 1),
     }
@@ -140,7 +139,7 @@ def steps(path: Path, queries: list[Any]) -> list[float]:
             began = perf_counter()
             step = member.advance(str(number), request, replies)
             took.append(perf_counter() - began)
-            if not isinstance(step, list):
+            if not isinstance(step, Offers):
                 break
             replies = (*replies, merge([step]))
         seconds.append(took)

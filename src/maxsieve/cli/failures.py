@@ -21,12 +21,13 @@ from maxsieve.errors import (
 )
 
 COMMANDS = {
+    "Collection.open": "",
     "calibrate": "maxsieve calibrate",
     "fetch_model": "maxsieve model fetch",
-    "Dataset.of": "--corpus",
+    "Dataset.of": "",
     "of_collection": "--collection",
 }
-"""Commands and options for functions that hints name."""
+"""Commands and options for functions that hints name; empty if their arguments are options."""
 OPTIONS = {
     "": "",
     "k": "-k",
@@ -116,7 +117,7 @@ def typed(named: Argument | Function) -> str | None:
     """
     if isinstance(named, Function):
         command, given = COMMANDS.get(named.function), [typed(argument) or "" for argument in named.arguments]
-        return command and " ".join([command, *given])
+        return None if command is None else " ".join([command, *given]).strip()
     option = OPTIONS.get(named.name, f"--{named.name.replace('_', '-')}")
     if option is None or named.value is None or named.value is True:
         return option

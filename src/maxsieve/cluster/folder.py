@@ -222,10 +222,13 @@ class ShardedFolder:
             raise
         return made
 
-    def discard(self, made: Iterable[ShardVersion]) -> None:
-        """Removes the files of versions that will not be committed. Files of committed versions are never removed."""
+    def discard(self, made: Iterable[ShardVersion], before: Iterable[ShardVersion] = ()) -> None:
+        """Removes the files of versions that will not be committed. Files of committed versions are never removed.
+
+        After a commit, ``before`` is the version before it, which readers may still have.
+        """
         with suppress(OSError, MaxsieveError):
-            remove_new(self.path, made, [*self.manifest.shards, *read_cluster(self.path).shards])
+            remove_new(self.path, made, [*before, *self.manifest.shards, *read_cluster(self.path).shards])
 
     def delete(self, ids: list[Id], run: Run = in_turn) -> None:
         """Deletes all these documents or, if an id is unknown, none."""

@@ -86,6 +86,7 @@ class ShardedStorage:
         """Adds all documents or, if there is an error, none: one commit over all shards."""
         self.snapshot  # noqa: B018 - raises when closed
         with self._committing():
+            before = self.folder.manifest.shards
             writer = ShardedWriter(self.folder, self._engine.run, replace, delete)
             try:
                 writer.admit([])
@@ -93,9 +94,9 @@ class ShardedStorage:
                 writer.finish()
                 self.folder.commit(writer.made, sequence=writer.next_sequence)
             except BaseException:
-                self.folder.discard([*writer.made.values(), *writer.replaced])
+                self.folder.discard([*writer.made.values(), *writer.replaced], before)
                 raise
-            self.folder.discard(writer.replaced)
+            self.folder.discard(writer.replaced, before)
 
     def delete(self, ids: list[Id]) -> None:
         """Deletes documents, all or none."""

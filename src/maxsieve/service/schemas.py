@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WrapValidator, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WrapValidator, create_model, model_validator
 
 from maxsieve.options import SearchOptions
-from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy, Radius
+from maxsieve.policies import POLICIES, Policy, PolicyKind, policy_named
 from maxsieve.service.settings import (
     CHARACTERS,
     DEPTH,
@@ -47,68 +47,46 @@ class Shape(BaseModel):
         return given
 
 
-class CertifiedPolicy(Shape):
-    """Exact, proven from a quantised scan."""
-
-    name: Literal["certified"]
-
-    def chosen(self) -> Policy:
-        """The policy object of the library."""
-        return Certified()
+LARGEST_NUMBER = 2**31
+"""Limit on a parameter that is a whole number without a limit of its own."""
 
 
-class ExhaustivePolicy(Shape):
-    """Exact: every document is scored."""
-
-    name: Literal["exhaustive"]
+class PolicySchema(Shape):
+    """A policy with its parameters."""
 
     def chosen(self) -> Policy:
         """The policy object of the library."""
-        return Exhaustive()
+        values = self.model_dump()
+        return policy_named(values.pop("name"), values)
 
 
-class CalibratedPolicy(Shape):
-    """Much faster, for a calibrated collection: finds a share of the exact answer on average."""
-
-    name: Literal["calibrated"]
-    overlap: float = Field(Calibrated().overlap, gt=0, lt=1)
-
-    def chosen(self) -> Policy:
-        """The policy object of the library."""
-        return Calibrated(self.overlap)
-
-
-class BanditPolicy(Shape):
-    """The published algorithm (Col-Bandit)."""
-
-    name: Literal["bandit"]
-    alpha: float = Field(Bandit().alpha, gt=0, le=1)
-    delta: float = Field(Bandit().delta, gt=0, lt=1)
-    margin: int = Field(Bandit().margin, ge=0, le=2**31)
-    block: int = Field(Bandit().block, ge=1, le=2**31)
-    seed: int = Field(Bandit().seed, ge=0, le=2**64 - 1)
-    radius: Radius = Bandit().radius
-
-    def chosen(self) -> Policy:
-        """The policy object of the library."""
-        return Bandit(self.alpha, self.delta, self.margin, self.block, self.seed, self.radius)
+def _schema_of(kind: PolicyKind) -> Any:
+    """The schema of a policy: its name, and a field for each parameter with its limits."""
+    fields: dict[str, Any] = {"name": (Literal[kind.name], ...)}
+    for parameter in kind.parameters:
+        if parameter.type is str:
+            fields[parameter.name] = (Literal[parameter.choices], parameter.default)
+        elif parameter.type is int:
+            most = LARGEST_NUMBER if parameter.most is None else int(parameter.most)
+            fields[parameter.name] = (int, Field(parameter.default, ge=int(parameter.least or 0), le=most))
+        else:
+            upper: dict[str, Any] = {"lt" if parameter.open else "le": 1 if parameter.most is None else parameter.most}
+            fields[parameter.name] = (float, Field(parameter.default, gt=parameter.least or 0, **upper))
+    name = f"{kind.policy.__name__}Policy"
+    return create_model(name, __base__=PolicySchema, __doc__=f"{kind.summary.capitalize()}.", **fields)
 
 
-PolicyName = Literal["certified", "exhaustive", "calibrated", "bandit"]
-AnyPolicy = Annotated[
-    Annotated[PolicyName, Tag("name")]
-    | Annotated[CertifiedPolicy, Tag("certified")]
-    | Annotated[ExhaustivePolicy, Tag("exhaustive")]
-    | Annotated[CalibratedPolicy, Tag("calibrated")]
-    | Annotated[BanditPolicy, Tag("bandit")],
-    Discriminator(lambda given: given.get("name") if isinstance(given, dict) else "name"),
-]
-_BY_NAME: dict[str, Policy] = {
-    "certified": Certified(),
-    "exhaustive": Exhaustive(),
-    "calibrated": Calibrated(),
-    "bandit": Bandit(),
-}
+if TYPE_CHECKING:
+    AnyPolicy = str | PolicySchema
+else:
+    _FORMS = (
+        Annotated[Literal[tuple(POLICIES)], Tag("name")],
+        *(Annotated[_schema_of(kind), Tag(kind.name)] for kind in POLICIES.values()),
+    )
+    AnyPolicy = Annotated[
+        Union[_FORMS],  # noqa: UP007 - of as many as there are
+        Discriminator(lambda given: given.get("name") if isinstance(given, dict) else "name"),
+    ]
 
 
 _OPTIONS = ("k", "candidates", "exclude", "where", "first_stage", "depth", "hybrid", "trace")
@@ -153,12 +131,12 @@ class SearchBody(Shape):
     @property
     def group(self) -> Hashable:
         """Equal for requests that can be searched together: they have the same options. A trace is for one alone."""
-        return object() if self.trace else self.model_dump_json(include={*_OPTIONS, "policy"})
+        return object() if self.trace else repr([self.chosen_policy, *(getattr(self, name) for name in _OPTIONS)])
 
     @property
     def chosen_policy(self) -> Policy:
         """The policy object of the library."""
-        return _BY_NAME[self.policy] if isinstance(self.policy, str) else self.policy.chosen()
+        return policy_named(self.policy) if isinstance(self.policy, str) else self.policy.chosen()
 
 
 class Word(BaseModel):

@@ -166,7 +166,7 @@ def check_new(
         raise ValueError(f"ids: {twice!r} occurs twice")
     if ids and id_type is not None and type(ids[0]) is not id_type:
         raise TypeError(f"ids: this index has {id_type.__name__} ids, not {type(ids[0]).__name__}")
-    if not replace and (there := known(ids)):
+    if ids and not replace and (there := known(ids)):
         old = next(id for id in ids if id in there)
         wrong = ValueError(f"ids: {old!r} is in the index already")
         raise hinted(wrong, "; {} replaces it", Argument("replace", True))

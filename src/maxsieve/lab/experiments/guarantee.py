@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import Calibrated
+from maxsieve.calibrated import calibrate
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32
 from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import Mean, mean
 from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
+from maxsieve.searcher import LocalSearcher
 from maxsieve.spec import depth, queries_needed
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.tiers import with_calibration
 
 Ranks = NDArray[np.int64]
 """[queries, K]: the rank by tier 0, from 1, of each of a query's true best documents, best first."""
@@ -84,9 +85,7 @@ def guarantee(dataset: Dataset, options: Options) -> ExperimentResult:
 def ranks_by_tier0(snapshot: Snapshot, queries: Sequence[F32], options: Options, k: int = KS[-1]) -> Ranks:
     """The ranks that a calibration measures on queries; the snapshot must have a codebook."""
     with options.bar("calibrating", len(queries)) as advance:
-        made = with_calibration(snapshot, queries, k, "queries", options.cores, None, advance).calibration
-    assert made is not None
-    return made.ranks
+        return calibrate(snapshot, LocalSearcher(), queries, k, "queries", None, advance).ranks
 
 
 def ks_of(ranks: Ranks) -> list[int]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from maxsieve.arrays import MAX_DIM
 from maxsieve.common.checks import as_count
 from maxsieve.common.progress import progress_bar
-from maxsieve.errors import Argument, hinted
+from maxsieve.errors import Argument, Function, hinted
 from maxsieve.text.collection.additions import batches, check_text
 from maxsieve.text.collection.description import (
     Description,
@@ -112,7 +112,8 @@ class CollectionEncoder:
                 f"{self.path} was made with the encoder {name!r}, which is not a built-in model. For safety, only "
                 "built-in models are loaded by the name in a collection"
             )
-            raise hinted(wrong, ": give it yourself, by {}", Argument("encoder", name))
+            opening = Function("Collection.open", (Argument("encoder", name),))
+            raise hinted(wrong, ": give it yourself, by {}", opening)
         loaded = load_encoder(name, threads=self._threads)
         self._description.check_encoder(loaded, self.path)
         return loaded
