@@ -10,9 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
+from maxsieve import Collection
 from maxsieve.service import search_routes
 from maxsieve.service.service import Service
-from maxsieve.service.settings import LONG_QUERY, LONG_QUERY_TOKENS
+from maxsieve.service.settings import LONG_QUERY, LONG_QUERY_TOKENS, MANY_HITS
 from maxsieve.text import OnnxEncoder
 from service.support import PATIENCE, GatedEncoder, Served, detail, serving, until
 
@@ -85,14 +86,14 @@ def test_long_queries_are_encoded_one_at_a_time_and_in_turns(gated: tuple[Served
 def test_large_searches_take_turns_with_small_ones(shared: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them is a batch of its own; a small search waits for one of them at most."""
     gate, searched = threading.Event(), list[int]()
-    search = Service._search_in
+    search = Collection.answer
 
-    def spy(self: Service, collection: Any, key: Any, asks: Any, stop: Any) -> Any:
-        searched.append(sum(len(one.rows) for one in asks))
+    def spy(self: Collection, texts: Any, options: Any, vectors: Any) -> Any:
+        searched.append(sum(map(len, vectors)))
         assert gate.wait(PATIENCE)
-        return search(self, collection, key, asks, stop)
+        return search(self, texts, options, vectors)
 
-    monkeypatch.setattr(Service, "_search_in", spy)
+    monkeypatch.setattr(Collection, "answer", spy)
     small, large = [[1.0] * 16], [[1.0] * 16] * (LONG_QUERY_TOKENS + 1)
     given = (small, large, large, large, small, small, small)
     threads = _all_asked(shared, [{"vectors": vectors, "matches": False} for vectors in given])
@@ -100,3 +101,22 @@ def test_large_searches_take_turns_with_small_ones(shared: Served, monkeypatch: 
     for one in threads:
         one.join(PATIENCE)
     assert searched == [1, len(large), 3, len(large), len(large)]
+
+
+@pytest.mark.parametrize(
+    ("options", "thread"),
+    [({"k": MANY_HITS}, "answering"), ({"k": MANY_HITS + 1}, "large"), ({"trace": True}, "large")],
+)
+def test_large_answers_are_made_on_a_thread_of_their_own(
+    shared: Served, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], thread: str
+) -> None:
+    threads: list[str] = []
+    make = search_routes.to_plain
+
+    def spy(*given: Any, **named: Any) -> Any:
+        threads.append(threading.current_thread().name.partition("_")[0])
+        return make(*given, **named)
+
+    monkeypatch.setattr(search_routes, "to_plain", spy)
+    assert shared.search(query="river", **options).status_code == 200
+    assert threads == [thread]
