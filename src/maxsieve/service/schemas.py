@@ -73,7 +73,7 @@ def _schema_of(kind: PolicyKind) -> Any:
             upper: dict[str, Any] = {"lt" if parameter.open else "le": 1 if parameter.most is None else parameter.most}
             fields[parameter.name] = (float, Field(parameter.default, gt=parameter.least or 0, **upper))
     name = f"{kind.policy.__name__}Policy"
-    return create_model(name, __base__=PolicySchema, __doc__=f"{kind.summary.capitalize()}.", **fields)
+    return create_model(name, __base__=PolicySchema, __doc__=f"{kind.policy.__name__}: {kind.summary}.", **fields)
 
 
 if TYPE_CHECKING:
