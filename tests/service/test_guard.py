@@ -174,7 +174,7 @@ def test_large_bodies(encoder: OnnxEncoder) -> None:
         assert parsed(refused)[0] == 413
         status, answer = parsed(served.raw(posted("/rerank", b"", "Content-Length: 99999999999999999", length=False)))
         assert (status, answer) == (413, {"detail": "the body has more than 20,000 bytes"})
-        assert served.service.under_way() == 0
+        assert served.service.requests_in_progress() == 0
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_metrics(shared: Served) -> None:
     assert grown("maxsieve_reranked_documents_total") == 2
     assert grown('maxsieve_requests_total{route="/rerank",status="200"}') == 1
     assert grown('maxsieve_group_size_count{what="searching"}') == 1
-    assert after["maxsieve_under_way"] == 0
+    assert after["maxsieve_requests_in_progress"] == 0
 
 
 def test_every_request_is_handled_on_the_event_loop() -> None:
