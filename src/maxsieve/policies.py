@@ -241,7 +241,7 @@ def to_policy(policy: object) -> Policy:
 
 
 def to_native(policy: FixedPolicy) -> _core.Policy:
-    """The engine's form of a policy. For `Calibrated`, tiers.py makes a `CalibratedDepth` first."""
+    """The engine's form of a policy. For `Calibrated`, calibrated.py makes a `CalibratedDepth` first."""
     if isinstance(policy, Certified):
         return _core.Certified()
     if isinstance(policy, Exhaustive):
