@@ -19,13 +19,12 @@ from cluster.support import compare
 from index.support import eighths, query_of
 from maxsieve.cluster import folder, storage
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.index import ShardedIndex
 from maxsieve.cluster.leftovers import GRACE_SECONDS
 from maxsieve.errors import MaxsieveError
 
 from .holding import files, named
 
-Build = Callable[..., ShardedIndex]
+Build = Callable[..., ms.Index]
 SHARDS, STEPS = 8, 10
 """A task that adds and deletes documents takes as many steps on disk, or a few more."""
 
@@ -74,7 +73,7 @@ def ending_at(change: Any, step: int, mark: Path, nodes: list[str], *, with_node
 
 def check_next_writers(path: Path, one: ms.Index) -> None:
     """Others can write, and what was left by those who are gone is removed once it is old."""
-    with ShardedIndex.open(path) as other:
+    with ms.Index.open(path) as other:
         for number in (50_000, 50_001):
             for index in (one, other):
                 index.add(eighths(number, 1), [number])
