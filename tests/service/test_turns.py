@@ -23,7 +23,7 @@ LONG = WORD * (LONG_QUERY // len(WORD) + 1)
 
 @pytest.fixture
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The queries that were encoded."""
+    """The queries that were to be encoded. When one is listed, it is in its queue before the event loop goes on."""
     texts: list[str] = []
     encode = Service.encode
 
@@ -33,6 +33,20 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(Service, "encode", spy)
     return texts
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The searches that were asked for, likewise."""
+    asked: list[Any] = []
+    search = Service.search
+
+    async def spy(self: Service, key: Any, ask: Any) -> Any:
+        asked.append(ask)
+        return await search(self, key, ask)
+
+    monkeypatch.setattr(Service, "search", spy)
+    return asked
 
 
 def test_too_many_tokens_are_refused_before_they_are_encoded(
@@ -62,28 +76,33 @@ def gated(encoder: OnnxEncoder, docs: Path) -> Iterator[tuple[Served, GatedEncod
             gate.gate.set()
 
 
-def _all_asked(served: Served, bodies: list[dict[str, Any]]) -> list[threading.Thread]:
-    """Asks one after the other, without waiting for answers."""
+def _ask_all(served: Served, bodies: list[dict[str, Any]], queued: list[Any]) -> list[threading.Thread]:
+    """Asks one after the other, each when the last one is in its queue."""
     address = f"http://127.0.0.1:{served.port}/v1/collections/docs/search"
     threads = []
     for count, body in enumerate(bodies, 1):
         threads.append(threading.Thread(target=httpx.post, args=[address], kwargs={"json": body, "timeout": PATIENCE}))
         threads[-1].start()
-        until(lambda count=count: served.service.requests_in_progress() == count)
+        until(lambda count=count: len(queued) == count)
     return threads
 
 
-def test_long_queries_are_encoded_one_at_a_time_and_in_turns(gated: tuple[Served, GatedEncoder]) -> None:
+def test_long_queries_are_encoded_one_at_a_time_and_in_turns(
+    gated: tuple[Served, GatedEncoder], encoded: list[str]
+) -> None:
     served, gate = gated
-    bodies = [{"query": text, "matches": False} for text in ("owl", *[LONG] * 3, *["fox"] * 3)]
-    threads = _all_asked(served, bodies)
+    texts = ("owl", *[LONG] * 3, *["fox"] * 3)
+    threads = _ask_all(served, [{"query": text, "matches": False} for text in texts], encoded)
+    served.client.get("/healthz")  # the event loop went on: the last one is in its queue
     gate.gate.set()
     for one in threads:
         one.join(PATIENCE)
     assert gate.calls == [["owl"], [LONG], ["fox"] * 3, [LONG], [LONG]]
 
 
-def test_large_searches_take_turns_with_small_ones(shared: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_searches_take_turns_with_small_ones(
+    shared: Served, searches: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each of them is a batch of its own; a small search waits for one of them at most."""
     gate, searched = threading.Event(), list[int]()
     search = Collection.answer
@@ -96,7 +115,8 @@ def test_large_searches_take_turns_with_small_ones(shared: Served, monkeypatch: 
     monkeypatch.setattr(Collection, "answer", spy)
     small, large = [[1.0] * 16], [[1.0] * 16] * (LONG_QUERY_TOKENS + 1)
     given = (small, large, large, large, small, small, small)
-    threads = _all_asked(shared, [{"vectors": vectors, "matches": False} for vectors in given])
+    threads = _ask_all(shared, [{"vectors": vectors, "matches": False} for vectors in given], searches)
+    shared.client.get("/healthz")
     gate.set()
     for one in threads:
         one.join(PATIENCE)
