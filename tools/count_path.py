@@ -105,7 +105,7 @@ def show(what: str, found: Way, verbose: bool) -> None:
         f"(at most {functions}{'' if files is None else f' in {files}'}); "
         f"{len(found.ran)} functions in {len({file for file, _ in found.ran})} files run before it"
     )
-    for file, name in found.stack if verbose else ():
+    for file, name in sorted(found.ran) if verbose else ():
         print(f"    {file}: {name}")
 
 

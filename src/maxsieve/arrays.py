@@ -168,12 +168,17 @@ def _mapping_of(array: FloatArray) -> mmap | None:
 
 def to_query(x: Any, what: str, dim: int, *, cosine: bool) -> NDArray[np.float32]:
     """A copy of a query for the engine: float32 [T, d], finite, normalised for cosine similarity."""
-    array = to_matrix(x, what)
-    tokens, d = array.shape
+    rows: NDArray[np.float32]
+    if type(x) is np.ndarray and x.dtype is FLOAT32 and x.ndim == 2 and x.shape[1] == dim:  # the usual case
+        rows, tokens = x.copy(), len(x)
+    else:
+        array = to_matrix(x, what)
+        tokens, d = array.shape
+        if 1 <= tokens <= MAX_QUERY_TOKENS:
+            check_dim(d, what, dim)
+        rows = to_float32(array, copy=True)
     if not 1 <= tokens <= MAX_QUERY_TOKENS:
         raise ValueError(f"{what} has {tokens} tokens; 1 to {MAX_QUERY_TOKENS} are supported")
-    check_dim(d, what, dim)
-    rows = to_float32(array, copy=True)
     if (row := _core.first_invalid_row(rows)) >= 0:
         raise ValueError(describe_invalid(rows[row], f"{what}, row {row}"))
     if cosine:

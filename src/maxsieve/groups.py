@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import repeat
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -34,7 +35,7 @@ def best_groups(
     group can have a better document than those have.
     """
     if group_by is None:
-        return [(ranking, None) for ranking in search.best(range(queries), k, policy(0))]
+        return list(zip(search.best(range(queries), k, policy(0)), repeat(None), strict=False))
     found: dict[int, tuple[Ranking, list[int] | None]] = {}
     missing: Sequence[int] = range(queries)
     attempt = 0

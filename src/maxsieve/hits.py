@@ -220,11 +220,20 @@ class Hits(Sequence[Hit]):
         promise: Promise | None,
     ) -> Hits:
         """The documents of a ranking, or only these entries of it."""
-        if entries is None:
-            return cls(ranking.ids, ranking.scores, query, snapshot, ranking, None, promise)
-        ids = ranking.ids
-        chosen = [ids[entry] for entry in entries]
-        return cls(chosen, ranking.scores[list(entries)], query, snapshot, ranking, entries, promise)
+        ids, scores = ranking.ids, ranking.scores
+        if entries is not None:
+            ids, scores = [ids[entry] for entry in entries], scores[list(entries)]
+        hits = object.__new__(cls)
+        hits.__dict__.update(  # in half of the time of a frozen dataclass's constructor
+            ids=ids,
+            scores=scores,
+            _query=query,
+            _snapshot=snapshot,
+            _ranking=ranking,
+            _entries=entries,
+            _promise=promise,
+        )
+        return hits
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: all that hits can return, computed now."""

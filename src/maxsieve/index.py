@@ -382,9 +382,7 @@ class Index:
         >>> dated.search([[1.0]], where={"year": {"lt": 2000}}).ids
         ['old']
         """
-        layout, chosen = self.storage.layout, SearchOptions.of(k, options)
-        rows = to_query(query, "query", layout.dim, cosine=layout.similarity == "cosine")
-        return self._answer([rows], chosen)[0]
+        return self.answer([query], SearchOptions.of(k, options), names=("query",))[0]
 
     def search_many(self, queries: Iterable[Any], k: int = 10, **options: Unpack[SearchKeywords]) -> list[Hits]:
         """`search` for many queries at once: the same answers, with the queries distributed over the threads.
@@ -399,17 +397,22 @@ class Index:
         listed = list(queries)
         return self.answer(listed, SearchOptions.of_many(k, options, len(listed)))
 
-    def answer(self, queries: Sequence[Any], options: SearchOptions, snapshot: AnySnapshot | None = None) -> list[Hits]:
-        """The hits of each query [T, d], with options that were made before, in a snapshot or in the current one."""
-        return self._answer(self._to_rows(queries), options, snapshot)
-
-    def _answer(
-        self, rows: list[NDArray[np.float32]], options: SearchOptions, snapshot: AnySnapshot | None = None
+    def answer(
+        self,
+        queries: Sequence[Any],
+        options: SearchOptions,
+        snapshot: AnySnapshot | None = None,
+        names: Sequence[str] = (),
     ) -> list[Hits]:
-        options.check_for_vectors(len(rows))
+        """The hits of each query [T, d], with options that were made before, in a snapshot or in the current one.
+
+        ``names`` are those of the queries in errors; "query 0", "query 1" and so on by default.
+        """
+        options.check_for_vectors(len(queries))
+        rows = self._to_rows(queries, names)
         if snapshot is not None:
             return self._search(snapshot, rows, options)
-        return self.storage.reading(lambda snapshot: self._search(snapshot, rows, options))
+        return self.storage.reading(lambda current: self._search(current, rows, options))
 
     def _search(self, snapshot: AnySnapshot, rows: list[NDArray[np.float32]], options: SearchOptions) -> list[Hits]:
         policy, promise = plan(options, snapshot, len(rows), self._group_by)
@@ -420,10 +423,11 @@ class Index:
             for (ranking, entries), query in zip(found, rows, strict=True)
         ]
 
-    def _to_rows(self, queries: Sequence[Any]) -> list[NDArray[np.float32]]:
+    def _to_rows(self, queries: Sequence[Any], names: Sequence[str] = ()) -> list[NDArray[np.float32]]:
         layout = self.storage.layout
         dim, cosine = layout.dim, layout.similarity == "cosine"
-        return [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(queries)]
+        named = names or [f"query {i}" for i in range(len(queries))]
+        return [to_query(query, name, dim, cosine=cosine) for query, name in zip(queries, named, strict=True)]
 
 
 def _facts(snapshot: AnySnapshot) -> dict[str, Any]:

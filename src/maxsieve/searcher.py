@@ -76,26 +76,25 @@ class LocalSearcher:
 class LocalSearch:
     """A search of a snapshot by the engine in this process."""
 
+    __slots__ = ("_options", "_positions", "_queries", "_snapshot")
+
     def __init__(self, snapshot: Snapshot, queries: Sequence[Rows], options: SearchOptions) -> None:
         self._snapshot, self._queries, self._options = snapshot, queries, options
-        self._positions = positions_for(snapshot, options, len(queries))
+        if options.restricted:
+            self._positions = positions_for(snapshot, options, len(queries))
+        else:
+            self._positions = [snapshot.searchable] * len(queries)
 
     def best(self, queries: Sequence[int], k: int, policy: FixedPolicy) -> list[LocalRanking]:
         """The k best documents for some of the queries."""
-        snapshot, options = self._snapshot, self._options
+        snapshot, options, rows, positions = self._snapshot, self._options, self._queries, self._positions
         snapshot.expect(scattered=type(policy) is CalibratedDepth)
-        positions = [self._positions[i] for i in queries]
-        if k > options.k:  # for groups
+        if len(queries) < len(rows):
+            rows, positions = [rows[i] for i in queries], [positions[i] for i in queries]
+        if k > options.k:
             k = min(k, max(options.k, *map(len, positions)))
-        answers = _core.search(
-            snapshot.corpus,
-            [self._queries[i] for i in queries],
-            positions,
-            k,
-            to_native(policy),
-            thread_count(options.threads),
-            options.trace,
-        )
+        threads = thread_count(options.threads)
+        answers = _core.search(snapshot.corpus, rows, positions, k, to_native(policy), threads, options.trace)
         return [LocalRanking(snapshot, answer, len(some)) for answer, some in zip(answers, positions, strict=True)]
 
     def ranks_by_tier0(self, found: Sequence[tuple[int, LocalRanking, list[int]]]) -> Iterator[NDArray[np.int64]]:
@@ -111,6 +110,8 @@ class LocalSearch:
 
 class LocalRanking:
     """The engine's answer to one query."""
+
+    __slots__ = ("_answer", "_snapshot", "ids", "n_searched", "places", "scores")
 
     def __init__(self, snapshot: Snapshot, answer: _core.Answer, n_searched: int) -> None:
         self._snapshot, self._answer, self.n_searched = snapshot, answer, n_searched
@@ -143,8 +144,6 @@ class LocalRanking:
 
 def positions_for(snapshot: Snapshot, options: SearchOptions, queries: int) -> Sequence[NDArray[np.int64]]:
     """The positions of the documents that each query may find. Queries with the same sets share an array."""
-    if not options.restricted:
-        return [snapshot.searchable] * queries
     known: dict[tuple[int, int, str], NDArray[np.int64]] = {}
     found = []
     for query in range(queries):

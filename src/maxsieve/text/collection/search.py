@@ -64,18 +64,23 @@ def search_texts(
     started = perf_counter()
     if vectors is None:
         vectors = collection.encoder.encode_queries(texts) if texts else []
-    check_usable(texts, (len(row) > 0 for row in vectors))
+    if not all(map(len, vectors)):
+        check_usable(texts, (len(row) > 0 for row in vectors))
     encoded = perf_counter()
-    dim, count = collection.index.dim, max(1, len(texts))
-    rows = [row[:, :dim] for row in vectors]  # shorter only while there are no vectors and no projection
-    search = partial(_search, collection, texts, rows, options)
-    found = _search_current(collection, search) if snapshot is None else search(snapshot)
+    search = partial(_search, collection, texts, vectors, options)
+    if snapshot is not None:
+        found = search(snapshot)
+    elif options.first_stage is None:
+        found = collection.index.storage.reading(search)
+    else:
+        found = _search_current(collection, search)
+    count = max(1, len(texts))
     encoding, searching = (encoded - started) / count, (perf_counter() - encoded) / count
     return [replace(hits, encode_seconds=encoding, search_seconds=searching) for hits in found]
 
 
 def _search_current(collection: Collection, search: Callable[[AnySnapshot], list[TextHits]]) -> list[TextHits]:
-    """Searches the current version. If a first stage names a document that was added meanwhile, begins again."""
+    """Searches the current version. If the first stage names a document that was added meanwhile, begins again."""
     storage = collection.index.storage
     for _ in range(ATTEMPTS - 1):
         before = storage.snapshot
@@ -114,7 +119,8 @@ def _search(
     collection: Collection, texts: Sequence[str], rows: Rows, options: SearchOptions, snapshot: AnySnapshot
 ) -> list[TextHits]:
     """The hits in a version of the collection."""
-    keys = collection.keys
+    keys, dim = collection.keys, snapshot.layout.dim
+    rows = [row[:, :dim] for row in rows]  # shorter only while there are no vectors and no projection
     if options.where.given:
         options = replace(options, where=options.where.map(lambda where: where and where.under("metadata")))
     find = partial(_find_passages, collection, snapshot, rows)
