@@ -3,8 +3,9 @@
 python tools/count_path.py                the search of a small collection, and of one in shards if Ray is installed
 python tools/count_path.py COLLECTION     the search of a collection that is there
 
-Functions of encoders are left out: they are not on the way. A generator expression, a lambda or a property counts with
-the function that it is written in. The first search fills caches; the second one is counted.
+Functions of encoders are left out: they are not on the way. So are properties, which are read like attributes. A
+generator expression or a lambda counts with the function that it is written in. The first search fills caches; the
+second one is counted.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import re
 import sys
 import tempfile
+from functools import cached_property
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -94,16 +96,25 @@ def named(frame: FrameType) -> tuple[str, str] | None:
     if ROOT not in file.parents or "encoders" in file.parts:
         return None
     name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+    if is_property(frame, name):
+        return None
     return file.relative_to(ROOT).as_posix(), re.sub(r"\.<locals>.*", "", name)
+
+
+def is_property(frame: FrameType, name: str) -> bool:
+    """Whether the code is that of a property of a class in its module."""
+    owner, _, attribute = name.rpartition(".")
+    kind = vars(frame.f_globals.get(owner, object)).get(attribute)
+    return isinstance(kind, (property, cached_property))
 
 
 def show(what: str, found: Way, verbose: bool) -> None:
     """Prints the figures."""
     functions, files = AT_MOST[what]
     print(
-        f"{what}: {len(found.stack)} functions in {len(found.files)} files on the way to the engine "
-        f"(at most {functions}{'' if files is None else f' in {files}'}); "
-        f"{len(found.ran)} functions in {len({file for file, _ in found.ran})} files run before it"
+        f"{what}: {len(found.ran)} functions in {len({file for file, _ in found.ran})} files run before the engine "
+        f"(at most {functions}{'' if files is None else f' in {files}'}), "
+        f"{len(found.stack)} of them in {len(found.files)} files are on the stack"
     )
     for file, name in sorted(found.ran) if verbose else ():
         print(f"    {file}: {name}")
