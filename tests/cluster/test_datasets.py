@@ -92,7 +92,7 @@ def test_a_dataset_gives_what_one_collection_would_hold_and_find(
         for want, got in zip(expected, found, strict=True):
             assert list(got) == list(want), option
             assert (got.texts, got.metadata, got.passages) == (want.texts, want.metadata, want.passages)
-            assert (got.scope, got.documents, got.has_passages) == (want.scope, want.documents, want.has_passages)
+            assert (got.scope, got.n_documents, got.has_passages) == (want.scope, want.n_documents, want.has_passages)
             assert (got.report.guarantee, got.report.coverage) == (want.report.guarantee, want.report.coverage)
             assert got.first_stage == want.first_stage
             assert [got.explain(rank) for rank in range(2)] == [want.explain(rank) for rank in range(2)]

@@ -79,7 +79,7 @@ def check_next_writers(path: Path, one: ms.Index) -> None:
                 index.add(eighths(number, 1), [number])
     corpus = ShardedFolder.open(path)
     corpus.verify()
-    assert corpus.ids == one.ids
+    assert corpus.snapshot.ids_in_order() == one.ids
     before = named(corpus)
     for name in files(corpus) - before:
         old = time.time() - 2 * GRACE_SECONDS
@@ -87,7 +87,7 @@ def check_next_writers(path: Path, one: ms.Index) -> None:
     corpus.delete([50_000])  # in this process
     assert files(corpus) == before | named(corpus)
     one.delete([50_000])
-    assert corpus.ids == one.ids
+    assert corpus.snapshot.ids_in_order() == one.ids
 
 
 def nodes_of(cluster: Any) -> list[str]:
@@ -162,12 +162,12 @@ def test_workers_that_are_lost_each_time(
     """Ray gives up: the corpus stays as it was."""
     documents = eighths(0, 60)
     one, several = ms.Index.build(documents), sharded(documents, shards=3)
-    generation = several.info().generation
+    generation = several.storage.snapshot.manifest.generation
     ending = ending_at(storage.add_to_shard, 6, tmp_path / "mark", nodes_of(cluster), with_node=False, always=True)
     monkeypatch.setattr(storage, "add_to_shard", ending)
     with pytest.raises(MaxsieveError, match=r"shard \d could not be written"):
         several.add(eighths(1, 30), list(range(200, 230)))
     monkeypatch.undo()
     several.refresh()
-    assert (several.ids, several.info().generation) == (one.ids, generation)
+    assert (several.ids, several.storage.snapshot.manifest.generation) == (one.ids, generation)
     check_next_writers(tmp_path / "corpus0", one)

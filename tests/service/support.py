@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from maxsieve.service.open_collections import Shelf
+from maxsieve.service.open_collections import OpenCollections
 from maxsieve.service.server import Server, bind
 from maxsieve.service.service import Service
 from maxsieve.service.settings import Settings
@@ -101,7 +101,7 @@ def serving(encoder: Any, collections: dict[str, Path] | None = None, **settings
     with bind("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         begun = threading.Event()
-        service = Service(Shelf(collections or {}, encoder), encoder, Settings(**settings))
+        service = Service(OpenCollections(collections or {}, encoder), encoder, Settings(**settings))
         server = Server(service, begun.set)
         thread = threading.Thread(target=server.serve_at, args=[listener])
         thread.start()

@@ -196,7 +196,7 @@ def test_requests_at_the_same_time_get_what_each_gets_alone(shared: Served) -> N
     for thread in threads:
         thread.join()
     assert len(answers) == 80
-    with Collection.open(shared.service.shelf["docs"].path, shared.service.encoder) as alone:
+    with Collection.open(shared.service.collections["docs"].path, shared.service.encoder) as alone:
         for number, (query, policy, answer) in answers.items():
             chosen = Exhaustive() if policy == "exhaustive" else Certified()
             expected = alone.search(query, 1 + number // 5 % 2, policy=chosen)

@@ -24,7 +24,7 @@ KNOBS = {"name": "bandit", "alpha": 0.5, "delta": 0.1, "margin": 1, "block": 2, 
 @pytest.fixture(scope="module")
 def library(shared: Served) -> Collection:
     """The collection of the service, opened here."""
-    return Collection.open(shared.service.shelf["docs"].path, shared.service.encoder)
+    return Collection.open(shared.service.collections["docs"].path, shared.service.encoder)
 
 
 def found(answer: Any) -> list[tuple[str, float]]:
@@ -103,7 +103,7 @@ def test_collections(shared: Served) -> None:
     one = shared.client.get("/v1/collections/docs").json()
     CollectionFacts.model_validate(one)
     assert listed == {"collections": [one]}
-    assert str(shared.service.shelf["docs"].path) not in str(one)  # its place on the disk is not shown
+    assert str(shared.service.collections["docs"].path) not in str(one)  # its place on the disk is not shown
 
 
 @pytest.mark.parametrize(

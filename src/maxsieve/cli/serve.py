@@ -82,7 +82,7 @@ def serve_collections(
 ) -> None:
     """Serves collections by name until Ctrl-C or SIGTERM."""
     _needed_packages()
-    from maxsieve.service.open_collections import Shelf
+    from maxsieve.service.open_collections import OpenCollections
     from maxsieve.service.server import Server, bind
     from maxsieve.service.service import Service
     from maxsieve.service.settings import Settings
@@ -93,7 +93,7 @@ def serve_collections(
     with bind(host, port) as listener:
         loaded = load_encoder(encoder)
         cluster = (cluster_options() or ClusterOptions()).cluster
-        service = Service(Shelf(collections, loaded, cluster=cluster), loaded, settings or Settings())
+        service = Service(OpenCollections(collections, loaded, cluster=cluster), loaded, settings or Settings())
         address, actual = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         started = partial(say, f"serving at http://{shown}:{actual}/; Ctrl-C ends it")

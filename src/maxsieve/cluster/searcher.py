@@ -69,7 +69,7 @@ class ClusterSearcher:
         """A search for these queries."""
         assert isinstance(snapshot, ShardedSnapshot)
         if options.trace:
-            raise ValueError("a search over shards has no trace: its steps happen in several processes")
+            raise ValueError("a search over shards can't be traced: its steps happen in several processes")
         return ShardedSearch(self, snapshot, queries, options)
 
     def close(self) -> None:

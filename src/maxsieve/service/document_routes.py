@@ -56,7 +56,7 @@ async def delete(name: Name, body: DeleteRequest, request: Request, service: Ser
 
 
 def _writable(service: Service, name: str) -> OpenCollection:
-    opened = service.shelf[name]
+    opened = service.collections[name]
     if not service.settings.writable:
         raise HTTPException(403, "this service is read-only: it was started without 'writable'")
     return opened

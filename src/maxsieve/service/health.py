@@ -43,12 +43,12 @@ async def metrics(service: ServiceDep) -> Response:
 
 
 def _broken(service: Service) -> list[str]:
-    return [name for name in service.shelf if not _can_be_searched(service, name)]
+    return [name for name in service.collections if not _can_be_searched(service, name)]
 
 
 def _can_be_searched(service: Service, name: str) -> bool:
     try:
-        with service.shelf[name].using():
+        with service.collections[name].using():
             return True
     except (MaxsieveError, OSError, ValueError) as failure:
         logger.error("%s: %s", name, failure)

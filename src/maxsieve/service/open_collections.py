@@ -22,7 +22,7 @@ _NAME = re.compile(r"[\w.-]{1,100}")
 def name_of(path: Path) -> str:
     """The name of a collection in a URL: its folder's name, without the suffix ``.ms``.
 
-    >>> name_of(Path("shelf/docs.ms")), name_of(Path("notes"))
+    >>> name_of(Path("texts/docs.ms")), name_of(Path("notes"))
     ('docs', 'notes')
     """
     name = path.absolute().name.removesuffix(".ms")
@@ -97,7 +97,7 @@ class OpenCollection:
         self._collection.close()
 
 
-class Shelf(Mapping[str, OpenCollection]):
+class OpenCollections(Mapping[str, OpenCollection]):
     """All collections of a service, by name. ``cluster`` says where the members of those in shards run."""
 
     def __init__(self, paths: Mapping[str, Path], encoder: Encoder, *, cluster: Cluster | None = None) -> None:

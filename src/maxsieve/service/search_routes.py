@@ -35,7 +35,7 @@ async def collections(request: Request, service: ServiceDep, seconds: Seconds) -
     """All collections of the service."""
 
     def facts() -> Response:
-        return answer({"collections": [_facts(service, name) for name in service.shelf]})
+        return answer({"collections": [_facts(service, name) for name in service.collections]})
 
     return await cancelled_on_disconnect(request, service.run_in_thread(facts), seconds)
 
@@ -53,7 +53,7 @@ async def search(name: Name, body: SearchBody, request: Request, service: Servic
 
 
 async def _search(name: str, body: SearchBody, service: Service) -> Response:
-    opened = service.shelf[name]
+    opened = service.collections[name]
     options = body.options(threads=service.settings.threads, timeout=service.settings.deadline)
     started = perf_counter()
     if body.query is not None:
@@ -168,7 +168,7 @@ def _words(query: str, ask: SearchAsk) -> list[dict[str, Any]]:
 
 
 def _facts(service: Service, name: str) -> dict[str, Any]:
-    with service.shelf[name].using() as collection:
+    with service.collections[name].using() as collection:
         facts = collection.info()
     return {
         "name": name,

@@ -21,7 +21,7 @@ from maxsieve.options import SearchOptions
 from maxsieve.service.batches import Batcher
 from maxsieve.service.bodies import wrong_dim
 from maxsieve.service.metrics import Metrics
-from maxsieve.service.open_collections import Shelf
+from maxsieve.service.open_collections import OpenCollections
 from maxsieve.service.settings import CHUNK, LONG_QUERY, LONG_QUERY_TOKENS, MANY_HITS, TOGETHER, Settings
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.hits import TextHits
@@ -75,9 +75,9 @@ class Service:
     other answers, and one looks after the health of the collections, so that it never waits for the others.
     """
 
-    def __init__(self, shelf: Shelf, encoder: Encoder, settings: Settings) -> None:
-        self.shelf, self.encoder, self.settings = shelf, encoder, settings
-        self.metrics = Metrics(shelf, self.requests_in_progress)
+    def __init__(self, collections: OpenCollections, encoder: Encoder, settings: Settings) -> None:
+        self.collections, self.encoder, self.settings = collections, encoder, settings
+        self.metrics = Metrics(collections, self.requests_in_progress)
         self.ending = False
         self._requests = self._bytes = 0
         self._encoder_thread = ThreadPoolExecutor(1, "encoding")
@@ -118,7 +118,7 @@ class Service:
         threads = (self._encoder_thread, self._search_thread, self._write_thread, self._others)
         for one in (*threads, self._large_thread, self._health_thread):
             one.shutdown(cancel_futures=True)
-        self.shelf.close()
+        self.collections.close()
 
     def requests_in_progress(self) -> int:
         """How many admitted requests are not answered yet."""
@@ -176,7 +176,7 @@ class Service:
     def _encoder_of(self, collection: str) -> Encoder:
         if collection == RERANKING:
             return self.encoder
-        with self.shelf[collection].using() as found:
+        with self.collections[collection].using() as found:
             return found.encoder
 
     def _encode(self, collection: str, asks: Sequence[list[str]], stop: Stop, *, queries: bool) -> list[Encoded]:
@@ -186,7 +186,7 @@ class Service:
         return [Encoded([next(vectors) for _ in ask], encoder) for ask in asks]
 
     def _search(self, key: SearchKey, asks: Sequence[SearchAsk], stop: Stop) -> list[Found]:
-        with self.shelf[key.collection].using() as collection:
+        with self.collections[key.collection].using() as collection:
             return self._search_in(collection, key, asks, stop)
 
     def _search_in(self, collection: Collection, key: SearchKey, asks: Sequence[SearchAsk], stop: Stop) -> list[Found]:

@@ -41,7 +41,7 @@ class StrictRequest(Request):
             raise too_late(seconds) from None
 
     def _read_large(self, body: bytes) -> Any:
-        dim, opened = None, service_of(self).shelf.get(self.path_params.get("name", ""))
+        dim, opened = None, service_of(self).collections.get(self.path_params.get("name", ""))
         if opened is not None:
             with opened.using() as collection:
                 dim = collection.index.dim

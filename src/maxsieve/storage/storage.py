@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.errors import Argument, ClosedIndexError, hinted
+from maxsieve.errors import Argument, ClosedIndexError, Function, hinted
 from maxsieve.ids import Id, find_duplicate
 from maxsieve.storage.calibration import Calibration, Changes
 from maxsieve.storage.codebook import Codebook
@@ -179,4 +179,5 @@ def closed() -> ClosedIndexError:
 
 def not_sharded() -> ValueError:
     """The error of an index that is not in shards."""
-    return ValueError("this index is not in shards: Index.create(..., shards=...) makes one that is")
+    wrong = ValueError("this is an index without shards")
+    return hinted(wrong, ": {} makes one with shards", Function("create", (Argument("shards"),)))
