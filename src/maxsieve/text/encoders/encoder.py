@@ -76,8 +76,8 @@ def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
     """Loads an encoder by name; nothing is downloaded.
 
     A name is a built-in model (``"minilm"``), or a folder with ``tokenizer.json`` and ``model.onnx`` (or one file
-    ``*.onnx``), or ``"st:"`` and a checkpoint for Sentence Transformers: a folder, a built-in model or a name on the
-    hub.
+    ``*.onnx``), or the path of one of several such files, or ``"st:"`` and a checkpoint for Sentence Transformers: a
+    folder, a built-in model or a name on the hub.
 
     >>> load_encoder("no such folder")
     Traceback (most recent call last):
@@ -91,6 +91,7 @@ def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
     from maxsieve.text.encoders.builtin import MODELS
     from maxsieve.text.encoders.models import model_path
     from maxsieve.text.encoders.onnx import OnnxEncoder
+    from maxsieve.text.encoders.onnx_files import is_onnx_file
 
     if not isinstance(name, str):
         raise TypeError(f"the name of an encoder must be a str, not {type(name).__name__}")
@@ -102,7 +103,7 @@ def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
         if not MODELS[name].onnx:
             raise ValueError(f"{name} is a model for Sentence Transformers: its encoder is called 'st:{name}'")
         return OnnxEncoder(model_path(name), name=name, threads=threads)
-    if not Path(name).is_dir():
+    if not Path(name).is_dir() and not is_onnx_file(Path(name)):
         known = ", ".join(known for known, model in MODELS.items() if model.onnx)
         hint = (
             f"; for a checkpoint on the hub, give 'st:{name}'"
@@ -110,7 +111,18 @@ def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
             else "; names of Sentence Transformers begin with 'st:'"
         )
         raise ValueError(f"no encoder is called {name!r}: it is neither a built-in model ({known}) nor a folder{hint}")
-    return OnnxEncoder(Path(name), threads=threads)
+    return open_folder(Path(name), threads=threads)
+
+
+def open_folder(path: Path, *, threads: int | None, name: str | None = None) -> Encoder:
+    """The encoder for an ONNX model: a late-interaction model, if its folder describes one, else a plain model."""
+    from maxsieve.text.encoders.colbert import ColbertEncoder
+    from maxsieve.text.encoders.colbert_files import is_colbert
+    from maxsieve.text.encoders.onnx import OnnxEncoder
+    from maxsieve.text.encoders.onnx_files import OnnxFiles
+
+    kind = ColbertEncoder if is_colbert(OnnxFiles.find(path).folder) else OnnxEncoder
+    return kind(path, threads=threads, name=name)
 
 
 def as_texts(texts: Iterable[str], what: str = "texts") -> list[str]:
