@@ -125,7 +125,12 @@ def _quantise(path: Path, target: Path) -> None:
 
 def _write_config(settings: Settings, dim: int, made: Path) -> None:
     """All settings in the words of pylate-onnx-export, with ``prompts`` if texts have prompts instead of markers."""
-    token = open_tokenizer(made / "tokenizer.json", 1 << 20).id_to_token
+    tokenizer = open_tokenizer(made / "tokenizer.json", 1 << 20)
+    added = tokenizer.get_added_tokens_decoder()
+
+    def token(number: int) -> str:  # id_to_token would give an added token in lower case, if the normalizer does so
+        return str(added[number].content if number in added else tokenizer.id_to_token(number))
+
     sides = {"query": settings.query, "document": settings.document}
     skipped = {name: sorted(map(token, side.skipped)) for name, side in sides.items()}
     content = {
