@@ -49,7 +49,7 @@ test-cluster: $(VENV)/dev.stamp
 
 # 20 actors and 5 nodes are killed, 5 actors stopped while a corpus is searched; prints figures of docs/cluster.md.
 cluster-faults: $(VENV)/dev.stamp
-	$(BIN)/python benchmarks/cluster_faults.py $(ARGS)
+	$(BIN)/python -m benchmarks.runs.cluster.faults $(ARGS)
 
 # The adapters and docs/adapters.md, each in the environment that has its package: tests/adapters/environments.py says which.
 # Warnings of other packages are ignored: they can't be fixed here.
@@ -60,7 +60,7 @@ test-adapters: $(ADAPTERS_VENV)/adapters.stamp $(PYLATE_VENV)/adapters.stamp $(P
 
 # What first stages cost in overlap, on real vectors; fast-plaid too, if `make bench-plaid` was run.
 first-stages: $(ADAPTERS_VENV)/adapters.stamp
-	$(ADAPTERS_VENV)/bin/python benchmarks/first_stages.py $(ARGS)
+	$(ADAPTERS_VENV)/bin/python -m benchmarks.runs.first_stages $(ARGS)
 
 # Resolves all versions of tests/adapters/*.txt again, from the few of *.in.
 lock-adapters:
@@ -102,24 +102,24 @@ docs: $(VENV)/docs.stamp
 
 # The tables and charts of the README and of docs/, from benchmarks/results, which `make bench ARGS="--results FILE ..."` writes.
 figures: $(VENV)/dev.stamp
-	$(BIN)/python benchmarks/figures.py
+	$(BIN)/python -m benchmarks.figures.documents
 
 # Times maxsieve and other libraries side by side, in a separate environment. ARGS="--quick" takes a minute. fast-plaid needs
 # another version of torch: its environment is made when ARGS name it, and by `make bench-plaid`.
 bench: $(BENCH_VENV)/bench.stamp $(if $(findstring fast-plaid,$(ARGS)),$(PLAID_VENV)/adapters.stamp)
-	$(BENCH_VENV)/bin/python benchmarks/bench.py $(ARGS)
+	$(BENCH_VENV)/bin/python -m benchmarks.bench $(ARGS)
 
 bench-plaid: $(PLAID_VENV)/adapters.stamp
 
 # The adapters' scorers beside those of the libraries they are for; prints the table of docs/adapters.md.
 adapters-bench: $(VENV)/dev.stamp $(ADAPTERS_VENV)/adapters.stamp $(PYLATE_VENV)/adapters.stamp
-	$(BIN)/python benchmarks/adapters.py vectors build/adapters-bench/vectors.npz
-	$(PYLATE_VENV)/bin/python benchmarks/adapters.py measure build/adapters-bench/vectors.npz $(ARGS)
-	MAXSIEVE_ADAPTERS=together $(ADAPTERS_VENV)/bin/python benchmarks/adapters.py measure build/adapters-bench/vectors.npz $(ARGS)
+	$(BIN)/python -m benchmarks.runs.adapters vectors build/adapters-bench/vectors.npz
+	$(PYLATE_VENV)/bin/python -m benchmarks.runs.adapters measure build/adapters-bench/vectors.npz $(ARGS)
+	MAXSIEVE_ADAPTERS=together $(ADAPTERS_VENV)/bin/python -m benchmarks.runs.adapters measure build/adapters-bench/vectors.npz $(ARGS)
 
 # Mean number of documents that `Certified` rescores on a real corpus.
 rescored: $(VENV)/dev.stamp
-	$(BIN)/python benchmarks/rescored.py $(ARGS)
+	$(BIN)/python -m benchmarks.runs.rescored $(ARGS)
 
 # nDCG@10 of what a collection is by default, of BM25, one vector and hybrid search on judged collections. The first run
 # encodes them, which takes a while. ArguAna's queries are whole texts, each of which costs as much as ten others.
@@ -197,7 +197,7 @@ $(BENCH_VENV)/bench.stamp: pyproject.toml $(NATIVE) $(PEERS) | $(BENCH_VENV)
 	touch $@
 
 $(ADAPTERS_VENV)/adapters.stamp: build/editable.stamp tests/adapters/together.txt
-	tools/adapters_env.sh make $(ADAPTERS_VENV) together bm25,serve
+	tools/adapters_env.sh make $(ADAPTERS_VENV) together serve
 	touch $@
 
 $(PYLATE_VENV)/adapters.stamp: build/editable.stamp tests/adapters/pylate.txt tests/adapters/pylate.overrides.txt

@@ -10,7 +10,7 @@ printed at the end, or after Ctrl-C as far as it got, and saved with a chart.
 
 from __future__ import annotations
 
-import one_thread  # noqa: F401
+from benchmarks.peers import one_thread  # noqa: F401
 
 # isort: split
 import argparse
@@ -20,19 +20,19 @@ import sys
 from pathlib import Path
 
 import maxsieve as ms
-import million
-import published
-import shapes
-from arguments import positive
-from chart import draw
-from machine import describe
-from measure import CLOCKS
-from ours import POLICIES
-from peers import ENTRIES, METHODS
-from peers.probe import probe
-from report import print_all, save
-from results import Results
-from run import Plan, run
+from benchmarks.figures import published
+from benchmarks.figures.chart import draw
+from benchmarks.figures.report import print_all, save
+from benchmarks.peers import ENTRIES, METHODS
+from benchmarks.peers.probe import probe
+from benchmarks.runs.arguments import positive
+from benchmarks.runs.comparison import million
+from benchmarks.runs.comparison.measure import CLOCKS
+from benchmarks.runs.comparison.ours import POLICIES
+from benchmarks.runs.comparison.results import Results
+from benchmarks.runs.comparison.run import Plan, run
+from benchmarks.runs.machine import describe
+from benchmarks.vectors import shapes
 
 QUICK = {
     "shape": ["tiny"],

@@ -19,7 +19,8 @@ settings=(--config-settings=cmake.define.MAXSIEVE_EMULATE=ON --config-settings=c
 if [[ -x "$venv/bin/pytest" ]]; then
   "$venv/bin/pip" install --quiet --force-reinstall --no-deps . "${settings[@]}"
 else
-  "$venv/bin/pip" install --quiet '.[core-test]' "${settings[@]}"
+  "$venv/bin/python" tools/requirements.py core-test >"$venv/requirements.txt"
+  "$venv/bin/pip" install --quiet '.[pool]' --requirement "$venv/requirements.txt" "${settings[@]}"
 fi
 if [[ "$sanitize" != OFF ]]; then
   compiler="${CXX:-g++}"

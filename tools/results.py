@@ -12,9 +12,9 @@ from pathlib import Path
 from maxsieve.lab.charts import draw
 from maxsieve.lab.experiments import SUMMARIES
 from maxsieve.lab.page import machines, markdown_page, settings
-from maxsieve.lab.results import Result, load
+from maxsieve.lab.results import ExperimentResult, load
 
-CALIBRATED = ("tiers", "coverage", "ageing", "stores")
+CALIBRATED = ("tiers", "guarantee", "ageing", "stores")
 OWN_MARK = "<!-- What follows is written by `make results ARGS=calibrated`. -->"
 MARK = "<!-- What follows is written by `make results`. -->"
 
@@ -36,7 +36,7 @@ def main(saved: Path, docs: Path) -> None:
     page.write_text(f"{words}{OWN_MARK}{own}{MARK}{paper}", encoding="utf-8")
 
 
-def draw_all(results: list[Result], folder: Path) -> None:
+def draw_all(results: list[ExperimentResult], folder: Path) -> None:
     """Draws the charts of these results again. Those of other experiments stay."""
     folder.mkdir(exist_ok=True)
     for name in {result.experiment for result in results}:
@@ -47,7 +47,7 @@ def draw_all(results: list[Result], folder: Path) -> None:
             draw(chart, folder / f"{result.stem}-{chart.name}.svg")
 
 
-def calibrated_part(results: list[Result], images: str) -> str:
+def calibrated_part(results: list[ExperimentResult], images: str) -> str:
     """The tables about `Calibrated` and stores, with machines and settings."""
     parts = ["# Calibrated search and what is stored"]
     parts += ["; ".join(f"{name} {value}" for name, value in machine.items()) + "." for machine in machines(results)]

@@ -12,7 +12,8 @@ build() {
   local settings=("--config-settings=cmake.define.MAXSIEVE_SANITIZE=$2" "--config-settings=build-dir=build/$1"
     --config-settings=install.strip=false)
   [[ -d "$venv" ]] || "${PYTHON:-python3}" -m venv "$venv"
-  "$venv/bin/pip" install --quiet '.[test]' "${settings[@]}"
+  "$venv/bin/python" tools/requirements.py test >"$venv/requirements.txt"
+  "$venv/bin/pip" install --quiet . --requirement "$venv/requirements.txt" "${settings[@]}"
   "$venv/bin/pip" install --quiet --force-reinstall --no-deps . "${settings[@]}"
 }
 

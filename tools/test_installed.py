@@ -1,7 +1,7 @@
 """Runs the index, native and storage tests against the maxsieve that is installed, away from the sources.
 
 The tests are copied to a folder of their own: nothing of the source tree can be imported by accident. Further arguments
-go to pytest. The extra `core-test` has what the tests import.
+go to pytest. The dependency group `core-test` and the extra `pool` have what the tests import.
 """
 
 from __future__ import annotations

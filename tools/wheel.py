@@ -19,6 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from requirements import group
+
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / "build" / "wheel"
 DIST = ROOT / "dist"
@@ -186,7 +188,7 @@ def try_wheel(wheel: Path, python: str, pytest: list[str]) -> None:
         say(f"maxsieve[cli] installed, and the README's examples run, in {seconds}{over}")
         tested = Environment(WORK / f"tested-{tag_of(python)}", python)
         env = stranger(home, tested.bin, programs())
-        tested.install("--only-binary=:all:", f"maxsieve[core-test] @ {wheel.as_uri()}", env=env)
+        tested.install("--only-binary=:all:", f"maxsieve[pool] @ {wheel.as_uri()}", *group("core-test"), env=env)
         run(tested.python, ROOT / "tools" / "test_installed.py", *pytest, env=env, cwd=home)
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from peers.protocol import Peer
+    from benchmarks.peers.protocol import Peer
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Entry:
 
     def make(self) -> Peer:
         """Import the library."""
-        return cast("Peer", import_module(f"peers.{self.module}").Peer(*self.arguments))
+        return cast("Peer", import_module(f"benchmarks.peers.{self.module}").Peer(*self.arguments))
 
 
 ENTRIES = (

@@ -11,8 +11,8 @@ from functools import partial
 import colbandit
 import numpy as np
 
-from peers.protocol import F32, Answer, Method
-from shapes import Shape
+from benchmarks.peers.protocol import F32, Answer, Method
+from benchmarks.vectors.shapes import Shape
 
 BYTES_PER_TOKEN = 2500  # 1,333 kept at d = 128; while it builds, also the parts it concatenates and int32 codes
 

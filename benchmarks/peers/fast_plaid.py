@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from one_thread import POOLS
-from peers.protocol import F32, Answer, Method
-from shapes import Shape
+from benchmarks.peers.one_thread import POOLS
+from benchmarks.peers.protocol import F32, Answer, Method
+from benchmarks.vectors.shapes import Shape
 
 HOME = Path(__file__).parents[2]
 PYTHON = HOME / ".venv-plaid" / "bin" / "python"
-WORKER = HOME / "benchmarks" / "plaid_worker.py"
+WORKER = "benchmarks.peers.plaid_worker"
 LAST_CHARACTERS = 400  # characters of the output of a worker that ended
 
 
@@ -48,7 +48,8 @@ class Peer:
         np.save(folder / "lengths.npy", shape.lengths)
         self._errors = open(folder / "errors", "w+")  # noqa: SIM115 - as long as the process
         self._process = subprocess.Popen(
-            [PYTHON, WORKER, folder],
+            [PYTHON, "-m", WORKER, folder],
+            cwd=HOME,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

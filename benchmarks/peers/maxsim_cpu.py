@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import maxsim_cpu
 
-from peers.protocol import F32, Answer, Method, best
-from shapes import Shape
+from benchmarks.peers.protocol import F32, Answer, Method, best
+from benchmarks.vectors.shapes import Shape
 
 
 class Peer:

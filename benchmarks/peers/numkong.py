@@ -10,8 +10,8 @@ from typing import Any
 import numkong
 import numpy as np
 
-from peers.protocol import F32, Answer, Method, best
-from shapes import Shape
+from benchmarks.peers.protocol import F32, Answer, Method, best
+from benchmarks.vectors.shapes import Shape
 
 BYTES_PER_TOKEN = {"f32": 720, "bf16": 460}  # at d = 128
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from shapes import Shape
+from benchmarks.vectors.shapes import Shape
 
 
 class TorchPeer:

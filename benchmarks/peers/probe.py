@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from peers import ENTRIES, Entry
+from benchmarks.peers import ENTRIES, Entry
 
 WORKS, FAILS = "works", "fails"
 TIMEOUT = 600  # seconds for all peers
@@ -18,8 +18,8 @@ def probe(entries: tuple[Entry, ...]) -> dict[str, str]:
     reasons: dict[str, str] = {}
     left = [entry.methods[0] for entry in entries]
     while left:
-        command = [sys.executable, "-m", "peers.probe", *left]
-        done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=TIMEOUT)
+        command = [sys.executable, "-m", "benchmarks.peers.probe", *left]
+        done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=TIMEOUT)
         for line in done.stdout.splitlines():
             word, _, rest = line.partition(" ")
             name, _, reason = rest.partition(" ")
@@ -46,7 +46,7 @@ def _outcome(name: str) -> tuple[str, ...]:
 
 def _try(name: str) -> None:
     """Imports, prepares and searches. The answer must have the document first that the query was made of."""
-    from shapes import STRUCTURED, load
+    from benchmarks.vectors.shapes import STRUCTURED, load
 
     shape = load("tiny", 1, lambda documents, count: documents)
     peer = next(entry for entry in ENTRIES if entry.methods[0] == name).make()
@@ -63,6 +63,6 @@ def _main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    import one_thread  # noqa: F401
+    from benchmarks.peers import one_thread  # noqa: F401
 
     _main(sys.argv[1:])

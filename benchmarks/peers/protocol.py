@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shapes import Shape
+from benchmarks.vectors.shapes import Shape
 
 F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from pylate.scores import colbert_scores
 
-from peers.padded import PaddedPeer
-from peers.protocol import F32, Answer, Method, best
-from shapes import Shape
+from benchmarks.peers.padded import PaddedPeer
+from benchmarks.peers.protocol import F32, Answer, Method, best
+from benchmarks.vectors.shapes import Shape
 
 
 class Peer(PaddedPeer):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from qdrant_client import QdrantClient, models
 
-from peers.protocol import F32, Answer, Method
-from shapes import Shape
+from benchmarks.peers.protocol import F32, Answer, Method
+from benchmarks.vectors.shapes import Shape
 
 COLLECTION = "documents"
 BATCH = 64  # documents taken in at a time: each becomes a list of Python numbers on the way

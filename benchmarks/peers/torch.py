@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from peers.padded import TorchPeer
-from peers.protocol import F32, Answer, Method, best
-from shapes import Shape
+from benchmarks.peers.padded import TorchPeer
+from benchmarks.peers.protocol import F32, Answer, Method, best
+from benchmarks.vectors.shapes import Shape
 
 CHUNK = 1 << 13  # document tokens in a product
 

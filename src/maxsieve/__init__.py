@@ -16,7 +16,7 @@ try:
 except ImportError as problem:
     if problem.name is None:  # the core was loaded, and says itself why it can't be used
         raise
-    from maxsieve.common.core import why_not_loaded
+    from maxsieve.common.optional import why_not_loaded
 
     raise ImportError(why_not_loaded(problem), name=problem.name, path=problem.path) from None
 from maxsieve.hits import Hit, Hits, Match, Report, Round

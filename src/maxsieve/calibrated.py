@@ -11,6 +11,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.errors import Argument, Function, hinted
 from maxsieve.groups import GROWTH, GroupBy, are_whole_groups, best_groups, count_groups
 from maxsieve.hits import Promise
 from maxsieve.options import SearchOptions
@@ -86,7 +87,8 @@ def to_calibration(
 def check_calibrated(calibration: Calibration | None) -> Calibration:
     """The calibration of an index; an error if it has none."""
     if calibration is None:
-        raise ValueError("this index is not calibrated: call index.calibrate(queries) first")
+        wrong = ValueError("this index is not calibrated")
+        raise hinted(wrong, ": {} does that", Function("calibrate", (Argument("queries"),)))
     return calibration
 
 
@@ -121,7 +123,8 @@ def plan(
             f"this index was calibrated with {len(calibration.ranks)}"
         )
     if k > calibration.k:
-        raise ValueError(f"k is {k}, but this index was calibrated for k up to {calibration.k}: calibrate(..., k={k})")
+        wrong = ValueError(f"k is {k}, but this index was calibrated for k up to {calibration.k}")
+        raise hinted(wrong, ": {}", Function("calibrate", (Argument("k", k),)))
     wider = min(k + excluded, calibration.k)
     target = 1 - (1 - policy.target) * Fraction(k, k + excluded)
     kept = k + excluded <= calibration.k and calibration.enough_for(target)

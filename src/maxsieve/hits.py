@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from maxsieve.ids import Id
 from maxsieve.storage.calibration import Changes, Origin
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.trace import Trace
-
-if TYPE_CHECKING:
-    from maxsieve.searcher import Ranking
 
 Guarantee: TypeAlias = Literal["exact", "pac", "calibrated", "none"]
 
@@ -114,6 +111,32 @@ def to_guarantee(found: Guarantee, promise: Promise | None) -> Guarantee:
     return found if promise is None or found == "exact" else promise.guarantee
 
 
+class Ranking(Protocol):
+    """The best documents for one query, best first, and how they were found."""
+
+    @property
+    def ids(self) -> list[Id]:
+        """Their ids."""
+
+    @property
+    def scores(self) -> NDArray[np.float32]:
+        """Their scores."""
+
+    @property
+    def places(self) -> list[Any]:
+        """Where they are in the snapshot."""
+
+    @property
+    def n_searched(self) -> int:
+        """The number of documents that were searched."""
+
+    def report(self, promise: Promise | None) -> Report:
+        """How they were found, and what is guaranteed."""
+
+    def trace(self, chosen: Sequence[int] | None) -> Trace | None:
+        """The steps of the search, if they were recorded. Only the entries with these numbers are hits, or all."""
+
+
 class Hit(tuple[Id, float]):
     """One document that was found. It unpacks as ``(id, score)``.
 
@@ -134,7 +157,7 @@ class Hit(tuple[Id, float]):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Hit, (self._hits, self.rank)
+        return type(self), (self._hits, self.rank)
 
     @property
     def id(self) -> Id:
@@ -184,6 +207,8 @@ class Hits(Sequence[Hit]):
     _entries: Sequence[int] | None = None
     """Which entries of the ranking are hits; None: all."""
     _promise: Promise | None = None
+    _at_home: ClassVar[frozenset[str]] = frozenset({"_query", "_snapshot", "_ranking", "_entries", "_promise"})
+    """What hits have only in the process that searched."""
 
     @classmethod
     def of(
@@ -205,13 +230,17 @@ class Hits(Sequence[Hit]):
         """What is pickled: all that hits can return, computed now."""
         kinds = {name: kind for base in reversed(type(self).__mro__) for name, kind in vars(base).items()}
         found = (name for name, kind in kinds.items() if isinstance(kind, cached_property))
-        kept = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _AT_HOME}
+        kept = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in self._left()}
         return kept | {name: getattr(self, name) for name in found}
+
+    @classmethod
+    def _left(cls) -> set[str]:
+        return {name for base in cls.__mro__ for name in vars(base).get("_at_home", ())}
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            why = ": these hits were pickled, and their index was not" if name in _AT_HOME else ""
+            why = ": these hits were pickled, and their index was not" if name in self._left() else ""
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{why}")
 
     def __copy__(self) -> Hits:
@@ -287,14 +316,18 @@ class Hits(Sequence[Hit]):
         return self._snapshot.metadata(self._places)
 
     @property
-    def texts(self) -> list[str | None]:
+    def texts(self) -> Sequence[str | None]:
         """The texts of the hits: None for each, because an index stores no texts. A `Collection` does."""
         return [None] * len(self)
 
     def reordered(self, ranks: Sequence[int], scores: NDArray[np.float32]) -> Hits:
         """The hits at these ranks, in that order, with other scores."""
-        if "_ranking" not in vars(self):
-            raise TypeError("hits that were pickled have no slices: take list(hits) instead")
+        if "_ranking" not in vars(self):  # they were pickled: every list has one entry for each hit
+            other = object.__new__(type(self))
+            lists = {name: values for name, values in vars(self).items() if isinstance(values, list)}
+            chosen = {name: [values[rank] for rank in ranks] for name, values in lists.items()}
+            other.__dict__.update(vars(self), **chosen, scores=scores)
+            return other
         entries = range(len(self)) if self._entries is None else self._entries
         return replace(
             self, ids=[self.ids[rank] for rank in ranks], scores=scores, _entries=[entries[rank] for rank in ranks]
@@ -309,12 +342,16 @@ class Hits(Sequence[Hit]):
         >>> ms.rerank(np.eye(2), [2 * np.eye(2)]).explain(0)
         [Match(query_token=0, document_token=0, similarity=2.0), Match(query_token=1, document_token=1, similarity=2.0)]
         """
-        rank = as_count(rank, "rank", at_least=0)
-        if rank >= len(self):
-            raise ValueError(f"rank must be below the number of hits, {len(self)}, not {rank}")
+        rank = self._check_rank(rank)
         tokens, similarities = self._matches[rank] if "_matches" in vars(self) else self._match(self._places[rank])
         pairs = zip(tokens.tolist(), similarities.tolist(), strict=True)
         return [Match(t, j, similarity) for t, (j, similarity) in enumerate(pairs)]
+
+    def _check_rank(self, rank: int) -> int:
+        rank = as_count(rank, "rank", at_least=0)
+        if rank >= len(self):
+            raise ValueError(f"rank must be below the number of hits, {len(self)}, not {rank}")
+        return rank
 
     @property
     def _places(self) -> list[Any]:
@@ -327,7 +364,3 @@ class Hits(Sequence[Hit]):
     @cached_property
     def _matches(self) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         return [self._match(place) for place in self._places]
-
-
-_AT_HOME = {"_query", "_snapshot", "_ranking", "_entries", "_promise"}
-"""What hits have only in the process that searched."""

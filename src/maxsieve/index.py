@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -215,8 +216,7 @@ class Index:
         the index is calibrated again with the stored queries. Then answers of `Calibrated` may differ.
         """
         self.storage.compact(progress)
-        snapshot = self.storage.snapshot
-        if snapshot.codebook is not None and snapshot.codebook.outgrown_by(snapshot.n_tokens):
+        if self.storage.reading(lambda snapshot: (book := snapshot.codebook) and book.outgrown_by(snapshot.n_tokens)):
             self.train_codebook(progress=progress)
 
     def rebalance(self, shards: int) -> None:
@@ -293,7 +293,7 @@ class Index:
         self.storage.close()
 
     def __copy__(self) -> Index:
-        return Index(self.storage.copy(), self.searcher, group_by=self._group_by)
+        return Index(self.storage.copy(), copy(self.searcher), group_by=self._group_by)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Index:
         return copy(self)
@@ -323,18 +323,10 @@ class Index:
             return "<closed maxsieve.Index>"
 
     def _repr_html_(self) -> str:
-        snapshot = self.storage.snapshot
-        layout, calibration = snapshot.layout, snapshot.calibration
-        facts = {
-            "documents": f"{snapshot.n_documents:,}",
-            "tokens": f"{snapshot.n_tokens:,}",
-            "dimensions": layout.dim,
-            "store": layout.store,
-            "similarity": layout.similarity,
-            "megabytes": f"{self.nbytes / 1e6:,.1f}",
-            "calibrated on": "nothing" if calibration is None else calibration.origin,
-        }
-        return table(["index", ""], facts.items())
+        try:
+            return table(["index", ""], self.storage.reading(_facts).items())
+        except ClosedIndexError:
+            return escape(repr(self))
 
     @property
     def dim(self) -> int:
@@ -390,7 +382,9 @@ class Index:
         >>> dated.search([[1.0]], where={"year": {"lt": 2000}}).ids
         ['old']
         """
-        return self.answer([query], SearchOptions.of(k, options))[0]
+        layout, chosen = self.storage.layout, SearchOptions.of(k, options)
+        rows = to_query(query, "query", layout.dim, cosine=layout.similarity == "cosine")
+        return self._answer([rows], chosen)[0]
 
     def search_many(self, queries: Iterable[Any], k: int = 10, **options: Unpack[SearchKeywords]) -> list[Hits]:
         """`search` for many queries at once: the same answers, with the queries distributed over the threads.
@@ -405,13 +399,19 @@ class Index:
         listed = list(queries)
         return self.answer(listed, SearchOptions.of_many(k, options, len(listed)))
 
-    def answer(self, queries: Sequence[Any], options: SearchOptions) -> list[Hits]:
-        """The hits of each query [T, d], with options that were made before."""
-        options.check_for_vectors(len(queries))
-        rows = self._to_rows(queries)
-        return self.storage.reading(lambda snapshot: self._answer(snapshot, rows, options))
+    def answer(self, queries: Sequence[Any], options: SearchOptions, snapshot: AnySnapshot | None = None) -> list[Hits]:
+        """The hits of each query [T, d], with options that were made before, in a snapshot or in the current one."""
+        return self._answer(self._to_rows(queries), options, snapshot)
 
-    def _answer(self, snapshot: AnySnapshot, rows: list[NDArray[np.float32]], options: SearchOptions) -> list[Hits]:
+    def _answer(
+        self, rows: list[NDArray[np.float32]], options: SearchOptions, snapshot: AnySnapshot | None = None
+    ) -> list[Hits]:
+        options.check_for_vectors(len(rows))
+        if snapshot is not None:
+            return self._search(snapshot, rows, options)
+        return self.storage.reading(lambda snapshot: self._search(snapshot, rows, options))
+
+    def _search(self, snapshot: AnySnapshot, rows: list[NDArray[np.float32]], options: SearchOptions) -> list[Hits]:
         policy, promise = plan(options, snapshot, len(rows), self._group_by)
         search = self.searcher.prepare(snapshot, rows, options)
         found = best_groups(search, len(rows), options.k, policy, self._group_by)
@@ -423,9 +423,21 @@ class Index:
     def _to_rows(self, queries: Sequence[Any]) -> list[NDArray[np.float32]]:
         layout = self.storage.layout
         dim, cosine = layout.dim, layout.similarity == "cosine"
-        if len(queries) == 1:
-            return [to_query(queries[0], "query", dim, cosine=cosine)]
         return [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(queries)]
+
+
+def _facts(snapshot: AnySnapshot) -> dict[str, Any]:
+    """What a notebook shows of an index."""
+    layout, calibration = snapshot.layout, snapshot.calibration
+    return {
+        "documents": f"{snapshot.n_documents:,}",
+        "tokens": f"{snapshot.n_tokens:,}",
+        "dimensions": layout.dim,
+        "store": layout.store,
+        "similarity": layout.similarity,
+        "megabytes": f"{snapshot.nbytes / 1e6:,.1f}",
+        "calibrated on": "nothing" if calibration is None else calibration.origin,
+    }
 
 
 def _place_of(id: Id, snapshot: AnySnapshot, what: str) -> Any:

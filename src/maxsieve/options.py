@@ -24,6 +24,7 @@ FirstStage: TypeAlias = Callable[[str, int], Iterable[Id]]
 Hybrid: TypeAlias = Literal["rrf"] | float
 """How to fuse: ``"rrf"``, reciprocal rank; or the weight of BM25 in a convex combination, between 0 and 1."""
 Partial: TypeAlias = Literal["refuse", "allow"]
+PARTIALS = get_args(Partial)
 
 
 class PerQuery(Generic[T]):
@@ -31,11 +32,8 @@ class PerQuery(Generic[T]):
 
     def __init__(self, entries: list[T]) -> None:
         self._entries = entries
-
-    @property
-    def given(self) -> bool:
+        self.given = any(entry is not None for entry in entries)
         """Whether any query has one."""
-        return any(entry is not None for entry in self._entries)
 
     def of(self, query: int) -> T:
         """The entry of a query, by its number."""
@@ -124,19 +122,21 @@ class SearchOptions:
             "trace": bool(self.trace),
             "depth": as_count(self.depth, "depth", at_least=1),
         }
-        for name, value in fixed.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(fixed)  # the object is frozen
         if not (self.first_stage is None or self.first_stage == "bm25" or callable(self.first_stage)):
             raise ValueError(f"first_stage must be 'bm25' or a function of query and depth, not {self.first_stage!r}")
-        check_choice(self.partial, "partial", get_args(Partial))
+        check_choice(self.partial, "partial", PARTIALS)
         if isinstance(self.timeout, bool) or not isinstance(self.timeout, (int, float)) or not self.timeout > 0:
             raise ValueError(f"timeout must be a number of seconds above 0, not {self.timeout!r}")
 
     @classmethod
     def of(cls, k: int, keywords: Mapping[str, Any]) -> SearchOptions:
         """The options of one query, from the arguments of a search method."""
-        if not keywords:
-            return _only_k(k) if type(k) is int else cls(k)
+        if keywords.keys() <= SMALL:
+            try:
+                return _known(k, **keywords)
+            except TypeError:  # a value that can't be hashed
+                return cls(k, **keywords)
         if isinstance(keywords.get("where"), (list, tuple)):
             raise ValueError("where must be one filter, not a list of them")
         return cls(k, **keywords)
@@ -164,9 +164,13 @@ class SearchOptions:
         return self.candidates.given or self.exclude.given or self.where.given
 
 
-@lru_cache(maxsize=64)
-def _only_k(k: int) -> SearchOptions:
-    return SearchOptions(k)
+SMALL = {"policy", "threads", "trace", "partial", "timeout"}
+"""Options with only these keywords are kept: to check them again would take long, compared with a short search."""
+
+
+@lru_cache(maxsize=64, typed=True)  # typed: True is not 1
+def _known(k: int, **keywords: Any) -> SearchOptions:
+    return SearchOptions(k, **keywords)
 
 
 def _per_query(value: Any, read: Callable[[Any, str], T]) -> PerQuery[T]:

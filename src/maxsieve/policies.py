@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from maxsieve import _core
 from maxsieve.common.checks import as_count, check_choice
+from maxsieve.errors import Argument, hinted
 
 Radius: TypeAlias = Literal["paper", "serfling"]
 RADII: tuple[str, ...] = get_args(Radius)
@@ -109,6 +110,12 @@ class Calibrated(_Checked):
     """
 
     overlap: float = _parameter(0.99, "the share of the exact answer to find on average", open=True)
+
+    def __post_init__(self) -> None:
+        try:
+            super().__post_init__()
+        except ValueError as wrong:
+            raise hinted(wrong, "; {} is exact", Argument("policy", CERTIFIED)) from None
 
     @property
     def target(self) -> Fraction:

@@ -1,13 +1,12 @@
 """Who searches: the engine in this process, or the members of a cluster.
 
 A search asks a `Searcher` for the best documents of a version of the index, once or, with groups, several times. Hits
-and scores are the same in both cases.
+and scores are the same with every searcher.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve.common.threads import thread_count
-from maxsieve.hits import Promise, Report, Round, to_guarantee
+from maxsieve.hits import Promise, Ranking, Report, Round, to_guarantee
 from maxsieve.ids import Id
 from maxsieve.options import Candidates, SearchOptions
 from maxsieve.policies import CalibratedDepth, FixedPolicy, to_native
@@ -25,32 +24,6 @@ from maxsieve.trace import Trace, to_trace
 from maxsieve.where import Where
 
 Rows: TypeAlias = NDArray[np.float32]
-
-
-class Ranking(Protocol):
-    """The best documents for one query, best first, and how they were found."""
-
-    @property
-    def ids(self) -> list[Id]:
-        """Their ids."""
-
-    @property
-    def scores(self) -> NDArray[np.float32]:
-        """Their scores."""
-
-    @property
-    def places(self) -> list[Any]:
-        """Where they are in the snapshot."""
-
-    @property
-    def n_searched(self) -> int:
-        """The number of documents that were searched."""
-
-    def report(self, promise: Promise | None) -> Report:
-        """How they were found, and what is guaranteed."""
-
-    def trace(self, chosen: Sequence[int] | None) -> Trace | None:
-        """The steps of the search, if they were recorded. Only the entries with these numbers are hits, or all."""
 
 
 class PreparedSearch(Protocol):
@@ -112,12 +85,13 @@ class LocalSearch:
         snapshot, options = self._snapshot, self._options
         snapshot.expect(scattered=type(policy) is CalibratedDepth)
         positions = [self._positions[i] for i in queries]
-        most = max(map(len, positions), default=0)
+        if k > options.k:  # for groups
+            k = min(k, max(options.k, *map(len, positions)))
         answers = _core.search(
             snapshot.corpus,
             [self._queries[i] for i in queries],
             positions,
-            min(k, max(options.k, most)),
+            k,
             to_native(policy),
             thread_count(options.threads),
             options.trace,
@@ -140,13 +114,8 @@ class LocalRanking:
 
     def __init__(self, snapshot: Snapshot, answer: _core.Answer, n_searched: int) -> None:
         self._snapshot, self._answer, self.n_searched = snapshot, answer, n_searched
-        self.scores = answer.scores
-        self.places = answer.positions
-
-    @cached_property
-    def ids(self) -> list[Id]:
-        """The ids of the documents."""
-        return self._snapshot.ids_at(self.places)
+        self.scores, self.places = answer.scores, answer.positions
+        self.ids = snapshot.ids_at(self.places)
 
     def report(self, promise: Promise | None) -> Report:
         """How they were found, and what is guaranteed."""

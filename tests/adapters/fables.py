@@ -44,11 +44,11 @@ class Words(ShortSighted):
         super().__init__(dim=32, name="words")
         self.asked: list[int] = []
 
-    def queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    def encode_queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         self.asked.append(len(texts))
         return self._all(texts)
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
         return [rows[: self.max_tokens] for rows in self._all(texts)]
 
     def _all(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
@@ -63,9 +63,9 @@ class Gate(Words):
         self.opened = threading.Event()
         self.stood_still = False
 
-    def queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    def encode_queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         self.stood_still |= not self.opened.wait(20)
-        return super().queries(texts)
+        return super().encode_queries(texts)
 
 
 def make(path: Path, encoder: Any = None) -> Collection:

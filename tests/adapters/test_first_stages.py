@@ -1,19 +1,14 @@
-"""The first stages of benchmarks/first_stages.py: the candidates that each names, and what is lost by them."""
+"""The first stages of benchmarks/runs/first_stages.py: the candidates that each names, and what is lost by them."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import maxsieve as ms
-
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-
-import first_stages
+from benchmarks.runs import first_stages
 
 RNG = np.random.default_rng(3)
 DOCUMENTS = [RNG.standard_normal((4 + i % 6, 32)).astype(np.float32) for i in range(60)]

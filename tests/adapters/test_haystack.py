@@ -103,9 +103,9 @@ def test_many_queries(fables: Path) -> None:
 
 def test_nothing_is_loaded_before_it_is_needed(tmp_path: Path) -> None:
     retriever, ranker = MaxsieveRetriever(tmp_path / "nowhere"), MaxsieveRanker("nothing")
-    with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
         retriever.warm_up()
-    with pytest.raises(ValueError, match="no encoder is called 'nothing'"):
+    with pytest.raises(ValueError, match="'nothing'"):
         ranker.warm_up()
 
 
@@ -147,11 +147,11 @@ def test_async_calls_leave_the_event_loop_free(fables: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"top_k": 0}, "top_k must be at least 1, not 0"),
-        ({"text": "page"}, "text must be 'passage' or 'document', not 'page'"),
-        ({"collection": 7}, "collection must be the path of a collection, not 7"),
-        ({"encoder": object}, "encoder must be the name of one"),
-        ({"policy": "fast"}, r"policy must be Bandit\(\), Calibrated\(\), Certified\(\), Exhaustive\(\) or None"),
+        ({"top_k": 0}, r"top_k\b.*\b0\b"),
+        ({"text": "page"}, "text .*'page'"),
+        ({"collection": 7}, r"collection .*\b7\b"),
+        ({"encoder": object}, "encoder"),
+        ({"policy": "fast"}, "policy"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], sentence: str) -> None:
@@ -163,17 +163,17 @@ def test_bad_calls(fables: Path, tmp_path: Path) -> None:
     retriever, ranker = MaxsieveRetriever(fables), MaxsieveRanker()
     for component in (lambda k: retriever.run("grapes", top_k=k), lambda k: ranker.run("grapes", documents(), k)):
         for k in (0, -1):
-            with pytest.raises(ValueError, match=f"top_k must be at least 1, not {k}"):
+            with pytest.raises(ValueError, match=rf"\btop_k\b.*{k}"):
                 component(k)
         assert len(component(10**15)["documents"]) in (3, 4)
-    with pytest.raises(ValueError, match="the document 'x' has no content: MaxsieveRanker ranks texts"):
+    with pytest.raises(ValueError, match="document 'x'"):
         ranker.run("grapes", [Document(id="x")])
-    with pytest.raises(TypeError, match="encoder must be the name of one"):
+    with pytest.raises(TypeError, match=r"encoder"):
         MaxsieveRanker(None)  # type: ignore[arg-type]
     described = retriever.to_dict()
     described["init_parameters"]["policy"] = {"name": "os.system"}
-    with pytest.raises(ValueError, match="policy: the name must be 'Bandit' or 'Calibrated'"):
+    with pytest.raises(ValueError, match=r"policy: .*'Bandit'"):
         MaxsieveRetriever.from_dict(described)
     make(tmp_path / "words").close()
-    with pytest.raises(ValueError, match="was made with the encoder 'words', which is not a built-in model"):
+    with pytest.raises(ValueError, match=r"'words'.*built-in"):
         MaxsieveRetriever(tmp_path / "words").run("grapes")

@@ -168,11 +168,11 @@ def test_copies(fables: ms.Collection) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"k": 0}, "k must be at least 1, not 0"),
-        ({"k": -3}, "k must be at least 1, not -3"),
-        ({"k": 2.5}, "k must be a whole number, not 2.5"),
-        ({"text": "page"}, "text must be 'passage' or 'document', not 'page'"),
-        ({"collection": 7}, "collection must be a maxsieve.Collection or the path of one, not 7"),
+        ({"k": 0}, r"\bk\b.*\b0\b"),
+        ({"k": -3}, r"\bk\b.*-3\b"),
+        ({"k": 2.5}, r"\bk\b.*2\.5"),
+        ({"text": "page"}, "text .*'page'"),
+        ({"collection": 7}, r"collection .*\b7\b"),
         ({"knn": 3}, "Extra inputs are not permitted"),
     ],
 )
@@ -182,16 +182,16 @@ def test_bad_arguments(fables: ms.Collection, arguments: dict[str, Any], sentenc
 
 
 def test_bad_calls(fables: ms.Collection, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
         MaxsieveRetriever(collection=tmp_path / "nowhere")
-    with pytest.raises(ValueError, match="no encoder is called 'nothing'"):
+    with pytest.raises(ValueError, match="'nothing'"):
         MaxsieveRerank(encoder="nothing")
-    with pytest.raises(ValueError, match="top_n must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="top_n"):
         MaxsieveRerank(encoder=Words(), top_n=0)
     retriever = MaxsieveRetriever(collection=fables)
-    with pytest.raises(ValueError, match="k must be at least 1, not 0"):
+    with pytest.raises(ValueError, match=r"\bk\b.*\b0\b"):
         retriever.invoke("grapes", k=0)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+    with pytest.raises(TypeError, match="'colour'"):
         retriever.invoke("grapes", colour="red")
     assert len(retriever.invoke("grapes", k=10**15)) == 4
     with pytest.raises(ValueError, match="nothing to search for"):

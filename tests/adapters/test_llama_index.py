@@ -140,10 +140,10 @@ def test_copies(fables: ms.Collection) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"similarity_top_k": 0}, "similarity_top_k must be at least 1, not 0"),
-        ({"similarity_top_k": -1}, "similarity_top_k must be at least 1, not -1"),
-        ({"text": "page"}, "text must be 'passage' or 'document', not 'page'"),
-        ({"collection": None}, "collection must be a maxsieve.Collection or the path of one, not None"),
+        ({"similarity_top_k": 0}, r"similarity_top_k\b.*\b0\b"),
+        ({"similarity_top_k": -1}, r"similarity_top_k\b.*-1\b"),
+        ({"text": "page"}, "text .*'page'"),
+        ({"collection": None}, "collection .*None"),
     ],
 )
 def test_bad_arguments(fables: ms.Collection, arguments: dict[str, Any], sentence: str) -> None:
@@ -152,13 +152,13 @@ def test_bad_arguments(fables: ms.Collection, arguments: dict[str, Any], sentenc
 
 
 def test_bad_calls(fables: ms.Collection, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
         MaxsieveRetriever(tmp_path / "nowhere")
-    with pytest.raises(TypeError, match="encoder must be an encoder or its name, not None"):
+    with pytest.raises(TypeError, match=r"encoder\b.*\bNone"):
         MaxsieveRerank(encoder=None)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="top_n must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="top_n"):
         MaxsieveRerank(0, Words())
-    with pytest.raises(ValueError, match="MaxsieveRerank needs a query"):
+    with pytest.raises(ValueError, match=r"MaxsieveRerank.*query"):
         MaxsieveRerank(1, Words()).postprocess_nodes(nodes())
     with pytest.raises(ValueError, match="nothing to search for"):
         MaxsieveRetriever(fables).retrieve("")

@@ -1,4 +1,4 @@
-"""An adapter whose package is not installed says which extra to install."""
+"""An adapter whose package is not installed says which package to install."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class Missing(MetaPathFinder):
 
 
 @pytest.mark.parametrize(
-    ("adapter", "package", "extra"),
+    ("adapter", "package", "wanted"),
     [
-        ("langchain", "langchain_core", "langchain"),
-        ("llama_index", "llama_index", "llama-index"),
-        ("haystack", "haystack", "haystack"),
-        ("rerankers", "rerankers", "rerankers"),
-        ("pyterrier", "pyterrier", "pyterrier"),
+        ("langchain", "langchain_core", "langchain-core>=1"),
+        ("llama_index", "llama_index", "llama-index-core>=0.14"),
+        ("haystack", "haystack", "haystack-ai>=3"),
+        ("rerankers", "rerankers", "rerankers>=0.10"),
+        ("pyterrier", "pyterrier", "pyterrier>=1.1"),
     ],
 )
-def test_which_extra_is_missing(monkeypatch: pytest.MonkeyPatch, adapter: str, package: str, extra: str) -> None:
+def test_which_package_is_missing(monkeypatch: pytest.MonkeyPatch, adapter: str, package: str, wanted: str) -> None:
     for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Missing(package), *sys.meta_path])
     monkeypatch.delitem(sys.modules, f"maxsieve.adapters.{adapter}", raising=False)
-    with pytest.raises(ModuleNotFoundError, match=rf"this needs {package}: pip install 'maxsieve\[{extra}\]'"):
+    with pytest.raises(ModuleNotFoundError, match=f"this needs {package}: pip install '{wanted}'"):
         importlib.import_module(f"maxsieve.adapters.{adapter}")

@@ -106,5 +106,5 @@ def test_what_is_no_model() -> None:
     class Silent:
         mteb_model_meta = None
 
-    with pytest.raises(TypeError, match="Silent has no encode"):
+    with pytest.raises(TypeError, match=r"Silent.*encode"):
         MaxsieveSearch(Silent())

@@ -70,7 +70,7 @@ def test_override_starts_again_and_removes_nothing_else(index: Maxsieve, tmp_pat
 
 @pytest.mark.parametrize("name", ["../out", "/absolute", "", "a/../../b", "nul\0"])
 def test_a_name_that_leads_elsewhere(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="index_name must be a name inside index_folder"):
+    with pytest.raises(ValueError, match="index_name"):
         Maxsieve(tmp_path, name)
 
 
@@ -120,13 +120,13 @@ def test_what_fails_changes_nothing(index: Maxsieve, tmp_path: Path) -> None:
     before = index(queries(3), k=9)
     bad = documents(2, 2)
     bad[1][0, 0] = float("inf")
-    with pytest.raises(ValueError, match=r"document 'y', row 0, dimension 0: inf"):
+    with pytest.raises(ValueError, match="document 'y', row 0, dimension 0"):
         index.add_documents(["x", "y"], bad)
     with pytest.raises(ValueError, match="x"):
         index.add_documents(["x", "x"], documents(2, 2))
-    with pytest.raises(ValueError, match="1 documents_ids for 2 documents_embeddings"):
+    with pytest.raises(ValueError, match=r"\b1 documents_ids\b.*\b2\b"):
         index.add_documents(["x"], documents(2, 2))
-    with pytest.raises(ValueError, match="5 dimensions; 16 are expected"):
+    with pytest.raises(ValueError, match=r"\b5\b.*\b16\b"):
         index.add_documents(["x"], [torch.ones(2, 5)])
     with pytest.raises(KeyError, match="unknown"):
         index.get_documents_embeddings([["a", "unknown"]])
@@ -147,7 +147,7 @@ def test_subsets(index: Maxsieve) -> None:
     assert found(["c", "unknown", "a"]) == [{one: each[one] for one in each if one in "ac"} for each in everything]
     assert found([["a"], ["d", "unknown"]]) == [{"a": everything[0]["a"]}, {"d": everything[1]["d"]}]
     assert found([]) == found([[], []]) == found(["unknown"]) == [{}, {}]
-    with pytest.raises(ValueError, match="3 lists for 2 queries"):
+    with pytest.raises(ValueError, match=r"\b3\b.*\b2\b"):
         index(asked, subset=[["a"], ["b"], ["c"]])
 
 
@@ -208,7 +208,7 @@ def test_rerank_of_a_document_without_tokens_and_of_equal_ones() -> None:
     (found,) = rerank([["empty", "first", "second"]], queries(2), [[docs[0], docs[1], docs[1]]])
     assert [hit["id"] for hit in found] == ["first", "second", "empty"]
     assert found[2]["score"] == -np.inf
-    with pytest.raises(ValueError, match="1 documents_ids for 2"):
+    with pytest.raises(ValueError, match=r"\b1 documents_ids\b.*\b2\b"):
         rerank([["a"]], queries(2), [documents(1, 2)])
 
 

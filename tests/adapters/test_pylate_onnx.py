@@ -58,8 +58,8 @@ def compare(expected: tuple[Any, Any], encoder: ColbertEncoder, least: float) ->
     """What differs in queries, and in documents."""
     queries, documents = expected
     return (
-        rows_differ(queries, encoder.queries(TEXTS), least),
-        rows_differ(documents, encoder.documents(TEXTS), least),
+        rows_differ(queries, encoder.encode_queries(TEXTS), least),
+        rows_differ(documents, encoder.encode_documents(TEXTS), least),
     )
 
 

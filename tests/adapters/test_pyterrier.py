@@ -170,12 +170,12 @@ def test_indexing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("records", "sentence"),
     [
-        ([{"text": "x"}], "document 0: docno must be a str, not None"),
-        ([{"docno": "a", "text": "x"}, {"docno": 7, "text": "x"}], "document 1: docno must be a str, not 7"),
-        ([{"docno": "a", "text": float("nan")}], "document 0: text must be a str, not nan"),
-        ([{"docno": "a", "text": "x"}, {"docno": "a", "text": "y"}], "ids: 'a' occurs twice"),
-        (["a text"], "document 0 is str, not a dict with docno and text"),
-        ({"docno": "a", "text": "x"}, "index expects documents \\(dicts with docno and text\\), not dict"),
+        ([{"text": "x"}], "document 0: docno .*None"),
+        ([{"docno": "a", "text": "x"}, {"docno": 7, "text": "x"}], "document 1: docno .*7"),
+        ([{"docno": "a", "text": float("nan")}], "document 0: text .*nan"),
+        ([{"docno": "a", "text": "x"}, {"docno": "a", "text": "y"}], "ids: 'a'"),
+        (["a text"], "document 0 is str"),
+        ({"docno": "a", "text": "x"}, "documents .*not dict"),
         ([{"docno": "a", "text": "x", "blob": b"y"}], "document 'a': "),
     ],
 )
@@ -185,21 +185,21 @@ def test_bad_documents(tmp_path: Path, records: Any, sentence: str) -> None:
 
 
 def test_bad_arguments(fables: ms.Collection, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="num_results must be at least 1, not 0"):
+    with pytest.raises(ValueError, match=r"num_results\b.*\b0\b"):
         MaxsieveRetriever(fables, 0)
-    with pytest.raises(ValueError, match="num_results must be at least 1, not -1"):
+    with pytest.raises(ValueError, match=r"num_results\b.*-1\b"):
         MaxsieveReranker(Words(), -1)
-    with pytest.raises(ValueError, match="text must be 'passage' or 'document', not 'all'"):
+    with pytest.raises(ValueError, match=r"text\b.*'all'"):
         MaxsieveRetriever(fables, text="all")  # type: ignore[arg-type]
-    with pytest.raises(FileNotFoundError, match="nowhere does not exist"):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
         MaxsieveRetriever(tmp_path / "nowhere")
-    with pytest.raises(TypeError, match="put a single field into a list"):
+    with pytest.raises(TypeError, match="field"):
         MaxsieveIndexer(tmp_path / "new", text_attrs="text")
-    with pytest.raises(KeyError, match="candidates: no document has the id 'owl'"):
+    with pytest.raises(KeyError, match="'owl'"):
         MaxsieveRetriever(fables)(candidates().replace("fox", "owl"))
     with pytest.raises(pt.validate.InputValidationError, match="does not match required columns"):
         MaxsieveReranker(Words())(QUERIES)
-    with pytest.raises(TypeError, match="query 0 is float, not str"):
+    with pytest.raises(TypeError, match=r"query 0\b.*\bfloat"):
         MaxsieveRetriever(fables)(QUERIES.assign(query=float("nan")))
     assert len(MaxsieveRetriever(fables, 10**15)(QUERIES)) == 8
 

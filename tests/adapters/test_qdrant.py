@@ -64,7 +64,7 @@ def test_uuids_are_str() -> None:
     assert sorted(index.ids) == ids
     mixed = filled(multivector(), ids=[*range(25), *ids[25:]])
     for page in (5, 64):
-        with pytest.raises(TypeError, match="all str or all int, not a mixture"):
+        with pytest.raises(TypeError, match=r"\bstr\b.*\bint\b"):
             exchange.from_qdrant(mixed, "docs", page=page).build()
 
 
@@ -107,19 +107,19 @@ def test_what_is_refused() -> None:
     single = models.VectorParams(size=8, distance=models.Distance.DOT)
     both = {"a": multivector(), "b": multivector(), "dense": single}
     client = filled(both, "a")
-    with pytest.raises(ValueError, match=r"the collection docs: which multivector.*'a', 'b'"):
+    with pytest.raises(ValueError, match=r"collection docs: .*'a', 'b'"):
         exchange.from_qdrant(client, "docs")
-    with pytest.raises(ValueError, match="'dense' has only one vector per point; the multivectors are 'a', 'b'"):
+    with pytest.raises(ValueError, match=r"'dense'.*'a', 'b'"):
         exchange.from_qdrant(client, "docs", vector="dense")
-    with pytest.raises(ValueError, match="the vector 'x' does not exist"):
+    with pytest.raises(ValueError, match="'x'"):
         exchange.from_qdrant(client, "docs", vector="x")
-    with pytest.raises(ValueError, match="point 0 has no vector 'b': leave it out by a scroll_filter"):
+    with pytest.raises(ValueError, match=r"point 0\b.*'b'"):
         exchange.from_qdrant(client, "docs", vector="b").build()
     has = models.Filter(must=[models.HasVectorCondition(has_vector="b")])
     assert len(exchange.from_qdrant(client, "docs", vector="b", scroll_filter=has).build()) == 0
-    with pytest.raises(ValueError, match="Collection nowhere not found"):
+    with pytest.raises(ValueError, match="nowhere"):
         exchange.from_qdrant(client, "nowhere")
-    with pytest.raises(TypeError, match="not an asynchronous one"):
+    with pytest.raises(TypeError, match="asynchronous"):
         exchange.from_qdrant(AsyncQdrantClient(":memory:"), "docs")
 
 
@@ -141,8 +141,8 @@ def test_a_server_that_fails_or_lies_leaves_the_index_as_it_was(monkeypatch: pyt
         list(exchange.from_qdrant(client, "docs", page=10).documents())
     monkeypatch.setattr(client, "scroll", lambda *given, **options: ([ragged], None))
     for bad, words in (
-        ([[1.0] * 8, [1.0]], "point 1 is not a rectangular array"),
-        ([[1.0]], "vectors of 1 dimensions; 8"),
+        ([[1.0] * 8, [1.0]], "point 1 "),
+        ([[1.0]], r"\b1\b.*\b8\b"),
     ):
         ragged = models.Record(id=1, vector=bad, payload=None)
         with pytest.raises(ValueError, match=words):

@@ -72,12 +72,12 @@ def test_a_model_by_name_and_copies_of_it() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"docs": [7]}, "docs: document 0 is int, not str or rerankers.Document"),
-        ({"docs": ["a", Document(document_type="image", base64="x")]}, "docs: document 1 has no text"),
-        ({"docs": ["a", "b"], "doc_ids": [1]}, "there are 2 documents but 1 doc_ids"),
-        ({"docs": ["a"], "metadata": [{}, {}]}, "there are 1 documents but 2 metadata"),
+        ({"docs": [7]}, "docs: document 0 is int"),
+        ({"docs": ["a", Document(document_type="image", base64="x")]}, "docs: document 1 .*text"),
+        ({"docs": ["a", "b"], "doc_ids": [1]}, "2 documents .*1 doc_ids"),
+        ({"docs": ["a"], "metadata": [{}, {}]}, "1 documents .*2 metadata"),
         ({"docs": ["a"], "query": ""}, "nothing to search for"),
-        ({"docs": ["a"], "query": None}, "the query is NoneType, not str"),
+        ({"docs": ["a"], "query": None}, "query is NoneType"),
     ],
 )
 def test_bad_calls(arguments: dict[str, Any], sentence: str) -> None:
@@ -86,5 +86,5 @@ def test_bad_calls(arguments: dict[str, Any], sentence: str) -> None:
 
 
 def test_a_bad_encoder() -> None:
-    with pytest.raises(ValueError, match="no encoder is called 'colbert'"):
+    with pytest.raises(ValueError, match="'colbert'"):
         MaxsieveRanker("colbert")

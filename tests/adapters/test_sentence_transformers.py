@@ -72,11 +72,11 @@ def test_half_precision_is_scored_in_float32() -> None:
 
 
 def test_what_is_not_taken() -> None:
-    with pytest.raises(ValueError, match="weights are not supported"):
+    with pytest.raises(ValueError, match="weights"):
         maxsim(pad(QUERIES), DOCUMENTS, a_mask=torch.full((3, 6), 0.5))
-    with pytest.raises(ValueError, match="document 0, row 1, dimension 2: nan"):
+    with pytest.raises(ValueError, match="document 0, row 1, dimension 2"):
         maxsim(QUERIES, [torch.where(torch.arange(32).reshape(2, 16) == 18, torch.nan, 1.0)])
-    with pytest.raises(ValueError, match="document 1 has vectors of 8 dimensions; 16 are expected"):
+    with pytest.raises(ValueError, match=r"document 1\b.*\b8\b.*\b16\b"):
         maxsim(QUERIES, [torch.ones(1, 16), torch.ones(1, 8)])
 
 

@@ -45,7 +45,7 @@ def test_lancedb(lance: Any) -> None:
 
 
 def test_a_lancedb_table_itself_says_what_to_do(lance: Any) -> None:
-    with pytest.raises(TypeError, match=r"its to_arrow\(\) gives one"):
+    with pytest.raises(TypeError, match=r"to_arrow\(\)"):
         exchange.from_arrow(lance)
 
 
@@ -80,7 +80,7 @@ def test_duckdb_sends_what_was_asked_for() -> None:
         some = database.sql("select id, emb from docs where year >= 1990 order by year desc")
         assert exchange.from_arrow(some).build().ids == IDS[:89:-1]
         holes = "select id, case when year = 1901 then null else emb end as emb from docs order by year"
-        with pytest.raises(ValueError, match="row 1: the document is null; leave such rows out"):
+        with pytest.raises(ValueError, match=r"row 1\b"):
             exchange.from_arrow(database.sql(holes)).build()
 
 
@@ -103,5 +103,5 @@ def test_polars_arrays_of_one_shape() -> None:
 
 
 def test_a_lazy_frame_says_what_it_is_not() -> None:
-    with pytest.raises(TypeError, match="an Arrow table or reader is expected, not LazyFrame"):
+    with pytest.raises(TypeError, match=r"\bLazyFrame"):
         exchange.from_arrow(pl.DataFrame(COLUMNS).lazy())

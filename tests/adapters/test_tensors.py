@@ -87,11 +87,11 @@ def test_masks_of_a_list() -> None:
 @pytest.mark.parametrize(
     ("mask", "problem"),
     [
-        (torch.ones(2, 3), r"the longest has 4 tokens"),
-        (torch.ones(3, 4), r"3 masks for 2 documents"),
-        ([torch.ones(4)], r"1 masks for 2 documents"),
-        ([torch.ones(4), torch.ones(2)], r"the mask of document 1 has 2 entries for 4 tokens"),
-        (torch.full((2, 4), 0.5), r"weights are not supported"),
+        (torch.ones(2, 3), r"\b4 tokens"),
+        (torch.ones(3, 4), r"\b3 masks\b.*\b2\b"),
+        ([torch.ones(4)], r"\b1 masks\b.*\b2\b"),
+        ([torch.ones(4), torch.ones(2)], r"mask of document 1\b.*\b2\b.*\b4\b"),
+        (torch.full((2, 4), 0.5), "weights"),
     ],
 )
 def test_a_mask_that_does_not_fit(mask: object, problem: str) -> None:
@@ -106,11 +106,11 @@ def test_rows_of_zeros_are_found_as_torch_finds_them(rows: list[list[float]], ha
 
 
 def test_wrong_shapes_are_named() -> None:
-    with pytest.raises(ValueError, match=r"document 1 must be \[tokens, d\], not of shape \(2, 2, 2\)"):
+    with pytest.raises(ValueError, match=r"document 1\b.*\(2, 2, 2\)"):
         to_rows([torch.ones(1, 2), torch.ones(2, 2, 2)], what="document")
-    with pytest.raises(ValueError, match=r"documents must be \[N, L, d\]"):
+    with pytest.raises(ValueError, match=r"documents\b.*\[N, L, d\]"):
         to_rows(torch.ones(3), what="document")
-    with pytest.raises(ValueError, match="document 1 has vectors of 8 dimensions; 16 are expected"):
+    with pytest.raises(ValueError, match=r"document 1\b.*\b8\b.*\b16\b"):
         score([unit_rows(2, seed=1).numpy()], [np.ones((1, 16)), np.ones((1, 8))], empty=0.0)
 
 
@@ -118,7 +118,7 @@ def test_wrong_shapes_are_named() -> None:
 def test_a_number_that_is_none_is_named(dtype: torch.dtype) -> None:
     docs = documents(2, 3, dtype=dtype)
     docs[1][2, 5] = float("nan")
-    with pytest.raises(ValueError, match="document 1, row 2, dimension 5: nan"):
+    with pytest.raises(ValueError, match="document 1, row 2, dimension 5"):
         score(to_rows(queries(2), what="query"), to_rows(docs, what="document"), empty=0.0)
 
 

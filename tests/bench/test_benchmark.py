@@ -18,7 +18,7 @@ from maxsieve import spec
 
 @pytest.fixture
 def shape(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    from shapes import Shape
+    from benchmarks.vectors.shapes import Shape
 
     monkeypatch.setenv("MAXSIEVE_CACHE", str(tmp_path))
     rng = np.random.default_rng(5)
@@ -29,7 +29,7 @@ def shape(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 @pytest.mark.parametrize("chunk", [1, 7, 1 << 14])
 def test_true_scores_are_maxsim(shape: Any, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    import truth
+    from benchmarks.vectors import truth
 
     monkeypatch.setattr(truth, "CHUNK", chunk)
     scores = truth.scores(shape, 2)
@@ -40,7 +40,7 @@ def test_true_scores_are_maxsim(shape: Any, chunk: int, monkeypatch: pytest.Monk
 
 
 def test_an_answer_is_checked_in_set_and_score() -> None:
-    from truth import check
+    from benchmarks.vectors.truth import check
 
     true = np.array([[5.0, 4.0, 3.0, 2.999999, 1.0], [1.0, 2.0, 3.0, 4.0, 5.0]])
     right = (0, np.array([0, 1, 2]), np.array([5.0, 4.0, 3.0]))
@@ -57,7 +57,7 @@ def test_an_answer_is_checked_in_set_and_score() -> None:
 
 
 def test_methods_take_turns_on_every_query() -> None:
-    from measure import Setting, Task, interleave
+    from benchmarks.runs.comparison.measure import Setting, Task, interleave
 
     asked: list[tuple[str, int]] = []
     clock: Iterator[float] = itertools.count(0, 0.5)
@@ -80,7 +80,7 @@ def test_methods_take_turns_on_every_query() -> None:
 
 
 def test_ratios_are_of_common_rounds() -> None:
-    from measure import Setting, Timing
+    from benchmarks.runs.comparison.measure import Setting, Timing
 
     one, other, batch = (Timing(Setting("a", 5, batch=n)) for n in (1, 1, 2))
     one.seconds.update({(0, 0): 1.0, (0, 1): 10.0, (0, 2): 100.0})
@@ -91,7 +91,7 @@ def test_ratios_are_of_common_rounds() -> None:
 
 
 def test_peers_that_do_not_fit_together_take_turns(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sessions
+    from benchmarks.runs.comparison import sessions
 
     class Peer:
         most_tokens = None
@@ -119,7 +119,7 @@ def test_peers_that_do_not_fit_together_take_turns(shape: Any, monkeypatch: pyte
 
 
 def test_the_read_limit_reads_every_code() -> None:
-    import readlimit
+    from benchmarks.runs.comparison import readlimit
 
     name, read = readlimit.reader()
     codes = np.zeros(4096, np.int8)
@@ -134,8 +134,8 @@ def test_the_read_limit_reads_every_code() -> None:
 
 
 def test_every_task_of_ours_gives_the_true_answer(shape: Any) -> None:
-    import ours
-    from truth import check, scores
+    from benchmarks.runs.comparison import ours
+    from benchmarks.vectors.truth import check, scores
 
     index = ours.build(shape, threads=1)
     options: dict[str, Any] = {"ks": [2, 5], "isas": ms.isas()[:1], "threads": [1, 2], "batches": [1, 3]}
@@ -150,8 +150,8 @@ def test_every_task_of_ours_gives_the_true_answer(shape: Any) -> None:
 
 
 def test_a_peer_that_crashes_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    from peers import ENTRIES
-    from peers.probe import probe
+    from benchmarks.peers import ENTRIES
+    from benchmarks.peers.probe import probe
 
     first, second, third, fourth = (entry.methods[0] for entry in ENTRIES[:4])
     asked = []

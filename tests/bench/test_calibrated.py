@@ -12,13 +12,13 @@ import pytest
 
 @pytest.fixture
 def tiny() -> Any:
-    import shapes
+    from benchmarks.vectors import shapes
 
     return shapes.load("tiny", 4, lambda documents, count: documents)
 
 
 def test_the_queries_to_calibrate_on_are_others_than_the_timed_ones(tiny: Any) -> None:
-    import shapes
+    from benchmarks.vectors import shapes
 
     assert len(tiny.queries) == 4
     assert len(tiny.practice) == shapes.PRACTICE
@@ -27,17 +27,17 @@ def test_the_queries_to_calibrate_on_are_others_than_the_timed_ones(tiny: Any) -
 
 
 def test_a_target_tells_how_many_queries_it_needs() -> None:
-    import ours
+    from benchmarks.runs.comparison import ours
 
     wanted = {"calibrated-0.99": 99, "calibrated-0.95": 19, "certified": 0, "colbandit-0.2": 0}
     assert {method: ours.needs(method) for method in wanted} == wanted
 
 
 def _run(loaded: Any, methods: list[str], monkeypatch: pytest.MonkeyPatch, folder: Path, **options: Any) -> Any:
-    import run
-    import shapes
-    from plan import Plan
-    from results import Results
+    from benchmarks.runs.comparison import run
+    from benchmarks.runs.comparison.plan import Plan
+    from benchmarks.runs.comparison.results import Results
+    from benchmarks.vectors import shapes
 
     monkeypatch.setenv("MAXSIEVE_CACHE", str(folder))
     monkeypatch.setattr(run, "_calls", lambda *_: None)
@@ -65,7 +65,7 @@ def _run(loaded: Any, methods: list[str], monkeypatch: pytest.MonkeyPatch, folde
 
 
 def test_calibrated_methods_have_rows_and_a_holding(tiny: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import shapes
+    from benchmarks.vectors import shapes
 
     results = _run(tiny, ["certified", "calibrated-0.99", "calibrated-0.95"], monkeypatch, tmp_path)
     for method in ("calibrated-0.99", "calibrated-0.95"):
@@ -90,7 +90,7 @@ def test_without_queries_enough_a_method_is_left_out(
 
 
 def _row(**given: Any) -> Any:
-    from results import Row
+    from benchmarks.runs.comparison.results import Row
 
     usual: dict[str, Any] = dict.fromkeys(Row.__dataclass_fields__)
     usual |= {"k": 10, "isa": "avx2", "threads": 1, "batch": 1, "speedups": {}, "overlap": 1.0, "milliseconds": 1.0}
@@ -98,8 +98,8 @@ def _row(**given: Any) -> Any:
 
 
 def _verdicts(*rows: Any, **fields: Any) -> dict[str, str]:
-    from results import Results
-    from targets import Judge
+    from benchmarks.figures.targets import Judge
+    from benchmarks.runs.comparison.results import Results
 
     shapes = {row.shape: "" for row in rows}
     results = Results({"kernels": "avx2, scalar"}, {}, shapes, list(rows), **fields)
@@ -128,8 +128,8 @@ def test_against_certified_and_fast_plaid() -> None:
 
 
 def test_the_million_and_the_parts_of_tier_0() -> None:
-    import tier0
-    from results import Holding
+    from benchmarks.runs import tier0
+    from benchmarks.runs.comparison.results import Holding
 
     row = _row(shape="million", method="calibrated-0.99", threads=2, milliseconds=119.0)
     resident = Holding("million", "maxsieve, resident, calibrated-0.99", 12.5, None)
@@ -144,7 +144,7 @@ def test_the_million_and_the_parts_of_tier_0() -> None:
 
 @pytest.mark.full
 def test_tier_0_is_measured_by_its_stages() -> None:
-    import tier0
+    from benchmarks.runs import tier0
 
     figures = tier0.measure(1, learnt=1 << 14, in_cache=1 << 15, from_memory=1 << 16)
     assert set(figures) == {tier0.SCAN_IN_CACHE, tier0.SCAN_FROM_MEMORY, tier0.TABLE, tier0.ASSIGN}
@@ -153,7 +153,7 @@ def test_tier_0_is_measured_by_its_stages() -> None:
 
 @pytest.fixture
 def passages() -> Any:
-    import million
+    from benchmarks.runs.comparison import million
 
     rng = np.random.default_rng(3)
     lengths = rng.integers(10, 60, 40)
@@ -164,7 +164,7 @@ def passages() -> Any:
 
 
 def test_a_document_of_the_million_is_runs_of_real_passages(passages: Any) -> None:
-    import million
+    from benchmarks.runs.comparison import million
 
     of_passage = np.repeat(np.arange(len(passages.lengths)), passages.lengths)
     documents = list(million.mixtures(passages, 30))
@@ -188,7 +188,7 @@ def test_a_document_of_the_million_is_runs_of_real_passages(passages: Any) -> No
 def test_the_million_is_made_once_and_searched_from_disk(
     passages: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    import million
+    from benchmarks.runs.comparison import million
 
     made = []
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-BENCH = Path(__file__).parents[2] / "benchmarks" / "bench.py"
+ROOT = Path(__file__).parents[2]
 FEW = ["--method", "certified", "exhaustive", "--k", "5", "--queries", "2", "--repeat", "1", "--batch", "1"]
 
 
@@ -21,7 +21,8 @@ def test_an_interrupted_run_prints_and_saves_what_is_done(tmp_path: Path) -> Non
     """The run is interrupted in the second shape, whose vectors take long to make, after the first is done."""
     command = [
         sys.executable,
-        str(BENCH),
+        "-m",
+        "benchmarks.bench",
         "--quick",
         "--shape",
         "tiny",
@@ -33,7 +34,7 @@ def test_an_interrupted_run_prints_and_saves_what_is_done(tmp_path: Path) -> Non
         str(tmp_path),
     ]
     environment = {**os.environ, "MAXSIEVE_CACHE": str(tmp_path / "cache")}
-    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, env=environment) as process:
+    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, env=environment, cwd=ROOT) as process:
         assert process.stderr is not None
         assert process.stdout is not None
         said: list[str] = []
@@ -59,12 +60,11 @@ def test_an_interrupted_shape_leaves_what_its_methods_have_done(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Interrupted in the second round, when each method has run once."""
-    import run
-    import runner
-    import shapes
-    from plan import Plan
-    from report import print_all, save
-    from results import Results
+    from benchmarks.figures.report import print_all, save
+    from benchmarks.runs.comparison import run, runner
+    from benchmarks.runs.comparison.plan import Plan
+    from benchmarks.runs.comparison.results import Results
+    from benchmarks.vectors import shapes
 
     monkeypatch.setenv("MAXSIEVE_CACHE", str(tmp_path))
     monkeypatch.setattr(run, "_calls", lambda *_: None)

@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def results() -> Any:
-    from results import Holding, Results, Row
+    from benchmarks.runs.comparison.results import Holding, Results, Row
 
     machine = {"CPU": "a CPU", "CPUs to use": "2", "kernels": "avx2, scalar", "system": "of somebody", "torch": "2.13"}
     row = Row(
@@ -23,7 +23,7 @@ def results() -> Any:
 
 
 def test_it_is_read_as_it_was_measured(results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import published
+    from benchmarks.figures import published
 
     monkeypatch.setattr(published, "FOLDER", tmp_path)
     published.write(results, tmp_path / "mine.json", "--shape few", "beside other work")
@@ -37,7 +37,7 @@ def test_it_is_read_as_it_was_measured(results: Any, tmp_path: Path, monkeypatch
 
 
 def test_a_machine_can_be_named(results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import published
+    from benchmarks.figures import published
 
     monkeypatch.setattr(published, "FOLDER", tmp_path)
     published.write(results, tmp_path / "mine.json", "", "", "a large machine")
@@ -45,14 +45,14 @@ def test_a_machine_can_be_named(results: Any, tmp_path: Path, monkeypatch: pytes
 
 
 def test_the_command_that_is_kept_says_what_was_measured() -> None:
-    from published import measuring
+    from benchmarks.figures.published import measuring
 
     given = ["--k", "10", "--machine", "a large one", "--results", "x.json", "--note", "quiet", "--queries", "3"]
     assert measuring(given) == ["--k", "10", "--queries", "3"]
 
 
 def test_what_is_not_known_is_an_error(tmp_path: Path) -> None:
-    from published import Measured
+    from benchmarks.figures.published import Measured
 
     nothing = Measured("few", "torch", 5)
     for name in ("time", "found", "ns"):

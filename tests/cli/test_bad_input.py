@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import CommandLine
+from maxsieve.cli.failures import sentence
 from maxsieve.text.inputs import BadInput, DocumentReader, Fields, Input
 
 GOOD = b'{"id": "a", "text": "red fox"}\n'
@@ -55,7 +56,7 @@ def test_a_bad_record_is_named(tmp_path: Path, name: str, content: bytes, where:
     with pytest.raises(BadInput) as refused:
         list(DocumentReader([source], Fields(), skip_bad=False))
     assert f"{tmp_path}/{where}: " in str(refused.value)
-    assert why in str(refused.value)
+    assert why in sentence(refused.value)
     intake = DocumentReader([source], Fields(), skip_bad=True)
     assert [record.text for record in intake] == ["red fox"]
     assert (intake.bad, str(intake.first_bad)) == (1, str(refused.value))
@@ -103,8 +104,9 @@ def test_a_bad_source_is_refused(tmp_path: Path, name: str, content: str | bytes
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    with pytest.raises(ValueError, match=re.escape(why)):
+    with pytest.raises(ValueError, match=re.escape(str(tmp_path))) as refused:
         list(DocumentReader([Input(str(path).removesuffix("/a.py"))], Fields(), skip_bad=False))
+    assert why in sentence(refused.value)
 
 
 def test_a_bad_source_makes_no_collection(line: CommandLine) -> None:

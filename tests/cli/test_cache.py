@@ -11,7 +11,7 @@ import pytest
 
 from cli.support import CommandLine
 from maxsieve.common.cache import once
-from maxsieve.common.cache_entries import InUseError, cache_entries, remove
+from maxsieve.doctor.cache_entries import InUseError, cache_entries, remove
 from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder
 

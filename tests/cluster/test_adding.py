@@ -87,7 +87,7 @@ def test_ids_may_be_numbers_or_derived_and_a_stream_is_taken_as_it_comes(tmp_pat
         for collection in made:
             options = {"workers": 0} if isinstance(collection, ShardedCollection) else {}
             collection.add(iter(texts), (i - 5 for i in range(30)), **options)
-            with pytest.raises(TypeError, match="this collection has int ids"):
+            with pytest.raises(TypeError, match=r"\bint ids"):
                 collection.add(["x"], **options)
         assert content(made[0]) == content(made[1])
     derived = ShardedCollection.create(tmp_path / "derived", ShortSighted(), shards=2)
@@ -98,7 +98,7 @@ def test_ids_may_be_numbers_or_derived_and_a_stream_is_taken_as_it_comes(tmp_pat
 def test_an_id_that_comes_twice(tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
     many = ShardedCollection.create(tmp_path / "many", ShortSighted(), shards=3)
     texts = sentences(30)
-    with pytest.raises(ValueError, match="'a' occurs twice"):
+    with pytest.raises(ValueError, match="'a'"):
         many.add(texts[:2], ["a", "a"], workers=0)
     stream = text_adding.read_documents
 
@@ -112,7 +112,7 @@ def test_an_id_that_comes_twice(tmp_path: Path, small: None, monkeypatch: pytest
         again[place] = "0"
         for replace in (False, True):
             new = ShardedCollection.create(tmp_path / f"{place}{replace}", ShortSighted(), shards=3)
-            with pytest.raises(ValueError, match="'0' occurs twice in what is added"):
+            with pytest.raises(ValueError, match="'0'"):
                 new.add(texts, again, replace=replace, workers=0)
             new.refresh()
             assert not len(new) or new.text("0") == texts[0]
@@ -131,7 +131,7 @@ def test_other_content_under_an_id_that_is_in(pair: tuple[Collection, ShardedCol
     many.add(["a fox", LONG], ["fox", "long"], [None, 1], workers=0)
     before = content(many)
     for text, record, what in (("a cat", None, "another text"), ("a fox", 1, "other metadata")):
-        with pytest.raises(OtherDocumentError, match=f"'fox' is already in the collection, with {what}"):
+        with pytest.raises(OtherDocumentError, match=f"'fox'.*{what}"):
             many.add(["new", text], ["new", "fox"], [None, record], workers=0)
     with pytest.raises(OtherDocumentError, match="'long'"):
         many.add([LONG + "!"], ["long"], [1], workers=0)

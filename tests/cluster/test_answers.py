@@ -11,9 +11,8 @@ import pytest
 import maxsieve as ms
 from cluster.support import POLICIES, answer, compare
 from index.support import Rows, eighths, query_of
-from maxsieve.cluster.index import ShardedIndex
 
-Build = Callable[..., ShardedIndex]
+Build = Callable[..., ms.Index]
 QUERIES = [query_of(seed, tokens) for seed, tokens in enumerate((1, 3, 9, 4))]
 LAYOUTS = [
     pytest.param(1, 1, id="1 shard"),
@@ -52,13 +51,13 @@ def change(index: Any) -> None:
 
 
 @pytest.fixture
-def pair(sharded: Build) -> tuple[ms.Index, ShardedIndex]:
+def pair(sharded: Build) -> tuple[ms.Index, ms.Index]:
     """An index with metadata, and the same in 5 shards."""
     documents, records = eighths(3, 200), [{"even": i % 2 == 0, "year": 1900 + i} for i in range(200)]
     return ms.Index.build(documents, metadata=records), sharded(documents, metadata=records, shards=5)
 
 
-def test_candidates_excludes_and_filters(pair: tuple[ms.Index, ShardedIndex]) -> None:
+def test_candidates_excludes_and_filters(pair: tuple[ms.Index, ms.Index]) -> None:
     one, several = pair
     mask = np.arange(200) % 3 == 0
     options: list[dict[str, Any]] = [
@@ -77,7 +76,7 @@ def test_candidates_excludes_and_filters(pair: tuple[ms.Index, ShardedIndex]) ->
         compare(one, several, QUERIES, 6, POLICIES[:4], **option)
 
 
-def test_hits_can_be_asked_about(pair: tuple[ms.Index, ShardedIndex]) -> None:
+def test_hits_can_be_asked_about(pair: tuple[ms.Index, ms.Index]) -> None:
     one, several = pair
     want, got = one.search(QUERIES[1], 5), several.search(QUERIES[1], 5)
     assert got.metadata == want.metadata
@@ -93,7 +92,6 @@ def test_hits_can_be_asked_about(pair: tuple[ms.Index, ShardedIndex]) -> None:
         assert several.metadata(document) == one.metadata(document)
         assert document in several
     assert 0 not in several
-    assert several.known_metadata([1, 0]) == one.known_metadata([1])
 
 
 def test_many_equal_documents(sharded: Build) -> None:
@@ -136,7 +134,7 @@ def test_calibrated(sharded: Build) -> None:
     one, several = ms.Index.build(documents), sharded(documents, shards=5, actors_per_node=2)
     for index in (one, several):
         index.calibrate(queries[:30], k=20)
-    want, got = one.snapshot.calibration, several.calibration
+    want, got = one.storage.snapshot.calibration, several.storage.snapshot.calibration
     assert want is not None
     assert got is not None
     assert got.ranks.tolist() == want.ranks.tolist()
@@ -156,7 +154,7 @@ def test_calibrated(sharded: Build) -> None:
     compare(one, several, queries[30:], 10, policies[:2])
     several.rebalance(3)
     compare(one, several, queries[30:], 10, policies)
-    assert several.info().shards == 3
+    assert len(several.storage.snapshot.manifest.shards) == 3
 
 
 def test_groups(sharded: Build) -> None:
@@ -178,7 +176,7 @@ def test_groups(sharded: Build) -> None:
     compare(one, several, queries[:4], 3, [ms.Calibrated(0.8)], exclude=list(range(25)))
 
 
-def test_one_search_and_many_are_the_same(pair: tuple[ms.Index, ShardedIndex]) -> None:
+def test_one_search_and_many_are_the_same(pair: tuple[ms.Index, ms.Index]) -> None:
     _, several = pair
     for query, want in zip(QUERIES, several.search_many(QUERIES, 5), strict=True):
         assert answer(several.search(query, 5), rescored=True) == answer(want, rescored=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import maxsieve as ms
 from cluster.fake_members import QUICK, STEPS, Doc, FakeMembers, Fault
 from maxsieve.cluster import coordinator
-from maxsieve.cluster.coordinator import Found, LatencyHistory, ShardsUnavailableError, run
+from maxsieve.cluster.coordinator import LatencyHistory, MemberAnswers, ShardsUnavailableError, run
 from maxsieve.cluster.member import SearchRequest
 from maxsieve.cluster.placement import Seat
 from maxsieve.errors import StaleVersionError
@@ -34,13 +34,13 @@ def to_request(shards: tuple[int, ...], alone: bool) -> SearchRequest:
     return SearchRequest("1", shards, alone, query, K, ms.Bandit(), None, None, None, None)
 
 
-def search(members: FakeMembers, latencies: LatencyHistory | None = None, **options: Any) -> Found:
+def search(members: FakeMembers, latencies: LatencyHistory | None = None, **options: Any) -> MemberAnswers:
     settings = {"timeout": 60.0, "partial": "refuse"} | options
     (found,) = run(members, members.sizes, [to_request], latencies or LatencyHistory(), **settings)
     return found
 
 
-def best(found: Found) -> list[tuple[float, int]]:
+def best(found: MemberAnswers) -> list[tuple[float, int]]:
     pairs = [pair for part in found.parts for pair in zip(part.scores.tolist(), part.sequence.tolist(), strict=True)]
     return sorted(pairs, key=lambda pair: (-pair[0], pair[1]))[:K]
 
@@ -65,7 +65,7 @@ def test_without_faults(nodes: int) -> None:
     found = search(members)
     assert best(found) == truth(corpus)
     assert (found.missing, found.retried, found.hedged) == ((), 0, 0)
-    assert found.exchanges == (0 if nodes == 1 else STEPS)
+    assert found.agreements == (0 if nodes == 1 else STEPS)
     assert sum(members.calls.values()) == (1 if nodes == 1 else nodes * (STEPS + 1))
     check_nothing_is_left(members)
 
@@ -141,7 +141,7 @@ def test_any_faults_with_partial_answers(faults: dict[int, Fault], nodes: int) -
 
 def test_nobody_answers_in_time() -> None:
     members = FakeMembers(corpus_of(4), 2, 1, lambda seat, _: "disk" if seat.node == "node1" else "late")
-    with pytest.raises(ShardsUnavailableError, match=r"shards 0, 1, 2, 3 within 5 s") as caught:
+    with pytest.raises(ShardsUnavailableError, match=r"shards 0, 1, 2, 3\b.*\b5 s\b") as caught:
         search(members, timeout=5.0)
     assert caught.value.shards == (0, 1, 2, 3)
     assert members.clock == pytest.approx(5.0)
@@ -151,7 +151,7 @@ def test_nobody_answers_in_time() -> None:
 def test_the_last_error_is_named_even_if_a_new_attempt_runs() -> None:
     """All members fail at first; the second attempt is not answered in time."""
     members = FakeMembers(corpus_of(4), 1, 1, lambda _, number: "disk" if number == 0 else "late")
-    with pytest.raises(ShardsUnavailableError, match=r"within 1 s; last error: .*Input/output error"):
+    with pytest.raises(ShardsUnavailableError, match=r"\b1 s\b.*Input/output error"):
         search(members, timeout=1.0)
     check_nothing_is_left(members)
 
@@ -170,7 +170,7 @@ def test_a_shard_that_nobody_can_read() -> None:
     found = search(members, partial="allow")
     assert found.missing == (1,)
     assert best(found) == truth(corpus, [1])
-    with pytest.raises(ShardsUnavailableError, match=r"shards 1, .* within 3 s; last error: .*Input/output error"):
+    with pytest.raises(ShardsUnavailableError, match=r"shards 1, .*\b3 s\b.*Input/output error"):
         search(members, timeout=3.0)
     check_nothing_is_left(members)
 
@@ -206,7 +206,7 @@ def test_a_mistake_of_the_caller_is_not_tried_elsewhere() -> None:
             return KeyError("candidates: no document has the id 'x'")
 
     members = Unknown(corpus_of(4), 3, 2, plan_of({}))
-    with pytest.raises(KeyError, match="no document has the id 'x'"):
+    with pytest.raises(KeyError, match="'x'"):
         search(members)
     assert sum(members.calls.values()) == 3
 

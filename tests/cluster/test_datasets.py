@@ -70,7 +70,7 @@ def test_a_dataset_gives_what_one_collection_would_hold_and_find(
     assert many.add(dataset, **columns) == (len(texts), 0, 0)
     assert content(many) == content(one)
     assert many.add(dataset, **columns) == (0, len(texts), 0)
-    with pytest.raises(OtherDocumentError, match="'é0' is already in the collection, with other metadata"):
+    with pytest.raises(OtherDocumentError, match=r"'é0'.*metadata"):
         many.add(dataset, **columns | {"metadata": None})
 
     queries = ["w3 w14 w15", "Sentence 40 is", "n7 w1"]
@@ -95,7 +95,7 @@ def test_a_dataset_gives_what_one_collection_would_hold_and_find(
             assert got.first_stage == want.first_stage
             assert [got.explain(rank) for rank in range(2)] == [want.explain(rank) for rank in range(2)]
     for refused in ({"first_stage": "bm25"}, {"hybrid": "rrf"}):
-        with pytest.raises(ValueError, match="a collection in shards has no BM25 yet"):
+        with pytest.raises(ValueError, match="BM25"):
             many.search("w3", **refused)
 
     for collection in (one, many):
@@ -132,21 +132,21 @@ def test_rows_that_are_wrong_are_named(cluster: Any, tmp_path: Path, made: list[
 
     good = [{"id": i, "body": f"text {i}", "more": 1.5} for i in range(3)]
     for bad, error, says in [
-        ({"id": 3, "body": None, "more": 1.5}, TypeError, "row 3, column 'body': there is no text"),
-        ({"id": None, "body": "a", "more": 1.5}, TypeError, "row 3, column 'id': there is no id"),
-        ({"id": 3, "body": "a", "more": float("nan")}, TypeError, "row 3, column 'more': metadata must be what JSON"),
+        ({"id": 3, "body": None, "more": 1.5}, TypeError, "row 3, column 'body': .*text"),
+        ({"id": None, "body": "a", "more": 1.5}, TypeError, "row 3, column 'id': "),
+        ({"id": 3, "body": "a", "more": float("nan")}, TypeError, "row 3, column 'more': metadata"),
     ]:
         with pytest.raises(error, match=says):
             add([*good, bad], metadata=["more"])
-    with pytest.raises(ValueError, match="the dataset has no column 'text'; it has 'id', 'body', 'more'"):
+    with pytest.raises(ValueError, match=r"column 'text'.*'id', 'body', 'more'"):
         add(good, text="text")
-    with pytest.raises(TypeError, match="row 0, column 'more': an id is a str or an int, not float"):
+    with pytest.raises(TypeError, match=r"row 0, column 'more': .*\bid\b.*\bfloat"):
         add(good, id="more")
-    with pytest.raises(TypeError, match="row 0, column 'more': metadata must be what JSON can hold"):
+    with pytest.raises(TypeError, match="row 0, column 'more': metadata"):
         add([{"id": 1, "body": "a", "more": Decimal(1)}], metadata="more")
-    with pytest.raises(ValueError, match="for a dataset, name the columns"):
+    with pytest.raises(ValueError, match=r"dataset.*columns"):
         many.add(ray.data.from_items(good))
-    with pytest.raises(TypeError, match="name the columns of a Ray dataset, and texts is list"):
+    with pytest.raises(TypeError, match=r"columns.*dataset.*texts is list"):
         many.add(["a"], text="body")
     assert len(many) == 0
     assert many.add(ray.data.from_items([]), text="body", id="id") == (0, 0, 0)
@@ -188,14 +188,14 @@ def test_a_text_that_kills_every_worker_is_named(
     monkeypatch.setattr(encoding, "RETRIES", 1)
     texts, log = sentences(30), tmp_path / "log"
     many = ShardedCollection.create(tmp_path / "many", LoggingEncoder(log, kill_at="n15 ", always=True), shards=2)
-    with pytest.raises(MaxsieveError, match=r"^documents 14 to 20 could not be encoded: The actor [^\n]*$"):
+    with pytest.raises(MaxsieveError, match=r"^documents 14 to 20\b[^\n]*$"):
         many.add(texts, range(30), workers=1, worker_options=IMPORTABLE)
     many.close()
 
 
 def test_an_encoder_that_nodes_do_not_have_is_said_in_one_line(cluster: Any, tmp_path: Path, small: None) -> None:
     many = ShardedCollection.create(tmp_path / "many", LoggingEncoder(tmp_path / "log"), shards=2)
-    says = r"^documents 0 to 6 could not be encoded: a worker could not start: [^\n]*No module named 'cluster'[^\n]*$"
+    says = r"^documents 0 to 6\b[^\n]*No module named 'cluster'[^\n]*$"
     with pytest.raises(MaxsieveError, match=says):
         many.add(sentences(30), range(30), workers=1)
     assert len(many) == 0
@@ -207,9 +207,9 @@ def test_workers_that_ask_for_more_than_there_is(cluster: Any) -> None:
 
     there = ray.cluster_resources()
     for options, says in [
-        ({"num_gpus": 1}, "ask for 2 GPU for 2 workers, but the cluster has 0"),
-        ({"num_cpus": there["CPU"] / 2}, "CPU for 2 workers, and one more is needed to read and write"),
-        ({"resources": {"much": 3}}, "ask for 6 much for 2 workers"),
+        ({"num_gpus": 1}, r"\b2 GPU\b.*\b2 workers\b.*\b0\b"),
+        ({"num_cpus": there["CPU"] / 2}, "CPU for 2 workers"),
+        ({"resources": {"much": 3}}, "6 much for 2 workers"),
     ]:
         with pytest.warns(UserWarning, match=says):
             encoding.warn_if_too_few(there, 2, options)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,24 +13,20 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
+from benchmarks.runs.cluster import faults as cluster_faults
+from benchmarks.runs.cluster.nodes import add_node
 from cluster.support import answer, compare
 from index.support import eighths, query_of
 from maxsieve.cluster.coordinator import ShardsUnavailableError
-from maxsieve.cluster.index import ShardedIndex
 from maxsieve.cluster.manifest import read_cluster
 from maxsieve.errors import DamagedIndexError
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
-import cluster_faults
-from ray_nodes import add_node
-
-Build = Callable[..., ShardedIndex]
+Build = Callable[..., ms.Index]
 QUERIES = [query_of(seed, 6) for seed in range(4)]
 
 
-def pids_of(index: ShardedIndex) -> list[int]:
-    return [member.pid for member in index.info().members if member.pid is not None]
+def pids_of(index: ms.Index) -> list[int]:
+    return [member.pid for member in index.searcher.members() if member.pid is not None]
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -67,7 +62,7 @@ def test_a_killed_node(cluster: Any, sharded: Build) -> None:
     spare = add_node(cluster)
     one, several = ms.Index.build(documents), sharded(documents, shards=8)
     compare(one, several, QUERIES[:1], 5, [ms.Certified()])
-    assert len(several.info().members) == 4
+    assert len(several.searcher.members()) == 4
     cluster.remove_node(spare, allow_graceful=False)
     compare(one, several, QUERIES, 5, [ms.Certified(), ms.Bandit()])
 
@@ -100,9 +95,7 @@ def test_shards_that_nobody_can_read(sharded: Build, tmp_path: Path) -> None:
     left = [one for one in ids if shard_of(one) not in (1, 4)]
     want = ms.Index.build([documents[i] for i in left], left).search(QUERIES[0], 5)
     assert list(hits) == list(want)
-    with pytest.raises(
-        ShardsUnavailableError, match=r"no member answered for shards .* within 1 s; last error: .*missing"
-    ):
+    with pytest.raises(ShardsUnavailableError, match=r"shards .*\b1 s\b.*missing"):
         several.search(QUERIES[0], 5, timeout=1.0)
 
 
@@ -118,7 +111,7 @@ def test_others_change_the_corpus(sharded: Build, tmp_path: Path) -> None:
     mine = sharded(documents, shards=4)
     before = answer(ms.Index.build(documents).search(QUERIES[0], 5))
     assert answer(mine.search(QUERIES[0], 5)) == before
-    with ShardedIndex.open(tmp_path / "corpus0") as other:
+    with ms.Index.open(tmp_path / "corpus0") as other:
         one = ms.Index.build(documents)
         for first in (0, 10, 20):
             for index in (one, other):
@@ -134,14 +127,14 @@ def test_others_change_the_corpus(sharded: Build, tmp_path: Path) -> None:
 def test_a_write_that_fails_changes_nothing(sharded: Build, tmp_path: Path) -> None:
     documents = eighths(5, 60)
     several = sharded(documents, shards=4)
-    before = several.ids, answer(several.search(QUERIES[0], 5)), several.info().generation
+    before = several.ids, answer(several.search(QUERIES[0], 5)), several.storage.snapshot.manifest.generation
     with pytest.raises(ValueError, match="ids: 7 is in the index already"):
         several.add(eighths(6, 12), [100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 7])
-    with pytest.raises(ValueError, match="document 102, row 0, dimension 1: nan"):
+    with pytest.raises(ValueError, match="document 102, row 0, dimension 1"):
         several.add([*eighths(6, 2), np.float32([[0, np.nan, 0, 0, 0]])], [100, 101, 102])
-    with pytest.raises(KeyError, match="no document has the id 999"):
+    with pytest.raises(KeyError, match=r"\b999\b"):
         several.delete([1, 999])
-    assert (several.ids, answer(several.search(QUERIES[0], 5)), several.info().generation) == before
+    assert (several.ids, answer(several.search(QUERIES[0], 5)), several.storage.snapshot.manifest.generation) == before
     version = read_cluster(tmp_path / "corpus0").shards[2]
     (tmp_path / "corpus0" / "shards" / version.folder / version.manifest).unlink()
     with pytest.raises((OSError, DamagedIndexError), match=version.manifest):
@@ -150,7 +143,7 @@ def test_a_write_that_fails_changes_nothing(sharded: Build, tmp_path: Path) -> N
 
 
 def test_kills_during_searches_and_adds(cluster: Any, tmp_path: Path) -> None:
-    """The short form of benchmarks/cluster_faults.py: no wrong answers, no lost documents, no duplicates."""
+    """The short form of benchmarks/runs/cluster/faults.py: no wrong answers, no lost documents, no duplicates."""
     figures = cluster_faults.run(
         cluster,
         tmp_path / "corpus",

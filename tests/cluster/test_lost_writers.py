@@ -6,7 +6,6 @@ A task counts its steps on disk (what it syncs and renames), and ends at a chose
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 import maxsieve as ms
+from benchmarks.runs.cluster.nodes import add_node
 from cluster.support import compare
 from index.support import eighths, query_of
 from maxsieve.cluster import folder, writing
@@ -24,10 +24,6 @@ from maxsieve.cluster.leftovers import GRACE_SECONDS
 from maxsieve.errors import MaxsieveError
 
 from .holding import files, named
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
-from ray_nodes import add_node
 
 Build = Callable[..., ShardedIndex]
 SHARDS, STEPS = 8, 10

@@ -21,13 +21,15 @@ import maxsieve as ms
 from long_form import scaled
 from maxsieve import _core
 from maxsieve.cluster import member
-from maxsieve.cluster.agreement import UnknownSessionError, merge
+from maxsieve.cluster.agreement import Offers, UnknownSessionError, merge
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.member import CalibratedDepth, Member, Part, SearchRequest
 from maxsieve.cluster.sharding import shard_of
+from maxsieve.cluster.snapshot import ShardedSnapshot
 from maxsieve.cluster.training import train_codebook
 from maxsieve.errors import StaleVersionError
 from maxsieve.spec.shards import certified_in_shards
+from maxsieve.storage.segments import Layout
 
 from .holding import put
 
@@ -50,7 +52,7 @@ def ragged(rng: np.random.Generator, documents: int, dim: int, *, ties: bool) ->
 
 
 def build(path: Path, docs: list[NDArray[np.float32]], ids: list[Any], shards: int) -> ShardedFolder:
-    folder = ShardedFolder.create(path, docs[0].shape[1], shards=shards)
+    folder = ShardedFolder.create(path, Layout(docs[0].shape[1]), shards=shards)
     put(folder, docs, ids)
     return folder
 
@@ -58,7 +60,7 @@ def build(path: Path, docs: list[NDArray[np.float32]], ids: list[Any], shards: i
 def search(
     folder: ShardedFolder, parts: list[tuple[int, ...]], query: NDArray[np.float32], k: int, policy: Any, **more: Any
 ) -> tuple[list[Part], int]:
-    """What each member has at the end, and the number of exchanges."""
+    """What each member has at the end, and the number of agreements."""
     shards = len(folder.manifest.shards)
     candidates, exclude = more.pop("candidates", None), more.pop("exclude", None)
     members = [Member(folder.path) for _ in parts]
@@ -86,7 +88,7 @@ def search(
         steps = [one.advance("s", request, replies) for one, request in zip(members, requests, strict=True)]
         if isinstance(steps[0], Part):
             return [step for step in steps if isinstance(step, Part)], len(replies)
-        replies = (*replies, merge([step for step in steps if isinstance(step, list)]))
+        replies = (*replies, merge([step for step in steps if isinstance(step, Offers)]))
 
 
 def together(parts: list[Part], k: int) -> tuple[list[Any], bytes]:
@@ -155,8 +157,8 @@ def test_calibrated_follows_up_the_same_documents(
     folder = build(tmp_path_factory.mktemp("corpus") / "c", docs, ids, shards)
     train_codebook(folder)
     state = index.storage.snapshot
-    assert folder.snapshot().codebook is not None
-    policy = CalibratedDepth(max(depth, k), 0.5 * len(folder.snapshot().codebook.codes))  # so that tier 0 is used
+    assert folder.snapshot.here.codebook is not None
+    policy = CalibratedDepth(max(depth, k), 0.5 * len(folder.snapshot.here.codebook.codes))  # so that tier 0 is used
     native = _core.Calibrated(policy.depth, policy.mean_length)
     query = rng.standard_normal((3, 8)).astype(np.float32)
     (expected,) = _core.search(state.corpus, [query], [state.searchable], k, native, 1, False)
@@ -177,8 +179,8 @@ def test_calibrated_with_a_member_that_has_no_document_to_offer(with_documents: 
     train_codebook(folder)
     here = [one for one in ids if shard_of(one, 2) == with_documents]
     policy = CalibratedDepth(10, 1000.0)
-    found, exchanges = search(folder, [(0,), (1,)], docs[0], 5, policy, candidates=here)
-    assert exchanges == 4
+    found, agreements = search(folder, [(0,), (1,)], docs[0], 5, policy, candidates=here)
+    assert agreements == 4
     assert [part.survivors for part in found] == [10 * (shard == with_documents) for shard in (0, 1)]
     assert together(found, 5)[0] == [one for one in here if int(one[1:]) % 4 == 0][:5]
 
@@ -199,7 +201,7 @@ def test_a_member_that_knows_nothing_of_a_session_replays_it(policy: Any, tmp_pa
         assert as_text(steps) == as_text(again) == as_text(others)
         if isinstance(steps[0], Part):
             break
-        replies = (*replies, merge([step for step in steps if isinstance(step, list)]))
+        replies = (*replies, merge([step for step in steps if isinstance(step, Offers)]))
     assert len(replies) >= 2
     for one, request in zip(members, requests, strict=True):  # an earlier step can be asked for again
         assert as_text([one.advance("s", request, replies[:1])]) == as_text(
@@ -230,9 +232,9 @@ def test_members_score_what_the_specification_says(
 
 
 def test_members_that_disagree_are_an_error(tmp_path: Path) -> None:
-    one = [("sum", 0, np.array([1.0]), None)]
-    with pytest.raises(ValueError, match="different versions of maxsieve"):
-        merge([one, [("max", 0, np.array([1.0]), None)]])
+    one, other = (Offers.of([(kind, 0, np.array([1.0]))]) for kind in ("sum", "max"))
+    with pytest.raises(ValueError, match="versions of maxsieve"):
+        merge([one, other])
 
 
 def test_all_members_together_rescore_little_more_than_one_index(tmp_path: Path) -> None:
@@ -247,9 +249,9 @@ def test_all_members_together_rescore_little_more_than_one_index(tmp_path: Path)
     for _ in range(20):
         query = centre[rng.integers(0, 40, 8)] + 0.3 * rng.standard_normal((8, 16)).astype(np.float32)
         alone += index.search(query, 10).report.rescored
-        found, exchanges = search(folder, [(shard,) for shard in range(8)], query, 10, ms.Certified())
+        found, agreements = search(folder, [(shard,) for shard in range(8)], query, 10, ms.Certified())
         shared += sum(part.rescored for part in found)
-        assert exchanges == 2
+        assert agreements == 2
     assert alone <= shared <= 1.5 * alone
 
 
@@ -263,7 +265,7 @@ def two_requests(folder: ShardedFolder) -> list[SearchRequest]:
 def test_a_reply_of_another_length_is_refused(reply: tuple[float, ...], tmp_path: Path) -> None:
     """Another version of maxsieve may send this: the engine must not read past its end."""
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
-    with pytest.raises(ValueError, match="a reply has a number for each offer"):
+    with pytest.raises(ValueError, match="a reply"):
         Member(folder.path).advance("s", two_requests(folder)[0], (reply,))
 
 
@@ -275,7 +277,7 @@ def test_files_of_older_versions_are_closed(tmp_path: Path) -> None:
         for request in two_requests(folder):
             one.advance("s", replace(request, alone=True), ())
         versions.append(folder.manifest.fingerprint)
-        assert list(one._views) == [(version, (shard,)) for version in versions[-2:] for shard in (0, 1)]
+        assert list(one._snapshots) == [(version, (shard,)) for version in versions[-2:] for shard in (0, 1)]
         put(folder, [np.ones((1, 8), np.float32)] * 9, list(range(100 + 9 * number, 109 + 9 * number)))
         folder.compact()
 
@@ -354,14 +356,14 @@ def test_searches_go_on_while_other_shards_are_opened(tmp_path: Path, monkeypatc
     first, second = (replace(request, alone=True) for request in two_requests(folder))
     one, opening, go_on = Member(folder.path), threading.Event(), threading.Event()
     one.advance("s", first, ())
-    known = one._folder.snapshot
+    known = ShardedSnapshot.of
 
-    def slow(shards: Any = None) -> Any:
+    def slow(self: ShardedSnapshot, shards: Any) -> Any:
         opening.set()
         assert go_on.wait(60)
-        return known(shards)
+        return known(self, shards)
 
-    monkeypatch.setattr(one._folder, "snapshot", slow)
+    monkeypatch.setattr(ShardedSnapshot, "of", slow)
     with ThreadPoolExecutor(2) as pool:
         waiting = pool.submit(one.advance, "t", second, ())
         assert opening.wait(60)
@@ -380,9 +382,11 @@ def test_members_of_a_node_share_its_threads(
     folder = build(tmp_path / "c", [np.ones((1, 8), np.float32)] * 20, list(range(20)), 2)
     used: list[int] = []
 
-    def search_and_note(*given: Any, **options: Any) -> Any:
-        used.append(given[5])
-        return native(*given, **options)
+    def search_and_note(
+        corpus: Any, queries: Any, searchable: Any, k: int, policy: Any, threads: int, *others: Any, **options: Any
+    ) -> Any:
+        used.append(threads)
+        return native(corpus, queries, searchable, k, policy, threads, *others, **options)
 
     native = _core.search
     monkeypatch.setattr(member._core, "search", search_and_note)

@@ -18,6 +18,7 @@ from cluster.local import LocalIndex
 from cluster.support import compare
 from index.support import eighths, query_of
 from long_form import scaled
+from maxsieve.cluster import Cluster
 
 BANDITS = st.builds(
     ms.Bandit,
@@ -33,11 +34,12 @@ LAYOUTS = st.tuples(st.integers(1, 7), st.integers(1, 7))
 
 
 @contextmanager
-def in_shards(documents: list[Any], layout: tuple[int, int], **options: Any) -> Iterator[LocalIndex]:
+def in_shards(documents: list[Any], layout: tuple[int, int], **options: Any) -> Iterator[ms.Index]:
     shards, members = layout
     folder = Path(tempfile.mkdtemp())
     try:
-        with LocalIndex.build(folder / "corpus", documents, shards=shards, actors_per_node=members, **options) as index:
+        where = Cluster(actors_per_node=members)
+        with LocalIndex.build(documents, path=folder / "corpus", shards=shards, cluster=where, **options) as index:
             yield index
     finally:
         shutil.rmtree(folder)
@@ -104,7 +106,7 @@ def test_any_calibration(seed: int, layout: tuple[int, int], overlap: float, k: 
     one.calibrate(queries[:20], k=12)
     with in_shards(documents, layout) as several:
         several.calibrate(queries[:20], k=12)
-        want, got = one.snapshot.calibration, several.calibration
+        want, got = one.storage.snapshot.calibration, several.storage.snapshot.calibration
         assert want is not None
         assert got is not None
         assert np.array_equal(got.ranks, want.ranks)

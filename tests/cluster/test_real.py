@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,7 @@ import pytest
 import maxsieve as ms
 from cluster.local import LocalIndex
 from cluster.support import POLICIES, compare
-from maxsieve.cluster.index import ShardedIndex
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from maxsieve.cluster import Cluster
 
 MEMBERS = 8
 
@@ -26,7 +23,7 @@ def vectors() -> Any:
     folder = os.environ.get("MAXSIEVE_CORPORA")
     if not folder:
         pytest.skip("MAXSIEVE_CORPORA is not set: no real vectors to test with")
-    from real_vectors import load
+    from benchmarks.vectors.real import load
 
     return load(Path(folder) / "scifact", documents=300, queries=25)
 
@@ -36,7 +33,7 @@ def one(vectors: Any) -> ms.Index:
     return ms.Index.build(vectors.doc_rows, vectors.doc_ids, lengths=vectors.doc_lengths)
 
 
-def test_bits_are_those_of_one_index(vectors: Any, one: ms.Index, sharded: Callable[..., ShardedIndex]) -> None:
+def test_bits_are_those_of_one_index(vectors: Any, one: ms.Index, sharded: Callable[..., ms.Index]) -> None:
     several = sharded(vectors.doc_rows, vectors.doc_ids, lengths=vectors.doc_lengths, shards=7)
     for k in (5, 100):
         compare(one, several, vectors.queries[:10], k, POLICIES)
@@ -49,8 +46,8 @@ def test_bits_are_those_of_one_index(vectors: Any, one: ms.Index, sharded: Calla
 @pytest.mark.parametrize("k", [5, 10, 100])
 def test_members_together_rescore_about_as_many(vectors: Any, one: ms.Index, tmp_path: Path, k: int) -> None:
     """At most 1.5 times as many as one index, with eight members."""
-    options: Any = {"lengths": vectors.doc_lengths, "shards": MEMBERS, "actors_per_node": MEMBERS}
-    with LocalIndex.build(tmp_path / "corpus", vectors.doc_rows, vectors.doc_ids, **options) as several:
+    options: Any = {"lengths": vectors.doc_lengths, "shards": MEMBERS, "cluster": Cluster(actors_per_node=MEMBERS)}
+    with LocalIndex.build(vectors.doc_rows, vectors.doc_ids, path=tmp_path / "corpus", **options) as several:
         compare(one, several, vectors.queries, k, [ms.Certified()])
         found = several.search_many(vectors.queries, k)
     assert {hits.report.members for hits in found} == {MEMBERS}

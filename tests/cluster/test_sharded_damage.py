@@ -53,7 +53,7 @@ def shard_path(folder: ShardedFolder, shard: int) -> Path:
 
 
 def segment_of(folder: ShardedFolder, shard: int) -> Path:
-    return shard_path(folder, shard) / folder.shard(shard).version.manifest.segments[0].segment
+    return shard_path(folder, shard) / folder.snapshot.shard(shard).manifest.segments[0].segment
 
 
 def put_value(key: str, value: Any) -> Callable[[dict[str, Any]], object]:
@@ -110,7 +110,7 @@ def test_a_forged_manifest_of_the_corpus(change: Callable[[dict[str, Any]], obje
     whole = (shared / "cluster.json").read_bytes()
     try:
         tell(shared / "cluster.json", change)
-        with pytest.raises(DamagedIndexError, match=r"cluster\.json can't be read"):
+        with pytest.raises(DamagedIndexError, match=r"cluster\.json"):
             ShardedFolder.open(shared)
     finally:
         (shared / "cluster.json").write_bytes(whole)
@@ -140,10 +140,10 @@ def test_other_versions_and_formats(folder: ShardedFolder) -> None:
         with pytest.raises(DamagedIndexError):
             ShardedFolder.open(folder.path)
     tell(path, put_value("version", 2))
-    with pytest.raises(MaxsieveError, match="has format version 2; this maxsieve reads up to 1"):
+    with pytest.raises(MaxsieveError, match=r"cluster\.json\b.*\b2\b.*\b1\b"):
         ShardedFolder.open(folder.path)
     path.write_bytes(b" " * (MOST_BYTES + 1))
-    with pytest.raises(DamagedIndexError, match="is larger than"):
+    with pytest.raises(DamagedIndexError, match=r"cluster\.json\b.* larger"):
         ShardedFolder.open(folder.path)
 
 
@@ -151,24 +151,29 @@ def test_a_shard_is_no_index_and_an_index_no_shard(folder: ShardedFolder, tmp_pa
     version = folder.manifest.shards[0]
     shutil.copytree(shard_path(folder, 0), tmp_path / "index")
     (tmp_path / "index" / version.manifest).rename(tmp_path / "index" / "manifest.json")
-    with pytest.raises(DamagedIndexError, match="is not a manifest of maxsieve"):
+    with pytest.raises(DamagedIndexError, match=r"manifest\.json"):
         ms.Index.open(tmp_path / "index")
     ms.Index.build(some(0, 2), path=tmp_path / "plain")
     shutil.copy(tmp_path / "plain" / "manifest.json", shard_path(folder, 0) / version.manifest)
-    with pytest.raises(DamagedIndexError, match="is not a manifest of maxsieve"):
-        folder.snapshot()
+    with pytest.raises(DamagedIndexError, match=version.manifest):
+        folder.snapshot.here
 
 
 def test_the_manifest_of_another_version_is_not_taken_for_this_one(folder: ShardedFolder) -> None:
     first, second = (shard_path(folder, i) / folder.manifest.shards[i].manifest for i in range(2))
     shutil.copy(first, second)
-    with pytest.raises(DamagedIndexError, match=f"{second.name} is not the expected manifest"):
-        folder.snapshot()
+    with pytest.raises(DamagedIndexError, match=second.name):
+        folder.snapshot.here
 
 
 def damaged(folder: ShardedFolder, problem: str) -> None:
     """Every use of the folder's shards is refused, with these words."""
-    for use in (ShardedFolder.snapshot, ShardedFolder.verify, lambda one: one.delete(["a1"]), ShardedFolder.compact):
+    for use in (
+        lambda one: one.snapshot.here,
+        ShardedFolder.verify,
+        lambda one: one.delete(["a1"]),
+        ShardedFolder.compact,
+    ):
         with pytest.raises(DamagedIndexError, match=problem):
             use(ShardedFolder.open(folder.path))
     with pytest.raises(DamagedIndexError, match=problem):
@@ -196,8 +201,8 @@ def test_a_link_to_a_folder_is_not_followed(folder: ShardedFolder, name: str, tm
     (folder.path / name).rename(tmp_path / "elsewhere")
     (folder.path / name).symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     there = sorted((tmp_path / "elsewhere").rglob("*"))
-    for use in (ShardedFolder.snapshot, ShardedFolder.verify, ShardedFolder.compact):
-        with pytest.raises(DamagedIndexError, match=f"{name} is a link; a folder is expected"):
+    for use in (lambda one: one.snapshot.here, ShardedFolder.verify, ShardedFolder.compact):
+        with pytest.raises(DamagedIndexError, match=f"{name} is a link"):
             use(ShardedFolder.open(folder.path))
     assert sorted((tmp_path / "elsewhere").rglob("*")) == there
 
@@ -222,14 +227,14 @@ def test_a_missing_file_is_damage_and_not_a_newer_version(folder: ShardedFolder,
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (put_value("dim", 8), "columns|not 8 x|4 x <f4|is not a shard of this corpus|dim"),
-        (put_value("similarity", "cosine"), "is not a shard of this corpus"),
-        (put_value("uid", "0" * 16), "is not a shard of this corpus"),
-        (put_value("id_type", "int"), "says that ids are int"),
-        (lambda told: told["parts"].pop(), "counts of documents or tokens differ from the manifest of the corpus"),
-        (lambda told: told["parts"].append(told["parts"][0]), "is not a file of segment"),
-        (lambda told: told["parts"][0].update(segment="../0000/x.segment"), "is not a file of segment"),
-        (put_value("sequenced", False), "can't be read"),
+        (put_value("dim", 8), r"0001.*(\b8 x|not a shard)"),
+        (put_value("similarity", "cosine"), "0001 .*not a shard"),
+        (put_value("uid", "0" * 16), "0001 .*not a shard"),
+        (put_value("id_type", "int"), r"\bint\b.*\.segment\b.*\bstr\b"),
+        (lambda told: told["parts"].pop(), "0001.*counts"),
+        (lambda told: told["parts"].append(told["parts"][0]), "not a file of segment"),
+        (lambda told: told["parts"][0].update(segment="../0000/x.segment"), "not a file of segment"),
+        (put_value("sequenced", False), r"\.manifest"),
     ],
 )
 def test_a_forged_manifest_of_a_shard(
@@ -237,35 +242,35 @@ def test_a_forged_manifest_of_a_shard(
 ) -> None:
     tell_shard(folder, 1, change)
     with pytest.raises(DamagedIndexError, match=problem):
-        ShardedFolder.open(folder.path).snapshot()
+        ShardedFolder.open(folder.path).snapshot.here
 
 
 def test_types_of_ids_that_differ(folder: ShardedFolder) -> None:
     tell(folder.path / "cluster.json", put_value("id_type", "int"))
-    with pytest.raises(DamagedIndexError, match="says that ids are int, but shard 0 has str"):
-        ShardedFolder.open(folder.path).snapshot()
+    with pytest.raises(DamagedIndexError, match=r"cluster\.json\b.*\bint\b.*shard 0\b.*\bstr"):
+        ShardedFolder.open(folder.path).snapshot.here
 
 
 def test_codebooks_that_differ(folder: ShardedFolder) -> None:
     train_codebook(folder)
     tell(folder.path / "cluster.json", put_value("codebook", 5))
-    with pytest.raises(DamagedIndexError, match="is not a shard of this corpus"):
-        ShardedFolder.open(folder.path).snapshot()
+    with pytest.raises(DamagedIndexError, match="not a shard"):
+        ShardedFolder.open(folder.path).snapshot.here
 
 
 @pytest.mark.parametrize("number", [-1, 2**53 + 1])
 def test_sequence_numbers_that_none_can_have(folder: ShardedFolder, number: int) -> None:
     change_block(segment_of(folder, 0), "sequence", lambda block: block.__setitem__(0, number))
-    with pytest.raises(DamagedIndexError, match="sequence numbers lie between 0 and"):
-        ShardedFolder.open(folder.path).snapshot()
+    with pytest.raises(DamagedIndexError, match=r"\.segment: sequence numbers"):
+        ShardedFolder.open(folder.path).snapshot.here
 
 
 def test_sequence_numbers_that_verify_finds(folder: ShardedFolder, tmp_path: Path) -> None:
-    for number, problem in ((99, "was not assigned to any document yet"), (13, "the same sequence number")):
+    for number, problem in ((99, "not assigned"), (13, "same sequence number")):
         shutil.copytree(folder.path, copy := tmp_path / f"copy {number}")
         forged = ShardedFolder.open(copy)
-        shard = next(i for i in range(3) if 13 not in forged.storage.snapshot([i]).sequence)
-        segment = forged.storage.snapshot([shard]).segments[0]
+        shard = next(i for i in range(3) if 13 not in forged.snapshot.of([i]).sequence)
+        segment = forged.snapshot.of([shard]).segments[0]
         place = int(np.flatnonzero(segment.alive)[0])
         change_block(segment_of(forged, shard), "sequence", lambda block, n=number, i=place: block.__setitem__(i, n))
         with pytest.raises(DamagedIndexError, match=problem):
@@ -286,8 +291,8 @@ def test_a_document_in_the_wrong_shard_is_found_by_verify(folder: ShardedFolder)
     assert names[0] != names[1]
     tell(folder.path / "cluster.json", swap)
     forged = ShardedFolder.open(folder.path)
-    assert len(forged.storage.snapshot().live) == folder.manifest.documents
-    with pytest.raises(DamagedIndexError, match="has a document that belongs to another shard"):
+    assert len(forged.snapshot.here.live) == folder.manifest.documents
+    with pytest.raises(DamagedIndexError, match=r"0000 .*another shard"):
         forged.verify()
 
 
@@ -295,12 +300,12 @@ def test_a_calibration_that_does_not_fit(folder: ShardedFolder) -> None:
     train_codebook(folder)
     calibrate(folder)
     tell(folder.path / "cluster.json", put_value("deleted", 0))
-    assert ShardedFolder.open(folder.path).calibration() is not None
+    assert ShardedFolder.open(folder.path).snapshot.calibration is not None
     folder.refresh()
     folder.delete(["a1"])
     tell(folder.path / "cluster.json", put_value("deleted", 0))
-    with pytest.raises(DamagedIndexError, match="documents added and 0 deleted since a calibration"):
-        ShardedFolder.open(folder.path).calibration()
+    with pytest.raises(DamagedIndexError, match=r"cluster\.json\b.*\b0\b.*\b8\b.*\b7\b"):
+        ShardedFolder.open(folder.path).snapshot.calibration
     (folder.path / folder.manifest.calibration.name).unlink()  # type: ignore[union-attr]
     with pytest.raises(DamagedIndexError, match="calibration is missing"):
         ShardedFolder.open(folder.path).verify()
@@ -312,7 +317,7 @@ def test_damage_is_not_carried_over(folder: ShardedFolder) -> None:
     damage[-1] ^= 1
     path.write_bytes(damage)
     for use in (lambda one: rebalance(one, 2), ShardedFolder.verify):
-        with pytest.raises(DamagedIndexError, match=f"{path.name} block 'rows' has a wrong checksum"):
+        with pytest.raises(DamagedIndexError, match=f"{path.name}.*'rows'"):
             use(ShardedFolder.open(folder.path))
     assert ShardedFolder.open(folder.path).manifest == folder.manifest
 

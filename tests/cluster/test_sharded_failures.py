@@ -18,6 +18,7 @@ from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.rebalancing import rebalance
 from maxsieve.cluster.training import train_codebook
 from maxsieve.common.locks import LOCK_STAYS
+from maxsieve.storage.segments import Layout
 from storage.faults import CALLS, WRITES, FailingDisk, make_segments_small
 
 from .holding import DIM, content, files, fill, named, put, some
@@ -66,7 +67,9 @@ def clean(folder: ShardedFolder, monkeypatch: pytest.MonkeyPatch) -> None:
             close_old_versions(folder)
             put(folder, [], [])
     assert files(folder) == named(folder)
-    assert set(folder._opened) <= set(range(len(folder.manifest.shards)))  # no file of a removed shard is mapped
+    assert set(folder.snapshot.mapped) <= set(
+        range(len(folder.manifest.shards))
+    )  # no file of a removed shard is mapped
     assert {path.name for path in (folder.path / "shards").iterdir()} == {v.folder for v in folder.manifest.shards}
 
 
@@ -202,7 +205,7 @@ def test_a_writer_that_dies(change: str, original: Path, tmp_path: Path, monkeyp
 @needs_fork
 def test_a_creation_that_dies_can_be_done_again(tmp_path: Path) -> None:
     def create(path: Path) -> ShardedFolder:
-        return ShardedFolder.create(path, DIM, shards=2)
+        return ShardedFolder.create(path, Layout(DIM), shards=2)
 
     for nth in range(1, 10_000, STEP):
         path = tmp_path / str(nth)

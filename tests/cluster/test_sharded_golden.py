@@ -33,9 +33,9 @@ def test_it_holds_what_it_held(wanted: Any, isa: str) -> None:
     folder = ShardedFolder.open(FROZEN)
     folder.verify()
     assert shown(folder) == wanted
-    book = folder.snapshot().codebook
+    book = folder.snapshot.here.codebook
     assert book is not None
-    for segment in folder.snapshot().segments:
+    for segment in folder.snapshot.here.segments:
         assert book.name_tokens(segment, 1).centroids.tobytes() == segment.centroids.tobytes()
 
 

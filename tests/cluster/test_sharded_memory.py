@@ -16,19 +16,19 @@ import sys, tracemalloc
 from pathlib import Path
 import numpy as np
 from cluster.holding import put
-from maxsieve.cluster import writing
 from maxsieve.cluster.folder import ShardedFolder
+from maxsieve.storage.segments import Layout
 from maxsieve.cluster.rebalancing import rebalance
 from maxsieve.cluster.training import train_codebook
 from maxsieve.storage import codebook, segment_file, segments
 
-segments.BLOCK_BYTES = writing.CHUNK_BYTES = 1 << 18
+segments.BLOCK_BYTES = 1 << 18
 segment_file.PIECE_BYTES = 1 << 16
 codebook.SAMPLE = 1
 rng = np.random.default_rng(0)
 docs = (rng.standard_normal(({TOKENS}, {DIM}), dtype=np.float32) for _ in range({DOCUMENTS}))
 ids = [f"d{{i}}" for i in range({DOCUMENTS})]
-folder = ShardedFolder.create(Path(sys.argv[1]), {DIM}, shards=2)
+folder = ShardedFolder.create(Path(sys.argv[1]), Layout({DIM}), shards=2)
 changes = (
     lambda: put(folder, docs, ids),
     lambda: folder.delete(ids[::3]),
@@ -43,7 +43,7 @@ for change in changes:
     print(tracemalloc.get_traced_memory()[1])
     tracemalloc.stop()
 print(folder.manifest.documents)
-print(folder.nbytes)
+print(folder.snapshot.nbytes)
 """
 
 

@@ -17,12 +17,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import maxsieve as ms
 from long_form import scaled
-from maxsieve.cluster import rebalancing, writing
+from maxsieve.cluster import rebalancing
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.rebalancing import rebalance
 from maxsieve.cluster.training import train_codebook
 from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.storage import codebook, disk, segment_file, segments
+from maxsieve.storage.segments import Layout
 
 from .holding import content, plain, put
 
@@ -71,10 +72,9 @@ class ShardedCorpus(RuleBasedStateMachine):
         self.patch.setattr(disk, "SMALL_BYTES", small)
         self.patch.setattr(disk, "LARGE_BYTES", large)
         self.patch.setattr(rebalancing, "MOST_OPEN", most_open)
-        self.patch.setattr(writing, "CHUNK_BYTES", block)
         self.work = Path(tempfile.mkdtemp())
         self.name: Callable[[int], Any] = spelled if text else int
-        folder = ShardedFolder.create(self.work / "corpus", 3, shards=shards, store=store, similarity=similarity)
+        folder = ShardedFolder.create(self.work / "corpus", Layout(3, store, similarity), shards=shards)
         self.folders = [folder, ShardedFolder.open(self.work / "corpus")]
         self.index = ms.Index.create(3, store=store, similarity=similarity)
         self.numbers: dict[Any, int] = {}
@@ -117,7 +117,7 @@ class ShardedCorpus(RuleBasedStateMachine):
         self._both(self.index.train_codebook, lambda: train_codebook(folder))
         book = self.index.storage.snapshot.codebook
         if book is not None and self.index.tokens:
-            ours = folder.snapshot().codebook
+            ours = folder.snapshot.here.codebook
             assert ours is not None
             for name in ("heads", "starts", "codes", "length"):
                 assert getattr(ours, name).tobytes() == getattr(book, name).tobytes()
@@ -127,7 +127,7 @@ class ShardedCorpus(RuleBasedStateMachine):
     def other_type(self, which: int) -> None:
         if len(self.index):
             other: Any = 5 if self.name is spelled else "5"
-            with pytest.raises(TypeError, match="this index has"):
+            with pytest.raises(TypeError, match=r"^ids"):
                 put(self.folders[which], [np.ones((1, 3))], [other])
 
     @invariant()
@@ -154,9 +154,12 @@ class ShardedCorpus(RuleBasedStateMachine):
         """Every token has the same centroid as in the index."""
         for one in self.index.ids:
             shown = []
-            with self.index._storage.guard:
-                theirs = self.index.storage.snapshot, self.index._storage.positions()[one]
-            for state, position in (folder.locate(one), theirs):
+            place = folder.snapshot.known([one])[one]
+            theirs = self.index.storage.snapshot
+            for state, position in (
+                (folder.snapshot.shard(place.shard), place.position),
+                (theirs, theirs.known([one])[one]),
+            ):
                 segment, place = state.locate(position)
                 first, last = segment.offsets[place : place + 2]
                 shown.append(segment.centroids[first:last].tolist())
@@ -189,6 +192,6 @@ test_a_corpus_in_shards_holds_what_an_index_holds = ShardedCorpus.TestCase
 
 
 def test_only_shards_have_a_place_in_the_folder(tmp_path: Path) -> None:
-    folder = ShardedFolder.create(tmp_path / "corpus", 3, shards=2)
+    folder = ShardedFolder.create(tmp_path / "corpus", Layout(3), shards=2)
     assert sorted(os.listdir(folder.path)) == ["cluster.json", "lock", "shards"]
     assert sorted(os.listdir(folder.path / "shards")) == ["0000", "0001"]

@@ -17,17 +17,27 @@ import pytest
 import maxsieve as ms
 from maxsieve.arrays import read_documents
 from maxsieve.cluster import folder as folder_module
-from maxsieve.cluster import writing
-from maxsieve.cluster.collection import ShardedCollection
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.manifest import ClusterManifest, read_cluster, write_cluster
-from maxsieve.cluster.shard import add_to_shard, compact_shard, delete_from_shard, open_shard
+from maxsieve.cluster.shard import append_to_shard, compact_shard, delete_from_shard, open_shard, sequenced
 from maxsieve.cluster.sharding import shard_of
 from maxsieve.errors import IndexLockedError, MaxsieveError, StaleVersionError
-from maxsieve.text.collection.collection import Collection
-from text.support import WordEncoder
+from maxsieve.storage import segments
+from maxsieve.storage.builder import Names, build_segments
+from maxsieve.storage.directory import Directory
+from maxsieve.storage.segments import Layout
 
 from .holding import DIM, content, files, fill, named, put, some
+from .local import LocalIndex
+
+
+def segment_of(document: str, number: int) -> segments.Segment:
+    """One document with a sequence number, as a task gets it."""
+    layout = segments.Layout(DIM)
+    (segment,) = build_segments(
+        read_documents(some(1, 1), None, None, DIM, str), Names([document], None, lambda _: None), layout, 1
+    )
+    return sequenced(segment, layout, np.array([number]))
 
 
 @pytest.fixture
@@ -49,7 +59,7 @@ def test_another_process_is_locked_out(folder: ShardedFolder) -> None:
     assert content(ShardedFolder.open(folder.path)) == before
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
     assert folder.refresh()
-    assert "a1" not in folder.ids
+    assert "a1" not in folder.snapshot.ids_in_order()
 
 
 def test_threads_take_turns(folder: ShardedFolder) -> None:
@@ -60,7 +70,7 @@ def test_threads_take_turns(folder: ShardedFolder) -> None:
     for thread in threads:
         thread.join()
     everything = list(chain.from_iterable(ids))
-    assert folder.known(everything) == set(everything)
+    assert set(folder.snapshot.known(everything)) == set(everything)
     folder.verify()
 
 
@@ -68,18 +78,18 @@ def test_the_lock_can_be_held_around_several_changes(folder: ShardedFolder) -> N
     with folder.writing():
         put(folder, some(1, 2), ["x", "y"])
         folder.delete(["x"])
-    assert folder.known(["x", "y"]) == {"y"}
-    with pytest.raises(RuntimeError, match="commit needs the lock"):
+    assert set(folder.snapshot.known(["x", "y"])) == {"y"}
+    with pytest.raises(RuntimeError, match="lock"):
         folder.commit({})
 
 
 def test_a_writer_without_the_lock_is_noticed(folder: ShardedFolder) -> None:
     with folder.writing():
         write_cluster(folder.path, folder.manifest.successor())
-        with pytest.raises(MaxsieveError, match="was changed by a writer without the lock; nothing was committed"):
+        with pytest.raises(MaxsieveError, match="without the lock"):
             put(folder, some(1, 2), ["x", "y"])
     assert folder.refresh()
-    assert "x" not in folder.ids
+    assert "x" not in folder.snapshot.ids_in_order()
     folder.verify()
 
 
@@ -104,18 +114,18 @@ def test_a_refresh_during_a_commit_does_not_go_back(folder: ShardedFolder, monke
         reader.join()
         assert folder.manifest == read_cluster(folder.path)
         put(folder, some(2, 1), ["y"])
-    assert folder.known(["x", "y"]) == {"x", "y"}
+    assert set(folder.snapshot.known(["x", "y"])) == {"x", "y"}
 
 
 def test_a_version_stays_readable_until_the_one_after_the_next(folder: ShardedFolder) -> None:
     late, later = ShardedFolder.open(folder.path), ShardedFolder.open(folder.path)
-    held, before = folder.snapshot(), content(folder)
+    held, before = folder.snapshot.here, content(folder)
     folder.compact()
     assert content(late) == before  # it is opened only now
     folder.delete(["a1"])
     assert content(late) == before
-    with pytest.raises(StaleVersionError, match="has a newer version than 4"):
-        later.storage.snapshot()
+    with pytest.raises(StaleVersionError, match=r"\b4$"):
+        later.snapshot.here
     assert later.refresh()
     assert content(later) == content(folder)
     assert held.vectors(0).shape[1] == DIM  # what is mapped stays mapped
@@ -123,7 +133,7 @@ def test_a_version_stays_readable_until_the_one_after_the_next(folder: ShardedFo
 
 def test_what_a_change_writes_on_the_way_does_not_stay(folder: ShardedFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small segments are merged, and documents come in chunks: intermediate states are in no version."""
-    monkeypatch.setattr(writing, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(segments, "BLOCK_BYTES", 100)
     before = named(folder)
     for number in range(3):
         put(folder, some(number, 20), [f"{number}-{i}" for i in range(20)])
@@ -136,7 +146,7 @@ def test_what_a_change_writes_on_the_way_does_not_stay(folder: ShardedFolder, mo
 def test_a_commit_that_fails_leaves_nothing_of_any_chunk(
     folder: ShardedFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(segments, "BLOCK_BYTES", 100)
     before, held = files(folder), content(folder)
 
     def full(*_: object) -> None:
@@ -154,15 +164,13 @@ def test_a_late_attempt_does_not_disturb_others(folder: ShardedFolder) -> None:
     """An attempt to change that nobody waits for any more: it starts from an old version, while others commit."""
     shard = shard_of("late", 3)
     base = folder.manifest.shards[shard]
-    arguments = read_documents(some(1, 1), None, None, DIM, str), ["late"], None, np.array([99])
-    first = add_to_shard(folder.path, base, *arguments)
-    second = add_to_shard(folder.path, base, read_documents(some(1, 1), None, None, DIM, str), *arguments[1:])
+    first, second = (append_to_shard(folder.path, base, segment_of("late", 99)) for _ in range(2))
     assert first != second
     assert open_shard(folder.path, first).manifest.segments != open_shard(folder.path, second).manifest.segments
     put(folder, some(2, 1), ["early"])
     folder.compact()
     folder.verify()
-    assert folder.known(["late", "early"]) == {"early"}
+    assert set(folder.snapshot.known(["late", "early"])) == {"early"}
     made = list(folder.path.rglob(first.manifest.split(".")[0] + ".*"))
     assert made  # it is new: another process may be writing it
     for path in folder.path.rglob("*.*"):
@@ -188,14 +196,13 @@ def test_a_changed_shard_is_one_that_can_be_made_again(folder: ShardedFolder) ->
 
 
 def test_a_commit_must_leave_numbers_for_documents(folder: ShardedFolder) -> None:
-    documents = read_documents(some(1, 1), None, None, DIM, str)
     shard = shard_of("x", 3)
     there = files(folder)
     with folder.writing():
-        made = add_to_shard(folder.path, folder.manifest.shards[shard], documents, ["x"], None, np.array([20]))
-        with pytest.raises(ValueError, match="leaves no number for some of the documents"):
+        made = append_to_shard(folder.path, folder.manifest.shards[shard], segment_of("x", 20))
+        with pytest.raises(ValueError, match=r"^sequence\b.*\b14\b"):
             folder.commit({shard: made})
-        with pytest.raises(ValueError, match="sequence is 3, but documents have numbers up to 14 already"):
+        with pytest.raises(ValueError, match=r"^sequence\b.*\b3\b.*\b14\b"):
             folder.commit({}, sequence=3)
     assert files(folder) == there
 
@@ -209,41 +216,40 @@ def test_it_is_pickled_by_name(folder: ShardedFolder) -> None:
 
 
 def test_one_is_not_taken_for_the_other(folder: ShardedFolder, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"is a corpus in shards; .*ShardedIndex\.open opens it"):
-        ms.Index.open(folder.path)
+    with ms.Index.open(folder.path) as both:
+        assert both.ids == folder.snapshot.ids_in_order()
+    with pytest.raises(FileNotFoundError, match=r"corpus .*ShardedIndex\.open"):
+        Directory.open(folder.path)
     ms.Index.create(4, path=tmp_path / "one").close()
-    with pytest.raises(FileNotFoundError, match=r"one is not a corpus in shards: it has no cluster\.json"):
+    with pytest.raises(FileNotFoundError, match=r"\bone\b.*cluster\.json"):
         ShardedFolder.open(tmp_path / "one")
-    made = ShardedCollection.create(tmp_path / "many", WordEncoder(), shards=2)
-    with pytest.raises(FileNotFoundError, match=r"many is a collection in shards; .*ShardedCollection\.open opens it"):
-        Collection.open(made.path, WordEncoder())
 
 
 def test_what_is_refused(folder: ShardedFolder, tmp_path: Path) -> None:
     before, there = content(folder), files(folder)
-    with pytest.raises(ValueError, match="'a1' is in the index already"):
+    with pytest.raises(ValueError, match="'a1'"):
         put(folder, some(0, 2), ["new", "a1"])
-    with pytest.raises(ValueError, match="'n' occurs twice"):
+    with pytest.raises(ValueError, match="'n'"):
         put(folder, some(0, 2), ["n", "n"])
-    with pytest.raises(KeyError, match="no document has the id 'nobody'"):
+    with pytest.raises(KeyError, match="'nobody'"):
         folder.delete(["a1", "nobody"])
-    with pytest.raises(KeyError, match="no document has the id 'nobody'"):
+    with pytest.raises(KeyError, match="'nobody'"):
         put(folder, some(0, 1), ["new"], delete=["nobody"])
-    with pytest.raises(ValueError, match="is to be added and deleted at once"):
+    with pytest.raises(ValueError, match=r"'a1'.*deleted"):
         put(folder, some(0, 1), ["a1"], replace=True, delete=["a1"])
-    with pytest.raises(ValueError, match="there are more documents than the 1 ids"):
+    with pytest.raises(ValueError, match=r"more documents.*\b1\b"):
         put(folder, some(0, 2), ["new"])
-    with pytest.raises(ValueError, match="there are 1 documents but 2 ids"):
+    with pytest.raises(ValueError, match=r"\b1\b.*\b2\b"):
         put(folder, some(0, 1), ["new", "newer"])
-    with pytest.raises(ValueError, match="document 'new', row 0, dimension 0: nan"):
+    with pytest.raises(ValueError, match="document 'new', row 0, dimension 0"):
         put(folder, [np.ones((1, DIM)), np.full((1, DIM), np.nan)], ["fine", "new"])
-    with pytest.raises(KeyError, match="no document has the id 'nobody'"):
-        folder.locate("nobody")
-    with pytest.raises(ValueError, match="shards must be at most 10000"):
-        ShardedFolder.create(tmp_path / "other", DIM, shards=10_001)
+    with pytest.raises(KeyError, match="'nobody'"):
+        LocalIndex.over(folder).vectors("nobody")
+    with pytest.raises(ValueError, match=r"^shards\b.*\b10000\b"):
+        ShardedFolder.create(tmp_path / "other", Layout(DIM), shards=10_001)
     with pytest.raises(FileExistsError, match="is not empty"):
-        ShardedFolder.create(folder.path, DIM, shards=2)
-    with pytest.raises(FileNotFoundError, match=r"is not a corpus in shards: it has no cluster\.json"):
+        ShardedFolder.create(folder.path, Layout(DIM), shards=2)
+    with pytest.raises(FileNotFoundError, match=r"cluster\.json"):
         ShardedFolder.open(tmp_path)
     assert content(ShardedFolder.open(folder.path)) == content(folder) == before
     assert files(folder) == there

@@ -13,7 +13,7 @@ import pytest
 import maxsieve as ms
 from cluster.local import LocalIndex, LocalMembers
 from cluster.support import answer
-from maxsieve.cluster import coordinator
+from maxsieve.cluster import Cluster, coordinator
 from maxsieve.cluster.placement import Seat
 
 MEMBERS = 12
@@ -28,14 +28,15 @@ def test_few_members_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: i
 
     def count(self: LocalMembers, seat: Seat, method: str, *arguments: Any) -> Hashable:
         if method == "advance":
-            asked[len(arguments[2])] += 1
+            _session, _request, replies = arguments
+            asked[len(replies)] += 1
         return start(self, seat, method, *arguments)
 
     monkeypatch.setattr(LocalMembers, "start", count)
     monkeypatch.setattr(coordinator, "MIN_HEDGE_DELAY", 1e6)  # no member is late, however busy the machine is
     monkeypatch.setattr(coordinator, "DEFAULT_HEDGE_DELAY", 1e6)
-    one = ms.Index.build(documents)
-    with LocalIndex.build(tmp_path / "c", documents, shards=MEMBERS, actors_per_node=MEMBERS) as several:
+    one, where = ms.Index.build(documents), Cluster(actors_per_node=MEMBERS)
+    with LocalIndex.build(documents, path=tmp_path / "c", shards=MEMBERS, cluster=where) as several:
         for number in range(5):
             query = rng.standard_normal((4, 8)).astype(np.float32)
             asked.clear()
@@ -47,6 +48,6 @@ def test_few_members_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: i
             assert asked[2] <= min(got.report.rescored, MEMBERS)
             if k == 1:
                 assert asked[2] < MEMBERS
-        members = several._members
+        members = several.searcher._members
         members._pool.shutdown()
         assert not any(member._sessions for member in members._members.values())

@@ -79,7 +79,7 @@ def test_dimensions_beyond_1024_are_right(d: int, policy: Any) -> None:
 def test_a_query_of_another_dimension_is_an_error_not_a_crash(policy: Any) -> None:
     index = ms.Index.build(corpus(0, 5, 32))
     for d in (1, 31, 33, 64, 4096):
-        with pytest.raises(ValueError, match=f"{d} dimensions; 32"):
+        with pytest.raises(ValueError, match=rf"^query\b.*\b{d}\b.*\b32\b"):
             index.search(query_of(0, 4, d), policy=policy)
 
 
@@ -121,7 +121,7 @@ def test_the_seed_is_respected() -> None:
     "knobs", [{"alpha": 0}, {"alpha": -1}, {"alpha": 1.5}, {"delta": 0}, {"delta": 1}, {"delta": -3}]
 )
 def test_alpha_and_delta_are_checked(knobs: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="must lie in"):
+    with pytest.raises(ValueError, match=rf"^({'|'.join(knobs)})\b"):
         ms.Bandit(**knobs)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,67 +12,63 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
+from benchmarks.figures import documents, overlap_chart, published
+from benchmarks.figures.names import OURS, RUNS, alone, number, runs, side_by_side
+
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-import figure_names  # noqa: E402
-import figures  # noqa: E402
-import overlap_chart  # noqa: E402
-import published  # noqa: E402
-
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MARK = 10.0
 """The pixels of a point in a chart."""
 MEASURED = re.compile(r"\d[\d.,]* ?(?:ms|ns|milliseconds|microseconds|seconds|times)\b")
 
 
-@pytest.mark.parametrize("path", figures.DOCUMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", documents.DOCUMENTS, ids=lambda path: path.stem)
 def test_parts_are_as_the_results_say(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert figures.rewritten(text) == text, "`make figures` brings it up to date"
+    assert documents.rewritten(text) == text, "`make figures` brings it up to date"
 
 
 def test_every_part_is_used() -> None:
-    texts = "".join(path.read_text(encoding="utf-8") for path in figures.DOCUMENTS)
-    assert {found["name"] for found in figures.PART.finditer(texts)} == set(figures.PARTS)
-    assert texts.count("<!-- figures: ") == len(list(figures.PART.finditer(texts)))
+    texts = "".join(path.read_text(encoding="utf-8") for path in documents.DOCUMENTS)
+    assert {found["name"] for found in documents.PART.finditer(texts)} == set(documents.PARTS)
+    assert texts.count("<!-- figures: ") == len(list(documents.PART.finditer(texts)))
 
 
 def test_the_readme_has_no_other_measured_figures() -> None:
-    assert MEASURED.findall(figures.PART.sub("", README)) == []
+    assert MEASURED.findall(documents.PART.sub("", README)) == []
     assert MEASURED.findall(README)
 
 
 def test_another_figure_would_be_noticed() -> None:
     run = published.read("zen3-avx2")
-    certified = figure_names.alone(run, "scifact")["certified"]
-    written = f"| {figure_names.number(certified.time)} (**1**) |"
+    certified = alone(run, "scifact")["certified"]
+    written = f"| {number(certified.time)} (**1**) |"
     assert written in README
     wrong = README.replace(written, "| 0.001 (**1**) |")
-    assert figures.rewritten(wrong) == README
+    assert documents.rewritten(wrong) == README
 
 
 def test_charts_are_of_these_results() -> None:
-    shown = figures.shown()
-    assert {path.stem for path in figures.CHARTS.glob("*.svg")} == set(shown)
+    shown = documents.shown()
+    assert {path.stem for path in documents.CHARTS.glob("*.svg")} == set(shown)
     for name, data in shown.items():
-        drawn = (figures.CHARTS / f"{name}.svg").read_text(encoding="utf-8")
-        assert f"<!-- {figures.digest(data)} -->" in drawn, f"{name}: `make figures` draws it again"
+        drawn = (documents.CHARTS / f"{name}.svg").read_text(encoding="utf-8")
+        assert f"<!-- {documents.digest(data)} -->" in drawn, f"{name}: `make figures` draws it again"
 
 
-@pytest.mark.parametrize("chart", figures.time_and_overlap())
+@pytest.mark.parametrize("chart", documents.time_and_overlap())
 def test_every_point_of_the_chart_has_its_name(chart: str) -> None:
-    labels = [label for panel in figures.time_and_overlap()[chart] for label, _ in panel.rows]
-    drawn = (figures.CHARTS / f"{chart}.svg").read_text(encoding="utf-8")
+    labels = [label for panel in documents.time_and_overlap()[chart] for label, _ in panel.rows]
+    drawn = (documents.CHARTS / f"{chart}.svg").read_text(encoding="utf-8")
     for label in labels:
         assert drawn.count(f">{label}</text>") == labels.count(label), label
 
 
-@pytest.mark.parametrize("chart", figures.time_and_overlap())
+@pytest.mark.parametrize("chart", documents.time_and_overlap())
 def test_every_name_is_nearest_to_its_own_point(chart: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Figure] = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
-    overlap_chart.draw(figures.time_and_overlap()[chart], figure_names.OURS, overlap_chart.LIGHT, tmp_path / "it.svg")
+    overlap_chart.draw(documents.time_and_overlap()[chart], OURS, overlap_chart.LIGHT, tmp_path / "it.svg")
     for axes in drawn[0].axes:
         names = [text for text in axes.texts if isinstance(text, Annotation)]
         points = {name: axes.transData.transform(name.xy) for name in names}
@@ -88,7 +83,7 @@ def test_every_name_is_nearest_to_its_own_point(chart: str, tmp_path: Path, monk
 
 
 def test_the_readme_shows_calibrated() -> None:
-    labels = {label for panel in figures.time_and_overlap()["time-overlap"] for label, _ in panel.rows}
+    labels = {label for panel in documents.time_and_overlap()["time-overlap"] for label, _ in panel.rows}
     assert {"Calibrated(0.99)", "Certified", "colbandit alpha 0.2", "torch"} <= labels
 
 
@@ -118,8 +113,8 @@ def two_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_further_machine_needs_only_its_file(two_machines: Path) -> None:
-    assert list(figure_names.side_by_side()) == [NEW, "zen3-avx2"]
-    text = figures.rewritten(README)
+    assert list(side_by_side()) == [NEW, "zen3-avx2"]
+    text = documents.rewritten(README)
     assert "SciFact, AVX-512 VNNI (Zen 4) | hotpotqa_1k, AVX-512 VNNI (Zen 4) | SciFact, AVX2 (Zen 3)" in text
     assert "| 14 (**1**) | 12.5 (**1**) | 55.9 (**1**) | 50.1 (**1**) |" in text
     assert f"[{NEW}.json](benchmarks/results/{NEW}.json)" in text
@@ -129,10 +124,10 @@ def test_a_further_machine_needs_only_its_file(two_machines: Path) -> None:
     )
     assert "On AMX (Xeon), AVX-512 VNNI (Xeon) and AVX-512 VNNI (Zen 4), `Certified` is also faster" in said
     assert "On AVX2 (Zen 3), colbandit alpha 0.2 is faster than `Certified`, but not exact." in said
-    for name, panels in figures.time_and_overlap().items():
+    for name, panels in documents.time_and_overlap().items():
         assert [panel.title.rpartition(", ")[2] for panel in panels] == ["AVX-512 VNNI (Zen 4)", "AVX2 (Zen 3)"]
         drawn = two_machines / f"{name}.svg"
-        overlap_chart.draw(panels, figure_names.OURS, overlap_chart.LIGHT, drawn)
+        overlap_chart.draw(panels, OURS, overlap_chart.LIGHT, drawn)
         assert ">Calibrated(0.99)</text>" in drawn.read_text()
 
 
@@ -142,14 +137,14 @@ def test_a_run_without_some_libraries_or_shapes_is_shown(two_machines: Path) -> 
     run["rows"] = [row for row in run["rows"] if row.get("isa") and row["shape"] == "scifact"]
     run["shapes"] = {"scifact": run["shapes"]["scifact"]}
     path.write_text(json.dumps(run))
-    text = figures.rewritten(README)
+    text = documents.rewritten(README)
     assert "SciFact, AVX-512 VNNI (Zen 4) | SciFact, AVX2 (Zen 3) | hotpotqa_1k, AVX2 (Zen 3)" in text
     said = " ".join(text.split())
     assert (
         "On AMX (Xeon) and AVX-512 VNNI (Xeon), `Certified` is also faster" in said
     )  # nothing to compare with on the new one
     assert "| torch 2.13 |  | 266 (**1**) | 224 (**1**) |" in text
-    assert [len(panels) for panels in figures.time_and_overlap().values()] == [2, 2]
+    assert [len(panels) for panels in documents.time_and_overlap().values()] == [2, 2]
 
 
 def test_a_faster_exact_scorer_would_be_told(two_machines: Path) -> None:
@@ -161,12 +156,12 @@ def test_a_faster_exact_scorer_would_be_told(two_machines: Path) -> None:
         if row["method"] == "torch":
             row["milliseconds"] = 0.001
     path.write_text(json.dumps(run))
-    assert lead not in " ".join(figures.rewritten(README).split())
+    assert lead not in " ".join(documents.rewritten(README).split())
 
 
 def test_every_results_file_says_where_it_comes_from() -> None:
-    assert {path.stem for path in published.FOLDER.glob("*.json")} <= set(figure_names.RUNS)
-    for run in figure_names.runs().values():
+    assert {path.stem for path in published.FOLDER.glob("*.json")} <= set(RUNS)
+    for run in runs().values():
         assert run.machine
         assert run.rows
         assert "bench" in run.command

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 import maxsieve as ms
-from maxsieve.common import cache_entries, machine, threads
+from maxsieve.common import machine, threads
 from maxsieve.doctor import described, examine, extras, floating_point
+from maxsieve.doctor.cache_entries import KINDS
+from maxsieve.doctor.plain_text import WORDS
 from maxsieve.doctor.privacy import without_user
-from maxsieve.doctor.wording import WORDS
 from maxsieve.text import list_models
 
 PARTS = list(WORDS)
@@ -188,7 +189,7 @@ def test_what_the_cache_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     once(tmp_path / "models" / "tiny==1", lambda made: (made / "model.onnx").write_bytes(bytes(1000)) and None)
     found = examine()["cache"]["kept"]
     assert found == {"models": {"count": 1, "bytes": 1000}}
-    assert found.keys() <= cache_entries.KINDS.keys()
+    assert found.keys() <= set(KINDS)
 
 
 def test_a_cache_that_can_not_be_used_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,20 +222,21 @@ def test_a_core_that_can_not_be_loaded_is_told(tmp_path: Path, broken: bool) -> 
 def test_extras_are_those_of_the_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [
         "numpy>=1.24",
-        'rich>=13; extra == "progress"',
         "onnxruntime>=1.17; extra == 'text'",
         'pypdf[crypto]>=6; extra == "files"',
-        'maxsieve[text,progress]; extra == "cli"',
+        'maxsieve[text]; extra == "cli"',
+        'rich>=13; extra == "cli"',
         'typer>=0.12; extra == "cli"',
         'no-such-package; sys_platform == "linux" and extra == "odd"',
-        'pytest; extra == "test"',
+        'maxsieve[cli,files]; extra == "all"',
     ]
     monkeypatch.setattr(extras, "requires", lambda name: lines)
     extras._extras.cache_clear()
     try:
         missing = extras.missing_by_extra()
-        assert missing == {"cli": [], "files": [], "odd": ["no-such-package"], "progress": [], "text": []}
-        assert list(extras.packages()) == ["numpy", "no-such-package", "onnxruntime", "pypdf", "rich", "typer"]
+        assert missing == {"cli": [], "files": [], "odd": ["no-such-package"], "text": []}
+        own = [name for name in extras.packages() if name not in extras.HOSTS]
+        assert own == ["numpy", "no-such-package", "onnxruntime", "pypdf", "rich", "typer"]
     finally:
         extras._extras.cache_clear()
 
@@ -242,8 +244,8 @@ def test_extras_are_those_of_the_metadata(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_real_metadata_is_understood() -> None:
     missing = extras.missing_by_extra()
     assert {"text", "cli", "serve", "pool"} <= missing.keys()
-    assert not missing.keys() & extras.FOR_DEVELOPERS
-    assert {"onnxruntime", "scipy", "rich"} <= extras.packages().keys()
+    assert not missing.keys() & {"all", "dev", "lint", "test"}
+    assert {"onnxruntime", "scipy", "rich", "torch"} <= extras.packages().keys()
 
 
 STATES = """

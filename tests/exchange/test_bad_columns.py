@@ -17,28 +17,28 @@ ROWS = np.arange(24, dtype=np.float32).reshape(6, 4)
 
 
 COLUMNS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "ragged in d": ({"vectors": [[[1.0, 2.0]], [[1.0, 2.0], [1.0]]]}, {}, "row 1 has a vector of 1 numbers; 2"),
-    "ragged in d later": ({"vectors": [[], [[1.0]], [[1.0, 2.0]]]}, {}, "row 2 has a vector of 2 numbers; 1"),
-    "another d": ({"vectors": [[[1.0, 2.0]]]}, {"dim": 3}, "row 0 has a vector of 2 numbers; 3"),
-    "no d": ({"vectors": [[[]], [[1.0]]]}, {}, "row 1 has a vector of 1 numbers; 0|0 dimensions"),
-    "null document": ({"vectors": [[[1.0]], None]}, {}, "row 1: the document is null"),
-    "null vector": ({"vectors": [[[1.0]], [], [[1.0], None]]}, {}, "row 2: a vector is null"),
-    "null number": ({"vectors": [[[1.0]], [], [[1.0], [None]]]}, {}, "row 2: a number is null"),
-    "null id": ({"vectors": [[[1.0]], [[1.0]]], "id": ["a", None]}, {}, "row 1: the id is null"),
-    "float ids": ({"vectors": [[[1.0]]], "id": [1.5]}, {}, "a str or an int"),
-    "binary ids": ({"vectors": [[[1.0]]], "id": [b"x"]}, {}, "a str or an int"),
-    "flat without d": ({"vectors": [[1.0, 2.0]]}, {}, "all vectors concatenated: give dim="),
-    "flat and ragged": ({"vectors": [[1.0, 2.0], [1.0]]}, {"dim": 2}, "row 1 has 1 numbers"),
-    "flat and null": ({"vectors": [[1.0, 2.0], [1.0, None]]}, {"dim": 2}, "row 1: a number is null"),
-    "whole numbers": ({"vectors": [[[1, 2]]]}, {}, "column 'vectors' is list<.*int64.*is expected"),
-    "text": ({"vectors": ["x"]}, {}, "column 'vectors' is string"),
-    "three levels": ({"vectors": [[[[1.0]]]]}, {}, "column 'vectors' is list<"),
-    "which column": ({"a": [[[1.0]]], "b": [[[1.0]]]}, {}, "which column holds the vectors.*'a', 'b'"),
-    "no such column": ({"a": [[[1.0]]]}, {"column": "x"}, "there must be one column 'x', not 0; the columns are 'a'"),
-    "no such id column": ({"a": [[[1.0]]]}, {"id_column": "x"}, "there must be one column 'x', not 0"),
-    "no token": ({"vectors": [[[1.0]], []]}, {}, "no document has a token.*give dim="),
-    "few ids given": ({"vectors": [[[1.0]], [[1.0]]]}, {"ids": ["a"]}, "more documents than the 1 ids"),
-    "many ids given": ({"vectors": [[[1.0]]]}, {"ids": ["a", "b"]}, "2 ids for 1 documents"),
+    "ragged in d": ({"vectors": [[[1.0, 2.0]], [[1.0, 2.0], [1.0]]]}, {}, r"row 1\b.*\b1\b.*\b2\b"),
+    "ragged in d later": ({"vectors": [[], [[1.0]], [[1.0, 2.0]]]}, {}, r"row 2\b.*\b2\b.*\b1\b"),
+    "another d": ({"vectors": [[[1.0, 2.0]]]}, {"dim": 3}, r"row 0\b.*\b2\b.*\b3\b"),
+    "no d": ({"vectors": [[[]], [[1.0]]]}, {}, r"row 1\b.*\b1\b.*\b0\b|0 dimensions"),
+    "null document": ({"vectors": [[[1.0]], None]}, {}, "row 1: .*document.*null"),
+    "null vector": ({"vectors": [[[1.0]], [], [[1.0], None]]}, {}, "row 2: .*vector.*null"),
+    "null number": ({"vectors": [[[1.0]], [], [[1.0], [None]]]}, {}, "row 2: .*number.*null"),
+    "null id": ({"vectors": [[[1.0]], [[1.0]]], "id": ["a", None]}, {}, r"row 1: .*\bid\b.*null"),
+    "float ids": ({"vectors": [[[1.0]]], "id": [1.5]}, {}, r"\bids?\b.*\bstr\b"),
+    "binary ids": ({"vectors": [[[1.0]]], "id": [b"x"]}, {}, r"\bids?\b.*\bstr\b"),
+    "flat without d": ({"vectors": [[1.0, 2.0]]}, {}, "column 'vectors'.*dim="),
+    "flat and ragged": ({"vectors": [[1.0, 2.0], [1.0]]}, {"dim": 2}, r"row 1\b.*\b1\b"),
+    "flat and null": ({"vectors": [[1.0, 2.0], [1.0, None]]}, {"dim": 2}, "row 1: .*number.*null"),
+    "whole numbers": ({"vectors": [[[1, 2]]]}, {}, "column 'vectors'.*int64"),
+    "text": ({"vectors": ["x"]}, {}, "column 'vectors'.*string"),
+    "three levels": ({"vectors": [[[[1.0]]]]}, {}, "column 'vectors'.*list<"),
+    "which column": ({"a": [[[1.0]]], "b": [[[1.0]]]}, {}, "column.*'a', 'b'"),
+    "no such column": ({"a": [[[1.0]]]}, {"column": "x"}, "column 'x'.*'a'"),
+    "no such id column": ({"a": [[[1.0]]]}, {"id_column": "x"}, "column 'x'"),
+    "no token": ({"vectors": [[[1.0]], []]}, {}, "token.*dim="),
+    "few ids given": ({"vectors": [[[1.0]], [[1.0]]]}, {"ids": ["a"]}, "1 ids"),
+    "many ids given": ({"vectors": [[[1.0]]]}, {"ids": ["a", "b"]}, "2 ids"),
 }
 
 
@@ -48,7 +48,7 @@ def test_columns(tmp_path: Path, suffix: str, columns: Any, options: dict[str, A
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     path = tmp_path / f"it.{suffix}"
     table = pa.table(columns)
-    if "no document" in words:
+    if "token" in words:
         table = table[1:]
     if suffix == "parquet":
         pq.write_table(table, path)
@@ -75,8 +75,8 @@ def test_a_type_of_another_dimension(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     for name in ("it.arrow", "it.parquet"):
         exchange.write(TokenVectors(ROWS, [6]), tmp_path / name)
-        refused(tmp_path / name, "vectors of 4 dimensions; 3 are expected", dim=3)
-        refused(tmp_path / name, "its own lengths", lengths=[6])
+        refused(tmp_path / name, r"\b4\b.*\b3\b", dim=3)
+        refused(tmp_path / name, "lengths", lengths=[6])
 
 
 @pytest.mark.parametrize("name", ["it.arrow", "it.feather", "it.parquet"])

@@ -33,14 +33,14 @@ def test_torch_files(tmp_path: Path) -> None:
 
     path = tmp_path / "it.pt"
     for what, words in (
-        (torch.ones(6), r"two dimensions \[tokens, d\], not shape \(6,\)"),
-        (torch.ones(6, 4, dtype=torch.int32), "dtype int32"),
+        (torch.ones(6), r"\(6,\)"),
+        (torch.ones(6, 4, dtype=torch.int32), "int32"),
         (torch.ones(6, 4).to_sparse(), "not a plain tensor"),
-        (torch.ones(7, 4), "lengths add up to 6, but there are 7 rows"),
-        ([torch.ones(5, 4), torch.ones(1, 3)], "tensor 1 has vectors of 3 dimensions, but those before have 4"),
-        ([torch.ones(6, 4), 1], "tensor 1 must be a tensor"),
-        ([], "the list of tensors is empty"),
-        ({"x": torch.ones(6, 4)}, "no array called rows"),
+        (torch.ones(7, 4), r"lengths\b.*\b6\b.*\b7\b"),
+        ([torch.ones(5, 4), torch.ones(1, 3)], r"tensor 1\b.*\b3\b.*\b4\b"),
+        ([torch.ones(6, 4), 1], "tensor 1 must"),
+        ([], "list of tensors"),
+        ({"x": torch.ones(6, 4)}, r"\brows\b"),
         ({"rows": torch.ones(6, 4), "lengths": "/etc/passwd"}, "whole numbers"),
         ({"rows": torch.ones(6, 4), "ids": "/etc/passwd"}, "must be a list of ids"),
         ("text", "must be a tensor"),
@@ -52,7 +52,7 @@ def test_torch_files(tmp_path: Path) -> None:
     assert not (tmp_path / "touched").exists()
     torch.save(torch.ones(6, 4), path)
     (tmp_path / "it.doclens.json").unlink()
-    refused(path, "give lengths=")
+    refused(path, "lengths")
     whole = path.read_bytes()
     for data in (b"", b"x", whole[:-1], whole[: len(whole) // 2], npy_bytes(ROWS), pickle.dumps([1])):
         path.write_bytes(data)
@@ -62,9 +62,9 @@ def test_torch_files(tmp_path: Path) -> None:
 
 
 def test_folders(tmp_path: Path) -> None:
-    refused(tmp_path, r"does not contain flat tensors with doclens.*Index\.open")
+    refused(tmp_path, r"doclens.*Index\.open")
     np.save(tmp_path / "0.npy", ROWS)
-    refused(tmp_path, r"0\.npy has no doclens\.0\.json")
+    refused(tmp_path, r"0\.npy\b.*doclens\.0\.json")
     (tmp_path / "doclens.0.json").write_text("[6]")
     assert len(exchange.read(tmp_path)) == 1
     np.save(tmp_path / "2.npy", ROWS)
@@ -72,10 +72,10 @@ def test_folders(tmp_path: Path) -> None:
     refused(tmp_path, "chunk 1 is missing")
     np.save(tmp_path / "1.npy", ROWS[:, :3])
     (tmp_path / "doclens.1.json").write_text("[6]")
-    refused(tmp_path, "vectors have 3 dimensions from document 1 on, but 4 before")
+    refused(tmp_path, r"\b3\b.*document 1\b.*\b4\b")
     np.save(tmp_path / "1.npy", ROWS)
     (tmp_path / "doclens.1.json").write_text("[3, 2]")
-    with pytest.raises(ValueError, match=r"1\.npy: lengths add up to 5, but there are 6 rows"):
+    with pytest.raises(ValueError, match=r"1\.npy: .*\b5\b.*\b6\b"):
         exchange.read(tmp_path)
     (tmp_path / "doclens.1.json").write_text("[3, 3]")
     refused(tmp_path, "4 documents|3 ids|4 ids", ids=["a", "b", "c"])
@@ -87,12 +87,12 @@ def test_folders(tmp_path: Path) -> None:
 def test_folders_of_something_else(tmp_path: Path) -> None:
     np.save(tmp_path / "0.codes.npy", ROWS)
     (tmp_path / "doclens.0.json").write_text("[6]")
-    refused(tmp_path, "codes of a compressed index")
+    refused(tmp_path, "compressed index")
     other = tmp_path / "other"
     other.mkdir()
     for name in ("docs.npy", "queries.npy"):
         exchange.write(TokenVectors(ROWS, [6]), other / name)
-    refused(other, r"contains docs\.npy and queries\.npy: read one file or the other")
+    refused(other, r"docs\.npy\b.*queries\.npy")
 
 
 def test_the_first_chunk_is_missing(tmp_path: Path) -> None:
@@ -103,10 +103,10 @@ def test_the_first_chunk_is_missing(tmp_path: Path) -> None:
 
 def test_paths(tmp_path: Path) -> None:
     for read in (exchange.read, exchange.stream):
-        with pytest.raises(FileNotFoundError, match=r"there is no file or folder .*nowhere\.npy"):
+        with pytest.raises(FileNotFoundError, match=r"nowhere\.npy"):
             read(tmp_path / "nowhere.npy")
         (tmp_path / "it.csv").touch()
-        with pytest.raises(ValueError, match=r"it\.csv: the suffix does not tell the format; known: \.npy, \.npz"):
+        with pytest.raises(ValueError, match=r"it\.csv: .*\.npy, \.npz"):
             read(tmp_path / "it.csv")
     for read_one in (exchange.read_npy, exchange.read_npz, exchange.read_safetensors):
         with pytest.raises(FileNotFoundError):

@@ -38,34 +38,34 @@ def npz_bytes(**arrays: Any) -> bytes:
 
 
 NUMPY: dict[str, tuple[str, Callable[[Path], Any], str]] = {
-    "npy: objects": ("it.npy", pickled, "Python objects.*pickle.*never loaded"),
-    "npy: a bare pickle": ("it.npy", raw(pickle.dumps(ROWS)), "not an array in NumPy's format"),
-    "npy: an npz": ("it.npy", raw(npz_bytes(rows=ROWS)), "not an array in NumPy's format"),
-    "npy: empty": ("it.npy", raw(b""), "not an array in NumPy's format"),
-    "npy: one dimension": ("it.npy", raw(npy_bytes(ROWS.ravel())), r"two dimensions .* not shape \(24,\)"),
-    "npy: three dimensions": ("it.npy", raw(npy_bytes(ROWS[None])), r"two dimensions .* not shape \(1, 6, 4\)"),
-    "npy: whole numbers": ("it.npy", raw(npy_bytes(ROWS.astype(int))), "dtype int64"),
-    "npy: truncated": ("it.npy", raw(npy_bytes(ROWS)[:-1]), "truncated: it has 223 bytes, 224 are expected"),
-    "npy: truncated header": ("it.npy", raw(npy_bytes(ROWS)[:40]), "header is damaged"),
-    "npy: bfloat16": ("it.npy", raw(npy_bytes(ROWS.astype(ml_dtypes.bfloat16))), "bfloat16 is lost.*safetensors"),
+    "npy: objects": ("it.npy", pickled, "pickle"),
+    "npy: a bare pickle": ("it.npy", raw(pickle.dumps(ROWS)), "NumPy's format"),
+    "npy: an npz": ("it.npy", raw(npz_bytes(rows=ROWS)), "NumPy's format"),
+    "npy: empty": ("it.npy", raw(b""), "NumPy's format"),
+    "npy: one dimension": ("it.npy", raw(npy_bytes(ROWS.ravel())), r"\(24,\)"),
+    "npy: three dimensions": ("it.npy", raw(npy_bytes(ROWS[None])), r"\(1, 6, 4\)"),
+    "npy: whole numbers": ("it.npy", raw(npy_bytes(ROWS.astype(int))), "int64"),
+    "npy: truncated": ("it.npy", raw(npy_bytes(ROWS)[:-1]), r"\b223\b.*\b224\b"),
+    "npy: truncated header": ("it.npy", raw(npy_bytes(ROWS)[:40]), "header"),
+    "npy: bfloat16": ("it.npy", raw(npy_bytes(ROWS.astype(ml_dtypes.bfloat16))), "bfloat16"),
     "npy: records": ("it.npy", raw(npy_bytes(np.zeros(3, "f4,i8"))), "not a plain number"),
     "npz: objects": (
         "it.npz",
         savez(rows=np.array([np.eye(2), None], object), lengths=[1]),
-        "'rows.npy'.*never loaded",
+        r"'rows\.npy'.*pickle",
     ),
     "npz: object ids": (
         "it.npz",
         savez(rows=ROWS, lengths=[6], ids=np.array(["a"], object)),
-        "'ids.npy'.*never loaded",
+        r"'ids\.npy'.*pickle",
     ),
-    "npz: no rows": ("it.npz", savez(queries=ROWS), "no array called rows or .*only 'queries': give names="),
-    "npz: no lengths": ("it.npz", savez(rows=ROWS), "no array called lengths or .*only 'rows': give lengths="),
-    "npz: wrong sum": ("it.npz", savez(rows=ROWS, lengths=[2, 2]), "lengths add up to 4, but there are 6 rows"),
-    "npz: wrong rank": ("it.npz", savez(rows=ROWS[0], lengths=[4]), r"not shape \(4,\)"),
+    "npz: no rows": ("it.npz", savez(queries=ROWS), "rows .*only 'queries'"),
+    "npz: no lengths": ("it.npz", savez(rows=ROWS), "lengths .*only 'rows'"),
+    "npz: wrong sum": ("it.npz", savez(rows=ROWS, lengths=[2, 2]), r"lengths\b.*\b4\b.*\b6\b"),
+    "npz: wrong rank": ("it.npz", savez(rows=ROWS[0], lengths=[4]), r"\(4,\)"),
     "npz: float lengths": ("it.npz", savez(rows=ROWS, lengths=[6.0]), "whole numbers"),
-    "npz: few ids": ("it.npz", savez(rows=ROWS, lengths=[6], ids=["a", "b"]), "2 ids for 1 documents"),
-    "npz: float ids": ("it.npz", savez(rows=ROWS, lengths=[6], ids=[1.5]), "a str or an int"),
+    "npz: few ids": ("it.npz", savez(rows=ROWS, lengths=[6], ids=["a", "b"]), "2 ids"),
+    "npz: float ids": ("it.npz", savez(rows=ROWS, lengths=[6], ids=[1.5]), r"\bids?\b.*\bstr\b"),
     "npz: an npy": ("it.npz", raw(npy_bytes(ROWS)), "not a zip file"),
     "npz: empty": ("it.npz", raw(b""), "not a zip file"),
 }
@@ -91,16 +91,16 @@ def test_numpy_files(tmp_path: Path, name: str, write: Callable[[Path], Any], wo
 def test_lengths_of_an_npy_file(tmp_path: Path) -> None:
     path = tmp_path / "it.npy"
     np.save(path, ROWS)
-    refused(path, r"give lengths=, or one of these files beside it: it\.lengths\.npy, it\.doclens\.npy")
-    refused(path, "lengths add up to 5, but there are 6 rows", lengths=[5])
+    refused(path, r"lengths.*it\.lengths\.npy, it\.doclens\.npy")
+    refused(path, r"lengths\b.*\b5\b.*\b6\b", lengths=[5])
     for name, text, words in (
-        ("it.doclens.json", "[1, 2", "is not valid JSON"),
-        ("it.doclens.json", "[" * 100_000, "is not valid JSON"),
-        ("it.doclens.json", '{"a": 1}', "a JSON list, not dict"),
-        ("it.doclens.json", "[6, 0.0]", "whole numbers of at least 0"),
-        ("it.doclens.json", "[6, true]", "whole numbers of at least 0"),
-        ("it.doclens.json", f"[{2**64}]", "whole numbers of at least 0"),
-        ("it.lengths.npy", "[6]", "not an array in NumPy's format"),
+        ("it.doclens.json", "[1, 2", "JSON"),
+        ("it.doclens.json", "[" * 100_000, "JSON"),
+        ("it.doclens.json", '{"a": 1}', "list.*dict"),
+        ("it.doclens.json", "[6, 0.0]", "whole numbers"),
+        ("it.doclens.json", "[6, true]", "whole numbers"),
+        ("it.doclens.json", f"[{2**64}]", "whole numbers"),
+        ("it.lengths.npy", "[6]", "NumPy's format"),
     ):
         (tmp_path / name).write_text(text)
         with pytest.raises(ValueError, match=words) as caught:
@@ -111,13 +111,13 @@ def test_lengths_of_an_npy_file(tmp_path: Path) -> None:
 def test_ids_of_an_npy_file(tmp_path: Path) -> None:
     np.save(tmp_path / "it.npy", ROWS)
     for text, error, words in (
-        ('["a"', ValueError, "is not valid JSON"),
-        ('{"a": 1}', ValueError, "a JSON list"),
-        ('["a", 1]', TypeError, "all str or all int"),
-        ("[1.0, 2.0]", TypeError, "a str or an int"),
-        ("[true, false]", TypeError, "a str or an int"),
+        ('["a"', ValueError, "JSON"),
+        ('{"a": 1}', ValueError, "list.*dict"),
+        ('["a", 1]', TypeError, r"\bids\b.*\bstr\b.*\bint\b"),
+        ("[1.0, 2.0]", TypeError, r"\bids?\b.*\bstr\b"),
+        ("[true, false]", TypeError, r"\bids?\b.*\bstr\b"),
         (f"[1, {2**64}]", ValueError, "64 bits"),
-        ("\udcff", ValueError, "is not valid JSON"),
+        ("\udcff", ValueError, "JSON"),
     ):
         (tmp_path / "it.ids.json").write_bytes(text.encode("utf-8", "surrogateescape"))
         with pytest.raises(error, match=words) as caught:

@@ -69,7 +69,7 @@ def test_a_slice_of_a_column() -> None:
         assert rows is not None
         assert np.array_equal(rows, ROWS)
         assert lengths.tolist() == [2, 0, 4]
-    with pytest.raises(ValueError, match="row 7: a vector is null"):
+    with pytest.raises(ValueError, match=r"row 7\b"):
         vectors_of(pa.array([[], [[1.0]], [[2.0]], [None]])[1:], None, 5)
 
 

@@ -66,7 +66,7 @@ def test_the_callers_arrays_are_not_changed() -> None:
 
 def test_one_array_is_one_batch_of_arrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("maxsieve.exchange.outgoing.Outgoing.blocks.__defaults__", (64,))
+    monkeypatch.setattr("maxsieve.exchange.write_source.WriteSource.blocks.__defaults__", (64,))
     for source, batches in ((made(), 1), (made().build(), 4)):
         exchange.write(source, tmp_path / "it.arrow")
         assert len(list(exchange.stream(tmp_path / "it.arrow").chunks())) == batches

@@ -39,7 +39,7 @@ def test_everything_comes_back(tmp_path: Path, name: str, dtype: Any, ids: str, 
     vectors = made(lengths, dtype=dtype, ids=ids)
     path = tmp_path / NAMES[name]
     if name in NO_BFLOAT16 and np.dtype(dtype).name == "bfloat16":
-        with pytest.raises(ValueError, match=r"bfloat16.*safetensors.*float32"):
+        with pytest.raises(ValueError, match=r"\bit\b.*: .*bfloat16"):
             exchange.write(vectors, path)
         assert list(tmp_path.iterdir()) == []
         return
@@ -93,7 +93,7 @@ def test_other_byte_orders_and_layouts(tmp_path: Path, name: str) -> None:
 
 def test_small_blocks_make_no_difference(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = made([1, 2, 0, 40, 3, 0] * 10, d=3, ids="int")
-    monkeypatch.setattr("maxsieve.exchange.outgoing.Outgoing.blocks.__defaults__", (64,))
+    monkeypatch.setattr("maxsieve.exchange.write_source.WriteSource.blocks.__defaults__", (64,))
     options = {"chunk_bytes": 64} if name == "folder" else {}
     path = tmp_path / NAMES[name]
     exchange.write(chunked(vectors, 30), path, **options)
@@ -146,7 +146,7 @@ def test_odd_ids(tmp_path: Path) -> None:
             path = tmp_path / odd[:4] / NAMES[name]
             path.parent.mkdir(exist_ok=True)
             if name in refusing or (name == "feather" and "arrow" in refusing):
-                with pytest.raises(ValueError, match=r"id .*") as caught:
+                with pytest.raises(ValueError, match=f"id '{odd[:4]}") as caught:
                     exchange.write(vectors, path)
                 assert str(path) in str(caught.value)
                 assert not path.exists()

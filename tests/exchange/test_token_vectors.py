@@ -14,22 +14,22 @@ from .support import chunked, made, same
 
 ROWS = np.eye(3, dtype=np.float32)
 REFUSED: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
-    "flat rows": (np.ones(3), [3], None, ValueError, r"two dimensions \[tokens, d\], not shape \(3,\)"),
-    "padded rows": (np.ones((1, 3, 2)), [3], None, ValueError, r"not shape \(1, 3, 2\)"),
-    "no dimension": (np.ones((3, 0)), [3], None, ValueError, "0 dimensions"),
-    "whole numbers": (np.ones((3, 2), int), [3], None, TypeError, "dtype int64"),
-    "objects": (np.array([[None]]), [1], None, TypeError, "dtype object"),
-    "too few": (ROWS, [1, 1], None, ValueError, "lengths add up to 2, but there are 3 rows"),
-    "too many": (ROWS, [2, 2], None, ValueError, "lengths add up to 4, but there are 3 rows"),
-    "too long": (ROWS, [0, 9], None, ValueError, r"lengths\[1\] is 9, but there are only 3 rows"),
-    "negative": (ROWS, [2, -1, 2], None, ValueError, r"lengths\[1\] is negative"),
-    "fractions": (ROWS, [1.5, 1.5], None, TypeError, "whole numbers"),
-    "nested lengths": (ROWS, [[3]], None, TypeError, r"shape \(1, 1\)"),
-    "no lengths": (ROWS, None, None, TypeError, "whole numbers"),
-    "huge": (ROWS, np.array([2**64 - 1, 4], np.uint64), None, ValueError, "only 3 rows"),
-    "few ids": (ROWS, [1, 2], ["a"], ValueError, "1 ids for 2 documents"),
-    "mixed ids": (ROWS, [1, 2], ["a", 1], TypeError, "all str or all int"),
-    "bool ids": (ROWS, [1, 2], [True, False], TypeError, "a str or an int"),
+    "flat rows": (np.ones(3), [3], None, ValueError, r"^rows\b.*\(3,\)"),
+    "padded rows": (np.ones((1, 3, 2)), [3], None, ValueError, r"^rows\b.*\(1, 3, 2\)"),
+    "no dimension": (np.ones((3, 0)), [3], None, ValueError, r"^rows\b.*\b0\b"),
+    "^lengths": (np.ones((3, 2), int), [3], None, TypeError, r"^rows\b.*int64"),
+    "objects": (np.array([[None]]), [1], None, TypeError, r"^rows\b.*object"),
+    "too few": (ROWS, [1, 1], None, ValueError, r"^lengths\b.*\b2\b.*\b3\b"),
+    "too many": (ROWS, [2, 2], None, ValueError, r"^lengths\b.*\b4\b.*\b3\b"),
+    "too long": (ROWS, [0, 9], None, ValueError, r"^lengths\[1\].*\b9\b.*\b3\b"),
+    "negative": (ROWS, [2, -1, 2], None, ValueError, r"^lengths\[1\].*negative"),
+    "fractions": (ROWS, [1.5, 1.5], None, TypeError, "^lengths"),
+    "nested lengths": (ROWS, [[3]], None, TypeError, r"^lengths\b.*\(1, 1\)"),
+    "no lengths": (ROWS, None, None, TypeError, "^lengths"),
+    "huge": (ROWS, np.array([2**64 - 1, 4], np.uint64), None, ValueError, r"^lengths\[0\].*\b3\b"),
+    "few ids": (ROWS, [1, 2], ["a"], ValueError, r"\b1 ids\b.*\b2\b"),
+    "mixed ids": (ROWS, [1, 2], ["a", 1], TypeError, r"^ids\b.*\bstr\b.*\bint\b"),
+    "bool ids": (ROWS, [1, 2], [True, False], TypeError, "^ids: .*True"),
 }
 
 
@@ -43,7 +43,7 @@ def test_lengths_that_overflow_to_the_right_sum() -> None:
     """Rows without memory: so many that the sum of lengths, none too long, overflows 64 bits to their number."""
     tokens = 2**61
     rows = np.lib.stride_tricks.as_strided(np.zeros(1, np.float16), (tokens, 1), (0, 0))
-    with pytest.raises(ValueError, match="more than 64 bits"):
+    with pytest.raises(ValueError, match=r"^lengths\b.*\b64\b"):
         TokenVectors(rows, [tokens] * 9)
     assert TokenVectors(rows, [tokens // 2] * 2).lengths.sum() == tokens
 
@@ -60,7 +60,7 @@ def test_torch_tensors_and_lists() -> None:
 
 def test_duplicates_are_left_to_the_index() -> None:
     vectors = TokenVectors(ROWS, [1, 2], ["a", "a"])
-    with pytest.raises(ValueError, match="'a' occurs twice"):
+    with pytest.raises(ValueError, match="'a'"):
         vectors.build()
 
 
@@ -99,7 +99,7 @@ def test_pieces_of_different_types_and_dimensions() -> None:
     assert TokenVectorChunks(lambda: iter(pieces), None, "both").joined().rows.dtype == np.float32
     pieces.append(TokenVectors(np.eye(2), [2]))
     for use in (TokenVectorChunks.joined, TokenVectorChunks.build):
-        with pytest.raises(ValueError, match="three: vectors have 2 dimensions from document 2 on, but 3 before"):
+        with pytest.raises(ValueError, match=r"^three: .*\b2\b.*document 2\b.*\b3\b"):
             use(TokenVectorChunks(lambda: iter(pieces), None, "three"))
 
 
@@ -107,12 +107,12 @@ def test_pieces_of_different_types_and_dimensions() -> None:
 def test_pieces_and_ids_of_another_number(ids: list[Any]) -> None:
     pieces = [TokenVectors(ROWS, [3]), TokenVectors(ROWS, [3])]
     for use in (TokenVectorChunks.joined, TokenVectorChunks.build):
-        with pytest.raises(ValueError, match="pieces: there are"):
+        with pytest.raises(ValueError, match=r"^pieces: .*\bids\b"):
             use(TokenVectorChunks(lambda: iter(pieces), ids, "pieces"))
 
 
 def test_no_pieces_at_all() -> None:
-    with pytest.raises(ValueError, match="nowhere: it is empty"):
+    with pytest.raises(ValueError, match=r"^nowhere: "):
         TokenVectorChunks(lambda: iter([]), None, "nowhere").build()
 
 

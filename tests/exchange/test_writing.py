@@ -64,7 +64,7 @@ def test_documents_that_change_meanwhile(tmp_path: Path, name: str) -> None:
         passes.append(1)
         yield TokenVectors(np.ones((1 + len(passes), 4), np.float32), [1 + len(passes)])
 
-    with pytest.raises(ValueError, match="they were changed meanwhile"):
+    with pytest.raises(ValueError, match=rf"{name}: .*\b2\b.*\b3\b"):
         exchange.write(TokenVectorChunks(source, None, "growing"), tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
@@ -94,7 +94,7 @@ def test_an_interrupted_exchange_of_npy_files_is_seen(tmp_path: Path, monkeypatc
         with pytest.raises(OSError, match="machine stops"):
             exchange.write(made(seed=1, ids="int"), path)
         monkeypatch.undo()
-        with pytest.raises(ValueError, match="give lengths="):
+        with pytest.raises(ValueError, match=rf"{allowed}\.npy: .*lengths"):
             exchange.read(path)
 
 
@@ -117,38 +117,38 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
 
 def test_places_that_can_t_be_written(tmp_path: Path) -> None:
     for name in FILES:
-        with pytest.raises(FileNotFoundError, match="there is no folder"):
+        with pytest.raises(FileNotFoundError, match="nowhere"):
             exchange.write(made(), tmp_path / "nowhere" / name)
         (tmp_path / name).mkdir()
-        with pytest.raises(IsADirectoryError, match="is a folder; a file is to be written"):
+        with pytest.raises(IsADirectoryError, match=name):
             exchange.write(made(), tmp_path / name)
-    with pytest.raises(FileNotFoundError, match="there is no folder"):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
         exchange.write(made(), tmp_path / "nowhere" / "it")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
-    with pytest.raises(FileExistsError, match="full exists already"):
+    with pytest.raises(FileExistsError, match=r"\bfull\b"):
         exchange.write(made(), tmp_path / "full")
     (tmp_path / "empty").mkdir()
     exchange.write(made(), tmp_path / "empty")
     same(exchange.read(tmp_path / "empty"), made())
-    with pytest.raises(ValueError, match="the suffix does not tell the format"):
+    with pytest.raises(ValueError, match=r"it\.csv"):
         exchange.write(made(), tmp_path / "it.csv")
-    with pytest.raises(ValueError, match=r"\.pt can only be read; write a folder with style='colbert'"):
+    with pytest.raises(ValueError, match=r"it\.pt"):
         exchange.write(made(), tmp_path / "it.pt")
-    with pytest.raises(ValueError, match="style must be 'colbert' or 'pylate'"):
+    with pytest.raises(ValueError, match=r"^style.*'plaid'"):
         exchange.write(made(), tmp_path / "other", style="plaid")
 
 
 @pytest.mark.parametrize("name", [*FILES, "it"])
 def test_only_token_vectors_are_written(tmp_path: Path, name: str) -> None:
-    with pytest.raises(TypeError, match="TokenVectors, TokenVectorChunks or an Index can be written, not list"):
+    with pytest.raises(TypeError, match=r"\blist$"):
         exchange.write([np.eye(2)], tmp_path / name)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_ids_beyond_the_header_of_safetensors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maxsieve.exchange.safetensors.MOST_HEADER", 400)
-    with pytest.raises(ValueError, match=r"it\.safetensors: the ids take \d+ bytes; this format allows 400"):
+    with pytest.raises(ValueError, match=r"it\.safetensors: .*\b400\b"):
         exchange.write(made([1] * 99), tmp_path / "it.safetensors")
     exchange.write(made([1] * 99, ids="int"), tmp_path / "it.safetensors")
 
@@ -184,4 +184,4 @@ def test_packages_that_are_not_installed(tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == lines[1] == "it.arrow this needs pyarrow: pip install 'maxsieve[arrow]'"
     assert lines[2] == lines[3] == "it.parquet this needs pyarrow: pip install 'maxsieve[arrow]'"
-    assert lines[4:] == ["it.pt this needs torch: pip install 'maxsieve[torch]'"]
+    assert lines[4:] == ["it.pt this needs torch: pip install 'torch>=2.1'"]

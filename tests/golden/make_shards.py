@@ -21,27 +21,28 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from cluster.holding import content, put
 from golden.freezing import GOLDEN
 from golden.make_v2 import DIM, documents, queries
-from maxsieve.calibrating import to_calibration
+from maxsieve.calibrated import to_calibration
 from maxsieve.cluster import folder as folder_module
 from maxsieve.cluster import shard as shard_module
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.training import train_codebook
 from maxsieve.storage import codebook, disk
+from maxsieve.storage.segments import Layout
 
 
 def shown(folder: ShardedFolder) -> dict[str, Any]:
     """The content of a corpus, in order. Vectors are hexadecimal."""
-    calibration = folder.calibration()
+    calibration = folder.snapshot.calibration
     return {
         "documents": [[one, vectors.hex(), record, number] for one, vectors, record, number in content(folder)],
         "ranks": None if calibration is None else calibration.ranks.tolist(),
-        "changes": list(folder.changes),
+        "changes": list(folder.snapshot.changes),
     }
 
 
 def make(path: Path) -> ShardedFolder:
     """Three shards with tombstones and centroids, a replaced document, a calibration and later changes."""
-    folder = ShardedFolder.create(path, DIM, shards=3, similarity="cosine")
+    folder = ShardedFolder.create(path, Layout(DIM, similarity="cosine"), shards=3)
     put(folder, documents(1, 20), [f"d{i}" for i in range(20)], [{"n": i} if i % 2 else None for i in range(20)])
     folder.delete(["d3", "d7"])
     train_codebook(folder)

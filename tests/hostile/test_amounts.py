@@ -25,7 +25,6 @@ from maxsieve.text.inputs import BadInput, Fields, InputDocument, parquet
 from maxsieve.text.inputs.columns import as_columns
 from maxsieve.text.inputs.document import Place
 from maxsieve.text.inputs.parquet import read_parquet
-from maxsieve.text.lexical.bm25 import BM25
 from maxsieve.text.splitter import Sizes, split
 from maxsieve.text.trec import read_run
 from text.support import WordEncoder
@@ -55,7 +54,7 @@ def test_a_huge_list_of_deleted_documents(tmp_path: Path) -> None:
     build(tmp_path / "i")
     [file] = (tmp_path / "i").glob("*.deleted")
     stretch(file, "deleted")
-    with pytest.raises(DamagedIndexError, match=f"{file.name} is larger than"):
+    with pytest.raises(DamagedIndexError, match=f"{file.name}.* larger"):
         ms.Index.open(tmp_path / "i")
 
 
@@ -68,7 +67,7 @@ def test_a_huge_codebook_or_calibration(tmp_path: Path, kind: str, block: str) -
     [file] = (tmp_path / "i").glob(f"*.{kind}")
     stretch(file, block)
     reseal_tiers(tmp_path / "i")
-    with pytest.raises(DamagedIndexError, match=f"{file.name} is larger than"):
+    with pytest.raises(DamagedIndexError, match=f"{file.name}.* larger"):
         ms.Index.open(tmp_path / "i")
 
 
@@ -77,20 +76,20 @@ def test_a_huge_table_of_words(tmp_path: Path, block: str) -> None:
     pytest.importorskip("bm25s")
     path = make_collection(tmp_path / "c")
     with Collection.open(path, WordEncoder()) as collection:
-        expected = BM25.of(collection)("fox", 10)
+        expected = collection.bm25("fox", 10)
     [table] = (path / "bm25").iterdir()
     stretch(table, block)
     with Collection.open(path, WordEncoder()) as collection:
-        with pytest.raises(DamagedIndexError, match=f"{table.name} can't be read: it is larger than"):
+        with pytest.raises(DamagedIndexError, match=f"{table.name}.* larger"):
             collection.verify()
-        assert BM25.of(collection)("fox", 10) == expected
+        assert collection.bm25("fox", 10) == expected
 
 
 def test_a_word_that_has_no_column(tmp_path: Path) -> None:
     pytest.importorskip("bm25s")
     path = make_collection(tmp_path / "c")
     with Collection.open(path, WordEncoder()) as collection:
-        expected = BM25.of(collection)("fox", 10)
+        expected = collection.bm25("fox", 10)
     [table] = (path / "bm25").iterdir()
 
     def change(blocks: dict[str, Any]) -> None:
@@ -102,7 +101,7 @@ def test_a_word_that_has_no_column(tmp_path: Path) -> None:
     with Collection.open(path, WordEncoder()) as collection:
         with pytest.raises(DamagedIndexError, match=table.name):
             collection.verify()
-        assert BM25.of(collection)("fox", 10) == expected
+        assert collection.bm25("fox", 10) == expected
 
 
 def test_metadata_of_a_document_of_many_passages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +109,7 @@ def test_metadata_of_a_document_of_many_passages(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(adding, "MOST_COPIED", 1 << 18)
     text = " ".join(f"fox {i}." for i in range(1000))
     with Collection.create(tmp_path / "c", WordEncoder()) as collection:
-        with pytest.raises(ValueError, match=r"'heavy'.* 100,002 bytes and are stored with each of its 1\d passages"):
+        with pytest.raises(ValueError, match=r"'heavy'.*\b100,002\b.*\b1\d\b"):
             collection.add(["a fox", text], ["fox", "heavy"], [None, "y" * 100_000])
         assert collection.ids == [], "one batch, nothing of it"
         collection.add([text, "a fox"], ["light", "fox"], ["y" * 1000, "y" * 1_000_000])
@@ -166,13 +165,13 @@ def test_a_line_without_an_end_in_a_corpus(tmp_path: Path) -> None:
         content = path.read_bytes()
         with open(path, "r+b") as file:
             file.truncate(HUGE)
-        with pytest.raises(BadInput, match=f"{name}, line .: it is longer than"):
+        with pytest.raises(BadInput, match=f"{name}, line .: .*longer"):
             read_corpus(tmp_path)
         path.write_bytes(content)
     assert read_corpus(tmp_path).documents == {"a": "Tea"}
     with open(tmp_path / "it.run", "wb") as file:
         file.truncate(HUGE)
-    with pytest.raises(BadInput, match=r"it\.run, line 1: it is longer than"):
+    with pytest.raises(BadInput, match=r"it\.run, line 1: .*longer"):
         read_run(tmp_path / "it.run")
 
 

@@ -12,7 +12,6 @@ from hostile.fables import FABLES, make_collection, rewrite_records, sentinels
 from hostile.support import change_manifest
 from maxsieve.errors import DamagedIndexError
 from maxsieve.text.collection.collection import Collection
-from maxsieve.text.lexical.bm25 import BM25
 from text.support import WordEncoder
 
 pytest.importorskip("bm25s")
@@ -87,7 +86,7 @@ def test_only_tables_are_removed(tmp_path: Path) -> None:
 def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
     path = make_collection(tmp_path / "c")
     with opened(path) as collection:
-        expected = BM25.of(collection)("fox", 10)
+        expected = collection.bm25("fox", 10)
         collection.verify()
     [table] = table_files(path)
     content = table.read_bytes()
@@ -95,7 +94,7 @@ def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
         table.write_bytes(content[:place] + bytes([content[place] ^ 0x41]) + content[place + 1 :])
         with opened(path) as collection:
             noticed = table.name in verified(collection)
-            assert BM25.of(collection)("fox", 10) == expected, place
+            assert collection.bm25("fox", 10) == expected, place
         if noticed:
             assert table.read_bytes() == content, "it was made anew"
         else:
@@ -107,19 +106,19 @@ def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
 def test_a_table_that_is_cut_short_is_noticed(tmp_path: Path, size: int) -> None:
     path = make_collection(tmp_path / "c")
     with opened(path) as collection:
-        expected = BM25.of(collection)("fox", 10)
+        expected = collection.bm25("fox", 10)
     [table] = table_files(path)
     table.write_bytes(table.read_bytes()[:size])
     with opened(path) as collection:
         with pytest.raises(DamagedIndexError, match=table.name):
             collection.verify()
-        assert BM25.of(collection)("fox", 10) == expected
+        assert collection.bm25("fox", 10) == expected
 
 
 def test_a_pipe_or_a_link_in_a_tables_place_is_noticed(tmp_path: Path) -> None:
     path = make_collection(tmp_path / "c")
     with opened(path) as collection:
-        expected = BM25.of(collection)("fox", 10)
+        expected = collection.bm25("fox", 10)
     [table] = table_files(path)
     for make in (os.mkfifo, lambda name: os.symlink("/dev/zero", name), os.mkdir):
         table.unlink()
@@ -127,7 +126,7 @@ def test_a_pipe_or_a_link_in_a_tables_place_is_noticed(tmp_path: Path) -> None:
         with opened(path) as collection:
             with pytest.raises(DamagedIndexError, match=table.name):
                 collection.verify()
-            assert BM25.of(collection)("fox", 10) == expected
+            assert collection.bm25("fox", 10) == expected
         if table.is_dir():
             table.rmdir()
         else:
@@ -141,15 +140,15 @@ def test_a_table_of_another_collection_is_not_believed(tmp_path: Path) -> None:
     with opened(other) as collection:
         collection.add(["A fox in the snow"], ["snow"])
         collection.delete("crow")
-        assert BM25.of(collection)("fox", 10) == ["fox", "snow"]
+        assert collection.bm25("fox", 10) == ["fox", "snow"]
     with opened(one) as collection:
-        assert BM25.of(collection)("fox", 10) == ["crow", "fox"]
+        assert collection.bm25("fox", 10) == ["crow", "fox"]
     [right], [wrong] = table_files(one), table_files(other)
     shutil.copy(wrong, right)
     with opened(one) as collection:
         with pytest.raises(DamagedIndexError, match=right.name):
             collection.verify()
-        assert BM25.of(collection)("fox", 10) == ["crow", "fox"]
+        assert collection.bm25("fox", 10) == ["crow", "fox"]
 
 
 def test_a_restored_index_does_not_pick_up_the_table_of_what_came_after(tmp_path: Path) -> None:
@@ -158,13 +157,13 @@ def test_a_restored_index_does_not_pick_up_the_table_of_what_came_after(tmp_path
     shutil.copytree(path / "index", tmp_path / "backup")
     with opened(path) as collection:
         collection.add(["A fox in the snow"], ["new"])
-        assert BM25.of(collection)("snow", 10) == ["new"]
+        assert collection.bm25("snow", 10) == ["new"]
     shutil.rmtree(path / "index")
     shutil.copytree(tmp_path / "backup", path / "index")
     with opened(path) as collection:
         collection.add(["A bear in the wood"], ["new"])
-        assert BM25.of(collection)("snow", 10) == []
-        assert BM25.of(collection)("bear", 10) == ["new"]
+        assert collection.bm25("snow", 10) == []
+        assert collection.bm25("bear", 10) == ["new"]
 
 
 def test_a_restored_index_with_other_deletions(tmp_path: Path) -> None:
@@ -172,22 +171,22 @@ def test_a_restored_index_with_other_deletions(tmp_path: Path) -> None:
     shutil.copytree(path / "index", tmp_path / "backup")
     with opened(path) as collection:
         collection.delete("crow")
-        assert BM25.of(collection)("fox", 10) == ["fox"]
+        assert collection.bm25("fox", 10) == ["fox"]
     shutil.rmtree(path / "index")
     shutil.copytree(tmp_path / "backup", path / "index")
     with opened(path) as collection:
         collection.delete("fox")
-        assert BM25.of(collection)("fox", 10) == ["crow"]
+        assert collection.bm25("fox", 10) == ["crow"]
 
 
 def test_texts_that_were_changed_are_noticed(tmp_path: Path) -> None:
     path = make_collection(tmp_path / "c")
     with opened(path) as collection:
-        assert BM25.of(collection)("wolf", 10) == []
+        assert collection.bm25("wolf", 10) == []
     changed = '{"text":"The wolf","metadata":null}'
     rewrite_records(path, lambda base: base.execute("UPDATE records SET record = ? WHERE position = 2", (changed,)))
     with opened(path) as collection:
-        assert BM25.of(collection)("wolf", 10) == ["hare"]
+        assert collection.bm25("wolf", 10) == ["hare"]
         assert list(collection.ids) == list(FABLES)
 
 

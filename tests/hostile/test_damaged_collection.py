@@ -45,14 +45,14 @@ def test_a_record_that_is_no_document(tmp_path: Path, record: str | None) -> Non
             lambda: collection.metadata("fox"),
             lambda: collection.search("fox").texts,
             lambda: collection.search("fox").metadata,
-            lambda: collection.search("fox").hit(0),
+            lambda: collection.search("fox")[0].text,
             lambda: collection.search("fox").explain(0),
             lambda: collection.search("fox", first_stage="bm25"),
             lambda: collection.add(["Another fox"], ["fox"]),
             collection.verify,
         ]
         for use in uses:
-            with pytest.raises(DamagedIndexError, match="has no text or no metadata in its record"):
+            with pytest.raises(DamagedIndexError, match=r"document '\w+' .*record"):
                 use()
         assert len(collection.search("fox")) == 4, "vectors are in order"
 
@@ -148,7 +148,7 @@ def test_a_description_without_end_is_not_read(tmp_path: Path) -> None:
     path = make_collection(tmp_path / "c")
     with open(path / "collection.json", "r+b") as file:
         file.truncate(1 << 40)
-    with pytest.raises(DamagedIndexError, match=r"collection\.json is larger than"):
+    with pytest.raises(DamagedIndexError, match=r"collection\.json.* larger"):
         Collection.open(path)
 
 
@@ -169,7 +169,7 @@ def test_vectors_without_a_projection_are_damage(tmp_path: Path) -> None:
     """They would be compared with vectors that are truncated, not projected."""
     path = make_collection(tmp_path / "c", dim=8)
     rewrite_description(path, lambda content: content.update(projection=None))
-    with pytest.raises(DamagedIndexError, match=r"has vectors, but collection\.json names no projection"):
+    with pytest.raises(DamagedIndexError, match=r"collection\.json.*projection.*\b8\b"):
         Collection.open(path, WordEncoder())
 
 
@@ -185,7 +185,7 @@ def test_a_text_that_is_shorter_than_its_vectors(tmp_path: Path) -> None:
     give_all(make_collection(tmp_path / "c"), '{"text":"fox","metadata":null}')
     with Collection.open(tmp_path / "c", WordEncoder()) as collection:
         hits = collection.search("the mouse and the grapes", k=4)
-        with pytest.raises(DamagedIndexError, match="is not the text that its vectors were made from"):
+        with pytest.raises(DamagedIndexError, match="'lion'"):
             [hits.explain(rank) for rank in range(4)]
 
 
@@ -199,7 +199,7 @@ def test_what_is_no_file_or_folder_is_told(tmp_path: Path, name: str, kind: str)
     path.unlink(missing_ok=True)
     path.symlink_to(victim) if kind == "link" else os.mkfifo(path)
     with Collection.open(tmp_path / "c", WordEncoder()) as collection:
-        with pytest.raises(DamagedIndexError, match=f"{name} is a {kind}; a"):
+        with pytest.raises(DamagedIndexError, match=f"{name} is a {kind}"):
             collection.verify()
         assert collection.search("fox").ids
     assert not list(victim.iterdir())

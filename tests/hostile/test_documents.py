@@ -243,14 +243,14 @@ def test_a_line_without_end_inside_a_small_file(tmp_path: Path) -> None:
         for _ in range(LONGEST_LINE // MIB + 2):
             file.write(b"x" * MIB)
     assert (tmp_path / "it.jsonl.gz").stat().st_size < MIB
-    with pytest.raises(BadInput, match=r"it\.jsonl\.gz, line 1: it is longer than"):
+    with pytest.raises(BadInput, match=r"it\.jsonl\.gz, line 1: .*longer"):
         list(DocumentReader([Input(str(tmp_path / "it.jsonl.gz"))], Fields(), skip_bad=True))
 
 
 def test_a_text_that_unpacks_to_too_much(tmp_path: Path) -> None:
     (tmp_path / "it.txt.gz").write_bytes(gzip.compress(b"x" * 10_000))
     assert len(read_compressed(tmp_path / "it.txt.gz", at_most=10_000)) == 10_000
-    with pytest.raises(ValueError, match="decompresses to more than 9999 bytes"):
+    with pytest.raises(ValueError, match=r"it\.txt\.gz\b.*\b9999\b"):
         read_compressed(tmp_path / "it.txt.gz", at_most=9999)
 
 
@@ -264,7 +264,7 @@ def documents_of(path: Path, content: bytes) -> list[InputDocument]:
 
 @pytest.mark.parametrize("filler", [b"x" * 50, b'x","y'])
 def test_a_row_without_end_inside_a_small_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filler: bytes) -> None:
-    """Neither one long field nor many short ones: a quote at the end of each line goes on with the row."""
+    """Neither one long field nor many short ones: a quote at the end of each line continues the row."""
     monkeypatch.setattr(tables, "LONGEST_ROW", 10_000)
     good = b'id,text\na,"red\nfox"\n'
     with pytest.raises(BadInput, match=r"it\.csv\.gz, line 4: the row is longer than 10000 bytes"):

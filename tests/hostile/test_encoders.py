@@ -10,6 +10,7 @@ import pytest
 from cli.support import CommandLine
 from cli.tiny_model import write_tiny_model
 from hostile.fables import make_collection, rewrite_description
+from maxsieve.cli.failures import sentence
 from maxsieve.text import load_encoder
 from maxsieve.text.collection.collection import Collection
 
@@ -35,10 +36,10 @@ def test_nothing_is_loaded_that_only_the_collection_names(
     with Collection.open(path) as collection:
         assert collection.text("fox"), "reading needs no encoder"
         for use in (lambda: collection.search("fox"), lambda: collection.add(["more"]), lambda: collection.encoder):
-            with pytest.raises(ValueError, match="give it yourself") as caught:
+            with pytest.raises(ValueError, match="built-in") as caught:
                 use()
         assert repr(recorded) in str(caught.value)
-        assert "Collection.open(" in str(caught.value)
+        assert f"encoder={recorded!r}" in str(caught.value)
 
 
 def test_a_name_that_the_user_gives_is_loaded_and_checked(tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ def test_a_name_that_the_user_gives_is_loaded_and_checked(tmp_path: Path) -> Non
         collection.add(["a red fox", "green tea"], ["fox", "tea"])
     with Collection.open(tmp_path / "c", str(tmp_path / "model")) as collection:
         assert collection.search("fox", k=1).ids == ["fox"]
-    with pytest.raises(ValueError, match="was given; its max_tokens is 512 there and 100 here"):
+    with pytest.raises(ValueError, match=r"max_tokens\b.*\b512\b.*\b100\b"):
         Collection.open(tmp_path / "c", str(tmp_path / "other"))
 
 
@@ -72,7 +73,7 @@ def test_the_command_line_takes_the_name(docs: CommandLine) -> None:
     named = ("--encoder", str(docs.model))
     for command in (("search", "docs.ms", "fox"), ("add", "docs.ms"), ("bench", "docs.ms")):
         done = docs.unaided(*command, stdin="a new text", code=1)
-        assert f"--encoder '{docs.model}'" in done.stderr
+        assert f"--encoder {docs.model}" in done.stderr
         docs.unaided(*command, *named, stdin="a new text")
     for command in (("info", "docs.ms"), ("verify", "docs.ms"), ("export", "docs.ms", "-", "--texts")):
         docs.unaided(*command)
@@ -84,9 +85,9 @@ def test_the_command_line_takes_the_name(docs: CommandLine) -> None:
 def test_what_one_is_told_to_type_runs_nothing_else(tmp_path: Path, name: str) -> None:
     path = make_collection(tmp_path / "evil")
     rewrite_description(path, lambda content: content.update(encoder=name))
-    with Collection.open(path) as collection, pytest.raises(ValueError, match="give it yourself") as caught:
+    with Collection.open(path) as collection, pytest.raises(ValueError, match="built-in") as caught:
         collection.search("fox")
-    words = str(caught.value).partition("--encoder ")[2].partition(" or Collection.open(")[0]
+    words = sentence(caught.value).partition("--encoder ")[2]
     done = subprocess.run(["sh", "-c", f"printf %s {words}"], cwd=tmp_path, capture_output=True, check=True, timeout=60)
     assert done.stdout.decode() == name
     assert not (tmp_path / "owned").exists()

@@ -33,7 +33,7 @@ def make_socket(path: Path) -> None:
 @pytest.mark.parametrize("follow_links", [False, True])
 def test_only_regular_files_are_opened(tmp_path, make, kind, follow_links):
     make(tmp_path / "it")
-    with pytest.raises(ValueError, match=f"it is {kind}; a regular file is expected"):
+    with pytest.raises(ValueError, match=f"it is {kind}"):
         open_regular(tmp_path / "it", follow_links=follow_links)
 
 
@@ -74,7 +74,7 @@ def test_what_takes_the_files_place_is_neither_followed_nor_waited_for(tmp_path,
 def test_no_more_is_read_than_allowed(tmp_path):
     (tmp_path / "it").write_bytes(b"12345678")
     assert read_small(tmp_path / "it", at_most=8) == b"12345678"
-    with pytest.raises(ValueError, match="it is larger than 7 bytes"):
+    with pytest.raises(ValueError, match=r"\bit\b.*\b7\b"):
         read_small(tmp_path / "it", at_most=7)
 
 

@@ -47,7 +47,7 @@ def put(record: Any, position: int = 2) -> Callable[[sqlite3.Connection], object
 def test_invalid_json_is_reported_as_damage(record: Any, where: dict[str, Any], tmp_path: Path) -> None:
     build(tmp_path / "x")
     forge(tmp_path / "x", put(record))
-    with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match="can't be read"):
+    with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match=r"00000001\.records"):
         index.search(QUERY, where=where)
 
 
@@ -62,7 +62,10 @@ def test_json_that_sqlite_refuses_is_read_by_python(tmp_path: Path) -> None:
 def test_a_number_that_json_does_not_have(tmp_path: Path) -> None:
     build(tmp_path / "x")
     forge(tmp_path / "x", put('{"n":NaN}', 4))
-    with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match="NaN is not a number"):
+    with (
+        ms.Index.open(tmp_path / "x") as index,
+        pytest.raises(DamagedIndexError, match=r"00000001\.records\b.*\bNaN\b"),
+    ):
         index.search(QUERY, where={"n": {"gte": 7}})
 
 
@@ -72,7 +75,7 @@ def test_bytes_that_are_no_text(where: dict[str, Any], tmp_path: Path) -> None:
     build(tmp_path / "x")
     for blob in (b"\x8c\x17n\x13" + b"1", b"\xff\xfe\x00", bytes(range(256))):
         forge(tmp_path / "x", put(blob))
-        with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match="can't be read"):
+        with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match=r"00000001\.records"):
             index.search(QUERY, where=where)
 
 
@@ -103,7 +106,7 @@ def test_a_record_of_no_document_is_never_a_hit(tmp_path: Path) -> None:
 def test_a_schema_that_is_not_ours_is_never_asked(sql: str, tmp_path: Path) -> None:
     build(tmp_path / "x")
     forge(tmp_path / "x", lambda connection: connection.executescript(sql))
-    with pytest.raises(DamagedIndexError, match=r"is not a file of records|can't be read"):
+    with pytest.raises(DamagedIndexError, match=r"00000001\.records"):
         ms.Index.open(tmp_path / "x")
 
 
@@ -202,5 +205,5 @@ def test_a_record_is_no_longer_than_its_file(where: dict[str, Any], tmp_path: Pa
     content = bytearray(file.read_bytes()[:PAGE]) + page + struct.pack(">I", 3).ljust(PAGE, b"x")
     struct.pack_into(">I", content, 28, 3)
     file.write_bytes(content)
-    with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match="can't be read"):
+    with ms.Index.open(tmp_path / "x") as index, pytest.raises(DamagedIndexError, match=r"00000001\.records"):
         index.search(QUERY, where=where)

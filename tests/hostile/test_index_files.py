@@ -58,7 +58,7 @@ def test_a_pipe_does_not_hang(path: Path, name: str) -> None:
 def test_a_folder_in_place_of_a_file_is_damage(path: Path, name: str) -> None:
     (path / name).unlink()
     (path / name).mkdir()
-    with pytest.raises(DamagedIndexError, match=f"{name} is a folder; a regular file is expected"):
+    with pytest.raises(DamagedIndexError, match=f"{name} is a folder"):
         ms.Index.open(path)
 
 
@@ -185,7 +185,7 @@ def test_a_file_name_leads_nowhere_else(path: Path, kind: str, name: str) -> Non
     shutil.copy(path / part, path.parent / part)
     wrong = name.format(part, kind=kind)
     change_manifest(path, lambda content: content["parts"][0].update({kind: wrong}))
-    with pytest.raises(DamagedIndexError, match="is not a file of"):
+    with pytest.raises(DamagedIndexError, match=r"manifest\.json\b.*is not a file"):
         ms.Index.open(path)
 
 

@@ -57,7 +57,7 @@ def test_lines_are_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "it").write_bytes(b"short\n" + b"x" * 100 + b"\nlast")
     with open(tmp_path / "it", "rb") as file:
         assert list(bounded_lines(file, "it", 101)) == [b"short\n", b"x" * 100 + b"\n", b"last"]
-    with open(tmp_path / "it", "rb") as file, pytest.raises(ValueError, match=r"it, line 2: .* longer than 99 bytes"):
+    with open(tmp_path / "it", "rb") as file, pytest.raises(ValueError, match=r"^it, line 2: .*\b99\b"):
         list(bounded_lines(file, "it", 99))
 
 

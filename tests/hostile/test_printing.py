@@ -143,8 +143,8 @@ def test_the_lab_prints_names_of_corpora_and_files(capsys: pytest.CaptureFixture
     pytest.importorskip("jinja2")
     folder = tmp_path / EVIL.replace("\0", "")
     for as_json in (False, True):
-        report.tell(report.Entry("margin", EVIL, None, True, 0.0), as_json=as_json)
-        report.tell(report.Entry("margin", EVIL, None, False, 0.0, f"failed: {EVIL}"), as_json=as_json)
+        report.tell(report.ReportEntry("margin", EVIL, None, True, 0.0), as_json=as_json)
+        report.tell(report.ReportEntry("margin", EVIL, None, False, 0.0, f"failed: {EVIL}"), as_json=as_json)
         report.write_pages([], folder, as_json=as_json)
     check(*capsys.readouterr())
     assert (folder / "index.html").exists()

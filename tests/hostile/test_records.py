@@ -44,7 +44,7 @@ def script(sql: str) -> Callable[[sqlite3.Connection], object]:
 
 
 def rewrite_schema(sql: str) -> Callable[[sqlite3.Connection], object]:
-    """Changes the list of tables itself, which SQLite allows whoever asks for it."""
+    """Changes the list of tables itself, which SQLite allows on request."""
     return script(f"PRAGMA writable_schema = ON; {sql}")
 
 
@@ -150,7 +150,7 @@ def share_pages(file: Path, documents: int, start: bytes, shared: int = 24) -> N
 USES: dict[str, Callable[[ms.Index], Any]] = {
     "a filter": lambda index: index.search(QUERY, where=FILTER),
     "a filter that SQLite leaves to Python": lambda index: index.search(QUERY, where={'q"': {"exists": True}}),
-    "the records of hits": lambda index: index.snapshot.metadata([0, 2, 4]),
+    "the records of hits": lambda index: index.storage.snapshot.metadata([0, 2, 4]),
     "verify": lambda index: index.verify(),
     "compact": lambda index: index.compact(),
 }
@@ -177,7 +177,7 @@ def test_a_record_that_is_asked_for_often_is_counted_once(file: Path) -> None:
     """Many queries may find the same document."""
     share_pages(file, 1, b'{"n":1,"text":"')
     with ms.Index.open(file.parent) as index:
-        assert [one["n"] for one in index.snapshot.metadata([0] * 10)] == [1] * 10
+        assert [one["n"] for one in index.storage.snapshot.metadata([0] * 10)] == [1] * 10
 
 
 BESIDE = ("-journal", "-wal", "-shm")
@@ -262,5 +262,5 @@ def test_a_file_does_not_choose_the_size_of_the_cache(file: Path) -> None:
     struct.pack_into(">I", content, 48, 1 << 30)
     file.write_bytes(content)
     with ms.Index.open(file.parent) as index:
-        records: Any = index.snapshot.segments[0].metadata
+        records: Any = index.storage.snapshot.segments[0].metadata
         assert records._connection.execute("PRAGMA cache_size").fetchall() == [(-2000,)]

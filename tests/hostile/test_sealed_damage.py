@@ -69,7 +69,7 @@ def use(path: Path, ids: list[Any]) -> None:
         lambda index: [index.metadata(one) for one in ids],
         lambda index: [one in index for one in (*ids, "absent", 10**9)],
         lambda index: (index.ids, index.tokens, len(index)),
-        lambda index: index.known_metadata([*ids]),
+        lambda index: index.storage.snapshot.known(ids),
         lambda index: index.add([np.ones((1, DIM))], [ids[0]], replace=True),
         lambda index: index.delete(ids[-1]),
         lambda index: index.compact(),
@@ -156,7 +156,7 @@ def test_a_false_type_of_ids(tmp_path: Path, kind: str, said: str | None) -> Non
     path = tmp_path / "index"
     build(path, IDS[kind])
     change_manifest(path, lambda content: content.update(id_type=said))
-    with pytest.raises(DamagedIndexError, match="says that ids are"):
+    with pytest.raises(DamagedIndexError, match=r"manifest\.json\b.*00000001\.segment"):
         ms.Index.open(path)
 
 
@@ -169,7 +169,7 @@ def test_one_id_in_two_segments(tmp_path: Path, kind: str, monkeypatch: pytest.M
         index.add([np.ones((1, DIM))], [ids[2]], replace=True)
     change_manifest(path, lambda content: content["parts"][0].update(deleted=None))
     use(path, ids)
-    with pytest.raises(DamagedIndexError, match="two documents with the same id"):
+    with pytest.raises(DamagedIndexError, match="same id"):
         verified(path)
 
 
@@ -178,7 +178,7 @@ def test_one_id_in_two_segments(tmp_path: Path, kind: str, monkeypatch: pytest.M
 def test_numbers_too_large_to_count_on(tmp_path: Path, field: str, value: int) -> None:
     build(tmp_path / "index")
     change_manifest(tmp_path / "index", lambda content: content.update({field: value}))
-    with pytest.raises(DamagedIndexError, match="out of range"):
+    with pytest.raises(DamagedIndexError, match=r"manifest\.json\b.*range"):
         ms.Index.open(tmp_path / "index")
 
 

@@ -178,7 +178,7 @@ def test_the_folder_of_records_is_a_link(tmp_path: Path, collection: Collection)
     shutil.move(collection.path / "sync", tmp_path / "elsewhere")
     (collection.path / "sync").symlink_to(tmp_path / "elsewhere")
     before = {path.name: path.read_bytes() for path in (tmp_path / "elsewhere").iterdir()}
-    with pytest.raises(DamagedIndexError, match="is a link; a folder is expected"):
+    with pytest.raises(DamagedIndexError, match="sync is a link"):
         sync(collection)
     assert {path.name: path.read_bytes() for path in (tmp_path / "elsewhere").iterdir()} == before
 
@@ -187,7 +187,7 @@ def test_a_record_of_a_later_version(collection: Collection) -> None:
     values = unsealed(record_of(collection))
     values[0]["version"] = 2
     record_of(collection).write_bytes(seal(values))
-    with pytest.raises(MaxsieveError, match="has format version 2; this maxsieve reads up to 1"):
+    with pytest.raises(MaxsieveError, match=r"\.record\b.*\b2\b.*\b1\b"):
         sync(collection)
 
 
@@ -195,6 +195,6 @@ def test_a_record_under_anothers_name_is_not_believed(tmp_path: Path, collection
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "0.md").write_text("another text")
     shutil.copy(record_of(collection), record_path(collection.path, str(tmp_path / "other")))
-    with pytest.raises(ValueError, match=r"the document '0\.md' came from"):
+    with pytest.raises(ValueError, match=r"'0\.md'.*notes"):
         FolderSync(collection, tmp_path / "other").run()
     assert content(collection) == {**FOREIGN, **TEXTS}

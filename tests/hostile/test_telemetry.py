@@ -14,7 +14,7 @@ from maxsieve.common.optional import TELEMETRY
 ENCODING = """
 import sys
 from maxsieve.text import OnnxEncoder
-OnnxEncoder(sys.argv[1]).documents(["a red fox"])
+OnnxEncoder(sys.argv[1]).encode_documents(["a red fox"])
 """
 IMPORTING = """
 import os, sys

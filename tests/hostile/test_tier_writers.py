@@ -78,7 +78,7 @@ def consistent(path: Path) -> None:
         if state.changes != (0, 0):
             return
         for query, ranks in zip(made.queries[:3], made.ranks, strict=False):
-            best = np.array(index.search(query, k=made.k)._positions)
+            best = np.array(index.search(query, k=made.k)._places)
             assert state.ranks(query, np.sort(best), 1)[np.argsort(np.argsort(best))].tolist() == ranks.tolist()
 
 
@@ -107,12 +107,12 @@ import numpy as np
 import maxsieve as ms
 from maxsieve import index as module
 
-def with_calibration(*arguments):
+def calibrate(*arguments):
     print("calibrating", flush=True)
     sys.stdin.readline()
     return original(*arguments)
 
-original, module.with_calibration = module.with_calibration, with_calibration
+original, module.calibrate = module.calibrate, calibrate
 ms.Index.open(sys.argv[1]).calibrate(np.random.default_rng(1).standard_normal((20, 2, 8)), k=5)
 print("done", flush=True)
 """

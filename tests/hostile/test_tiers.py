@@ -152,7 +152,7 @@ def test_names_of_centroids_that_are_not_there_are_told(path: Path, isa: str) ->
     reseal_tiers(path)
     with ms.Index.open(path) as index:
         assert len(index.search(QUERY, k=3, policy=POLICY)) == 3
-        with pytest.raises(DamagedIndexError, match="centroids that do not exist"):
+        with pytest.raises(DamagedIndexError, match=r"00000003\.centroids"):
             index.verify()
 
 
@@ -224,7 +224,7 @@ def test_an_index_without_documents_is_not_calibrated(tmp_path: Path) -> None:
         index.calibrate(QUERIES, k=5)
         index.delete(list(range(10)))
         for use in (index.recalibrate, lambda index=index: index.calibrate(QUERIES, k=5)):
-            with pytest.raises(ValueError, match="there are no documents to find"):
+            with pytest.raises(ValueError, match="documents"):
                 use()
         assert len(index.search(QUERY, policy=POLICY)) == 0
     with ms.Index.open(tmp_path / "index") as index:

@@ -220,14 +220,14 @@ def test_compact_makes_a_codebook_again_that_the_index_has_outgrown(
 
 
 BAD = {
-    "calibrate needs queries": lambda index: index.calibrate([]),
-    "query 1 has vectors of 7 dimensions": lambda index: index.calibrate([np.ones((2, DIM)), np.ones((2, 7))]),
-    "query 0.*(nan|finite)": lambda index: index.calibrate([np.full((2, DIM), np.nan)]),
+    "queries is empty": lambda index: index.calibrate([]),
+    "query 1 .* 7 dimensions": lambda index: index.calibrate([np.ones((2, DIM)), np.ones((2, 7))]),
+    "query 0, row 0": lambda index: index.calibrate([np.full((2, DIM), np.nan)]),
     "query 1": lambda index: index.calibrate([np.ones((2, DIM)), np.ones((0, DIM))]),
-    "k must be at least 1": lambda index: index.calibrate([np.ones((2, DIM))], k=0),
-    "calibrated_on must be": lambda index: index.calibrate([np.ones((2, DIM))], calibrated_on="hope"),
+    "^k ": lambda index: index.calibrate([np.ones((2, DIM))], k=0),
+    "^calibrated_on": lambda index: index.calibrate([np.ones((2, DIM))], calibrated_on="hope"),
     "not calibrated": lambda index: index.recalibrate(),
-    "index.calibrate": lambda index: index.search(np.ones((2, DIM)), policy=ms.Calibrated()),
+    "this index is not calibrated": lambda index: index.search(np.ones((2, DIM)), policy=ms.Calibrated()),
 }
 
 
@@ -244,28 +244,28 @@ def test_bad_input_is_refused_and_changes_nothing(make: Make, problem: str) -> N
 def test_targets_that_can_not_be_met_are_refused(make: Make) -> None:
     index = make(vectors(14, 300))
     index.calibrate(queries(14, 20), k=10)
-    with pytest.raises(ValueError, match=r"0\.99 needs 99 calibration queries; this index was calibrated with 20"):
+    with pytest.raises(ValueError, match=r"0\.99\D+99\D+20\b"):
         index.search(queries(17, 1)[0], policy=ms.Calibrated())
-    with pytest.raises(ValueError, match="k is 11, but this index was calibrated for k up to 10"):
+    with pytest.raises(ValueError, match=r"^k\D+11\D+10\b"):
         index.search(queries(17, 1)[0], k=11, policy=ms.Calibrated(0.9))
 
 
 @pytest.mark.parametrize("overlap", [0, 1, -0.5, 1.5, float("nan"), float("inf")])
 def test_overlaps_outside_the_interval_are_refused(overlap: float) -> None:
-    with pytest.raises(ValueError, match="overlap must lie in"):
+    with pytest.raises(ValueError, match=r"^overlap"):
         ms.Calibrated(overlap)
 
 
 @pytest.mark.parametrize("overlap", ["0.9", None, True, 0.9j])
 def test_overlaps_that_are_no_numbers_are_refused(overlap: object) -> None:
-    with pytest.raises(TypeError, match="overlap must be a number"):
+    with pytest.raises(TypeError, match=r"^overlap"):
         ms.Calibrated(overlap)  # type: ignore[arg-type]
 
 
 def test_an_empty_index_has_nothing_to_learn_from(make: Make) -> None:
     index = make([np.zeros((0, DIM), np.float32)])
     for call in (index.train_codebook, lambda: index.calibrate([np.ones((1, DIM))])):
-        with pytest.raises(ValueError, match="no token to learn"):
+        with pytest.raises(ValueError, match="token"):
             call()
 
 

@@ -251,8 +251,8 @@ def test_a_candidate_generator_may_use_the_index(index: ms.Index) -> None:
 def test_a_large_set_for_many_queries_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     index = ms.Index.build(np.ones((5000, 1, 1)))
     reads = []
-    read = ms.candidates.to_ids
-    monkeypatch.setattr(ms.candidates, "to_ids", lambda ids, what: reads.append(what) or read(ids, what))
+    read = ms.options.to_ids
+    monkeypatch.setattr(ms.options, "to_ids", lambda ids, what: reads.append(what) or read(ids, what))
     index.search_many([[[1.0]]] * 50, candidates=range(5000), exclude=[1, 2])
     assert reads == ["candidates", "exclude"]
 

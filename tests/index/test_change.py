@@ -235,7 +235,7 @@ def test_an_id_taken_meanwhile_is_refused_at_the_end() -> None:
         index.add([one_hot(0)], ["x"])
         yield one_hot(1)
 
-    with pytest.raises(ValueError, match="'x' is in the index already"):
+    with pytest.raises(ValueError, match="'x'"):
         index.add(docs(), ["x"])
     assert index.vectors("x").tolist() == one_hot(0).tolist()
 
@@ -244,7 +244,7 @@ def test_an_id_taken_meanwhile_is_refused_at_the_end() -> None:
         index.add([one_hot(0)], [7])
         yield one_hot(1)
 
-    with pytest.raises(TypeError, match="int ids, not str"):
+    with pytest.raises(TypeError, match=r"\bint\b.*\bstr\b"):
         index.add(other_type(), ["x"], replace=True)
     assert index.ids == [7]
 
@@ -297,7 +297,7 @@ class ChangingIndex(RuleBasedStateMachine):
     def add(self, ids: list[int], data: st.DataObject, replace: bool) -> None:
         new = {one: data.draw(rows_of) for one in ids}
         if not replace and self.model.keys() & new.keys():
-            with pytest.raises(ValueError, match="already"):
+            with pytest.raises(ValueError, match=r"^ids"):
                 self.index.add(list(new.values()), ids)
             return
         self.index.add(iter(new.values()), ids, replace=replace)
@@ -383,7 +383,7 @@ def test_compaction_and_merging_keep_codes_and_bounds_with_their_documents(how: 
     index.delete(range(0, 50, 6))
     index.compact()
     kept = {one: documents[one] for one in index.ids}
-    (whole,) = fresh(kept, 9, **how).snapshot.segments
+    (whole,) = fresh(kept, 9, **how).storage.snapshot.segments
     assert list(whole.blocks) == ["scale", "rho", "nu", "codes", "rows"]
     for name, block in whole.blocks.items():
         parts = [segment.blocks[name] for segment in index.storage.snapshot.segments]

@@ -129,14 +129,14 @@ def test_the_row_is_that_of_the_document_in_later_blocks_too(monkeypatch: pytest
 # Shapes and types
 
 FORMS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "wrong dimension": (lambda: [np.ones((2, 4))], ValueError, "4 dimensions; 5"),
-    "wrong dimension of an empty document": (lambda: [np.ones((0, 4))], ValueError, "4 dimensions; 5"),
+    "wrong dimension": (lambda: [np.ones((2, 4))], ValueError, "document 'new0'"),
+    "wrong dimension of an empty document": (lambda: [np.ones((0, 4))], ValueError, "document 'new0'"),
     "wrong dimension, later": (lambda: [GOOD, np.ones((2, 6))], ValueError, "document 'new1'"),
     "no dimension": (lambda: [np.ones((2, 0))], ValueError, "0 dimensions"),
-    "a vector": (lambda: [np.ones(5)], ValueError, "two dimensions"),
-    "rank 3 in a list": (lambda: [np.ones((1, 2, 5))], ValueError, "two dimensions"),
+    "a vector": (lambda: [np.ones(5)], ValueError, "(5,)"),
+    "rank 3 in a list": (lambda: [np.ones((1, 2, 5))], ValueError, "(1, 2, 5)"),
     "a number": (lambda: [1.0], TypeError, "document 'new0'"),
-    "a number as an array": (lambda: [np.float32(1)], ValueError, "two dimensions"),
+    "a number as an array": (lambda: [np.float32(1)], ValueError, "shape ()"),
     "rank 4": (lambda: np.ones((1, 1, 2, 5)), ValueError, "(1, 1, 2, 5)"),
     "rank 0": (lambda: np.float32(1), ValueError, "shape ()"),
     "flat without lengths": (lambda: GOOD, ValueError, "lengths="),
@@ -174,9 +174,9 @@ def test_documents_of_the_wrong_form(form: str, index: ms.Index) -> None:
 QUERIES: dict[str, tuple[Any, type[Exception], str]] = {
     "no tokens": (np.ones((0, 5)), ValueError, "0 tokens"),
     "empty list": ([], ValueError, "query"),
-    "wrong dimension": (np.ones((2, 4)), ValueError, "4 dimensions; 5"),
-    "a vector": (np.ones(5), ValueError, "two dimensions"),
-    "rank 3": (np.ones((1, 2, 5)), ValueError, "two dimensions"),
+    "wrong dimension": (np.ones((2, 4)), ValueError, "4 dimensions"),
+    "a vector": (np.ones(5), ValueError, "(5,)"),
+    "rank 3": (np.ones((1, 2, 5)), ValueError, "(1, 2, 5)"),
     "too many tokens": (np.ones((4097, 5), np.float32), ValueError, "4096"),
     "integers": (np.ones((2, 5), np.int32), TypeError, "int32"),
     "text": ("what?", TypeError, "str"),
@@ -214,16 +214,16 @@ def test_dimensions_beyond_the_range() -> None:
             attempt()
         check_sentence(caught.value)
     for dim in (0, -1):
-        with pytest.raises(ValueError, match="at least 1"):
+        with pytest.raises(ValueError, match=rf"^dim\b.*{dim}$"):
             ms.Index.create(dim)
     for wrong in (1.0, True, "5", None):
-        with pytest.raises(TypeError, match="dim must be a whole number"):
+        with pytest.raises(TypeError, match=r"^dim"):
             ms.Index.create(wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("empty", [[], (), iter([]), np.empty(0, object)])
 def test_a_build_without_documents(empty: Any) -> None:
-    with pytest.raises(ValueError, match=r"Index\.create"):
+    with pytest.raises(ValueError, match="documents"):
         ms.Index.build(empty)
 
 
@@ -273,38 +273,38 @@ def test_masks_of_one_shot_scoring_that_do_not_fit() -> None:
         {"document_mask": np.full((2, 3), 7)},
         {"query_mask": np.zeros((2, 3))},
     ):
-        with pytest.raises(ValueError, match=r"mask|query 0 has 0 tokens"):
+        with pytest.raises(ValueError, match=r"mask|^query 0\b"):
             ms.maxsim(PADDED, PADDED, **how)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="query_mask"):
         ms.maxsim(GOOD, PADDED, query_mask=[1, 1])
-    with pytest.raises(ValueError, match="no query"):
+    with pytest.raises(ValueError, match="query"):
         ms.maxsim([], PADDED)
-    with pytest.raises(ValueError, match="4 dimensions; 5"):
+    with pytest.raises(ValueError, match=r"^document 0\b.*\b4\b.*\b5\b"):
         ms.maxsim(GOOD, [np.ones((2, 4))])
 
 
 # Ids
 
 IDS: dict[str, tuple[Any, type[Exception], str]] = {
-    "twice": (["a", "a"], ValueError, "'a' occurs twice"),
-    "known": (["a", "d3"], ValueError, "'d3' is in the index already"),
+    "twice": (["a", "a"], ValueError, "'a'"),
+    "known": (["a", "d3"], ValueError, "'d3'"),
     "mixed": (["a", 1], TypeError, "mixture"),
-    "of the other type": ([1, 2], TypeError, "str ids, not int"),
+    "of the other type": ([1, 2], TypeError, "int"),
     "booleans": ([True, False], TypeError, "True"),
     "NumPy booleans": (np.array([True, False]), TypeError, "True"),
     "floats": ([1.0, 2.0], TypeError, "1.0"),
     "bytes": ([b"a", b"b"], TypeError, "b'a'"),
     "None inside": (["a", None], TypeError, "None"),
-    "None": (None, TypeError, "needs ids"),
+    "None": (None, TypeError, "ids"),
     "one text": ("ab", TypeError, "list of ids"),
     "one number": (7, TypeError, "list of ids"),
     "an array without dimensions": (np.array(7), TypeError, "list of ids"),
     "nested": ([["a"], ["b"]], TypeError, "['a']"),
     "two-dimensional": (np.array([["a"], ["b"]]), TypeError, "['a']"),
     "tuples": ([("a", 1), ("b", 2)], TypeError, "('a', 1)"),
-    "too few": (["a"], ValueError, "more documents than the 1 ids"),
-    "none at all": ([], ValueError, "more documents than the 0 ids"),
-    "too many": (["a", "b", "c"], ValueError, "2 documents but 3 ids"),
+    "too few": (["a"], ValueError, "1 ids"),
+    "none at all": ([], ValueError, "0 ids"),
+    "too many": (["a", "b", "c"], ValueError, "3 ids"),
 }
 
 
@@ -328,9 +328,9 @@ def test_ids_that_do_not_fit(form: str, docs: str, index: ms.Index) -> None:
 
 
 def test_a_duplicate_within_one_replacement(index: ms.Index) -> None:
-    with refused(index, ValueError, "'d1' occurs twice"):
+    with refused(index, ValueError, "'d1'"):
         index.add([GOOD, GOOD], ["d1", "d1"], replace=True)
-    with refused(index, TypeError, "str ids, not int"):
+    with refused(index, TypeError, "int"):
         index.add([GOOD], [1], replace=True)
 
 
@@ -386,9 +386,9 @@ def test_unknown_ids(form: str, index: ms.Index) -> None:
 )
 def test_candidates_that_are_no_list(form: Any, error: type[Exception], index: ms.Index) -> None:
     for search in (index.search, lambda *a, **how: index.search_many([GOOD], **how)):
-        with refused(index, error, "candidates must be a list of ids"):
+        with refused(index, error, "candidates"):
             search(GOOD, candidates=form)
-        with refused(index, error, "exclude must be a list of ids"):
+        with refused(index, error, "exclude"):
             search(GOOD, exclude=form)
 
 
@@ -413,9 +413,9 @@ def test_exclude_takes_no_mask(index: ms.Index) -> None:
 
 @pytest.mark.parametrize("entries", [[["d1"]], [None], [["d1"], None, ["d2"]], [["d1"], ["d2"], ["d3"]]])
 def test_entries_for_another_number_of_queries(entries: Any, index: ms.Index) -> None:
-    with refused(index, ValueError, f"{len(entries)} entries for 2 queries", "candidates"):
+    with refused(index, ValueError, f"{len(entries)} entries", "candidates"):
         index.search_many([GOOD, GOOD], candidates=entries)
-    with refused(index, ValueError, f"{len(entries)} entries for 2 queries", "exclude"):
+    with refused(index, ValueError, f"{len(entries)} entries", "exclude"):
         index.search_many([GOOD, GOOD], exclude=entries)
 
 
@@ -426,17 +426,17 @@ NUMBERS: tuple[Any, ...] = ("1", None, 1j, [1], True, np.bool_(True))
 
 @pytest.mark.parametrize("k", [0, -1, -(10**30), np.int64(0)])
 def test_k_below_one(k: Any, index: ms.Index) -> None:
-    with refused(index, ValueError, "k must be at least 1"):
+    with refused(index, ValueError, "k must"):
         index.search(GOOD, k)
-    with refused(index, ValueError, "k must be at least 1"):
+    with refused(index, ValueError, "k must"):
         index.search_many([GOOD], k=k)
-    with pytest.raises(ValueError, match="k must be at least 1"):
+    with pytest.raises(ValueError, match=r"^k\b"):
         ms.rerank(GOOD, [GOOD], k)
 
 
 @pytest.mark.parametrize("k", [*NUMBERS, 1.0, np.float32(3), np.nan])
 def test_k_of_the_wrong_type(k: Any, index: ms.Index) -> None:
-    with refused(index, TypeError, "k must be a whole number"):
+    with refused(index, TypeError, "k must"):
         index.search(GOOD, k)
 
 
@@ -464,7 +464,7 @@ OUT_OF_RANGE = {
 
 @pytest.mark.parametrize(("knob", "value"), [(knob, value) for knob, some in OUT_OF_RANGE.items() for value in some])
 def test_knobs_out_of_range(knob: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=f"^{knob} must") as caught:
+    with pytest.raises(ValueError, match=rf"^{knob}\b") as caught:
         ms.Bandit(**{knob: value})
     check_sentence(caught.value)
 
@@ -472,7 +472,7 @@ def test_knobs_out_of_range(knob: str, value: Any) -> None:
 @pytest.mark.parametrize("knob", ["alpha", "delta", "margin", "block", "seed"])
 @pytest.mark.parametrize("value", NUMBERS)
 def test_knobs_of_the_wrong_type(knob: str, value: Any) -> None:
-    with pytest.raises(TypeError, match=f"^{knob} must be a (whole )?number") as caught:
+    with pytest.raises(TypeError, match=rf"^{knob}\b") as caught:
         ms.Bandit(**{knob: value})
     check_sentence(caught.value)
 
@@ -480,7 +480,7 @@ def test_knobs_of_the_wrong_type(knob: str, value: Any) -> None:
 @pytest.mark.parametrize("knob", ["margin", "block", "seed"])
 def test_whole_knobs_take_no_floats(knob: str) -> None:
     for value in (1.0, np.float64(2), np.nan):
-        with pytest.raises(TypeError, match=f"^{knob} must be a whole number"):
+        with pytest.raises(TypeError, match=rf"^{knob}\b"):
             ms.Bandit(**{knob: value})
 
 
@@ -500,12 +500,19 @@ def test_knobs_at_the_edge_are_fine(index: ms.Index) -> None:
         assert len(index.search(GOOD, 2, policy=policy)) == 2
 
 
-@pytest.mark.parametrize("policy", ["certified", ms.Certified, 1, True, {}, object()])
+@pytest.mark.parametrize("policy", [ms.Certified, 1, True, {}, object()])
 def test_a_policy_of_the_wrong_type(policy: Any, index: ms.Index) -> None:
-    with refused(index, TypeError, "policy must be Certified()"):
+    with refused(index, TypeError, "policy"):
         index.search(GOOD, policy=policy)
-    with pytest.raises(TypeError, match="policy must be"):
+    with pytest.raises(TypeError, match=r"^policy"):
         ms.rerank(GOOD, [GOOD], policy=policy)
+
+
+def test_a_policy_that_no_name_has(index: ms.Index) -> None:
+    with refused(index, ValueError, "policy", "'exact'", "'sloppy'"):
+        index.search(GOOD, policy="sloppy")
+    with pytest.raises(ValueError, match="policy"):
+        ms.rerank(GOOD, [GOOD], policy="sloppy")
 
 
 @pytest.mark.parametrize(
@@ -513,20 +520,20 @@ def test_a_policy_of_the_wrong_type(policy: Any, index: ms.Index) -> None:
     [(0, ValueError), (-1, ValueError), (10**30, ValueError), (True, TypeError), (1.0, TypeError), ("2", TypeError)],
 )
 def test_threads(threads: Any, error: type[Exception], index: ms.Index) -> None:
-    with refused(index, error, "threads must be"):
+    with refused(index, error, "threads"):
         index.search(GOOD, threads=threads)
-    with refused(index, error, "threads must be"):
+    with refused(index, error, "threads"):
         index.search_many([GOOD], threads=threads)
-    with pytest.raises(error, match="threads must be"):
+    with pytest.raises(error, match=r"^threads"):
         ms.Index.build([GOOD], threads=threads)
-    with pytest.raises(error, match="threads must be"):
+    with pytest.raises(error, match=r"^threads"):
         ms.maxsim(GOOD, [GOOD], threads=threads)
 
 
 @pytest.mark.parametrize(("rank", "error"), [(-1, ValueError), (3, ValueError), (10**30, ValueError), (0.0, TypeError)])
 def test_explaining_a_rank_that_is_not_there(rank: Any, error: type[Exception], index: ms.Index) -> None:
     hits = index.search(GOOD, 3)
-    with pytest.raises(error, match="rank must be") as caught:
+    with pytest.raises(error, match=r"^rank") as caught:
         hits.explain(rank)
     check_sentence(caught.value)
     assert len(hits.explain(2)) == 2
@@ -535,7 +542,7 @@ def test_explaining_a_rank_that_is_not_there(rank: Any, error: type[Exception], 
 @pytest.mark.parametrize("how", [{"store": "int4"}, {"store": None}, {"similarity": "l2"}, {"similarity": 1}])
 def test_unknown_choices(how: dict[str, Any]) -> None:
     for attempt in (lambda: ms.Index.create(5, **how), lambda: ms.Index.build([GOOD], **how)):
-        with pytest.raises(ValueError, match=r"(store|similarity) must be '"):
+        with pytest.raises(ValueError, match=r"^(store|similarity)\b"):
             attempt()
 
 
@@ -572,7 +579,7 @@ def test_a_closed_index(index: ms.Index) -> None:
     index.close()
     index.close()
     for name, attempt in attempts.items():
-        with pytest.raises(ClosedIndexError, match="closed") as caught:
+        with pytest.raises(ClosedIndexError) as caught:
             attempt()
         check_sentence(caught.value)
         assert isinstance(caught.value, MaxsieveError), name
@@ -656,7 +663,9 @@ class InterruptedDict(dict[Any, Any]):
 )
 def test_an_interrupt_during_a_change_changes_nothing(change: Any, index: ms.Index) -> None:
     before = contents(index)
-    index._storage._positions = InterruptedDict(index._storage._positions)
+    positions = index.storage._positions
+    assert positions._table
+    positions._table = InterruptedDict(positions._table)
     with pytest.raises(KeyboardInterrupt):
         change(index)
     assert contents(index) == before

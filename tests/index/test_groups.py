@@ -128,9 +128,9 @@ def test_documents_are_added_and_deleted_in_one_step(tmp_path: Path) -> None:
         index = ms.Index.build([[[1.0]], [[2.0]], [[3.0]]], ["a", "b", "c"], path=path)
         index.add([[[4.0]]], ["a"], replace=True, delete=["b"])
         assert index.ids == ["c", "a"]
-        with pytest.raises(KeyError, match="delete: no document has the id 'x'"):
+        with pytest.raises(KeyError, match="'x'"):
             index.add([[[4.0]]], ["d"], delete=["x"])
-        with pytest.raises(ValueError, match="'c' is to be added and deleted at once"):
+        with pytest.raises(ValueError, match="'c'"):
             index.add([[[4.0]]], ["c"], replace=True, delete=["c"])
         assert index.ids == ["c", "a"]
         index.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 from typing import Any, get_type_hints
 
 import numpy as np
@@ -42,6 +44,71 @@ def test_hits_are_a_sequence_of_pairs(policy: Any, index: ms.Index) -> None:
     assert dict(hits)[hits.ids[0]] == hits.scores[0]
 
 
+HOSTILE = "<script>alert('&')</script>"
+
+
+def named_index() -> ms.Index:
+    documents = [[[float(i + 1)]] for i in range(6)]
+    return ms.Index.build(documents, [HOSTILE, *"bcdef"], metadata=[{"n": i} for i in range(6)])
+
+
+def through_pickle(hits: ms.Hits) -> Any:
+    return pickle.loads(pickle.dumps(hits))
+
+
+@pytest.mark.parametrize("sent", [lambda hits: hits, through_pickle], ids=["at home", "pickled"])
+def test_a_hit_by_rank(sent: Any) -> None:
+    hits = sent(named_index().search([[2.0]], 4))
+    first, last = hits[0], hits[-1]
+    assert (first.id, first.score, first.metadata, first.rank, first.text) == ("f", 12.0, {"n": 5}, 0, None)
+    assert (last.id, last.score, last.metadata, last.rank) == ("c", 6.0, {"n": 2}, 3)
+    document, score = first
+    assert (document, score) == ("f", 12.0) == first == hits[-4]
+    assert first.explain() == hits.explain(0)
+    assert through_pickle(first).metadata == first.metadata
+    for rank in (4, -5):
+        with pytest.raises(IndexError):
+            hits[rank]
+
+
+@given(
+    part=st.slices(5),
+    then=st.slices(3),
+    sent=st.sampled_from([lambda hits: hits, through_pickle, copy.copy]),
+)
+def test_a_slice_is_the_hits_of_a_list_with_that_slice(part: slice, then: slice, sent: Any) -> None:
+    hits = named_index().search([[2.0], [1.0]], 5)
+    some = sent(hits)[part]
+    assert type(some) is ms.Hits
+    for got, want in ((some, list(hits)[part]), (sent(some)[then], list(hits)[part][then])):
+        assert list(got) == want
+        assert got.ids == [one for one, _ in want]
+        assert got.scores.tolist() == [score for _, score in want]
+        assert got.metadata == [hit.metadata for hit in want]
+        assert [got.explain(rank) for rank in range(len(got))] == [hit.explain() for hit in want]
+        assert (got.report, got.query_tokens) == (hits.report, 2)
+
+
+def test_a_notebook_shows_tables_with_nothing_of_the_ids_as_html() -> None:
+    index = named_index()
+    hits = index.search([[-1.0]], 2)
+    assert hits.ids == [HOSTILE, "b"]
+    for shown in (hits._repr_html_(), through_pickle(hits)._repr_html_()):
+        assert "<td>&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;</td><td>-1.0000</td>" in shown
+        assert "<script" not in shown
+        assert "guarantee: exact" in shown
+    assert "<td>exact</td>" in hits.report._repr_html_()
+    facts = index._repr_html_()
+    assert "<td>documents</td><td>6</td>" in facts
+    assert "<td>tokens</td><td>6</td>" in facts
+
+
+def test_a_notebook_shows_that_an_index_is_closed() -> None:
+    index = named_index()
+    index.close()
+    assert index._repr_html_() == "&lt;closed maxsieve.Index&gt;"
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_report_has_the_promised_fields(policy: Any, index: ms.Index, isa: str) -> None:
     for k in (1, 4, 100):
@@ -78,6 +145,10 @@ def test_the_report_has_the_promised_fields(policy: Any, index: ms.Index, isa: s
         "added",
         "deleted",
         "missing",
+        "members",
+        "agreements",
+        "retried",
+        "hedged",
     }
 
 

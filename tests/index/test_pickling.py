@@ -116,7 +116,7 @@ def test_another_index_in_its_folder_is_not_taken_for_it(tmp_path: Path) -> None
     with pytest.raises(FileNotFoundError):
         pickle.loads(sent)
     built(tmp_path / "it")
-    with pytest.raises(MaxsieveError, match="now holds another index than the one that was sent"):
+    with pytest.raises(MaxsieveError, match="another index"):
         pickle.loads(sent)
 
 
@@ -126,7 +126,7 @@ def test_a_copy_is_no_second_writer(tmp_path: Path, way: Callable[[Any], Any]) -
 
     def docs() -> Any:
         other = way(index)  # while `index` is being written to
-        with pytest.raises(IndexLockedError, match="which is this one"):
+        with pytest.raises(IndexLockedError, match=f"process {os.getpid()}"):
             other.add([QUERY], ["theirs"])
         yield QUERY
 
@@ -157,8 +157,8 @@ def test_what_is_closed_stays(index: ms.Index) -> None:
 
 
 def test_a_state_on_disk_says_what_to_send_instead(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="pickle the index, which the receiver opens again"):
-        pickle.dumps(built(tmp_path / "it").snapshot)
+    with pytest.raises(TypeError, match="pickle the index"):
+        pickle.dumps(built(tmp_path / "it").storage.snapshot)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -188,14 +188,14 @@ def test_hits_arrive_with_all_that_can_be_asked(index: ms.Index, way: Callable[[
     again = through_pickle(copy.deepcopy(other))
     assert list(again) == list(hits)
     assert again.explain(2) == hits.explain(2)
-    with pytest.raises(ValueError, match="below the number of hits"):
+    with pytest.raises(ValueError, match=r"^rank"):
         again.explain(5)
 
 
 def test_received_hits_have_no_snapshot() -> None:
     hits = through_pickle(built(None).search(QUERY))
-    with pytest.raises(AttributeError, match="'snapshot': these hits were pickled"):
-        hits.snapshot  # noqa: B018
+    with pytest.raises(AttributeError, match=r"'_snapshot'.*pickled"):
+        hits._snapshot
     assert not hasattr(hits, "nothing")
 
 

@@ -118,13 +118,13 @@ def test_opposite_unit_rows_have_no_direction() -> None:
 
 @pytest.mark.parametrize("factor", [0, -2])
 def test_too_small_a_factor(factor: int) -> None:
-    with pytest.raises(ValueError, match="factor must be at least 1"):
+    with pytest.raises(ValueError, match=r"^factor"):
         ms.pool(np.eye(2), factor)
 
 
 @pytest.mark.parametrize("factor", [2.0, True, "2", None, np.float32(2)])
 def test_a_factor_that_is_no_whole_number(factor: object) -> None:
-    with pytest.raises(TypeError, match="factor must be a whole number"):
+    with pytest.raises(TypeError, match=r"^factor"):
         ms.pool(np.eye(2), factor)  # type: ignore[arg-type]
 
 

@@ -175,5 +175,5 @@ def test_groups_are_those_of_what_matches() -> None:
 def test_a_mistake_changes_nothing(index: ms.Index) -> None:
     with refused(index, ValueError, "where.year.above is not an operator"):
         index.search(QUERY, where={"year": {"above": 3}})
-    with refused(index, ValueError, "where must be an object such as"):
+    with refused(index, ValueError, "where must be one filter, not a list"):
         index.search(QUERY, where=[{"year": 3}])

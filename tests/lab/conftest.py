@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.vectors.structured import Structured
 from lab.support import save_vectors
 from maxsieve.lab.dataset import Dataset
-from maxsieve.structured import Structured
 
 DOCUMENTS = 150
 QUERIES = 8

@@ -13,8 +13,7 @@ from maxsieve.lab import dataset_sources as existing
 from maxsieve.lab.corpora import CorpusWarning
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.dataset_sources import of_collection, of_vectors
-from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments import find
+from maxsieve.lab.experiments import Options, find
 from maxsieve.lab.runs import settings
 from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder, sentences
@@ -64,7 +63,7 @@ def test_a_collection_is_taken_as_it_is(folder: Path, qrels: Path, encoder: Word
     assert data.judgements["q7"] == {"d7": 1}
 
 
-@pytest.mark.parametrize("name", ["margin", "tiers", "coverage", "stores", "matryoshka", "encoders"])
+@pytest.mark.parametrize("name", ["margin", "tiers", "guarantee", "stores", "matryoshka", "encoders"])
 def test_experiments_run_on_it(folder: Path, qrels: Path, encoder: WordEncoder, name: str) -> None:
     result = find(name).run(of_collection(folder, QUERIES, qrels, encoder="words"), Options(quick=True))
     assert result.corpus == "docs"
@@ -86,7 +85,7 @@ def test_numbers_as_ids(tmp_path: Path, encoder: WordEncoder) -> None:
 def test_without_judgements_all_queries_are_asked(folder: Path, encoder: WordEncoder) -> None:
     data = of_collection(folder, QUERIES, encoder="words").as_indexed()
     assert list(data.queries) == list(QUERIES)
-    with pytest.raises(ValueError, match="stores needs judgements, and docs has none"):
+    with pytest.raises(ValueError, match=r"^stores\b.*judgements.*\bdocs\b"):
         find("stores").run(of_collection(folder, QUERIES, encoder="words"), Options(quick=True))
 
 
@@ -106,16 +105,16 @@ def test_another_state_is_another_dataset(folder: Path, qrels: Path, encoder: Wo
 
 def test_what_does_not_fit_is_said(folder: Path, qrels: Path, tmp_path: Path, encoder: WordEncoder) -> None:
     dataset = of_collection(folder, QUERIES, qrels, encoder="words")
-    with pytest.raises(ValueError, match=r"has vectors of 8 dimensions, but 16 are needed: .*--corpus"):
+    with pytest.raises(ValueError, match=r"docs\.ms\b.*\b8\b.*\b16\b"):
         dataset.embedded(16)
-    with pytest.raises(ValueError, match="there are no queries"):
+    with pytest.raises(ValueError, match=r"docs\.ms\b.*queries"):
         of_collection(folder, {}, encoder="words")
     Collection.create(tmp_path / "empty", encoder).close()
-    with pytest.raises(ValueError, match="has no documents"):
+    with pytest.raises(ValueError, match=r"\bempty\b.*documents"):
         of_collection(tmp_path / "empty", QUERIES, encoder="words")
     other = tmp_path / "other.tsv"
     other.write_text("q1\tx1\t1\n")
-    with pytest.raises(ValueError, match="none of its 1 judgements has a known query and a known document"):
+    with pytest.raises(ValueError, match=r"other\.tsv: .*'x1'"):
         of_collection(folder, QUERIES, other, encoder="words")
     other.write_text("q1\td1\t1\nq1\tx1\t1\n")
     with pytest.warns(CorpusWarning) as caught:
@@ -125,7 +124,7 @@ def test_what_does_not_fit_is_said(folder: Path, qrels: Path, tmp_path: Path, en
 
 def test_another_encoder_is_refused(folder: Path, encoder: WordEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maxsieve.text.collection.collection.load_encoder", lambda name: WordEncoder(salt="other"))
-    with pytest.raises(ValueError, match="Vectors of two encoders can't be compared"):
+    with pytest.raises(ValueError, match=r"docs\.ms\b.*'words'.*'words'"):
         of_collection(folder, QUERIES, encoder="words")
 
 
@@ -136,7 +135,7 @@ def test_another_encoder_is_refused(folder: Path, encoder: WordEncoder, monkeypa
 def files(tmp_path: Path, encoder: WordEncoder) -> tuple[Path, Path]:
     """Vectors of documents and of queries."""
     for name, texts, ids in (("docs", TEXTS, [f"d{i}" for i in range(60)]), ("asked", QUERIES.values(), list(QUERIES))):
-        rows = encoder.queries(list(texts))
+        rows = encoder.encode_queries(list(texts))
         vectors = exchange.TokenVectors(np.concatenate(rows), np.array([len(one) for one in rows]), ids)
         exchange.write(vectors, tmp_path / f"{name}.npz")
     return tmp_path / "docs.npz", tmp_path / "asked.npz"
@@ -150,26 +149,26 @@ def test_vectors_with_texts_or_vectors_to_ask(
     made = of_vectors(documents, QUERIES, qrels, encoder="words") if encoded else of_vectors(documents, asked, qrels)
     data = made.as_indexed()
     assert list(data.queries) == list(QUERIES)
-    np.testing.assert_array_equal(data.queries["q3"], encoder.queries([QUERIES["q3"]])[0])
-    np.testing.assert_array_equal(data.vectors("d3"), encoder.queries([TEXTS[3]])[0])
+    np.testing.assert_array_equal(data.queries["q3"], encoder.encode_queries([QUERIES["q3"]])[0])
+    np.testing.assert_array_equal(data.vectors("d3"), encoder.encode_queries([TEXTS[3]])[0])
     assert data.judgements["q3"] == {"d3": 1}
     assert find("margin").run(made, Options(quick=True)).tables[0].rows
     assert made.digest != of_vectors(documents, asked).digest
-    with pytest.raises(ValueError, match="needs texts"):
+    with pytest.raises(ValueError, match=r"texts\b.*docs\.npz"):
         made.texts("it")
 
 
 def test_vectors_that_do_not_fit(files: tuple[Path, Path], tmp_path: Path, encoder: WordEncoder) -> None:
     documents, asked = files
-    with pytest.raises(ValueError, match=r"does not say which encoder made it: give --encoder"):
+    with pytest.raises(ValueError, match=r"docs\.npz\b.*encoder"):
         of_vectors(documents, QUERIES)
     exchange.write(exchange.TokenVectors(np.eye(3), np.array([3]), ["q0"]), tmp_path / "three.npz")
-    with pytest.raises(ValueError, match=r"three.npz has vectors of 3 dimensions, but .*docs.npz has 16"):
+    with pytest.raises(ValueError, match=r"three\.npz\b.*\b3\b.*docs\.npz\b.*\b16\b"):
         of_vectors(documents, tmp_path / "three.npz")
-    with pytest.raises(ValueError, match=r"three.npz has vectors of 3 dimensions, but words makes 16"):
+    with pytest.raises(ValueError, match=r"three\.npz\b.*\b3\b.*\bwords\b.*\b16\b"):
         of_vectors(tmp_path / "three.npz", QUERIES, encoder="words")
     exchange.write(exchange.TokenVectors(np.eye(16), np.array([16])), tmp_path / "nameless.npz")
-    with pytest.raises(ValueError, match="has no ids"):
+    with pytest.raises(ValueError, match=r"nameless\.npz\b.*\bids\b"):
         of_vectors(tmp_path / "nameless.npz", asked)
     with pytest.raises(FileNotFoundError):
         of_vectors(tmp_path / "none.npz", asked)

@@ -12,7 +12,7 @@ import pytest
 
 from lab.test_results import RESULT
 from maxsieve.lab.page import html_page, markdown_page, slug
-from maxsieve.lab.results import Column, Result, Table, save
+from maxsieve.lab.results import Column, ExperimentResult, Table, save
 
 FACTS = {
     "machine": {"CPU": "Some <CPU>", "memory": "8 GiB"},
@@ -108,7 +108,7 @@ def test_everything_is_there(page: Page) -> None:
 
 
 @pytest.mark.parametrize("make", [html_page, markdown_page])
-def test_what_was_found_stands_first(make: Callable[[list[Result]], str]) -> None:
+def test_what_was_found_stands_first(make: Callable[[list[ExperimentResult]], str]) -> None:
     text = make([replace(CHARTED, charts=[], remarks=["It is fast.", "And exact."])])
     first = text.index("It is fast.")
     assert text.index("In short") < first < text.index("One thread.")
@@ -121,7 +121,9 @@ def test_what_was_found_stands_first(make: Callable[[list[Result]], str]) -> Non
 def test_whatever_a_result_contains_is_text() -> None:
     table = Table(NASTY, [Column(NASTY)], [[NASTY]], NASTY, NASTY)
     chart = replace(RESULT.charts[0], title=NASTY, x_label=NASTY, name=NASTY)
-    nasty = Result(NASTY, NASTY, NASTY, [table], [chart], [NASTY], {"machine": {NASTY: NASTY}, "command": NASTY})
+    nasty = ExperimentResult(
+        NASTY, NASTY, NASTY, [table], [chart], [NASTY], {"machine": {NASTY: NASTY}, "command": NASTY}
+    )
     page = Page(html_page([nasty]))
     assert "script" not in {tag for tag, _ in page.seen}
     assert page.text.count("<script>alert(") >= 10

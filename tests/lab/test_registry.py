@@ -33,7 +33,7 @@ def test_every_experiment_is_listed() -> None:
 
 
 def test_an_unknown_name() -> None:
-    with pytest.raises(KeyError, match="no experiment 'parsley'; the experiments are pareto, efficiency"):
+    with pytest.raises(KeyError, match=r"'parsley'.*pareto, efficiency"):
         experiments.find("parsley")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from maxsieve.lab import charts
-from maxsieve.lab.results import Chart, Column, Result, Series, Table, join, load, save
+from maxsieve.lab.results import Chart, Column, ExperimentResult, Series, Table, join, load, save
 
 TABLE = Table(
     "Speed",
@@ -31,7 +31,9 @@ CHART = Chart(
     right_label="Overlap@5",
 )
 BARS = Chart("bars", "Bars", "", "ms", [Series("1 thread", ["a", "b"], [1.0, 2.0], kind="bars")], y_scale="log")
-RESULT = Result("pareto", "it", "What was asked.", [TABLE], [CHART, BARS], ["It is fast."], {"settings": {"dim": 8}})
+RESULT = ExperimentResult(
+    "pareto", "it", "What was asked.", [TABLE], [CHART, BARS], ["It is fast."], {"settings": {"dim": 8}}
+)
 
 
 def test_what_is_saved_comes_back(tmp_path: Path) -> None:
@@ -77,7 +79,7 @@ def test_json_is_strict(tmp_path: Path) -> None:
 def test_what_is_no_result_is_named(tmp_path: Path, content: str) -> None:
     path = tmp_path / "other.json"
     path.write_text(content)
-    with pytest.raises(ValueError, match=r"other\.json is not a result of the lab"):
+    with pytest.raises(ValueError, match=r"other\.json"):
         load(path)
 
 

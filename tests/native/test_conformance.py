@@ -93,7 +93,7 @@ def test_quantiser_bits(kind: int, isa: str) -> None:
     """Codes, scale, rho and nu are the specification's, to the bit."""
     for seed in range(kind, 100, 10):
         documents = make_case(seed).documents
-        (segment, *_) = ms.Index.build(documents).snapshot.segments
+        (segment, *_) = ms.Index.build(documents).storage.snapshot.segments
         for i, E in enumerate(documents):
             expected = spec.quantise_document(E)
             rows = slice(segment.offsets[i], segment.offsets[i + 1])
@@ -109,7 +109,7 @@ def test_codes_stay_in_range() -> None:
     rng = np.random.default_rng(7)
     for exponent in range(-100, 51, 3):
         document = np.minimum(rng.uniform(1, 2, (3, 40)) * 2.0**exponent, 2.0**50).astype(np.float32)
-        (segment,) = ms.Index.build([document]).snapshot.segments
+        (segment,) = ms.Index.build([document]).storage.snapshot.segments
         assert np.abs(segment.codes.astype(int)).max() == 127
 
 
@@ -117,7 +117,7 @@ def test_cells_are_those_of_the_specification(isa: str) -> None:
     rng = np.random.default_rng(8)
     documents = [rng.standard_normal((length, 33)).astype(np.float32) for length in (1, 0, 7, 70)]
     query = rng.standard_normal((11, 33)).astype(np.float32)
-    corpus = ms.Index.build(documents).snapshot.corpus
+    corpus = ms.Index.build(documents).storage.snapshot.corpus
     found = _core.cells(corpus, query, 2)
     assert found.shape == (4, 11)
     assert np.isneginf(found[1]).all()

@@ -14,7 +14,7 @@ from maxsieve.policies import to_native
 def damaged_corpus(block: str, value: float) -> tuple[_core.Corpus, np.ndarray]:
     """300 documents, of which every third has a bad number in one array."""
     rng = np.random.default_rng(0)
-    (segment,) = ms.Index.build(rng.standard_normal((900, 16)), lengths=[3] * 300).snapshot.segments
+    (segment,) = ms.Index.build(rng.standard_normal((900, 16)), lengths=[3] * 300).storage.snapshot.segments
     arrays = {name: getattr(segment, name).copy() for name in ("rows", "offsets", "codes", "scale", "rho", "nu")}
     arrays[block].reshape(300, -1)[::3, 0] = value
     return _core.Corpus(16, (_core.Segment(16, **arrays),)), rng.standard_normal((8, 16)).astype(np.float32)
@@ -49,5 +49,5 @@ def test_bad_numbers(block: str, value: float, policy: str, isa: str) -> None:
 def test_nan_is_reported_by_every_policy(isa: str) -> None:
     for policy, block in (("certified", "scale"), ("certified", "rho"), ("bandit", "scale"), ("bandit", "nu")):
         corpus, query = damaged_corpus(block, np.nan)
-        with pytest.raises(DamagedIndexError, match="damaged"):
+        with pytest.raises(DamagedIndexError):
             search(corpus, query, 10, policy, 1)

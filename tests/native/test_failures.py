@@ -52,7 +52,7 @@ index = ms.Index.build(rng.standard_normal((count, 2), np.float32), lengths=np.o
 queries = [rng.standard_normal((512, 2), np.float32) for _ in range(8)]
 index.storage.snapshot.corpus, index.storage.snapshot.searchable
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + (13 << 20), resource.RLIM_INFINITY))
+resource.setrlimit(resource.RLIMIT_AS, (used + (11 << 20), resource.RLIM_INFINITY))
 refused = 0
 for _ in range(5):
     try:

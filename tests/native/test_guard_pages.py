@@ -41,7 +41,7 @@ def answers(d: int) -> list[tuple[list[int], bytes]]:
     """What all policies answer, for segments with honest codes and with forged ones."""
     rng = np.random.default_rng(d)
     rows = rng.standard_normal((sum(LENGTHS), d)).astype(np.float32)
-    (segment,) = ms.Index.build(rows, lengths=LENGTHS).snapshot.segments
+    (segment,) = ms.Index.build(rows, lengths=LENGTHS).storage.snapshot.segments
     arrays = {name: np.ascontiguousarray(getattr(segment, name)) for name in NAMES}
     forged = rng.integers(-128, 128, arrays["codes"].shape).astype(np.int8)
     found = []

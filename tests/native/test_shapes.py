@@ -55,7 +55,7 @@ def test_every_query_length(tokens: int) -> None:
 def test_every_document_length(d: int) -> None:
     """Proxies of documents of 1 to 70 tokens, which end at any place in a kernel's blocks of rows."""
     rng = np.random.default_rng(d)
-    corpus = ms.Index.build([rng.standard_normal((length, d)) for length in range(1, 71)]).snapshot.corpus
+    corpus = ms.Index.build([rng.standard_normal((length, d)) for length in range(1, 71)]).storage.snapshot.corpus
     for tokens in (*range(1, 10), 31, 32, 33, 64, 128, 512):
         query = rng.standard_normal((tokens, d)).astype(np.float32)
         expected = None

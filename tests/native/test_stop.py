@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from maxsieve.common.stop import Stop, StoppedError
+from maxsieve._core import Stop, StoppedError
 
 RNG = np.random.default_rng(0)
 QUERY = RNG.standard_normal((512, 512), np.float32)

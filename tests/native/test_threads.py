@@ -43,7 +43,7 @@ def test_same_bits_with_1_2_and_8_threads(collection, policy, isa) -> None:
 def test_build_does_not_depend_on_threads(isa: str) -> None:
     rng = np.random.default_rng(4)
     documents = [rng.standard_normal((int(rng.integers(0, 30)), 20)).astype(np.float32) for _ in range(200)]
-    one, eight = (ms.Index.build(documents, threads=threads).snapshot.segments for threads in (1, 8))
+    one, eight = (ms.Index.build(documents, threads=threads).storage.snapshot.segments for threads in (1, 8))
     for a, b in zip(one, eight, strict=True):
         assert [x.tobytes() for x in a.arrays] == [x.tobytes() for x in b.arrays]
 

@@ -171,13 +171,13 @@ def test_a_good_codebook_puts_each_document_of_a_query_first() -> None:
 
 
 BAD_BOOKS = {
-    "centroids must be a power of two": {"codes": np.zeros((3, 32), np.int8)},
-    "no group may be empty": {"starts": np.array([0, 0, 4])},
-    "groups must run": {"starts": np.array([0, 2, 5])},
+    "centroids.*65,536": {"codes": np.zeros((3, 32), np.int8)},
+    "group.*empty": {"starts": np.array([0, 0, 4])},
+    "^groups": {"starts": np.array([0, 2, 5])},
     "one start for each group": {"starts": np.array([0, 4])},
     "one length": {"length": np.ones(3, np.float32)},
     "finite": {"length": np.array([1, np.nan, 1, 1], np.float32)},
-    "codes must be": {"codes": np.zeros((4, 64), np.int8)},
+    "^codes": {"codes": np.zeros((4, 64), np.int8)},
     "finite and not negative": {"scale": -1.0},
 }
 

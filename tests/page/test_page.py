@@ -8,11 +8,13 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
+
+from maxsieve import Collection
 
 from .conftest import HOSTILE, started
 
@@ -252,6 +254,44 @@ def test_texts_can_do_no_harm(open_page: Open) -> None:
     everything = page.evaluate("document.body.textContent")
     assert not set(everything) & {"\u202e", "\u202c", "\x1b"}
     assert hit.locator("mark").filter(has_text="fox").last.inner_text() == "fox"  # places count code points, not UTF-16
+
+
+@pytest.mark.parametrize("field", ["id", "text", "heading"])
+def test_stored_scripts_never_run(open_page: Open, tmp_path: Path, field: str) -> None:
+    """Not even in a browser that ignores the Content-Security-Policy: the page itself makes no HTML of texts."""
+    attacks = [
+        "<script>owned=1</script>",
+        "<img src=x onerror=owned=1>",
+        "<svg onload=owned=1>",
+        "</script><script>owned=1</script>",
+        "</title></style></textarea><script>owned=1</script>",
+        "\"><iframe srcdoc='<script>parent.owned=1</script>'>",
+        "' onmouseover=owned=1 autofocus onfocus=owned=1 x='",
+        "javascript:owned=1",
+        "<a href=javascript:owned=1>fox</a>",
+        "{{constructor.constructor('owned=1')()}} ${owned=1}",
+        "<!--><img src=x onerror=owned=1>-->",
+        "<math><mtext><table><mglyph><style><img src=x onerror=owned=1>",
+    ]
+    texts = [f"fox {number} {attack}" for number, attack in enumerate(attacks)]
+    if field == "heading":
+        texts = [f"# {one}\n\n" + "The fox saw the grapes. " * 200 for one in texts]
+    with Collection.create(tmp_path / "stored", "minilm") as made:
+        ids = [f"{number} {one}" for number, one in enumerate(attacks)] if field == "id" else None
+        made.add(["fox " + str(number) for number in range(len(attacks))] if field == "id" else texts, ids)
+    with started(tmp_path / "stored") as address:
+        for policy in ("certified", "bandit"):
+            query = quote("fox " + attacks[1])
+            page = answered(
+                open_page(f"?collection=stored&k=12&policy={policy}&q={query}", at=address, bypass_csp=True)
+            )
+            expect(page.locator("#hits > li")).to_have_count(len(attacks))
+            for one in page.locator("#hits mark, #hits h3, #query span").all()[:40]:
+                one.hover(force=True)
+            page.keyboard.press("Tab")
+            assert page.evaluate("typeof owned") == "undefined"
+            inserted = "#answer :is(script, img, iframe, math, style, a[href^='javascript:'], [onload], [onmouseover])"
+            assert page.locator(inserted).count() == 0
 
 
 def test_failures_are_sentences(open_page: Open) -> None:

@@ -33,7 +33,7 @@ from typing import Any
 FAMILY = "MAXSIEVE_LIKE_WINDOWS"
 """Names a folder in which each such process leaves its id."""
 
-TWO_SIDED = frozenset(f"maxsieve.common.{name}" for name in ("handles", "locking", "processes"))
+TWO_SIDED = frozenset(f"maxsieve.common.{name}" for name in ("handles", "locks", "processes"))
 ABSENT_MODULES = frozenset({"fcntl", "resource", "termios", "tty", "pwd", "grp", "readline"})
 ABSENT = (
     *("O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK", "pread", "pwrite", "posix_fadvise", "statvfs"),

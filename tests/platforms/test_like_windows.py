@@ -147,7 +147,7 @@ def test_the_system_refuses_what_windows_refuses_and_nothing_else(tmp_path: Path
 def test_only_the_modules_with_several_sides_ask_which_system_it_is() -> None:
     """Otherwise the tests above would not run the code for Windows. No file depends on the machine otherwise."""
     asking = {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if _asks(path)}
-    assert asking - {"common/machine.py"} == {"common/handles.py", "common/locking.py", "common/processes.py"}
+    assert asking - {"common/machine.py"} == {"common/handles.py", "common/locks.py", "common/processes.py"}
 
 
 def _asks(path: Path) -> bool:

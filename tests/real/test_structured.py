@@ -8,8 +8,8 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["maxsieve.structured", "real_vectors"])
+@pytest.mark.parametrize("name", ["structured", "real"])
 def test_examples_run(name: str) -> None:
-    outcome = doctest.testmod(importlib.import_module(name))
+    outcome = doctest.testmod(importlib.import_module(f"benchmarks.vectors.{name}"))
     assert outcome.attempted > 0
     assert outcome.failed == 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,12 @@ class Served:
     service: Service
     port: int
     client: httpx.Client
+    server: Server
+
+    def connections(self) -> int:
+        """How many connections are open besides the client's own, which is closed first."""
+        self.client.close()
+        return len(self.server.server_state.connections)
 
     def search(self, name: str = "docs", **body: Any) -> httpx.Response:
         """Searches a collection."""
@@ -53,6 +60,14 @@ class Served:
     def connect(self) -> socket.socket:
         """A connection on which nothing has been sent."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Waits for something that will be so, sooner or later."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def received(connection: socket.socket) -> bytes:
@@ -93,7 +108,7 @@ def serving(encoder: Any, collections: dict[str, Path] | None = None, **settings
         try:
             assert begun.wait(PATIENCE)
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
-                yield Served(service, port, client)
+                yield Served(service, port, client, server)
         finally:
             server.end()
             thread.join(PATIENCE)
@@ -110,17 +125,17 @@ class GatedEncoder:
         self.name, self.dim, self.fingerprint = encoder.name, encoder.dim, encoder.fingerprint
         self.max_tokens, self.count_tokens = encoder.max_tokens, encoder.count_tokens
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[np.ndarray]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[np.ndarray]:
         return self._wait(texts)
 
-    def queries(self, texts: Sequence[str]) -> list[np.ndarray]:
+    def encode_queries(self, texts: Sequence[str]) -> list[np.ndarray]:
         return self._wait(texts)
 
     def _wait(self, texts: Sequence[str]) -> list[np.ndarray]:
         self.calls.append(list(texts))
         self.came.release()
         assert self.gate.wait(PATIENCE)
-        return self._encoder.documents(texts)
+        return self._encoder.encode_documents(texts)
 
 
 def detail(response: httpx.Response) -> str:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from maxsieve import Collection
-from maxsieve.common.stop import Stop, StoppedError
+from maxsieve._core import Stop, StoppedError
+from maxsieve.options import SearchOptions
 from maxsieve.policies import Certified, Exhaustive
 from maxsieve.service.batches import Batcher
 from maxsieve.service.service import SearchAsk, SearchKey
@@ -206,10 +207,11 @@ def test_requests_at_the_same_time_get_what_each_gets_alone(shared: Served) -> N
 
 
 def test_a_search_that_nobody_waits_for_ends_in_the_engine(shared: Served, encoder: OnnxEncoder) -> None:
-    key = SearchKey("docs", 3, Certified(), None, None, None, None, 100, None)
-    [rows] = encoder.queries(["river"])
+    key = SearchKey("docs", "", SearchOptions(3, Certified()))
+    [rows] = encoder.encode_queries(["river"])
     stop = Stop()
-    assert len(shared.service._search(key, [SearchAsk("river", rows, None)], stop)[0].hits) == 3
+    [found] = shared.service._search(key, [SearchAsk("river", rows, None)], stop)
+    assert len(found.hits) == 3
     stop.request()
     with pytest.raises(StoppedError):
         shared.service._search(key, [SearchAsk("river", rows, None)], stop)

@@ -1,6 +1,6 @@
 """Requests made from the schema of the service, valid ones and others: each gets an answer, and none is a failure.
 
-500 of them in all, 10,000 in the long form.
+1,000 of them in all, 10,000 in the long form.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from service.conftest import make_docs
 from service.support import Served, serving
 
 pytestmark = pytest.mark.full
-REQUESTS = scaled(500)
+REQUESTS = scaled(1000)
 EXPECTED = {200, 400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 423, 429}
 FEW = 10
 """Requests of a kind that has no body."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import hmac
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.routing import APIRoute
 
 from cli.support import CommandLine
+from maxsieve.service import documents, health, reranking, schema, searching
 from maxsieve.text import OnnxEncoder
 from service.support import Served, detail, parsed, posted, received, serving
 
@@ -83,6 +87,25 @@ def test_an_api_key(encoder: OnnxEncoder) -> None:
             assert served.client.get("/v1/collections", headers={**headers, "Host": "example.org"}).status_code == 200
         assert served.client.get("/healthz").status_code == 200
         assert served.client.get("/readyz").status_code == 200
+
+
+def test_the_time_of_a_check_says_nothing_about_the_key(encoder: OnnxEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is sent, values of one length are compared by the function that looks at all of them."""
+    compared: list[tuple[bytes, bytes]] = []
+    compare = hmac.compare_digest
+
+    def spy(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return compare(one, other)
+
+    with serving(encoder, api_key="open sesame") as served:
+        monkeypatch.setattr(hmac, "compare_digest", spy)
+        keys = ["", "o", "open sesam", "open sesame", "open sesame!", "x" * 11, "x" * 8000]
+        statuses = [served.client.get("/v1/collections", headers={"X-API-Key": key}).status_code for key in keys]
+    assert statuses == [401, 401, 401, 200, 401, 401, 401]
+    assert {len(value) for pair in compared for value in pair} == {32}
+    assert len(compared) == len(keys)
+    assert not any(b"sesame" in value for pair in compared for value in pair)
 
 
 def test_other_machines_need_a_key(tmp_path: Path) -> None:
@@ -225,3 +248,12 @@ def test_metrics(shared: Served) -> None:
     assert grown('maxsieve_requests_total{route="/rerank",status="200"}') == 1
     assert grown('maxsieve_group_size_count{what="searching"}') == 1
     assert after["maxsieve_under_way"] == 0
+
+
+def test_every_request_is_handled_on_the_event_loop() -> None:
+    """FastAPI would call other functions on threads, of which there are few, and for which nobody can wait."""
+    for module in (reranking, searching, documents, health, schema):
+        for route in module.router.routes:
+            assert isinstance(route, APIRoute)
+            calls = [route.endpoint, *(one.call for one in route.dependant.dependencies)]
+            assert all(asyncio.iscoroutinefunction(call) for call in calls), route.path

@@ -19,7 +19,7 @@ import pytest
 
 from cli.support import CommandLine
 from maxsieve.text import OnnxEncoder
-from service.support import PATIENCE, GatedEncoder, Served, detail, parsed, posted, received, serving
+from service.support import PATIENCE, GatedEncoder, Served, detail, parsed, posted, received, serving, until
 
 RERANK = {"query": "river", "texts": ["river", "owl"]}
 
@@ -46,14 +46,6 @@ class Asked(threading.Thread):
     def wait(self) -> httpx.Response:
         self.join(PATIENCE)
         return self.answer
-
-
-def until(condition: Any) -> None:
-    """Waits until a condition is true."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_too_many_are_told_to_wait(gated: GatedEncoder) -> None:
@@ -249,6 +241,17 @@ def test_the_command(line: CommandLine, docs: Path) -> None:
         port = address.rpartition(":")[2]
         said = line("serve", "--port", port, "--encoder", str(line.model), code=1).stderr
         assert f"can't listen at 127.0.0.1 port {port}" in said
+
+
+def test_libraries_say_nothing_in_its_log(line: CommandLine, docs: Path) -> None:
+    with started(line, str(docs)) as (process, address):
+        with httpx.Client(base_url=address, timeout=PATIENCE) as client:
+            answer = client.post("/v1/collections/docs/search", json={"query": "river", "hybrid": "rrf"})
+            assert answer.status_code == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
 
 
 def test_collections_that_can_not_be_served(line: CommandLine, docs: Path, tmp_path: Path) -> None:

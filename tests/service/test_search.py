@@ -87,7 +87,7 @@ def test_everything_there_is_to_say(shared: Served) -> None:
 
 
 def test_vectors(shared: Served, library: Collection, encoder: OnnxEncoder) -> None:
-    [rows] = encoder.queries(["red river"])
+    [rows] = encoder.encode_queries(["red river"])
     answer = shared.search(vectors=rows.astype(float).tolist(), k=2)
     assert found(answer) == list(library.search("red river", 2))
     matches = answer.json()["hits"][0]["matches"]
@@ -145,6 +145,11 @@ def test_what_can_not_be_searched_for(shared: Served, body: dict[str, Any], stat
     answer = shared.search(**body)
     assert answer.status_code == status, answer.text
     assert word in detail(answer)
+
+
+def test_an_error_does_not_advise_what_no_request_can_do(shared: Served) -> None:
+    answer = shared.search(query="a", policy="calibrated")
+    assert detail(answer) == "this collection is not calibrated"  # in Python, calibrate() does that
 
 
 @pytest.mark.parametrize("name", ["nobody", "..", "%2e%2e%2fdocs", "docs%00", "a" * 101])

@@ -117,7 +117,7 @@ def test_zero_tokens_are_clusters_of_their_own() -> None:
 @pytest.mark.parametrize("knob", [0.0, -0.5, 1.5, float("nan")])
 def test_knobs_out_of_range(knob: float) -> None:
     Q = np.eye(2, dtype=np.float32)
-    with pytest.raises(ValueError, match="tau must lie in"):
+    with pytest.raises(ValueError, match=r"^tau"):
         clusters(Q, knob)
-    with pytest.raises(ValueError, match="gamma must lie in"):
+    with pytest.raises(ValueError, match=r"^gamma"):
         doc_uniform(Q, [Q], 1, knob)

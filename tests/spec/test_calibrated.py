@@ -73,7 +73,7 @@ def test_so_many_queries_are_needed(overlap: str, queries: int) -> None:
     assert spec.queries_needed(target) == queries
     assert spec.depth(np.full((queries, 1), 7), 1, target) == 7
     if queries > 1:
-        with pytest.raises(ValueError, match=f"needs {queries} queries; there are {queries - 1}"):
+        with pytest.raises(ValueError, match=rf"\b{queries}\b.*\b{queries - 1}\b"):
             spec.depth(np.full((queries - 1, 1), 7), 1, target)
 
 

@@ -62,7 +62,7 @@ def test_an_index_written_by_hand(tmp_path: Path, text: bool, store: Any, kind: 
     docs = eighths(5, 9, d=40)
     ids: list[Any] = [f"№{9 - i}" for i in range(9)] if text else [5, -3, 2**62, 0, 7, -(2**63), 1, 2, 3]
     wanted = ms.Index.build(docs, ids, store=store)
-    (segment,) = wanted.snapshot.segments
+    (segment,) = wanted.storage.snapshot.segments
     blocks: Blocks = [("offsets", "<i8", 1, little(segment.offsets, "<i8"))]
     blocks += [(name, "<f4", 1, little(getattr(segment, name), "<f4")) for name in ("nu", "rho", "scale")]
     if text:

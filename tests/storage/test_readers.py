@@ -228,7 +228,7 @@ def test_a_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
         lambda: ms.Index.open(path).delete([1]),
     )
     for change in changes:
-        with pytest.raises(IndexLockedError, match=f"is being written to by process {number}$") as caught:
+        with pytest.raises(IndexLockedError, match=f"process {number}$") as caught:
             change()
         assert str(path) in str(caught.value)
     index.refresh()
@@ -264,7 +264,7 @@ def test_two_openings_in_one_process(tmp_path: Path) -> None:
     other.add(docs[6:8], [6, 7])  # its version is old: it first reads the change of the other
     assert other.ids == list(range(8))
     one.delete(7)
-    with pytest.raises(ValueError, match="6 is in the index already"):
+    with pytest.raises(ValueError, match=r"^ids: 6\b"):
         one.add([docs[6]], [6])
     one.add([docs[7]], [7])
     other.compact()
@@ -273,7 +273,7 @@ def test_two_openings_in_one_process(tmp_path: Path) -> None:
     assert contents(one) == contents(other) == contents(ms.Index.build(docs[:8]))
 
     def taken() -> Any:
-        with pytest.raises(IndexLockedError, match=f"process {os.getpid()}, which is this one"):
+        with pytest.raises(IndexLockedError, match=f"process {os.getpid()}"):
             other.delete(0)
         yield docs[8]
 
@@ -320,7 +320,7 @@ def test_a_generator_that_writes_to_its_own_index_gets_an_error_not_a_deadlock(t
         yield rows_at(7)
         index.add([rows_at(9)], [9])
 
-    with pytest.raises(IndexLockedError, match="this one"):
+    with pytest.raises(IndexLockedError, match=f"process {os.getpid()}"):
         index.add(nested(), [7, 8])
     assert contents(index) == before
 
@@ -427,7 +427,7 @@ def test_another_index_at_the_same_place_is_not_taken_for_the_first(tmp_path: Pa
         one.unlink()
     ms.Index.build([rows_at(4), rows_at(2)], path=path)
     for change in (reader.refresh, lambda: reader.delete(0)):
-        with pytest.raises(ms.errors.MaxsieveError, match=r"now holds another index; Index\.open opens it"):
+        with pytest.raises(ms.errors.MaxsieveError, match="another index"):
             change()
     assert contents(reader) == before
     assert ms.Index.open(path).search(ASK, 1).scores.tolist() == [4]

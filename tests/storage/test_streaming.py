@@ -165,7 +165,7 @@ def test_an_interrupted_build_leaves_nothing_or_a_prefix(
         done = len(index)
         assert 0 < done <= after
         assert index.ids == ids[:done]
-        assert {one.name for one in path.iterdir()} == index._storage._directory.manifest.files | {  # type: ignore[attr-defined]
+        assert {one.name for one in path.iterdir()} == index.storage._directory.manifest.files | {  # type: ignore[attr-defined]
             "lock",
             "manifest.json",
         }

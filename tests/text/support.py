@@ -27,12 +27,12 @@ class WordEncoder:
         self.encoded: list[str] = []
         self._seen = seen or self.encoded.append
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
         for text in texts:
             self._seen(text)
-        return self.queries(texts)
+        return self.encode_queries(texts)
 
-    def queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    def encode_queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         return [self._rows(text) for text in texts]
 
     def document_spans(self, text: str) -> list[tuple[int, int]]:
@@ -57,7 +57,7 @@ class Untraceable:
     def __init__(self, dim: int = 16) -> None:
         inner = WordEncoder(dim)
         self.name, self.dim, self.fingerprint = inner.name, inner.dim, inner.fingerprint
-        self.documents, self.queries = inner.documents, inner.queries
+        self.encode_documents, self.encode_queries = inner.encode_documents, inner.encode_queries
 
 
 def sentences(count: int, start: int = 0) -> list[str]:
@@ -105,8 +105,8 @@ class ShortSighted(WordEncoder):
 
     max_tokens = 40
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
-        return [rows[: self.max_tokens] for rows in super().documents(texts)]
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
+        return [rows[: self.max_tokens] for rows in super().encode_documents(texts)]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(WORD.findall(text)) for text in texts]

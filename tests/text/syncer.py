@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sys
 
-from maxsieve.text import FolderSync, sync_run
+from maxsieve.text import FolderSync
 from maxsieve.text.collection.collection import Collection
+from maxsieve.text.sync import run as sync_run
 from text.adder import announce, small_batches
 from text.support import WordEncoder
 

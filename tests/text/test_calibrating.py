@@ -46,7 +46,7 @@ def test_queries_become_a_calibration(collection: Collection) -> None:
     assert collection.info()["codebook"]["centroids"] == 512
     kept = collection.index.storage.snapshot.calibration
     assert kept is not None
-    for rows, expected in zip(kept.queries, WordEncoder().queries(queries()), strict=True):
+    for rows, expected in zip(kept.queries, WordEncoder().encode_queries(queries()), strict=True):
         np.testing.assert_array_equal(rows, expected)
 
 
@@ -60,7 +60,7 @@ def test_calibrated_answers(collection: Collection) -> None:
         assert (alone.ids, alone.scores.tolist()) == (hits.ids, hits.scores.tolist())
         report = hits.report
         assert (report.guarantee, report.calibrated_on, report.added, report.deleted) == ("calibrated", "queries", 0, 0)
-        assert 5 <= report.survivors < hits.documents == DOCUMENTS
+        assert 5 <= report.survivors < hits.n_documents == DOCUMENTS
         assert hits.scope == "all"
     exact = collection.search_many(texts, k=5)
     overlap = np.mean([len({*a.ids} & {*b.ids}) / 5 for a, b in zip(many, exact, strict=True)])
@@ -89,17 +89,17 @@ def test_few_documents_give_few_sentences(tmp_path: Path) -> None:
     collection.add(["One sentence is here now. And here is the second one.", "Too short.", "This one is long enough."])
     collection.calibrate()
     assert collection.info()["calibration"]["queries"] == 2, "one of each document that has one"
-    with pytest.raises(ValueError, match=r"0\.99 needs 99 calibration queries; this index was calibrated with 2"):
+    with pytest.raises(ValueError, match=r"0\.99\D+99\D+2\b"):
         collection.search("one", k=1, policy=ms.Calibrated())
 
 
 def test_a_sentence_without_a_token_is_left_out(tmp_path: Path) -> None:
     class OnlyFoxes(WordEncoder):
-        def queries(self, texts: Any) -> Any:
-            return super().queries([text if "fox" in text else "" for text in texts])
+        def encode_queries(self, texts: Any) -> Any:
+            return super().encode_queries([text if "fox" in text else "" for text in texts])
 
-        def documents(self, texts: Any, *, progress: bool = False) -> Any:
-            return WordEncoder().documents(texts)
+        def encode_documents(self, texts: Any, *, progress: bool = False) -> Any:
+            return WordEncoder().encode_documents(texts)
 
     collection = Collection.create(tmp_path / "c", OnlyFoxes(), dim=None)
     collection.add(["A red fox went by.", "A grey owl sat there."])
@@ -131,7 +131,7 @@ def test_deleted_documents_and_empty_ones_give_no_sentence(collection: Collectio
 
 
 def test_recalibrate_takes_what_it_kept(collection: Collection) -> None:
-    with pytest.raises(ValueError, match=r"call collection\.calibrate\(queries\)"):
+    with pytest.raises(ValueError, match=r"calibrate\("):
         collection.recalibrate()
     collection.calibrate(k=10)
     collection.add(sentences(60, start=DOCUMENTS), range(DOCUMENTS, DOCUMENTS + 60))
@@ -148,7 +148,7 @@ def test_recalibrate_takes_what_it_kept(collection: Collection) -> None:
 def test_it_is_kept_and_seen_by_others(collection: Collection) -> None:
     reader = Collection.open(collection.path, WordEncoder())
     collection.calibrate(queries(), k=10)
-    with pytest.raises(ValueError, match="not calibrated"):
+    with pytest.raises(ValueError, match=r"calibrate\(\)"):
         reader.search("w1", policy=ms.Calibrated())
     reader.refresh()
     assert (
@@ -164,7 +164,7 @@ def test_own_sentences_are_those_of_the_newest_version(collection: Collection) -
     assert other.info()["calibration"]["queries"] == 2
     collection.refresh()
     collection.delete([0])
-    with pytest.raises(ValueError, match="own sentences need at least two documents"):
+    with pytest.raises(ValueError, match=r"sentences.*documents"):
         other.calibrate()
 
 
@@ -188,14 +188,14 @@ def test_bad_queries_are_named_and_change_nothing(collection: Collection, senten
     assert sentence in str(caught.value)
     assert tree(collection.path) == before
     for k in (0, 2.5):
-        with pytest.raises((ValueError, TypeError), match="k must be"):
+        with pytest.raises((ValueError, TypeError), match=r"^k\b"):
             collection.calibrate(["one"], k=k)  # type: ignore[arg-type]
 
 
 def test_an_empty_text_is_refused_whatever_the_encoder_makes_of_it(tmp_path: Path) -> None:
     class Marking(WordEncoder):
-        def queries(self, texts: Any) -> Any:
-            return super().queries([f"mark {text}" for text in texts])
+        def encode_queries(self, texts: Any) -> Any:
+            return super().encode_queries([f"mark {text}" for text in texts])
 
     collection = Collection.create(tmp_path / "c", Marking(), dim=None)
     collection.add(["a red fox went by"])
@@ -206,20 +206,20 @@ def test_an_empty_text_is_refused_whatever_the_encoder_makes_of_it(tmp_path: Pat
 def test_a_collection_without_tokens_can_not_be_calibrated(tmp_path: Path) -> None:
     collection = Collection.create(tmp_path / "c", WordEncoder(), dim=4)
     for given in (None, ["one"]):
-        with pytest.raises(ValueError, match="add documents before calibrate"):
+        with pytest.raises(ValueError, match="token"):
             collection.calibrate(given)
     short = sentences(30)
     collection.add([" ".join(text.split()[:3]) for text in short])
-    with pytest.raises(ValueError, match="no document has a sentence of 4 to 40 words"):
+    with pytest.raises(ValueError, match=r"sentence\b.*\b4\b.*\b40\b"):
         collection.calibrate()
     collection.calibrate(["w1"], k=1)
     assert collection.info()["calibration"]["queries"] == 1, "projected, as its documents are"
 
 
 def test_before_calibration_it_says_what_is_missing(collection: Collection) -> None:
-    with pytest.raises(ValueError, match=r"call collection\.calibrate\(queries\) first"):
+    with pytest.raises(ValueError, match=r"calibrate\("):
         collection.search("w1", policy=ms.Calibrated())
-    with pytest.raises(ValueError, match="rerank can't use Calibrated"):
+    with pytest.raises(ValueError, match=r"^rerank.*Calibrated"):
         collection.rerank("w1", ["w1", "w2"], policy=ms.Calibrated())
 
 
@@ -238,16 +238,16 @@ def test_a_calibration_leaves_the_table_of_words_alone(collection: Collection, m
     made: list[int] = []
     make = BM25._make
     monkeypatch.setattr(BM25, "_make", lambda self, state: made.append(len(state.live)) or make(self, state))
-    expected = BM25.of(collection)("w1 w2", 10)
+    expected = collection.bm25("w1 w2", 10)
     collection.calibrate(queries(20), k=5)
-    assert BM25.of(collection)("w1 w2", 10) == expected
-    assert BM25.of(Collection.open(collection.path, WordEncoder()))("w1 w2", 10) == expected
+    assert collection.bm25("w1 w2", 10) == expected
+    assert Collection.open(collection.path, WordEncoder()).bm25("w1 w2", 10) == expected
     collection.index.train_codebook()
     collection.recalibrate()
-    assert BM25.of(Collection.open(collection.path, WordEncoder()))("w1 w2", 10) == expected
+    assert Collection.open(collection.path, WordEncoder()).bm25("w1 w2", 10) == expected
     assert made == [DOCUMENTS]
     collection.add(["w1 w2"], [-1])
-    assert BM25.of(collection)("w1 w2", 10)[0] == -1
+    assert collection.bm25("w1 w2", 10)[0] == -1
     assert made == [DOCUMENTS, DOCUMENTS + 1]
 
 

@@ -28,9 +28,9 @@ def test_rows_of_queries_and_documents(tmp_path: Path) -> None:
     assert isinstance(encoder, Encoder)
     assert isinstance(encoder, Traceable)
     assert (encoder.name, encoder.dim, encoder.max_tokens) == (str(tmp_path), DIM, 7)
-    close(encoder.queries([" One, two "])[0], expected("[CLS] [Q] one , two [SEP] [MASK] [MASK]", unseen=2))
-    close(encoder.documents(["One, two."])[0], expected("[CLS] [D] one , two . [SEP]", kept=[0, 1, 2, 4, 6]))
-    close(encoder.documents(["", "?"])[0], expected("[CLS] [D] [SEP]"))
+    close(encoder.encode_queries([" One, two "])[0], expected("[CLS] [Q] one , two [SEP] [MASK] [MASK]", unseen=2))
+    close(encoder.encode_documents(["One, two."])[0], expected("[CLS] [D] one , two . [SEP]", kept=[0, 1, 2, 4, 6]))
+    close(encoder.encode_documents(["", "?"])[0], expected("[CLS] [D] [SEP]"))
     assert encoder.query_spans(" One, two ") == [(0, 0), (0, 0), (1, 4), (4, 5), (6, 9), (10, 10), (10, 10), (10, 10)]
     assert encoder.document_spans("One, two.") == [(0, 0), (0, 0), (0, 3), (5, 8), (9, 9)]
 
@@ -39,9 +39,9 @@ def test_long_texts_are_cut_and_that_is_said(tmp_path: Path) -> None:
     encoder = ColbertEncoder(write_colbert(tmp_path))
     long = "one two three " * 1000
     with pytest.warns(TruncationWarning, match="1 of 1 texts were cut at 7 tokens; the longest has at least "):
-        close(encoder.documents([long])[0], expected("[CLS] [D] one two three one [SEP]"))
+        close(encoder.encode_documents([long])[0], expected("[CLS] [D] one two three one [SEP]"))
     with pytest.warns(TruncationWarning, match="1 of 1 texts were cut at 8 tokens; the longest has 9"):
-        close(encoder.queries(["one " * 6])[0], expected("[CLS] [Q] one one one one one [SEP]"))
+        close(encoder.encode_queries(["one " * 6])[0], expected("[CLS] [Q] one one one one one [SEP]"))
     assert encoder.document_spans(long)[-2:] == [(14, 17), (len(long), len(long))]
     assert encoder.count_tokens(["one, twos"]) == [4]
 
@@ -59,14 +59,15 @@ def test_long_texts_are_cut_and_that_is_said(tmp_path: Path) -> None:
 )
 def test_settings_of_queries(tmp_path: Path, changes: dict[str, Any], query: str, unseen: int) -> None:
     encoder = ColbertEncoder(write_colbert(tmp_path, {**CONFIG, **changes}))
-    close(encoder.queries(["One"])[0], expected(query, unseen=unseen))
+    close(encoder.encode_queries(["One"])[0], expected(query, unseen=unseen))
     assert (0, 3) in encoder.query_spans("One")
     assert len(encoder.query_spans("One")) == len(query.split())
 
 
+@pytest.mark.filterwarnings("ignore::maxsieve.text.TruncationWarning")
 def test_settings_of_documents(tmp_path: Path) -> None:
     def rows(folder: str, **changes: Any) -> Any:
-        return ColbertEncoder(write_colbert(tmp_path / folder, {**CONFIG, **changes})).documents(["Two, one"])[0]
+        return ColbertEncoder(write_colbert(tmp_path / folder, {**CONFIG, **changes})).encode_documents(["Two, one"])[0]
 
     close(rows("no list", skiplist_words=[]), expected("[CLS] [D] two , one [SEP]"))
     close(rows("not a token", skiplist_words=["unknown"]), expected("[CLS] [D] two , one [SEP]"))
@@ -79,8 +80,8 @@ def test_stanford(tmp_path: Path) -> None:
     (folder / "artifact.metadata").write_text(json.dumps(STANFORD))
     (folder / "tokenizer_config.json").write_text(json.dumps({"mask_token": {"content": "[MASK]"}}))
     encoder = ColbertEncoder(folder)
-    close(encoder.queries(["one"])[0], expected("[CLS] [Q] one [SEP] [MASK] [MASK] [MASK] [MASK]", unseen=4))
-    close(encoder.documents(["one."])[0], expected("[CLS] [D] one . [SEP]", kept=[0, 1, 2, 4]))
+    close(encoder.encode_queries(["one"])[0], expected("[CLS] [Q] one [SEP] [MASK] [MASK] [MASK] [MASK]", unseen=4))
+    close(encoder.encode_documents(["one."])[0], expected("[CLS] [D] one . [SEP]", kept=[0, 1, 2, 4]))
 
 
 def write_sentence_transformers(folder: Path) -> Path:
@@ -118,14 +119,14 @@ def weights() -> dict[str, Any]:
 def test_sentence_transformers_with_separate_projection(tmp_path: Path) -> None:
     encoder = ColbertEncoder(write_sentence_transformers(tmp_path))
     assert encoder.dim == 2
-    close(np.linalg.norm(encoder.queries(["one"])[0], axis=1), 1)
+    close(np.linalg.norm(encoder.encode_queries(["one"])[0], axis=1), 1)
     parts = weights()
     ids = [WORDS.index(word) for word in "[CLS] [D] one [SEP]".split()]  # noqa: SIM905
 
     rows = TABLE[ids]
     states = rows + rows.sum(axis=0) + np.cumsum(rows, axis=0) / 2
     wanted = states @ (parts["linear.weight"] + parts["residual.weight"]).T + parts["linear.bias"]
-    close(encoder.documents(["one"])[0], wanted / np.linalg.norm(wanted, axis=1, keepdims=True))
+    close(encoder.encode_documents(["one"])[0], wanted / np.linalg.norm(wanted, axis=1, keepdims=True))
     assert "1_Dense/model.safetensors" in encoder.fingerprint
 
 
@@ -193,7 +194,9 @@ def test_pickling_and_neighbours(tmp_path: Path) -> None:
     encoder = ColbertEncoder(write_colbert(tmp_path), threads=2)
     again = pickle.loads(pickle.dumps(encoder))
     texts = ["one", "two, three", "", "one two three"]
-    for some, same in zip(encoder.documents(texts), [again.documents([text])[0] for text in texts], strict=True):
+    for some, same in zip(
+        encoder.encode_documents(texts), [again.encode_documents([text])[0] for text in texts], strict=True
+    ):
         np.testing.assert_array_equal(some, same)
 
 
@@ -216,7 +219,7 @@ def test_nothing_of_torch_is_imported(tmp_path: Path) -> None:
 import sys
 from maxsieve.text import load_encoder
 encoder = load_encoder(sys.argv[1])
-assert len(encoder.queries(["one"])[0]) == 8 and encoder.documents(["two"]) and encoder.fingerprint
+assert len(encoder.encode_queries(["one"])[0]) == 8 and encoder.encode_documents(["two"]) and encoder.fingerprint
 loaded = {"torch", "transformers", "sentence_transformers", "safetensors"} & set(sys.modules)
 assert not loaded, loaded
 """

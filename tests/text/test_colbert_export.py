@@ -83,7 +83,7 @@ def save_pylate(folder: Path, kind: str) -> Path:
 
 def rows(encoder: SentenceTransformersEncoder | ColbertEncoder) -> tuple[list[F32], list[F32]]:
     """The rows of 200 texts as queries, and as documents."""
-    return encoder.queries(texts()), encoder.documents(texts())
+    return encoder.encode_queries(texts()), encoder.encode_documents(texts())
 
 
 def compare(expected: tuple[list[F32], list[F32]], exported: Path, least: float = 0.9999) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +44,9 @@ def test_texts_go_in_and_come_back(fables: Collection) -> None:
     assert [fables.metadata(one) for one in fables.ids] == [{"page": 1}, None, ["a", 2]]
     hits = fables.search("a mouse", k=2)
     assert hits.ids[0] == "lion"
-    assert hits.hit(0) == ("lion", hits.scores[0], FABLES[2], ["a", 2], Passage(FABLES[2]))
+    hit = hits[0]
+    assert hit == ("lion", hits.scores[0])
+    assert (hit.text, hit.metadata, hit.passage) == (FABLES[2], ["a", 2], Passage(FABLES[2]))
     with pytest.raises(KeyError, match="'frog'"):
         fables.text("frog")
 
@@ -63,9 +66,9 @@ def test_the_answers_are_those_of_an_index_of_the_encoders_vectors(tmp_path: Pat
     texts, encoder = sentences(200), WordEncoder()
     collection = Collection.create(tmp_path / "c", encoder, dim=None, store="float32")
     collection.add(texts)
-    index = ms.Index.build(encoder.documents(texts))
+    index = ms.Index.build(encoder.encode_documents(texts))
     for query in sentences(20, start=500):
-        hits, expected = collection.search(query), index.search(encoder.queries([query])[0])
+        hits, expected = collection.search(query), index.search(encoder.encode_queries([query])[0])
         assert hits.texts == [texts[int(one)] for one in expected.ids]
         assert hits.scores.tobytes() == expected.scores.tobytes()
 
@@ -102,7 +105,7 @@ def test_without_ids_the_text_decides(tmp_path: Path) -> None:
     assert collection.add([*FABLES, FABLES[0]]) == (3, 1, 0)
     assert collection.add(reversed(FABLES)) == (0, 3, 0)
     assert sorted(map(collection.text, collection.ids)) == sorted(FABLES)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="with other metadata; replace=True"):
+    with pytest.raises(ValueError, match="metadata"):
         collection.add(["new", FABLES[0]], metadata=[None, "other"])
     assert len(collection) == 3, "nothing of the batch was added"
     assert collection.add([FABLES[0], "new", "new"], metadata=["other", 1, 2], replace=True) == (1, 0, 2)
@@ -135,11 +138,9 @@ def test_what_there_is_to_say_is_json(fables: Collection) -> None:
 
 
 def test_another_encoder_is_refused_with_both_named(fables: Collection) -> None:
-    with pytest.raises(
-        ValueError, match=r"made with the encoder 'words' .* but 'others' .* was given; its model is .* here"
-    ):
+    with pytest.raises(ValueError, match=r"'words'.*'others'.*model"):
         Collection.open(fables.path, WordEncoder(salt="x", name="others"))
-    with pytest.raises(ValueError, match=r"16 dimensions.*'words' \(8 dimensions\)"):
+    with pytest.raises(ValueError, match=r"\b16\b.*'words'.*\b8\b"):
         Collection.open(fables.path, WordEncoder(dim=8))
     moved = WordEncoder(name="somewhere else")
     assert Collection.open(fables.path, moved).search("grapes", k=1).ids == ["fox"]
@@ -156,7 +157,7 @@ def test_a_loaded_encoder_is_checked_as_well(fables: Collection, monkeypatch: py
     monkeypatch.setattr("maxsieve.text.collection.collection_encoder.BUILT_IN_ENCODERS", {"words"})
     again = Collection.open(fables.path)
     assert (len(again), again.text("fox"), loaded) == (3, FABLES[0], []), "reading needs no encoder"
-    with pytest.raises(ValueError, match=r"but 'words' .* was given"):
+    with pytest.raises(ValueError, match=r"'words'.*'words'"):
         again.search("the fox")
     assert again.search("grapes", k=1).ids == ["fox"]
     assert again.search("mouse", k=1).ids == ["lion"]
@@ -165,9 +166,7 @@ def test_a_loaded_encoder_is_checked_as_well(fables: Collection, monkeypatch: py
 
 def test_an_encoder_that_has_no_name_to_load_must_be_given(fables: Collection) -> None:
     again = Collection.open(fables.path)
-    with pytest.raises(
-        ValueError, match=r"made with the encoder 'words', .* give it yourself, by .*Collection\.open\("
-    ):
+    with pytest.raises(ValueError, match=r"'words'.*built-in"):
         again.search("fox")
 
 
@@ -177,7 +176,7 @@ def test_an_encoder_without_a_fingerprint_goes_by_its_name(tmp_path: Path) -> No
     Collection.create(tmp_path / "c", encoder).close()
     renamed = WordEncoder(name="others")
     renamed.fingerprint = {}
-    with pytest.raises(ValueError, match=r"but 'others' .* was given"):
+    with pytest.raises(ValueError, match=r"'words'.*'others'"):
         Collection.open(tmp_path / "c", renamed)
 
 
@@ -189,13 +188,13 @@ def test_the_projection_is_fitted_once_and_kept(tmp_path: Path) -> None:
     collection = Collection.create(tmp_path / "c", encoder, dim=6, store="float16")
     collection.add(texts[:200])
     matrix = np.load(tmp_path / "c" / "projection.npy")
-    assert np.allclose(matrix, fit_projection(encoder.documents(texts[:200]), 6), atol=1e-5)
+    assert np.allclose(matrix, fit_projection(encoder.encode_documents(texts[:200]), 6), atol=1e-5)
     collection.add(texts[200:])
     assert np.array_equal(np.load(tmp_path / "c" / "projection.npy"), matrix)
     projected = ProjectedEncoder(encoder, matrix)
     again = Collection.open(tmp_path / "c", WordEncoder(dim=16))
     assert again.encoder.fingerprint == projected.fingerprint
-    for one, rows in zip(again.ids, projected.documents(texts), strict=True):
+    for one, rows in zip(again.ids, projected.encode_documents(texts), strict=True):
         assert again.index.vectors(one).tobytes() == rows.astype(np.float16).tobytes()
     assert again.search(texts[250], k=1).texts == [texts[250]]
 
@@ -210,11 +209,11 @@ def test_what_was_encoded_ahead_is_handed_out_once_and_forgotten() -> None:
     encoder = WordEncoder()
     ahead = collection_encoder.RememberingEncoder(encoder)
     assert ahead.fit(["one two", "three four five"], 2, progress=False) is not None
-    assert [len(rows) for rows in ahead.documents(["one two", "six", "one two"])] == [2, 1, 2]
+    assert [len(rows) for rows in ahead.encode_documents(["one two", "six", "one two"])] == [2, 1, 2]
     assert encoder.encoded == ["one two", "three four five", "six"]
-    ahead.documents(["one two"])
+    ahead.encode_documents(["one two"])
     assert encoder.encoded[3:] == ["one two"]
-    ahead.documents(["three four five"])
+    ahead.encode_documents(["three four five"])
     assert len(encoder.encoded) == 4
 
 
@@ -261,8 +260,8 @@ def test_a_projection_can_be_given(tmp_path: Path) -> None:
     collection = Collection.create(tmp_path / "c", WordEncoder(), projection=matrix)
     collection.add(FABLES)
     assert collection.index.dim == 5
-    assert collection.encoder.queries(["fox"])[0].shape == (1, 5)
-    with pytest.raises(ValueError, match="dim is 7, but the projection has 5 columns"):
+    assert collection.encoder.encode_queries(["fox"])[0].shape == (1, 5)
+    with pytest.raises(ValueError, match=r"^dim\b.*\b7\b.*\b5\b"):
         Collection.create(tmp_path / "d", WordEncoder(), dim=7, projection=matrix)
     with pytest.raises(ValueError, match=r"shape \(5, 16\)"):
         Collection.create(tmp_path / "d", WordEncoder(), projection=matrix.T)
@@ -325,14 +324,14 @@ def test_bad_input_changes_nothing_and_says_why(
 def test_replacing_is_asked_for(fables: Collection) -> None:
     assert fables.add(["The fox and the crow", FABLES[1]], ["fox", "hare"], replace=True) == (0, 1, 1)
     assert fables.ids == ["hare", "lion", "fox"]
-    assert fables.search("crow", k=1).hit(0).text == "The fox and the crow"
+    assert fables.search("crow", k=1)[0].text == "The fox and the crow"
     assert fables.metadata("fox") is None
 
 
 def test_one_writer_at_a_time(fables: Collection) -> None:
     with writer_lock(fables.path):
         for change in (lambda: fables.add(["x"]), lambda: fables.delete("fox"), fables.compact):
-            with pytest.raises(IndexLockedError, match="is being written to"):
+            with pytest.raises(IndexLockedError, match=f"process {os.getpid()}"):
                 change()
         assert fables.search("fox", k=1).ids == ["fox"]
 
@@ -343,10 +342,10 @@ def test_one_writer_at_a_time(fables: Collection) -> None:
 def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "notes.txt").write_text("mine")
-    with pytest.raises(FileExistsError, match=r"not empty; Collection\.open opens"):
+    with pytest.raises(FileExistsError, match="not empty"):
         Collection.create(tmp_path / "c", WordEncoder())
     assert tree(tmp_path / "c") == {"notes.txt": b"mine"}
-    with pytest.raises(FileExistsError, match="is a file"):
+    with pytest.raises(FileExistsError, match=r"notes\.txt"):
         Collection.create(tmp_path / "c" / "notes.txt", WordEncoder())
     Collection.create(tmp_path / "d", WordEncoder()).close()
     before = tree(tmp_path / "d")
@@ -403,7 +402,7 @@ def test_a_killed_creation_is_no_collection_and_no_obstacle(tmp_path: Path) -> N
     """A kill leaves a prefix of what is written: stop after each write in turn."""
     script = """
 import os, sys
-from maxsieve.text.collection.collection import description
+from maxsieve.text.collection.collection import Collection
 from text.support import WordEncoder
 import numpy as np
 left = int(sys.argv[2])
@@ -417,7 +416,6 @@ def counted(real):
         return real(*arguments, **options)
     return call
 os.replace, os.mkdir = counted(os.replace), counted(os.mkdir)
-from maxsieve.text.collection.collection import Collection
 Collection.create(sys.argv[1], WordEncoder(), projection=np.eye(16, 5))
 """
     for steps in range(20):
@@ -427,7 +425,7 @@ Collection.create(sys.argv[1], WordEncoder(), projection=np.eye(16, 5))
         if process.returncode == 0:
             break
         assert process.returncode == 9
-        with pytest.raises(FileNotFoundError, match=r"does not exist|is not a collection: it has no collection\.json"):
+        with pytest.raises(FileNotFoundError, match=r"does not exist|collection\.json"):
             Collection.open(folder)
         Collection.create(folder, WordEncoder(), dim=None).add(FABLES)
         assert Collection.open(folder, WordEncoder()).search("fox", k=1).texts == [FABLES[0]]
@@ -463,14 +461,14 @@ def test_a_damaged_record_is_named(fables: Collection, content: bytes, error: ty
 def test_a_record_that_no_writer_writes_is_refused(fables: Collection, change: dict[str, Any]) -> None:
     path = fables.path / "collection.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(DamagedIndexError, match="can't be read"):
+    with pytest.raises(DamagedIndexError, match=r"collection\.json"):
         Collection.open(fables.path)
 
 
 def test_an_index_of_other_dimensions_is_refused(fables: Collection) -> None:
     path = fables.path / "collection.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "dim": 8}))
-    with pytest.raises(DamagedIndexError, match="has 8 dimensions, but its index has 16"):
+    with pytest.raises(DamagedIndexError, match=r"fables\b.*\b8\b.*\b16\b"):
         Collection.open(fables.path)
 
 
@@ -482,7 +480,7 @@ def test_a_damaged_projection_is_named(tmp_path: Path) -> None:
     path.write_bytes(content)
     collection = Collection.open(tmp_path / "c", WordEncoder())
     for use in (lambda: collection.search("fox"), lambda: collection.add(["x"]), collection.verify):
-        with pytest.raises(DamagedIndexError, match=r"projection\.npy does not have the SHA-256"):
+        with pytest.raises(DamagedIndexError, match=r"projection\.npy\b.*SHA-256"):
             use()
     path.unlink()
     with pytest.raises(DamagedIndexError, match=r"projection\.npy is missing"):
@@ -490,9 +488,9 @@ def test_a_damaged_projection_is_named(tmp_path: Path) -> None:
 
 
 def test_opening_what_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="does not exist"):
+    with pytest.raises(FileNotFoundError, match="nothing"):
         Collection.open(tmp_path / "nothing")
-    with pytest.raises(FileNotFoundError, match=r"has no collection\.json"):
+    with pytest.raises(FileNotFoundError, match=r"collection\.json"):
         Collection.open(tmp_path)
 
 

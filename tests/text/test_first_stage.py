@@ -42,7 +42,7 @@ def test_a_function_chooses_the_candidates(fables: Collection) -> None:
     hits = fables.search("the fox", k=10, first_stage=stage, depth=7)
     assert asked == [("the fox", 7)]
     assert sorted(map(str, hits.ids)) == ["hare", "lion"]
-    assert (hits.scope, hits.documents, hits.report.guarantee) == ("candidates", 2, "exact")
+    assert (hits.scope, hits.n_documents, hits.report.guarantee) == ("candidates", 2, "exact")
     expected = fables.search("the fox", candidates=["hare", "lion"])
     assert (hits.ids, hits.scores.tolist()) == (expected.ids, expected.scores.tolist())
 
@@ -51,7 +51,7 @@ def test_each_query_has_candidates_of_its_own(fables: Collection) -> None:
     chosen = {"fox": ["fox"], "mouse": ["lion", "hare"], "nothing": []}
     many = fables.search_many(list(chosen), first_stage=lambda query, _: chosen[query])
     assert [sorted(map(str, hits.ids)) for hits in many] == [["fox"], ["hare", "lion"], []]
-    assert [hits.documents for hits in many] == [1, 2, 0]
+    assert [hits.n_documents for hits in many] == [1, 2, 0]
 
 
 @pytest.mark.parametrize(
@@ -78,21 +78,21 @@ def test_candidates_and_a_first_stage_exclude_each_other(fables: Collection) -> 
 
 
 def test_bm25_finds_documents_by_their_words(fables: Collection) -> None:
-    bm25 = BM25.of(fables)
+    bm25 = fables.bm25
     assert bm25("Fox!", 10) == ["crow", "fox"], "the one with two foxes first"
     assert bm25("a mouse or a tortoise", 10) in (["hare", "lion"], ["lion", "hare"])
     assert bm25("a mouse or a tortoise", 1) == bm25("a mouse or a tortoise", 10)[:1]
     for nothing in ("", "the and", "zebra", "…"):
         assert bm25(nothing, 10) == []
     hits = fables.search("the fox", first_stage="bm25", exclude=["crow"])
-    assert (hits.ids, hits.scope, hits.documents) == (["fox"], "candidates", 1)
+    assert (hits.ids, hits.scope, hits.n_documents) == (["fox"], "candidates", 1)
     assert fables.search("zebra", first_stage="bm25").ids == []
 
 
 def test_bm25_knows_a_word_in_its_other_forms(fables: Collection) -> None:
     fables.add(["Foxes running in the hills"], ["run"])
-    assert set(BM25.of(fables)("a fox", 10)) == {"crow", "fox", "run"}
-    assert BM25.of(fables)("who runs on a hill", 10) == ["run"]
+    assert set(fables.bm25("a fox", 10)) == {"crow", "fox", "run"}
+    assert fables.bm25("who runs on a hill", 10) == ["run"]
 
 
 def test_a_table_of_other_stems_is_never_used(fables: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,10 +100,10 @@ def test_a_table_of_other_stems_is_never_used(fables: Collection, monkeypatch: p
     with monkeypatch.context() as other:
         other.setattr("Stemmer.version", lambda: "0")
         other.setattr("Stemmer.Stemmer", lambda language: lambda words: words)
-        assert BM25.of(fables)("a fox", 10) == ["crow", "fox"]
+        assert fables.bm25("a fox", 10) == ["crow", "fox"]
     [table] = (fables.path / "bm25").iterdir()
     again = Collection.open(fables.path, WordEncoder())
-    assert set(BM25.of(again)("a fox", 10)) == {"crow", "fox", "foxes"}
+    assert set(again.bm25("a fox", 10)) == {"crow", "fox", "foxes"}
     assert [path != table for path in (fables.path / "bm25").iterdir()] == [True], "the old one is gone"
 
 
@@ -121,13 +121,13 @@ def test_bm25_scores_as_bm25s_does(tmp_path: Path) -> None:
         words = bm25s.tokenize([query], stemmer=english, return_ids=False, show_progress=False)[0]
         scores = retriever.get_scores(words)
         expected = sorted(range(300), key=lambda i: (-scores[i], i))
-        assert BM25.of(collection)(query, 25) == [i for i in expected if scores[i] > 0][:25]
+        assert collection.bm25(query, 25) == [i for i in expected if scores[i] > 0][:25]
 
 
 def test_bm25_follows_the_collection(fables: Collection) -> None:
-    held = BM25.of(fables)
+    held = fables.bm25
     fables.delete("crow")
-    assert held("fox", 10) == BM25.of(fables)("fox", 10) == ["fox"]
+    assert held("fox", 10) == fables.bm25("fox", 10) == ["fox"]
     fables.add(["The fox without a tail"], ["tail"])
     assert held("fox", 10) == ["fox", "tail"]
     fables.add(["The cat"], ["fox"], replace=True)
@@ -143,27 +143,27 @@ def test_the_table_is_kept_and_replaced(fables: Collection, monkeypatch: pytest.
     made: list[int] = []
     make = BM25._make
     monkeypatch.setattr(BM25, "_make", lambda self, state: made.append(len(state.live)) or make(self, state))
-    first = BM25.of(fables)("fox", 10)
+    first = fables.bm25("fox", 10)
     assert made == [5]
     again = Collection.open(fables.path, WordEncoder())
-    assert BM25.of(again)("fox", 10) == first
+    assert again.bm25("fox", 10) == first
     assert made == [5], "read from the folder"
     [table] = (fables.path / "bm25").iterdir()
     again.delete("fox")
-    assert BM25.of(again)("fox", 10) == ["crow"]
+    assert again.bm25("fox", 10) == ["crow"]
     assert made == [5, 4]
     assert [path != table for path in (fables.path / "bm25").iterdir()] == [True], "the old one is gone"
-    assert BM25.of(fables)("fox", 10) == first, "a reader at the older version still has its own"
+    assert fables.bm25("fox", 10) == first, "a reader at the older version still has its own"
 
 
 def test_a_damaged_table_is_made_again(fables: Collection) -> None:
-    expected = BM25.of(fables)("fox", 10)
+    expected = fables.bm25("fox", 10)
     [table] = (fables.path / "bm25").iterdir()
     content = table.read_bytes()
     for size in (0, 100, len(content) // 2, len(content) - 1):
         table.unlink()  # the current one is mapped
         table.write_bytes(content[:size])
-        assert BM25.of(Collection.open(fables.path, WordEncoder()))("fox", 10) == expected, size
+        assert Collection.open(fables.path, WordEncoder()).bm25("fox", 10) == expected, size
         assert table.read_bytes() == content, "and kept again"
 
 
@@ -189,7 +189,7 @@ def test_without_its_packages_the_extra_is_named(
     fables: Collection, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=r"pip install 'maxsieve\[bm25\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'maxsieve\[text\]'"):
         fables.search("fox", first_stage="bm25")
 
 
@@ -201,4 +201,17 @@ def test_the_guarantee_among_candidates_is_that_of_exhaustive_scoring(tmp_path: 
         plain = collection.search(query, first_stage="bm25", depth=30, policy=ms.Exhaustive())
         assert sieved.ids == plain.ids
         assert np.array_equal(sieved.scores, plain.scores)
-        assert sieved.documents == min(30, len(BM25.of(collection)(query, 30)))
+        assert sieved.n_documents == min(30, len(collection.bm25(query, 30)))
+
+
+def test_a_document_that_is_added_while_the_first_stage_looks_can_be_named(fables: Collection) -> None:
+    waiting = ["a new fox"]
+
+    def stage(query: str, depth: int) -> list[str]:
+        while waiting:
+            fables.add([waiting.pop()], ["new"])
+        return ["new"]
+
+    assert fables.search("fox", first_stage=stage).ids == ["new"]
+    with pytest.raises(KeyError, match="gone"):
+        fables.search("fox", first_stage=lambda query, depth: ["gone"])

@@ -56,7 +56,7 @@ def test_encrypted_pdfs_are_read_if_anybody_may(algorithm: str) -> None:
         if readable:
             assert read_pdf(buffer).text == "The fox"
         else:
-            with pytest.raises(ValueError, match="it is encrypted"):
+            with pytest.raises(ValueError, match="encrypted"):
                 read_pdf(buffer)
 
 
@@ -67,7 +67,7 @@ def test_a_pdf_that_is_wrong_about_the_length_of_a_stream() -> None:
 
 
 def test_a_scan_has_no_text() -> None:
-    with pytest.raises(ValueError, match="there is no text on its 2 pages; if it is a scan, OCR"):
+    with pytest.raises(ValueError, match=r"\b2 pages.*\bOCR\b"):
         read_pdf(io.BytesIO(make_pdf(["", ""])))
 
 
@@ -240,7 +240,7 @@ def test_what_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "shadow" / "pypdf.py").write_text("raise ModuleNotFoundError('no', name='pypdf')")
     monkeypatch.setattr(sys, "path", [str(tmp_path / "shadow"), *sys.path])
     (tmp_path / "a.pdf").write_bytes(make_pdf(["fox"]))
-    with pytest.raises(BadInput, match=r"a\.pdf: this needs pypdf: pip install 'maxsieve\[files\]'"):
+    with pytest.raises(BadInput, match=r"a\.pdf: .*pypdf.*maxsieve\[files\]"):
         read(tmp_path / "a.pdf")
 
 
@@ -370,7 +370,7 @@ def test_compressed_tables_and_texts(tmp_path: Path) -> None:
 def test_a_file_that_is_cut_off(tmp_path: Path, name: str) -> None:
     content = gzip.compress(json.dumps(ROWS).encode() if name == "it.json.gz" else b'{"text": "a"}\n' * 9)
     (tmp_path / name).write_bytes(content[:-12])
-    with pytest.raises(ValueError, match=rf"{name} can't be read as gzip"):
+    with pytest.raises(ValueError, match=f"{name}.*gzip"):
         read(tmp_path / name)
 
 
@@ -402,7 +402,7 @@ def test_a_delimiter_of_ones_own(tmp_path: Path) -> None:
     assert read(tmp_path / "it.csv", delimiter="~") == [("a", "red, blue", None)]
     (tmp_path / "it.csv").write_text('\n\nid|text\na|"red|\nblue"\n')
     assert read(tmp_path / "it.csv") == [("a", "red|\nblue", None)]
-    with pytest.raises(ValueError, match="only CSV has a delimiter"):
+    with pytest.raises(ValueError, match=r"CSV.*delimiter"):
         Input(str(tmp_path), delimiter=";")
 
 

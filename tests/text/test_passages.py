@@ -56,12 +56,12 @@ def test_all_of_a_long_text_is_in(drinks: Collection) -> None:
     for part in ("tea", "coffee", "water", "milk"):
         hits = drinks.search(f"{part}20 {part}21")
         assert hits.ids == ["guide.md", "note"]
-        hit = hits.hit(0)
+        hit = hits[0]
         assert f"{part}21" in hit.text
         assert GUIDE[hit.passage.start :].startswith(hit.text)
         assert hit.passage.heading == f"Guide > Part {part}"
         assert hit.metadata == {"page": 1}
-        assert hits.documents == 2
+        assert hits.n_documents == 2
         assert hits.report.guarantee == "exact"
 
 
@@ -69,7 +69,7 @@ def test_explain_counts_in_the_passage(drinks: Collection) -> None:
     hits = drinks.search("milk20 coffee")
     matches = {match.query: match for match in hits.explain(0)}
     found = matches["milk20"]
-    assert hits.hit(0).text[found.start : found.end] == "milk20"
+    assert hits[0].text[found.start : found.end] == "milk20"
 
 
 def test_a_word_of_the_headings_is_nowhere_in_the_text(drinks: Collection) -> None:
@@ -97,9 +97,9 @@ def test_adding_again_encodes_nothing(drinks: Collection) -> None:
 
 
 def test_a_document_is_replaced_with_all_its_passages(drinks: Collection) -> None:
-    with pytest.raises(ValueError, match=r"'guide.md' is already in the collection, with another text"):
+    with pytest.raises(ValueError, match=r"'guide\.md'.*text"):
         drinks.add([GUIDE + " And more."], ["guide.md"], [{"page": 1}])
-    with pytest.raises(ValueError, match=r"'guide.md' is already in the collection, with other metadata"):
+    with pytest.raises(ValueError, match=r"'guide\.md'.*metadata"):
         drinks.add([GUIDE], ["guide.md"], [{"page": 2}])
     half = GUIDE[: len(GUIDE) // 2]
     assert drinks.add([half], ["guide.md"], replace=True).replaced == 1
@@ -117,7 +117,7 @@ def test_a_document_is_deleted_with_all_its_passages(drinks: Collection) -> None
     drinks.delete("guide.md")
     assert drinks.ids == drinks.index.ids == ["note"]
     assert "guide.md" not in drinks
-    with pytest.raises(KeyError, match=r"no document has the id 'guide.md'"):
+    with pytest.raises(KeyError, match=r"'guide\.md'"):
         drinks.delete(["note", "guide.md"])
     assert drinks.ids == ["note"]
 
@@ -143,8 +143,8 @@ def test_the_answer_is_that_of_scoring_every_passage(tmp_path: Path) -> None:
         collection.add(texts, range(40))
         assert len(collection.index) > 60
         for query in ("w1 w2 w3", "w7 w59", "w10 w11 w12 w13 w14"):
-            scores = ms.maxsim(encoder.queries([query]), encoder.documents([_encoded(collection, key) for key in
-                               collection.index.ids]))[0]  # fmt: skip
+            documents = encoder.encode_documents([_encoded(collection, key) for key in collection.index.ids])
+            scores = ms.maxsim(encoder.encode_queries([query]), documents)[0]
             best: dict[int | str, float] = {}
             for key, score in zip(collection.index.ids, scores.tolist(), strict=True):
                 one = collection.keys.document(key)
@@ -164,12 +164,12 @@ def _encoded(collection: Collection, key: int | str) -> str:
 
 def test_candidates_and_exclusions_are_documents(drinks: Collection) -> None:
     assert drinks.search("milk20", candidates=["guide.md"]).ids == ["guide.md"]
-    assert drinks.search("milk20", candidates=["guide.md"]).documents == 1
+    assert drinks.search("milk20", candidates=["guide.md"]).n_documents == 1
     assert drinks.search("milk20", exclude=["guide.md"]).ids == ["note"]
     assert drinks.search("milk20", candidates=np.array([False, True])).ids == ["note"]
-    with pytest.raises(ValueError, match=r"mask of shape \(5,\) for 2 documents"):
+    with pytest.raises(ValueError, match=r"^candidates\b.*\(5,\).*\b2\b"):
         drinks.search("milk20", candidates=np.ones(5, bool))
-    with pytest.raises(KeyError, match=r"candidates: no document has the id 'guide.md#p1'"):
+    with pytest.raises(KeyError, match=r"^.?candidates: .*'guide\.md#p1'"):
         drinks.search("milk20", candidates=["guide.md#p1"])
 
 
@@ -215,16 +215,16 @@ def test_calibrated_on_documents(tmp_path: Path) -> None:
 def test_rerank_reads_all_of_a_text(drinks: Collection) -> None:
     hits = drinks.rerank("milk20 milk21", ["nothing here", GUIDE])
     assert hits.ids == [1, 0]
-    assert "milk21" in hits.hit(0).text
-    assert hits.documents == 2
+    assert "milk21" in hits[0].text
+    assert hits.n_documents == 2
 
 
 def test_verify_misses_a_passage_that_is_gone(drinks: Collection) -> None:
     drinks.verify()
     drinks.index.delete(["guide.md#p2"])
-    with pytest.raises(DamagedIndexError, match=r"a passage of the document 'guide.md' is missing"):
+    with pytest.raises(DamagedIndexError, match=r"passage\b.*'guide\.md'"):
         drinks.verify()
-    with pytest.raises(DamagedIndexError, match=r"a passage of the document 'guide.md' is missing"):
+    with pytest.raises(DamagedIndexError, match=r"passage\b.*'guide\.md'"):
         drinks.text("guide.md")
 
 
@@ -235,7 +235,7 @@ def test_numbers_are_ids_of_long_documents_too(tmp_path: Path) -> None:
         assert collection.search("milk20", k=1).ids == [7]
         assert 7 in collection
         assert "7" not in collection
-        with pytest.raises(TypeError, match=r"this collection has int ids"):
+        with pytest.raises(TypeError, match=r"'seven'.*\bint\b"):
             collection.add(["text"], ["seven"])
         collection.delete(7)
         assert collection.ids == [-8]
@@ -246,7 +246,7 @@ def test_a_record_that_does_not_know_its_place_is_damage(drinks: Collection, pas
     drinks.index.add(
         [np.eye(1, 16, dtype=np.float32)], ["bad"], metadata=[{"text": "milk", "metadata": None, "passage": passage}]
     )
-    with pytest.raises(DamagedIndexError, match=r"'bad' does not say where it is"):
+    with pytest.raises(DamagedIndexError, match="passage 'bad'"):
         drinks.verify()
 
 
@@ -255,18 +255,20 @@ def test_a_document_that_is_replaced_before_the_search_is_named_whole(
     drinks: Collection, monkeypatch: pytest.MonkeyPatch, grows: bool
 ) -> None:
     before, after = (GUIDE[: len(GUIDE) // 2], GUIDE) if grows else (GUIDE, GUIDE[: len(GUIDE) // 2])
-    search_many = drinks.index.search_many
+    answer = drinks.index.answer
     for options, found in (({"exclude": ["guide.md"]}, ["note"]), ({"candidates": ["guide.md"]}, ["guide.md"])):
         drinks.add([before], ["guide.md"], replace=True)
+        monkeypatch.setattr(drinks.index, "answer", answer)
+        expected = drinks.search("milk20", **options)
         waiting = [after]
 
         def late(*arguments: Any, waiting: list[str] = waiting, **others: Any) -> Any:
             while waiting:
                 drinks.add([waiting.pop()], ["guide.md"], replace=True)
-            return search_many(*arguments, **others)
+            return answer(*arguments, **others)
 
-        monkeypatch.setattr(drinks.index, "search_many", late)
+        monkeypatch.setattr(drinks.index, "answer", late)
         hits = drinks.search("milk20", **options)
+        assert not waiting
         assert hits.ids == found
-        if grows and found == ["guide.md"]:
-            assert "milk20" in hits.texts[0], "the passages that it has now"
+        assert (list(hits), hits.texts) == (list(expected), expected.texts), "all steps read the version before"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import multiprocessing
+import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -49,8 +50,8 @@ def all_of(hits: TextHits) -> dict[str, Any]:
         "passages": hits.passages,
         "metadata": hits.metadata,
         "words": [hits.explain(rank) for rank in range(len(hits))],
-        "whole": [hits.hit(rank) for rank in range(len(hits))],
-        "scope": (hits.query, hits.scope, hits.first_stage, hits.depth, hits.documents, hits.has_passages),
+        "whole": [(hit.id, hit.score, hit.text, hit.metadata, hit.passage) for hit in hits],
+        "scope": (hits.query, hits.scope, hits.first_stage, hits.depth, hits.n_documents, hits.has_passages),
         "guarantee": hits.report.guarantee,
     }
 
@@ -100,7 +101,7 @@ def test_another_collection_in_its_folder_is_not_taken_for_it(tmp_path: Path) ->
     sent = pickle.dumps(made(tmp_path / "it"))
     (tmp_path / "it").rename(tmp_path / "old")
     made(tmp_path / "it")
-    with pytest.raises(MaxsieveError, match="now holds another index than the one that was sent"):
+    with pytest.raises(MaxsieveError, match="another index"):
         pickle.loads(sent)
 
 
@@ -110,7 +111,7 @@ def test_a_copy_is_no_second_writer(tmp_path: Path, way: Callable[[Any], Any]) -
 
     def texts() -> Any:
         other = way(notes)  # while `notes` is being written to
-        with pytest.raises(IndexLockedError, match="is being written to"):
+        with pytest.raises(IndexLockedError, match=f"process {os.getpid()}"):
             other.delete(["t0"])
         yield "Snow lay on the hills."
 
@@ -129,7 +130,7 @@ def test_a_built_in_encoder_is_loaded_where_it_is_needed(tmp_path: Path, minilm:
 
 
 def encode(encoder: Any, text: str) -> Any:
-    return encoder.documents([text])[0], encoder.fingerprint, encoder.name
+    return encoder.encode_documents([text])[0], encoder.fingerprint, encoder.name
 
 
 def test_encoders_go_by_their_folder(minilm: OnnxEncoder) -> None:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from maxsieve.text import Encoder, ProjectedEncoder, Traceable, fit_projection, projection
+from maxsieve.text import Encoder, ProjectedEncoder, Traceable, fit_projection
+from maxsieve.text.encoders import projection
 
 from .support import Untraceable, WordEncoder
 
@@ -54,12 +55,12 @@ def test_how_the_rows_are_given_does_not_matter(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("vectors", "dim", "sentence"),
     [
-        ([], 1, "can't be fitted"),
-        (np.zeros((3, 2)), 1, "all are zero"),
-        (np.ones((3, 2)), 3, "dim must be at most 2"),
-        (np.ones((3, 2)), 0, "dim must be at least 1"),
-        ([np.ones((3, 2)), np.ones((3, 4))], 1, r"vectors\[1\] has shape \(3, 4\); \[rows, 2\]"),
-        ([np.ones(3)], 1, r"vectors\[0\] has shape \(3,\)"),
+        ([], 1, "fitted"),
+        (np.zeros((3, 2)), 1, "zero"),
+        (np.ones((3, 2)), 3, r"^dim\b.*\b2\b"),
+        (np.ones((3, 2)), 0, r"^dim\b.*\b0$"),
+        ([np.ones((3, 2)), np.ones((3, 4))], 1, r"^vectors\[1\].*\(3, 4\)"),
+        ([np.ones(3)], 1, r"^vectors\[0\].*\(3,\)"),
         (np.array([[1.0, np.nan]]), 1, "NaN"),
     ],
 )
@@ -70,22 +71,22 @@ def test_what_no_projection_can_be_fitted_to(vectors: Any, dim: int, sentence: s
 
 def test_a_projected_encoder() -> None:
     inner = WordEncoder(dim=16)
-    matrix = fit_projection(inner.documents(["some words to fit a few axes to"]), 5)
+    matrix = fit_projection(inner.encode_documents(["some words to fit a few axes to"]), 5)
     encoder = ProjectedEncoder(inner, matrix)
     assert isinstance(encoder, Encoder)
     assert (encoder.name, encoder.dim) == ("words", 5)
-    (rows,) = encoder.documents(["two words"])
-    expected = inner.queries(["two words"])[0] @ matrix
+    (rows,) = encoder.encode_documents(["two words"])
+    expected = inner.encode_queries(["two words"])[0] @ matrix
     np.testing.assert_allclose(rows, expected / np.linalg.norm(expected, axis=1, keepdims=True), rtol=0, atol=1e-6)
-    np.testing.assert_array_equal(encoder.queries(["two words"])[0], rows)
-    assert encoder.documents([""])[0].shape == (0, 5)
+    np.testing.assert_array_equal(encoder.encode_queries(["two words"])[0], rows)
+    assert encoder.encode_documents([""])[0].shape == (0, 5)
 
 
 def test_a_row_without_a_part_in_the_matrix_stays_zero() -> None:
     inner = WordEncoder(dim=2)
-    word = inner.queries(["word"])[0][0].astype(np.float64)
+    word = inner.encode_queries(["word"])[0][0].astype(np.float64)
     across = np.array([[-word[1]], [word[0]]], np.float64)
-    rows = ProjectedEncoder(inner, np.where(np.abs(word @ across) < 1e-7, 0, 1) * across).queries(["word"])[0]
+    rows = ProjectedEncoder(inner, np.where(np.abs(word @ across) < 1e-7, 0, 1) * across).encode_queries(["word"])[0]
     assert not rows.any()
 
 
@@ -118,11 +119,11 @@ def test_the_matrix_is_the_encoders_own() -> None:
 @pytest.mark.parametrize(
     ("matrix", "sentence"),
     [
-        (np.eye(15, 3), r"\[16, dim\]"),
-        (np.eye(16, 17), "dim at most 16"),
-        (np.ones(16), r"shape \(16,\)"),
-        (np.empty((16, 0)), r"shape \(16, 0\)"),
-        (np.full((16, 2), np.inf), "NaN or infinity"),
+        (np.eye(15, 3), r"\(15, 3\)"),
+        (np.eye(16, 17), r"\(16, 17\)"),
+        (np.ones(16), r"\(16,\)"),
+        (np.empty((16, 0)), r"\(16, 0\)"),
+        (np.full((16, 2), np.inf), "infinity"),
     ],
 )
 def test_matrices_that_are_refused(matrix: Any, sentence: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from maxsieve.lab.corpora import Corpus, read_corpus
 from maxsieve.lab.metrics.quality import quality, ranked
-from maxsieve.text import BM25, Collection, Encoder
+from maxsieve.text import Collection, Encoder
 
 DOCUMENTS, QUERIES = 400, 50
 
@@ -36,7 +36,7 @@ def part() -> Corpus:
 def test_late_interaction_is_ahead_of_bm25_and_both_of_either(minilm: Encoder, part: Corpus, tmp_path: Path) -> None:
     collection = Collection.create(tmp_path / "c", minilm)
     collection.add(part.documents.values(), part.documents)
-    bm25 = BM25.of(collection)
+    bm25 = collection.bm25
     lexical = ndcg(part, [bm25(text, 10) for text in part.queries.values()])
     late, staged, fused = (
         ndcg(part, [hits.ids for hits in collection.search_many(part.queries.values(), 10, **options)])

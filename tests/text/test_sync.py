@@ -17,9 +17,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from long_form import scaled
 from maxsieve.errors import IndexLockedError
-from maxsieve.text import FolderSync, Synced, adding, sync_run
+from maxsieve.text import FolderSync, Synced
+from maxsieve.text.collection import additions as adding
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.inputs import BadInput
+from maxsieve.text.sync import run as sync_run
 from maxsieve.text.sync.record import SyncRecord, record_path, sync_lock
 
 from . import syncer
@@ -140,7 +142,7 @@ def test_another_document_with_a_files_id_is_replaced_only_if_asked(notes: Notes
     notes.collection.add(["mine"], ["a.md"])
     notes.write("a.md", "the file's")
     notes.write("b.md", "blue")
-    with pytest.raises(BadInput, match=r"there is another document 'a\.md', which was not added by sync; adopt=True"):
+    with pytest.raises(BadInput, match=r"'a\.md'.*adopt"):
         notes.sync()
     assert notes.sync(run={"skip_bad": True}) == Synced(added=1, bad=1)
     assert notes.content["a.md"] == "mine"
@@ -187,7 +189,7 @@ def test_two_folders_in_one_collection(notes: Notes, tmp_path: Path) -> None:
     notes.write("a.md", "green", other)
     notes.write("same.md", "same", other)
     notes.sync()
-    with pytest.raises(BadInput, match=r"the document 'a.md' came from .*notes; prefix= gives"):
+    with pytest.raises(BadInput, match=r"'a\.md'.*notes.*prefix"):
         notes.sync(other)
     assert notes.sync(other, run={"skip_bad": True}).bad == 2, "even one with the same text"
     assert notes.sync(other, prefix="other/") == Synced(added=2)
@@ -206,11 +208,11 @@ def test_a_folder_that_was_moved(notes: Notes, tmp_path: Path) -> None:
     notes.sync(prefix="p/")
     new = tmp_path / "elsewhere"
     notes.folder.rename(new)
-    with pytest.raises(FileNotFoundError, match="there is no folder"):
+    with pytest.raises(FileNotFoundError, match="notes"):
         notes.sync()
     (new / "0.md").unlink()
     notes.write("1.md", "changed", new)
-    with pytest.raises(ValueError, match="has no record of documents from"):
+    with pytest.raises(ValueError, match="record"):
         notes.sync(new, moved_from=tmp_path / "never")
     assert notes.sync(new, moved_from=notes.folder, run={"dry_run": True}) == Synced(changed=1, deleted=1, unchanged=3)
     assert notes.sync(new, moved_from=notes.folder) == Synced(changed=1, deleted=1, unchanged=3)
@@ -228,7 +230,7 @@ def test_a_folder_that_has_lost_its_files_is_refused(notes: Notes, left: int) ->
     for i in range(left, 30):
         (notes.folder / f"{i}.md").unlink()
     before = tree(notes.collection.path)
-    with pytest.raises(ValueError, match=rf"has {left} documents, but 30 came from it: is a disk not mounted\?"):
+    with pytest.raises(ValueError, match=rf"\b{left}\b.*\b30\b"):
         notes.sync()
     assert tree(notes.collection.path) == before
     assert notes.sync(allow_deletes=True) == Synced(deleted=30 - left, unchanged=left)
@@ -243,7 +245,7 @@ def test_renaming_everything_is_no_loss(notes: Notes) -> None:
 
 
 def test_an_empty_folder_is_refused(notes: Notes) -> None:
-    with pytest.raises(ValueError, match=r"there is no \.txt"):
+    with pytest.raises(ValueError, match=r"\.txt"):
         notes.sync()
 
 
@@ -261,7 +263,7 @@ def test_bad_files_are_refused_or_counted_and_their_documents_stay(notes: Notes)
     notes.write("a.md", b"\xff")
     notes.write("c.pdf", b"no PDF")
     notes.write("d.md", "new")
-    with pytest.raises(BadInput, match=r"a\.md: not UTF-8"):
+    with pytest.raises(BadInput, match=r"a\.md: .*UTF-8"):
         notes.sync()
     assert notes.sync(run={"skip_bad": True}) == Synced(added=1, unchanged=1, bad=2)
     assert notes.content == {"a.md": "red", "b.md": "blue", "d.md": "new"}
@@ -273,7 +275,7 @@ def test_links_to_files_are_followed_and_one_to_nowhere_is_named(notes: Notes, t
     (notes.folder / "loop").symlink_to(notes.folder)
     assert notes.sync() == Synced(added=1)
     target.unlink()
-    with pytest.raises(BadInput, match=r"link\.txt: can't be read"):
+    with pytest.raises(BadInput, match=r"link\.txt: "):
         notes.sync()
     assert notes.content == {"link.txt": "far away"}
 
@@ -331,7 +333,7 @@ def test_a_dry_run_changes_nothing_and_tells_the_same(notes: Notes) -> None:
 
 def test_one_sync_at_a_time(notes: Notes) -> None:
     notes.write("a.md", "red")
-    with sync_lock(notes.collection.path), pytest.raises(IndexLockedError, match="being written to by process"):
+    with sync_lock(notes.collection.path), pytest.raises(IndexLockedError, match=f"process {os.getpid()}"):
         notes.sync()
     assert notes.sync() == Synced(added=1)
 

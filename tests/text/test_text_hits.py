@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -32,21 +33,34 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]
 
 def test_hits_read_like_hits(collection: Collection) -> None:
     hits = collection.search("the mouse", k=3)
-    expected = collection.index.search(collection.encoder.queries(["the mouse"])[0], k=3)
+    expected = collection.index.search(collection.encoder.encode_queries(["the mouse"])[0], k=3)
     assert list(hits) == [(collection.keys.document(key), score) for key, score in expected]
     assert len(hits) == len(hits.ids) == len(hits.texts) == len(hits.metadata) == 3
     assert hits.report.guarantee == "exact"
     assert hits.scores.tobytes() == expected.scores.tobytes()
-    assert [hits.hit(rank).text for rank in range(3)] == hits.texts == [TEXTS[int(one)] for one in hits.ids]
-    assert hits.hit(0) == (3, float(hits.scores[0]), TEXTS[3], {"n": 4}, Passage(TEXTS[3]))
+    assert [hits[rank].text for rank in range(3)] == hits.texts == [TEXTS[int(one)] for one in hits.ids]
+    hit = hits[0]
+    assert hit == (3, float(hits.scores[0]))
+    assert (hit.id, hit.score, hit.text, hit.metadata, hit.passage) == (*hit, TEXTS[3], {"n": 4}, Passage(TEXTS[3]))
     assert hits.query == "the mouse"
     assert 0 < hits.encode_seconds < 10
     assert 0 < hits.search_seconds < 10
     assert repr(hits) == f"TextHits({list(hits)!r}, guarantee='exact', scope='all')"
+    assert hits[-1].id == hits.ids[-1]
+    assert [(hit.id, hit.text) for hit in hits[1:]] == list(zip(hits.ids[1:], hits.texts[1:], strict=True))
+    with pytest.raises(IndexError):
+        hits[3]
     for rank, error in ((3, ValueError), (-1, ValueError), ("0", TypeError)):
-        for look in (hits.hit, hits.explain):
-            with pytest.raises(error, match="rank"):
-                look(rank)  # type: ignore[arg-type]
+        with pytest.raises(error, match="rank"):
+            hits.explain(rank)  # type: ignore[arg-type]
+
+
+def test_a_notebook_shows_hits_with_their_texts_and_the_collection(collection: Collection) -> None:
+    page = collection.search("the mouse", k=2)._repr_html_()
+    assert "<td>3</td>" in page
+    assert escape(TEXTS[3]) in page
+    assert "guarantee: exact, scope: all" in page
+    assert f"<td>documents</td><td>{len(collection)}</td>" in collection._repr_html_()
 
 
 def test_a_trace_is_about_the_passages_that_the_engine_saw(tmp_path: Path) -> None:
@@ -59,7 +73,7 @@ def test_a_trace_is_about_the_passages_that_the_engine_saw(tmp_path: Path) -> No
         assert hits.trace.ids[:2] == ["long", "long#p1"]
         assert [collection.keys.document(hits.trace.ids[place]) for place in hits.trace.hits] == hits.ids == ["long"]
         assert hits.trace.k > 1
-        with pytest.raises(ValueError, match="give hybrid or trace"):
+        with pytest.raises(ValueError, match="hybrid or trace"):
             collection.search("the fox", hybrid="rrf", trace=True)
 
 
@@ -88,7 +102,7 @@ def test_hits_keep_their_texts_when_the_documents_go(tmp_path: Path) -> None:
 )
 def test_the_answer_says_what_it_holds_for(collection: Collection, options: Any, scope: str, documents: int) -> None:
     hits = collection.search("the fox", **options)
-    assert (hits.scope, hits.documents) == (scope, documents)
+    assert (hits.scope, hits.n_documents) == (scope, documents)
     assert len(hits) <= documents
 
 
@@ -99,7 +113,7 @@ def test_many_queries_get_the_answers_of_one_each(collection: Collection) -> Non
         assert [list(hits) for hits in many] == [list(collection.search(query, **options)) for query in queries]  # type: ignore[arg-type]
         assert [hits.query for hits in many] == queries
     each = collection.search_many(queries, candidates=[[0], None, [1, 3]])
-    assert [(hits.scope, hits.documents) for hits in each] == [("candidates", 1), ("all", 4), ("candidates", 2)]
+    assert [(hits.scope, hits.n_documents) for hits in each] == [("candidates", 1), ("all", 4), ("candidates", 2)]
     assert collection.search_many([]) == []
     assert [hits.query for hits in collection.search_many(iter(queries))] == queries
 
@@ -137,12 +151,14 @@ def test_rerank_ranks_texts_that_need_not_be_in(tmp_path: Path) -> None:
     collection.add(sentences(100))
     texts = ["a cat", "", "the w5 w7", *sentences(5)]
     hits = collection.rerank("w5 w7", (text for text in texts), k=3)
-    expected = ms.rerank(collection.encoder.queries(["w5 w7"])[0], collection.encoder.documents(texts), k=3)
+    expected = ms.rerank(
+        collection.encoder.encode_queries(["w5 w7"])[0], collection.encoder.encode_documents(texts), k=3
+    )
     assert list(hits) == list(expected)
     assert hits.ids[0] == 2
     assert hits.texts == [texts[int(place)] for place in hits.ids]
     assert hits.metadata == [None] * 3
-    assert (hits.scope, hits.documents) == ("candidates", 8)
+    assert (hits.scope, hits.n_documents) == ("candidates", 8)
     assert [match.document for match in hits.explain(0)] == ["w5", "w7"]
     assert collection.rerank("w5", []).ids == []
     assert len(collection) == 100

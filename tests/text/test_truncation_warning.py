@@ -23,8 +23,8 @@ LIMIT = 5
 class CuttingEncoder(WordEncoder):
     """Reads five words of a text."""
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
-        rows = super().documents(texts)
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
+        rows = super().encode_documents(texts)
         report_truncation(texts, [(len(some), True) for some in rows], LIMIT)
         return [some[:LIMIT] for some in rows]
 
@@ -80,7 +80,7 @@ def test_what_is_inside_another_gathering_is_said_with_it(tmp_path: Path) -> Non
 def test_an_encoder_by_itself_says_it_each_time() -> None:
     encoder = CuttingEncoder()
     for _ in range(2):
-        assert said_by(lambda: encoder.documents([*texts(3, 6).values()])) == [
+        assert said_by(lambda: encoder.encode_documents([*texts(3, 6).values()])) == [
             "1 of 2 texts were cut at 5 tokens; the longest has 6"
         ]
 

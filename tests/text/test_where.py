@@ -37,7 +37,11 @@ def selected(collection: Collection, where: dict[str, Any] = WHERE) -> list[Any]
 
 
 def same(found: Any, wanted: Any) -> None:
-    assert (found.ids, found.scores.tolist(), found.documents) == (wanted.ids, wanted.scores.tolist(), wanted.documents)
+    assert (found.ids, found.scores.tolist(), found.n_documents) == (
+        wanted.ids,
+        wanted.scores.tolist(),
+        wanted.n_documents,
+    )
     assert found.report.guarantee == wanted.report.guarantee
 
 
@@ -47,14 +51,14 @@ def test_among_the_documents_that_match(collection: Collection) -> None:
     assert "old" not in chosen
     found = collection.search(QUERY, k=8, where=WHERE)
     same(found, collection.search(QUERY, k=8, candidates=chosen))
-    assert (found.scope, found.documents, found.where) == ("matching", len(chosen), WHERE)
+    assert (found.scope, found.n_documents, found.where) == ("matching", len(chosen), WHERE)
     assert all(matches(WHERE, one) for one in found.metadata)
     everything = collection.search(QUERY, k=1000, where=WHERE)
     assert set(everything.ids) == set(chosen)
     assert collection.search(QUERY).where is None
-    assert collection.search(QUERY, where={}).documents == len(collection)
+    assert collection.search(QUERY, where={}).n_documents == len(collection)
     none = collection.search(QUERY, where={"year": 3000})
-    assert (none.ids, none.documents, none.report.guarantee) == ([], 0, "exact")
+    assert (none.ids, none.n_documents, none.report.guarantee) == ([], 0, "exact")
 
 
 def test_the_filter_is_about_what_was_added_not_about_the_record(collection: Collection) -> None:
@@ -85,9 +89,9 @@ def test_many_queries(collection: Collection) -> None:
         alone = collection.search(query, 5, where=where)
         same(hits, alone)
         assert (hits.scope, hits.where) == (alone.scope, alone.where)
-    with pytest.raises(ValueError, match="where must be one filter, not a list"):
+    with pytest.raises(ValueError, match=r"^where .*list"):
         collection.search(QUERY, where=[WHERE])
-    with pytest.raises(ValueError, match=r"where\.year\.gte must be a number or a string, not None"):
+    with pytest.raises(ValueError, match=r"^where\.year\.gte\b.*\bNone\b"):
         collection.search(QUERY, where={"year": {"gte": None}})
 
 
@@ -98,7 +102,7 @@ def test_bm25_names_the_best_of_those_that_match(collection: Collection) -> None
         ranking = [one for one in collection.bm25(QUERY, 10**6) if one in chosen][:depth]
         found = collection.search(QUERY, k=8, where=WHERE, first_stage="bm25", depth=depth)
         same(found, collection.search(QUERY, k=8, candidates=ranking))
-        assert (found.scope, found.documents, found.where) == ("candidates", len(ranking), WHERE)
+        assert (found.scope, found.n_documents, found.where) == ("candidates", len(ranking), WHERE)
     assert len(ranking) > 3
 
 
@@ -114,12 +118,12 @@ def test_a_function_is_asked_for_more_until_enough_match(collection: Collection)
     assert asked[:2] == [6, 24]
     asked.clear()
     found = collection.search(QUERY, k=8, where={"year": 1066}, first_stage=stage, depth=6)
-    assert (found.ids, found.documents) == (["old"], 1)
+    assert (found.ids, found.n_documents) == (["old"], 1)
     assert asked[-1] == len(collection)
     asked.clear()
     few = collection.search(QUERY, where=WHERE, first_stage=lambda query, depth: [*asked, asked.append(depth)][:0])
     assert (few.ids, asked) == ([], [100])
-    with pytest.raises(KeyError, match="no document has the id 'frog'"):
+    with pytest.raises(KeyError, match="'frog'"):
         collection.search(QUERY, where=WHERE, first_stage=lambda query, depth: ["frog"])
 
 
@@ -140,7 +144,7 @@ def test_other_policies(collection: Collection) -> None:
 
 
 def test_a_change_meanwhile_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
-    """BM25's candidates and late interaction use one state, whatever matches in the next."""
+    """The filter and late interaction read one version, whatever matches in the next."""
     with Collection.create(tmp_path / "c", WordEncoder(), dim=None) as made:
         made.add(["a fox", "a fox and a crow"], ["one", "two"], [{"n": 1}, {"n": 2}])
         changes = iter([lambda: made.add(["a fox"], ["one"], [{"n": 2}], replace=True)])
@@ -151,5 +155,6 @@ def test_a_change_meanwhile_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
             return found
 
         hits = made.search("fox", where={"n": 2}, first_stage=stage)
-        assert sorted(map(str, hits.ids)) == ["one", "two"]
-        assert hits.documents == 2
+        assert (hits.ids, hits.n_documents) == (["two"], 1)
+        hits = made.search("fox", where={"n": 2}, first_stage=stage)
+        assert (sorted(map(str, hits.ids)), hits.n_documents) == (["one", "two"], 2)

@@ -9,7 +9,7 @@ import numpy as np
 from maxsieve.adapters.tensors import score, to_rows, without_padding
 from maxsieve.common.optional import optional
 
-torch: Any = optional("torch", "colpali")
+torch: Any = optional("torch", package="torch>=2.1")
 
 
 class MaxsieveScoring:

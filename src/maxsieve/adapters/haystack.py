@@ -9,18 +9,19 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from maxsieve.adapters.retrieval import Answer, Part, check_part, find, to_dict
+from maxsieve.adapters.retrieval import Retrieval, TextPart, check_part, find, to_dict
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
+from maxsieve.options import PerQuery, SearchOptions
 from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
+from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.rerank import rerank, to_encoder
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
-from maxsieve.text.lexical.hybrid import in_one_state
-from maxsieve.text.passages import check_record
+from maxsieve.text.passages import first_records
 
-optional("haystack", "haystack")
+optional("haystack", package="haystack-ai>=3")
 
 from haystack import Document, component, default_from_dict, default_to_dict  # noqa: E402
 from haystack.utils.filters import document_matches_filter  # noqa: E402
@@ -57,7 +58,7 @@ class MaxsieveRetriever:
         encoder: str | None = None,
         top_k: int = 10,
         filters: dict[str, Any] | None = None,
-        text: Part = "passage",
+        text: TextPart = "passage",
         policy: Policy | None = None,
         search_kwargs: dict[str, Any] | None = None,
     ) -> None:
@@ -136,15 +137,19 @@ class MaxsieveRetriever:
         """The best ``documents`` for a query, and a ``report`` with the guarantee."""
         count = self.top_k if top_k is None else as_count(top_k, "top_k", at_least=1)
         collection, chosen = self._warm(), self.filters if filters is None else filters
-        options = {**self.search_kwargs, "policy": self.policy}
+        options = SearchOptions.of(count, {**self.search_kwargs, "policy": self.policy})
 
-        def search() -> list[Answer]:
-            among = {"candidates": _matching(collection, chosen)} if chosen else {}
-            return find(collection, [query], count, self.text, {**options, **among})
+        def search(snapshot: AnySnapshot) -> Retrieval:
+            among = options
+            if chosen:
+                among = replace(options, candidates=PerQuery([_matching(collection, chosen, snapshot)]))
+            return find(collection, [query], among, self.text, snapshot)[0]
 
-        [answer] = in_one_state(collection, search) if chosen else search()
-        documents = [Document(id=one.id, content=one.text, meta=one.metadata, score=one.score) for one in answer.found]
-        report = {**answer.promise, "documents": answer.hits.documents, "seconds": answer.hits.search_seconds}
+        answer = collection.index.storage.reading(search)
+        documents = [
+            Document(id=found.id, content=found.text, meta=found.metadata, score=found.score) for found in answer.found
+        ]
+        report = {**answer.promise, "documents": answer.hits.n_documents, "seconds": answer.hits.search_seconds}
         return {"documents": documents, "report": report}
 
     @component.output_types(documents=list[Document], report=dict[str, Any])
@@ -213,8 +218,8 @@ class MaxsieveRanker:
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, list[Document]]:
         """The best documents, best first. A document that occurs twice is ranked once, as in other rankers."""
         count = self.top_k if top_k is None else as_count(top_k, "top_k", at_least=1)
-        given = list({one.id: one for one in documents}.values())
-        texts = [self._text(one) for one in given]
+        given = list({document.id: document for document in documents}.values())
+        texts = [self._text(document) for document in given]
         hits = rerank(query, texts, count, encoder=self._warm())
         return {"documents": [replace(given[int(place)], score=score) for place, score in hits]}
 
@@ -225,21 +230,18 @@ class MaxsieveRanker:
         """`run`, without blocking the event loop."""
         return await asyncio.to_thread(self.run, query, documents, top_k)
 
-    def _text(self, one: Document) -> str:
-        if one.content is None:
-            raise ValueError(f"the document {one.id!r} has no content: MaxsieveRanker ranks texts")
-        meta = [str(one.meta[name]) for name in self.meta_fields_to_embed if one.meta.get(name)]
-        return "\n".join([*meta, one.content])
+    def _text(self, document: Document) -> str:
+        if document.content is None:
+            raise ValueError(f"the document {document.id!r} has no content: MaxsieveRanker ranks texts")
+        meta = [str(document.meta[name]) for name in self.meta_fields_to_embed if document.meta.get(name)]
+        return "\n".join([*meta, document.content])
 
 
-def _matching(collection: Collection, filters: dict[str, Any]) -> list[Id]:
+def _matching(collection: Collection, filters: dict[str, Any], snapshot: AnySnapshot) -> list[Id]:
     """The ids of the documents that match Haystack's filters."""
-    records = collection.index.known_metadata(map(collection.keys.key, collection.ids))
-    documents = {
-        collection.keys.document(key): Document(meta=to_dict(check_record(record, key)["metadata"]))
-        for key, record in records.items()
-    }
-    return [one for one, document in documents.items() if document_matches_filter(filters, document)]
+    records = first_records(collection.keys.firsts(snapshot.ids_in_order()), collection.keys, snapshot)
+    documents = {id: Document(meta=to_dict(record["metadata"])) for id, record in records.items()}
+    return [id for id, document in documents.items() if document_matches_filter(filters, document)]
 
 
 def _to_policy(described: Mapping[str, Any]) -> Policy:

@@ -6,14 +6,15 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from maxsieve.adapters.retrieval import KEY, Answer, Part, check_part, find, to_collection
+from maxsieve.adapters.retrieval import KEY, Retrieval, TextPart, check_part, find, to_collection
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
+from maxsieve.options import SearchOptions
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.rerank import rerank, to_encoder
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 
-optional("langchain_core", "langchain")
+optional("langchain_core", package="langchain-core>=1")
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun, Callbacks  # noqa: E402
 from langchain_core.documents import BaseDocumentCompressor, Document  # noqa: E402
@@ -43,7 +44,7 @@ class MaxsieveRetriever(BaseRetriever):
 
     collection: Collection
     k: int = 4
-    text: Part = "passage"
+    text: TextPart = "passage"
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     with_scores: bool = False
 
@@ -61,7 +62,7 @@ class MaxsieveRetriever(BaseRetriever):
 
     @field_validator("text", mode="before")
     @classmethod
-    def _check_text(cls, text: Any) -> Part:
+    def _check_text(cls, text: Any) -> TextPart:
         return _for_pydantic(check_part, text)
 
     def batch(
@@ -80,7 +81,7 @@ class MaxsieveRetriever(BaseRetriever):
             answers = super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
         else:
             each = zip(inputs, get_config_list(config, len(inputs)), found, strict=True)
-            answers = [self.invoke(*one, found=documents) for *one, documents in each]
+            answers = [self.invoke(*arguments, found=documents) for *arguments, documents in each]
         return answers
 
     async def abatch(
@@ -99,7 +100,9 @@ class MaxsieveRetriever(BaseRetriever):
             answers = await super().abatch(inputs, config, return_exceptions=return_exceptions, **kwargs)
         else:
             each = zip(inputs, get_config_list(config, len(inputs)), found, strict=True)
-            answers = await asyncio.gather(*(self.ainvoke(*one, found=documents) for *one, documents in each))
+            answers = await asyncio.gather(
+                *(self.ainvoke(*arguments, found=documents) for *arguments, documents in each)
+            )
         return answers
 
     def _get_relevant_documents(
@@ -126,16 +129,17 @@ class MaxsieveRetriever(BaseRetriever):
 
     def _search(self, queries: list[str], **kwargs: Any) -> list[list[Document]]:
         k, text = kwargs.pop("k", self.k), check_part(kwargs.pop("text", self.text))
-        answers = find(self.collection, queries, k, text, {**self.search_kwargs, **kwargs})
+        options = SearchOptions.of_many(k, {**self.search_kwargs, **kwargs}, len(queries))
+        answers = find(self.collection, queries, options, text)
         return [self._documents(answer) for answer in answers]
 
-    def _documents(self, answer: Answer) -> list[Document]:
+    def _documents(self, answer: Retrieval) -> list[Document]:
         documents = []
-        for one in answer.found:
-            metadata = one.metadata
+        for found in answer.found:
+            metadata = found.metadata
             if self.with_scores:
-                metadata[KEY] = {**metadata.get(KEY, {}), "score": one.score, **answer.promise}
-            documents.append(Document(one.text, id=one.id, metadata=metadata))
+                metadata[KEY] = {**metadata.get(KEY, {}), "score": found.score, **answer.promise}
+            documents.append(Document(found.text, id=found.id, metadata=metadata))
         return documents
 
 

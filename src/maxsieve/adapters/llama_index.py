@@ -6,14 +6,15 @@ import asyncio
 import os
 from typing import Any
 
-from maxsieve.adapters.retrieval import KEY, Answer, Found, Part, check_part, find, to_collection
+from maxsieve.adapters.retrieval import KEY, Retrieval, RetrievedDocument, TextPart, check_part, find, to_collection
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
+from maxsieve.options import SearchOptions
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.rerank import rerank, to_encoder
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
 
-optional("llama_index.core", "llama-index")
+optional("llama_index.core", package="llama-index-core>=0.14")
 
 from llama_index.core.bridge.pydantic import Field, PrivateAttr  # noqa: E402
 from llama_index.core.callbacks import CBEventType, EventPayload  # noqa: E402
@@ -48,7 +49,7 @@ class MaxsieveRetriever(BaseRetriever):
         collection: Collection | str | os.PathLike[str],
         similarity_top_k: int = 2,
         *,
-        text: Part = "passage",
+        text: TextPart = "passage",
         search_kwargs: dict[str, Any] | None = None,
         with_guarantee: bool = False,
         **others: Any,
@@ -71,8 +72,9 @@ class MaxsieveRetriever(BaseRetriever):
 
     def retrieve_many(self, queries: list[str]) -> list[list[NodeWithScore]]:
         """`retrieve` for many queries at once: the same nodes, in less time; without callbacks."""
-        answers = find(self._collection, queries, self._similarity_top_k, self._text, self._search_kwargs)
-        return [[self._node(one, answer) for one in answer.found] for answer in answers]
+        options = SearchOptions.of_many(self._similarity_top_k, self._search_kwargs, len(queries))
+        answers = find(self._collection, queries, options, self._text)
+        return [[self._node(document, answer) for document in answer.found] for answer in answers]
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self.retrieve_many([query_bundle.query_str])[0]
@@ -80,21 +82,21 @@ class MaxsieveRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
-    def _node(self, one: Found, answer: Answer) -> NodeWithScore:
-        metadata = one.metadata
+    def _node(self, document: RetrievedDocument, answer: Retrieval) -> NodeWithScore:
+        metadata = document.metadata
         if self._with_guarantee:
             metadata[KEY] = {**metadata.get(KEY, {}), **answer.promise}
         own = [KEY] if KEY in metadata else []
         node = TextNode(
-            id_=one.id,
-            text=one.text,
+            id_=document.id,
+            text=document.text,
             metadata=metadata,
-            start_char_idx=one.start,
-            end_char_idx=one.start + len(one.text),
+            start_char_idx=document.start,
+            end_char_idx=document.start + len(document.text),
             excluded_llm_metadata_keys=own,
             excluded_embed_metadata_keys=own,
         )
-        return NodeWithScore(node=node, score=one.score)
+        return NodeWithScore(node=node, score=document.score)
 
 
 class MaxsieveRerank(BaseNodePostprocessor):
@@ -154,7 +156,7 @@ class MaxsieveRerank(BaseNodePostprocessor):
         return best
 
     def _rank(self, nodes: list[NodeWithScore], query: str) -> list[NodeWithScore]:
-        texts = [one.node.get_content(metadata_mode=MetadataMode.EMBED) for one in nodes]
+        texts = [node.node.get_content(metadata_mode=MetadataMode.EMBED) for node in nodes]
         hits = rerank(query, texts, self.top_n, encoder=self._loaded)
         best = []
         for place, score in hits:

@@ -13,10 +13,10 @@ from maxsieve.index import Index
 from maxsieve.policies import Policy
 from maxsieve.storage.segments import Store
 
-models: Any = optional("mteb.models", "mteb")
+models: Any = optional("mteb.models", package="mteb>=2.26")
 # Its data loaders join title and text, and queries and instructions.
-loaders: Any = optional("mteb.models.search_wrappers", "mteb")
-types: Any = optional("mteb.types", "mteb")
+loaders: Any = optional("mteb.models.search_wrappers", package="mteb>=2.26")
+types: Any = optional("mteb.types", package="mteb>=2.26")
 
 CHUNK = 5000
 """How many documents are encoded at a time."""
@@ -75,7 +75,7 @@ class MaxsieveSearch:
             raise ValueError("the corpus is empty")
         about = {"task_metadata": task_metadata, "hf_split": hf_split, "hf_subset": hf_subset}
         rows = self._rows(corpus, types.PromptType.document, encode_kwargs, num_proc, about)
-        self._index = Index.build(rows, [str(one) for one in corpus["id"]], store=self._store)
+        self._index = Index.build(rows, [str(doc_id) for doc_id in corpus["id"]], store=self._store)
 
     def search(
         self,
@@ -99,11 +99,11 @@ class MaxsieveSearch:
         about = {"task_metadata": task_metadata, "hf_split": hf_split, "hf_subset": hf_subset}
         rows = list(self._rows(queries, types.PromptType.query, encode_kwargs, num_proc, about))
         ids = list(queries["id"])
-        candidates = None if top_ranked is None else [list(top_ranked.get(one, ())) for one in ids]
+        candidates = None if top_ranked is None else [list(top_ranked.get(query, ())) for query in ids]
         hits = self._index.search_many(rows, top_k, policy=self._policy, candidates=candidates)
-        given = {one.report.guarantee for one in hits}
-        self.guarantee = next((one for one in WEAKEST if one in given), None)
-        return {one: dict(found) for one, found in zip(ids, hits, strict=True)}  # type: ignore[arg-type]
+        given = {answer.report.guarantee for answer in hits}
+        self.guarantee = next((guarantee for guarantee in WEAKEST if guarantee in given), None)
+        return {query: dict(found) for query, found in zip(ids, hits, strict=True)}  # type: ignore[arg-type]
 
     def _rows(
         self, texts: Any, prompt_type: Any, encode_kwargs: Any, num_proc: int | None, about: dict[str, Any]

@@ -19,8 +19,8 @@ from maxsieve.policies import Policy
 from maxsieve.storage.manifest import NAME as MANIFEST
 from maxsieve.storage.segments import Store
 
-torch: Any = optional("torch", "pylate")
-Base: Any = optional("pylate.indexes.base", "pylate").Base
+torch: Any = optional("torch", package="pylate>=1.6")
+Base: Any = optional("pylate.indexes.base", package="pylate>=1.6").Base
 
 
 class Maxsieve(Base):
@@ -80,13 +80,13 @@ class Maxsieve(Base):
         if not rows:
             return self
         if self._index is None:
-            if not (dims := [one.shape[1] for one in rows if one.ndim == 2]):
+            if not (dims := [vectors.shape[1] for vectors in rows if vectors.ndim == 2]):
                 raise ValueError("all documents are empty lists, hence there is no dimension: give arrays [0, d]")
             self._index = Index.create(dims[0], path=self.path, store=self._store)
             try:
                 self._index.add(rows, ids)
             except BaseException:
-                self._index.discard_if_empty()
+                self._index.storage.discard_if_empty()
                 self._index = None
                 raise
         else:
@@ -100,7 +100,7 @@ class Maxsieve(Base):
     def remove_documents(self, documents_ids: Any) -> Maxsieve:
         """Removes documents; unknown ids are ignored."""
         index = self.index
-        index.delete(list(dict.fromkeys(one for one in _to_ids(documents_ids) if one in index)))
+        index.delete(list(dict.fromkeys(doc_id for doc_id in _to_ids(documents_ids) if doc_id in index)))
         return self
 
     def __call__(
@@ -119,14 +119,14 @@ class Maxsieve(Base):
             try:
                 hits = index.search_many(queries, k, policy=self._policy, candidates=subsets)
             except KeyError:  # an unknown id: they are filtered out only in this case, to keep the usual one fast
-                known = {id(one): [each for each in one if each in index] for one in subsets}
-                subsets = [known[id(one)] for one in subsets]
+                known = {id(subset): [each for each in subset if each in index] for subset in subsets}
+                subsets = [known[id(subset)] for subset in subsets]
                 hits = index.search_many(queries, k, policy=self._policy, candidates=subsets)
-        return [[_result(one, value) for one, value in found] for found in hits]
+        return [[_result(doc_id, value) for doc_id, value in found] for found in hits]
 
     def get_documents_embeddings(self, documents_ids: Iterable[Iterable[Id]]) -> list[list[FloatArray]]:
         """The stored vectors of documents, in the same nested lists as the ids; `KeyError` names an unknown id."""
-        return [[self.index.vectors(one) for one in group] for group in documents_ids]
+        return [[self.index.vectors(doc_id) for doc_id in group] for group in documents_ids]
 
 
 def rerank(
@@ -189,12 +189,12 @@ def _to_subsets(subset: Any, queries: int) -> list[list[Id]]:
     if listed and isinstance(listed[0], (list, tuple, set, frozenset, np.ndarray)):
         if len(listed) != queries:
             raise ValueError(f"subset has {len(listed)} lists for {queries} queries")
-        return [list(one) for one in listed]
+        return [list(group) for group in listed]
     return [listed] * queries
 
 
 def _to_float_rows(embeddings: Any, what: str) -> list[FloatArray]:
-    return [from_buffer(one) for one in to_rows(embeddings, what=what)]
+    return [from_buffer(rows) for rows in to_rows(embeddings, what=what)]
 
 
 def _one_more_axis(embeddings: Any) -> Any:
@@ -202,5 +202,5 @@ def _one_more_axis(embeddings: Any) -> Any:
     return embeddings[None] if getattr(embeddings, "ndim", None) == 2 else embeddings
 
 
-def _result(one: Id, value: float) -> dict[str, Any]:
-    return {"id": one, "score": value}
+def _result(doc_id: Id, value: float) -> dict[str, Any]:
+    return {"id": doc_id, "score": value}

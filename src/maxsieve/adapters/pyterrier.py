@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.adapters.retrieval import Part, check_part, to_collection
+from maxsieve.adapters.retrieval import TextPart, check_part, to_collection, whole_texts
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
@@ -23,10 +23,9 @@ from maxsieve.text.collection.description import NAME
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.collection.rerank import rerank, to_encoder
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
-from maxsieve.text.lexical.hybrid import in_one_state
 from maxsieve.text.passages import Document
 
-optional("pyterrier", "pyterrier")
+optional("pyterrier", package="pyterrier>=1.1")
 
 import pandas as pd  # noqa: E402
 import pyterrier as pt  # noqa: E402
@@ -90,9 +89,9 @@ class MaxsieveIndexer(pt.Indexer):
             collection = Collection.create(self._path, self._encoder, **self._create)
         texts, ids, metadata = tee(map(self._document, _counted(documents)), 3)
         collection.add(
-            (one.text for one in texts),
-            (one.id for one in ids),
-            (one.metadata for one in metadata),
+            (document.text for document in texts),
+            (document.id for document in ids),
+            (document.metadata for document in metadata),
             replace=self._replace,
             progress=self._verbose,
         )
@@ -132,7 +131,7 @@ class MaxsieveRetriever(pt.Transformer):
         collection: Collection | str | os.PathLike[str],
         num_results: int = 1000,
         *,
-        text: Part | None = None,
+        text: TextPart | None = None,
         search_kwargs: dict[str, Any] | None = None,
     ) -> None:
         self._collection = to_collection(collection)
@@ -157,29 +156,26 @@ class MaxsieveRetriever(pt.Transformer):
     def _retrieve(self, inp: pd.DataFrame) -> pd.DataFrame:
         answers, texts = self._search(list(inp["query"]), {})
         rows = np.repeat(np.arange(len(inp)), [len(hits) for hits in answers])
-        return _results(inp, rows, answers, docno=[str(one) for hits in answers for one in hits.ids], **texts)
+        return _results(inp, rows, answers, docno=[str(doc_id) for hits in answers for doc_id in hits.ids], **texts)
 
     def _rerank(self, inp: pd.DataFrame) -> pd.DataFrame:
         places = list(inp.groupby("qid", sort=False).indices.values())
         ids = [[self._id(docno) for docno in inp["docno"].iloc[some]] for some in places]
         answers, texts = self._search([inp["query"].iloc[some[0]] for some in places], {"candidates": ids})
         named = [dict(zip(reversed(own), reversed(some), strict=True)) for own, some in zip(ids, places, strict=True)]
-        rows = [own[one] for own, hits in zip(named, answers, strict=True) for one in hits.ids]
+        rows = [own[doc_id] for own, hits in zip(named, answers, strict=True) for doc_id in hits.ids]
         return _results(inp, np.array(rows, np.int64), answers, **texts)
 
     def _search(self, queries: list[Any], among: dict[str, Any]) -> tuple[list[TextHits], dict[str, list[str]]]:
         """The hits of each query, and a column of texts if it was requested."""
         if not queries:
             return [], {} if self._text is None else {"text": []}
-        options = {**self._search_kwargs, **among}
-
-        def search() -> tuple[list[TextHits], dict[str, list[str]]]:
-            answers = self._collection.search_many(queries, self._num_results, **options)
-            if self._text == "document":
-                return answers, {"text": [self._collection.text(one) for hits in answers for one in hits.ids]}
-            return answers, {} if self._text is None else {"text": [text for hits in answers for text in hits.texts]}
-
-        return in_one_state(self._collection, search) if self._text == "document" else search()
+        collection = self._collection
+        answers = collection.search_many(queries, self._num_results, **self._search_kwargs, **among)
+        if self._text is None:
+            return answers, {}
+        texts = [whole_texts(collection, hits) if self._text == "document" else hits.texts for hits in answers]
+        return answers, {"text": [text for own in texts for text in own]}
 
     def _id(self, docno: Any) -> Id:
         """A docno is always text; an id of a collection may be a number."""

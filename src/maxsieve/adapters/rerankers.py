@@ -10,7 +10,7 @@ from maxsieve.ids import Id
 from maxsieve.text.collection.rerank import rerank, to_encoder
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
 
-optional("rerankers", "rerankers")
+optional("rerankers", package="rerankers>=0.10")
 
 from rerankers.documents import Document  # noqa: E402
 from rerankers.models.ranker import BaseRanker  # noqa: E402
@@ -64,10 +64,10 @@ def _documents(
         if values is not None and len(values) != len(given):
             raise ValueError(f"there are {len(given)} documents but {len(values)} {what}")
     documents = []
-    for place, one in enumerate(given):
-        document = Document(one) if isinstance(one, str) else one
+    for place, item in enumerate(given):
+        document = Document(item) if isinstance(item, str) else item
         if not isinstance(document, Document):
-            raise TypeError(f"docs: document {place} is {type(one).__name__}, not str or rerankers.Document")
+            raise TypeError(f"docs: document {place} is {type(item).__name__}, not str or rerankers.Document")
         if not isinstance(document.text, str):
             raise TypeError(f"docs: document {place} has no text: this ranker ranks only texts")
         own = place if document.doc_id is None else document.doc_id

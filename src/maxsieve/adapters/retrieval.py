@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from maxsieve.common.checks import check_choice
+from maxsieve.options import SearchOptions
+from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.hits import TextHits
-from maxsieve.text.lexical.hybrid import in_one_state
+from maxsieve.text.collection.search import read_texts
+from maxsieve.text.passages import read_document
 
 KEY = "maxsieve"
 """The only key that is added to the metadata of a document; it is left out if it has no value."""
 
-Part: TypeAlias = Literal["passage", "document"]
+TextPart: TypeAlias = Literal["passage", "document"]
 """Which text a hit has: its best passage, or the whole document."""
 
 
-class Found(NamedTuple):
+class RetrievedDocument(NamedTuple):
     """A document that was found. ``metadata`` is a copy; under `KEY` it says where the passage is."""
 
     id: str
@@ -29,10 +31,10 @@ class Found(NamedTuple):
     start: int
 
 
-class Answer(NamedTuple):
+class Retrieval(NamedTuple):
     """The documents that were found for a query, and the hits with their report."""
 
-    found: list[Found]
+    found: list[RetrievedDocument]
     hits: TextHits
 
     @property
@@ -55,38 +57,42 @@ def to_collection(collection: Any) -> Collection:
     return Collection.open(collection)
 
 
-def check_part(part: Any) -> Part:
+def check_part(part: Any) -> TextPart:
     """Refuses any other value than ``"passage"`` and ``"document"``."""
-    check_choice(part, "text", get_args(Part))
-    chosen: Part = part
+    check_choice(part, "text", get_args(TextPart))
+    chosen: TextPart = part
     return chosen
 
 
 def find(
-    collection: Collection, queries: Sequence[str], k: int, part: Part, options: Mapping[str, Any]
-) -> list[Answer]:
-    """The k best documents for each query; ``options`` are further arguments of `Collection.search_many`."""
-    search = partial(_find, collection, queries, k, part, options)
-    return in_one_state(collection, search) if part == "document" else search()
+    collection: Collection,
+    queries: Sequence[str],
+    options: SearchOptions,
+    part: TextPart,
+    snapshot: AnySnapshot | None = None,
+) -> list[Retrieval]:
+    """The best documents for each query, in a version of the collection or in the current one."""
+    answers = collection.answer(read_texts(queries, "search_many"), options, snapshot=snapshot)
+    return [Retrieval(_documents(collection, hits, part), hits) for hits in answers]
 
 
-def _find(
-    collection: Collection, queries: Sequence[str], k: int, part: Part, options: Mapping[str, Any]
-) -> list[Answer]:
-    answers = collection.search_many(queries, k, **options)
-    return [Answer(_documents(collection, hits, part), hits) for hits in answers]
+def whole_texts(collection: Collection, hits: TextHits) -> list[str]:
+    """The texts of the documents that were found, in the version that was searched."""
+    documents = (read_document(id, collection.keys, hits.snapshot) for id in hits.ids)
+    return [document.text for document in documents if document is not None]
 
 
-def _documents(collection: Collection, hits: TextHits, part: Part) -> list[Found]:
+def _documents(collection: Collection, hits: TextHits, part: TextPart) -> list[RetrievedDocument]:
     found = []
-    for one, score, given, passage in zip(hits.ids, hits.scores.tolist(), hits.metadata, hits.passages, strict=True):
-        metadata = to_dict(given)
+    whole = part == "document"
+    texts = whole_texts(collection, hits) if whole else hits.texts
+    for rank, text in enumerate(texts):
+        hit = hits[rank]
+        passage, metadata = hit.passage, to_dict(hit.metadata)
         if passage.of > 1:
             place = {"number": passage.number, "of": passage.of, "start": passage.start, "heading": passage.heading}
             metadata[KEY] = {"passage": place if passage.page is None else {**place, "page": passage.page}}
-        whole = part == "document"
-        text = collection.text(one) if whole else passage.text
-        found.append(Found(str(one), text, score, metadata, 0 if whole else passage.start))
+        found.append(RetrievedDocument(str(hit.id), text, hit.score, metadata, 0 if whole else passage.start))
     return found
 
 

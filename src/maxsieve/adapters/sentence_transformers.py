@@ -83,12 +83,12 @@ def semantic_search(
     for i, hits in zip(
         asked, index.search_many([from_buffer(queries[i]) for i in asked], top_k, policy=policy), strict=True
     ):
-        found[i] = [_hit(one, value) for one, value in hits]
+        found[i] = [_hit(doc_id, value) for doc_id, value in hits]
     return found
 
 
-def _hit(one: int | str, value: float) -> dict[str, Any]:
-    return {"corpus_id": one, "score": value}
+def _hit(doc_id: int | str, value: float) -> dict[str, Any]:
+    return {"corpus_id": doc_id, "score": value}
 
 
 def _padded(embeddings: Any, mask: Any) -> bool:

@@ -16,7 +16,7 @@ from maxsieve.arrays import Batch, FloatArray, check_dim, from_buffer, to_numpy
 from maxsieve.common.optional import optional
 from maxsieve.scoring import score_batches
 
-torch: Any = optional("torch", "torch")
+torch: Any = optional("torch", package="torch>=2.1")
 
 READ_IN_PLACE = {torch.float16, torch.float32, torch.float64}
 NO_SIGN = 0x7FFF
@@ -55,17 +55,17 @@ def to_rows(embeddings: Any, mask: Any = None, *, what: str, zeros_are_padding: 
     [2, 1]
     """
     if isinstance(embeddings, (list, tuple)):
-        rows = [to_array(one, what) for one in embeddings]
+        rows = [to_array(embedding, what) for embedding in embeddings]
     else:
         whole = to_array(embeddings, what)
         if whole.ndim not in (2, 3):
             raise ValueError(f"{what}s must be [N, L, d], one [L, d] or a list of those, not of shape {whole.shape}")
         rows = list(whole) if whole.ndim == 3 else [whole]
-    if (wrong := next((i for i, one in enumerate(rows) if one.ndim != 2 and one.size), None)) is not None:
+    if (wrong := next((i for i, vectors in enumerate(rows) if vectors.ndim != 2 and vectors.size), None)) is not None:
         raise ValueError(f"{what} {wrong} must be [tokens, d], not of shape {rows[wrong].shape}")
     if mask is not None:
-        rows = [_kept(one, left) for one, left in zip(rows, _to_masks(mask, rows, what), strict=True)]
-    return [_kept(one, nonzero_rows(one)) for one in rows] if zeros_are_padding else rows
+        rows = [_kept(vectors, left) for vectors, left in zip(rows, _to_masks(mask, rows, what), strict=True)]
+    return [_kept(vectors, nonzero_rows(vectors)) for vectors in rows] if zeros_are_padding else rows
 
 
 def nonzero_rows(array: FloatArray) -> NDArray[np.bool_]:
@@ -88,7 +88,7 @@ def without_padding(rows: list[FloatArray]) -> list[FloatArray]:
     >>> [one.tolist() for one in without_padding([np.array([[1.0], [0.0]]), np.array([[1.0], [0.0], [2.0]])])]
     [[[1.0]], [[1.0], [0.0], [2.0]]]
     """
-    return [one if _begins_and_ends(one) else _kept(one, nonzero_rows(one)) for one in rows]
+    return [vectors if _begins_and_ends(vectors) else _kept(vectors, nonzero_rows(vectors)) for vectors in rows]
 
 
 def _begins_and_ends(array: FloatArray) -> bool:
@@ -119,7 +119,7 @@ def _to_masks(mask: Any, rows: list[FloatArray], what: str) -> list[NDArray[np.b
     """One mask for each text."""
     longest = max(map(len, rows), default=0)
     if isinstance(mask, (list, tuple)):
-        masks = [np.asarray(_to_flags(one, what)) for one in mask]
+        masks = [np.asarray(_to_flags(flags, what)) for flags in mask]
     else:
         flags = _to_flags(mask, what)
         flags = flags[None] if flags.ndim == 1 else flags
@@ -128,10 +128,10 @@ def _to_masks(mask: Any, rows: list[FloatArray], what: str) -> list[NDArray[np.b
         masks = list(np.broadcast_to(flags, (len(rows), longest)) if len(flags) == 1 else flags)
     if len(masks) != len(rows):
         raise ValueError(f"there are {len(masks)} masks for {len(rows)} {what}s")
-    short = next((i for i, (one, row) in enumerate(zip(masks, rows, strict=True)) if len(one) < len(row)), None)
+    short = next((i for i, (flags, row) in enumerate(zip(masks, rows, strict=True)) if len(flags) < len(row)), None)
     if short is not None:
         raise ValueError(f"the mask of {what} {short} has {len(masks[short])} entries for {len(rows[short])} tokens")
-    return [one[: len(row)] for one, row in zip(masks, rows, strict=True)]
+    return [flags[: len(row)] for flags, row in zip(masks, rows, strict=True)]
 
 
 def _to_flags(mask: Any, what: str) -> NDArray[np.bool_]:

@@ -13,7 +13,6 @@ from typer.core import TyperGroup
 
 from maxsieve.cli.console import prepare_streams, print_line, say, showing_warnings
 from maxsieve.cli.failures import ExitCode, report_failure
-from maxsieve.cli.wording import as_options
 from maxsieve.text.encoders.truncation_warning import counting_truncations
 
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -109,7 +108,7 @@ def run(arguments: list[str] | None = None) -> int:
 def _report_usage(wrong: Any) -> int:
     context = getattr(wrong, "ctx", None)
     path = context.command_path if context is not None else "maxsieve"
-    message = as_options(wrong.format_message())
+    message = wrong.format_message()
     if message:
         say(f"{message.rstrip('.')}; see {path} --help")
     return ExitCode.USAGE

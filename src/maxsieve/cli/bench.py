@@ -1,27 +1,33 @@
-"""`maxsieve bench`: the policies side by side, on a collection or on structured random vectors."""
+"""`maxsieve bench`: the policies side by side, on a collection or on random vectors."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 from rich import box
 from rich.table import Table
 
 from maxsieve import Hits, Index, isa
 from maxsieve.cli import options
+from maxsieve.cli.collections import open_single
 from maxsieve.cli.console import Output, emit, say, shows_progress
-from maxsieve.cli.opening import open_single
 from maxsieve.common.progress import progress_bar
 from maxsieve.policies import Bandit, Certified, Exhaustive, Policy
-from maxsieve.structured import Structured
 
+F32 = NDArray[np.float32]
 POLICIES: dict[str, Policy] = {"certified": Certified(), "bandit": Bandit(), "exhaustive": Exhaustive()}
 QUERY_CHARACTERS = 150
 """How many characters of a document's text become a query: about 30 tokens."""
+CENTRES = 2000
+"""Random rows are in clusters, as those of real documents are: so many clusters."""
+NOISE = 0.07
+"""The standard deviation of a random row from the centre of its cluster, in each dimension."""
 
 
 class Timing(NamedTuple):
@@ -44,7 +50,7 @@ def register(app: typer.Typer) -> None:
 def bench(
     collection: Annotated[
         Path | None,
-        typer.Argument(metavar="COLLECTION", help="A collection's folder.", show_default="structured random vectors"),
+        typer.Argument(metavar="COLLECTION", help="A collection's folder.", show_default="random vectors"),
     ] = None,
     encoder: options.EncoderName = None,
     k: options.K = 10,
@@ -71,9 +77,9 @@ def bench(
             rows = measure(found.index, asked, policies, k, rounds, threads, progress=shown)
             _show(found.index, asked, rows, as_json=as_json)
         return
-    corpus = Structured(documents, dim, length)
-    index = Index.build(corpus.documents(), range(documents), progress=shown)
-    asked = corpus.queries(queries, tokens)
+    stream = np.random.default_rng(0)
+    index = Index.build(_random_documents(documents, dim, length, stream), range(documents), progress=shown)
+    asked = [_random_query(index, tokens, stream) for _ in range(queries)]
     _show(index, asked, measure(index, asked, policies, k, rounds, threads, progress=shown), as_json=as_json)
 
 
@@ -122,13 +128,33 @@ def _own_queries(collection: Any, count: int) -> list[Any]:
     """The beginnings of documents spread over the collection, encoded as queries."""
     ids = collection.ids
     chosen = [ids[place * len(ids) // min(count, len(ids))] for place in range(min(count, len(ids)))]
-    texts = [text for text in (collection.text(one)[:QUERY_CHARACTERS].strip() for one in chosen) if text]
-    vectors = [rows for rows in collection.encoder.queries(texts) if len(rows)]
+    texts = [text for text in (collection.text(doc_id)[:QUERY_CHARACTERS].strip() for doc_id in chosen) if text]
+    vectors = [rows for rows in collection.encoder.encode_queries(texts) if len(rows)]
     if not vectors:
         raise ValueError(f"{collection.path} has no text to make queries from")
     if len(vectors) < count:
         say(f"{len(vectors)} queries only: the collection has no more text")
     return vectors
+
+
+def _random_documents(count: int, dim: int, length: int, stream: np.random.Generator) -> Iterator[F32]:
+    """Documents of `length` tokens on average: half as many to half as many more."""
+    centres = stream.standard_normal((CENTRES, dim), np.float32) * np.geomspace(1, 0.1, dim, dtype=np.float32)
+    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+    for _ in range(count):
+        tokens = stream.integers(length - length // 2, length + length // 2, endpoint=True)
+        yield _near(centres[stream.integers(CENTRES, size=tokens)], stream)
+
+
+def _random_query(index: Index, tokens: int, stream: np.random.Generator) -> F32:
+    """Rows near those of one document."""
+    rows = np.asarray(index.vectors(int(stream.integers(len(index)))), np.float32)
+    return _near(rows[stream.choice(len(rows), tokens, replace=tokens > len(rows))], stream)
+
+
+def _near(rows: F32, stream: np.random.Generator) -> F32:
+    moved = rows + np.float32(NOISE) * stream.standard_normal(rows.shape, np.float32)
+    return np.asarray(moved / np.linalg.norm(moved, axis=1, keepdims=True), np.float32)
 
 
 def _show(index: Index, queries: Sequence[Any], rows: list[Timing], *, as_json: bool) -> None:

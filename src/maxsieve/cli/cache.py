@@ -9,14 +9,24 @@ from typing import Annotated
 
 import typer
 
+from maxsieve.cli.collections import bytes_text
 from maxsieve.cli.console import emit, print_line, say
 from maxsieve.cli.failures import sentence
 from maxsieve.cli.maintenance import duration
-from maxsieve.cli.opening import bytes_text
 from maxsieve.cli.options import AsJson
 from maxsieve.common.cache import cache_folder
-from maxsieve.common.cache_entries import KINDS, CacheEntry, InUseError, cache_entries, remove
+from maxsieve.doctor.cache_entries import KINDS, CacheEntry, InUseError, cache_entries, remove
 from maxsieve.errors import MaxsieveError
+
+DESCRIPTIONS = {
+    "models": "built-in models; maxsieve model fetch downloads them again",
+    "collections": "corpora of the lab with their vectors; encoding them again takes minutes each",
+    "demo": "the collection of maxsieve demo",
+    "vectors": "token vectors of benchmarks and tests",
+    "truth": "exact answers of benchmarks",
+    "million": "the benchmark of a million documents",
+    "history": "lines of earlier interactive sessions of maxsieve search",
+}
 
 HELP = "Show what is in the cache folder, or clear it."
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
@@ -44,17 +54,17 @@ def show(context: typer.Context, as_json: AsJson = False) -> None:
         return
     found = cache_entries()
     if as_json:
-        for one in found:
-            emit(_plain(one))
+        for entry in found:
+            emit(_plain(entry))
         return
-    width = max((len(one.key) for one in found), default=0) + 2
-    for kind, words in KINDS.items():
-        some = [one for one in found if one.kind == kind]
+    width = max((len(entry.key) for entry in found), default=0) + 2
+    for kind in KINDS:
+        some = [entry for entry in found if entry.kind == kind]
         if some:
-            print_line(f"{kind}: {bytes_text(sum(one.nbytes for one in some))}; {words}")
-            for one in some:
-                print_line(f"  {one.key:<{width}}{bytes_text(one.nbytes):>10}  changed {_age(one)} ago")
-    total = bytes_text(sum(one.nbytes for one in found))
+            print_line(f"{kind}: {bytes_text(sum(entry.nbytes for entry in some))}; {DESCRIPTIONS[kind]}")
+            for entry in some:
+                print_line(f"  {entry.key:<{width}}{bytes_text(entry.nbytes):>10}  changed {_age(entry)} ago")
+    total = bytes_text(sum(entry.nbytes for entry in found))
     print_line(f"{total} in total in {cache_folder()}; maxsieve cache clear [WHAT] removes it")
 
 
@@ -66,22 +76,22 @@ def clear(what: What = None, yes: Yes = False, as_json: AsJson = False) -> None:
     chosen = named(what, cache_entries())
     if chosen and not yes:
         _ask(chosen)
-    gone = [one for one in chosen if _removed(one)]
+    gone = [entry for entry in chosen if _removed(entry)]
     if as_json:
-        for one in gone:
-            emit({**_plain(one), "removed": True})
+        for entry in gone:
+            emit({**_plain(entry), "removed": True})
     else:
-        print_line(f"{len(gone):,} removed, {bytes_text(sum(one.nbytes for one in gone))} freed")
+        print_line(f"{len(gone):,} removed, {bytes_text(sum(entry.nbytes for entry in gone))} freed")
     if left := len(chosen) - len(gone):
         raise MaxsieveError(f"{left} of {len(chosen)} could not be removed")
 
 
-def _removed(one: CacheEntry) -> bool:
+def _removed(entry: CacheEntry) -> bool:
     """Removes an entry, or says why it could not be removed."""
     try:
-        remove(one)
+        remove(entry)
     except (InUseError, OSError) as problem:
-        say(f"{one.key} was not removed: {problem if isinstance(problem, InUseError) else sentence(problem)}")
+        say(f"{entry.key} was not removed: {problem if isinstance(problem, InUseError) else sentence(problem)}")
         return False
     return True
 
@@ -91,31 +101,31 @@ def named(what: Sequence[str] | None, found: Sequence[CacheEntry]) -> list[Cache
     if not what:
         return list(found)
     for name in what:
-        if name not in KINDS and name not in (one.key for one in found):
+        if name not in KINDS and name not in (entry.key for entry in found):
             kinds = ", ".join(KINDS)
             raise typer.BadParameter(f"{name!r} is neither a kind ({kinds}) nor an entry; maxsieve cache lists them")
-    return [one for one in found if one.kind in what or one.key in what]
+    return [entry for entry in found if entry.kind in what or entry.key in what]
 
 
 def _ask(chosen: Sequence[CacheEntry]) -> None:
     if not sys.stdin.isatty():
         raise typer.BadParameter("there is no terminal to ask for confirmation: add --yes to remove without asking")
-    for one in chosen:
-        say(f"{one.key}, {bytes_text(one.nbytes)}")
+    for entry in chosen:
+        say(f"{entry.key}, {bytes_text(entry.nbytes)}")
     typer.confirm(
-        f"Remove these {len(chosen):,}, {bytes_text(sum(one.nbytes for one in chosen))}?", abort=True, err=True
+        f"Remove these {len(chosen):,}, {bytes_text(sum(entry.nbytes for entry in chosen))}?", abort=True, err=True
     )
 
 
-def _plain(one: CacheEntry) -> dict[str, object]:
+def _plain(entry: CacheEntry) -> dict[str, object]:
     return {
-        "kind": one.kind,
-        "name": one.name,
-        "path": str(one.path),
-        "bytes": one.nbytes,
-        "changed": int(one.changed),
+        "kind": entry.kind,
+        "name": entry.name,
+        "path": str(entry.path),
+        "bytes": entry.nbytes,
+        "changed": int(entry.changed),
     }
 
 
-def _age(one: CacheEntry) -> str:
-    return duration(int(time.time() - one.changed))
+def _age(entry: CacheEntry) -> str:
+    return duration(int(time.time() - entry.changed))

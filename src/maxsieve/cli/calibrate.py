@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maxsieve.cli import options
+from maxsieve.cli.collections import open_collection
 from maxsieve.cli.console import emit, print_line, shows_progress
-from maxsieve.cli.opening import open_collection
-from maxsieve.cli.search.queries import read_queries
+from maxsieve.cli.queries import read_queries
 from maxsieve.storage.calibration import queries_needed
 from maxsieve.text.collection.answers import basis
 from maxsieve.text.inputs.reading import STDIN, opened
 
 if TYPE_CHECKING:
-    from maxsieve.cluster.opening import AnyCollection
     from maxsieve.storage.calibration import Calibration
+    from maxsieve.text import Collection
 
 TARGETS = ("0.99", "0.95", "0.9")
 """Overlaps for which the report says how many documents must be followed up."""
@@ -79,7 +79,7 @@ def _texts(name: str) -> list[str]:
     return texts
 
 
-def _report(collection: AnyCollection, name: str, seconds: float, *, as_json: bool) -> None:
+def _report(collection: Collection, name: str, seconds: float, *, as_json: bool) -> None:
     state = collection.index.storage.snapshot
     calibration, book = state.calibration, state.codebook
     if calibration is None or book is None:

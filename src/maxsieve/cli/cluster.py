@@ -10,10 +10,10 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from maxsieve.cli import calibrate, index, maintenance, serve
+from maxsieve.cli.collections import ClusterOptions, open_collection, using_cluster
 from maxsieve.cli.console import emit, print_line
-from maxsieve.cli.opening import ClusterOptions, open_collection, using_cluster
 from maxsieve.cli.options import AsJson, CollectionPath, with_groups
-from maxsieve.cli.search.command import search
+from maxsieve.cli.search import search
 from maxsieve.common.optional import optional
 
 HELP = "Collections in shards, on the machines of a Ray cluster. Answers are those of one collection."
@@ -39,9 +39,9 @@ def register(app: typer.Typer) -> None:
     """Registers the commands."""
     group = typer.Typer(no_args_is_help=True, help=HELP)
     for name, (command, example) in COMMANDS.items():
-        fields = [one for one in ClusterOptions._fields if name in ONLY_OF.get(one, (name,))]
+        fields = [field for field in ClusterOptions._fields if name in ONLY_OF.get(field, (name,))]
         group.command(name, epilog=f"Example:  {example}")(clustered(with_groups(command), fields))
-    options = [one for one in ClusterOptions._fields if one not in ONLY_OF]
+    options = [field for field in ClusterOptions._fields if field not in ONLY_OF]
     group.command("rebalance", epilog="Example:  maxsieve cluster rebalance corpus.ms --shards 32")(
         clustered(rebalance, options)
     )
@@ -55,8 +55,6 @@ def rebalance(
 ) -> None:
     """Distribute the documents over another number of shards. Answers stay the same."""
     with open_collection(collection) as found:
-        if not hasattr(found, "rebalance"):
-            raise ValueError(f"{collection} is a collection without shards; maxsieve cluster index makes shards")
         found.rebalance(shards)
         if as_json:
             emit({"collection": str(collection), "shards": shards, "documents": len(found)})
@@ -72,7 +70,7 @@ def clustered(command: Callable[..., None], fields: list[str]) -> Callable[..., 
         Parameter(name, Parameter.KEYWORD_ONLY, default=ClusterOptions._field_defaults[name], annotation=hints[name])
         for name in fields
     ]
-    parameters = [*(one.replace(kind=Parameter.KEYWORD_ONLY) for one in own.parameters.values()), *added]
+    parameters = [*(parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own.parameters.values()), *added]
 
     def run(**given: Any) -> None:
         optional("ray", "ray")
@@ -82,6 +80,6 @@ def clustered(command: Callable[..., None], fields: list[str]) -> Callable[..., 
             command(**given)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     return run

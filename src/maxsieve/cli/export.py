@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maxsieve.cli.collections import open_single
 from maxsieve.cli.console import emit, say, shows_progress
-from maxsieve.cli.opening import open_single
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.common.files import replacing
 from maxsieve.common.progress import progress_bar
@@ -67,17 +67,17 @@ def export(
 
 def _write_texts(collection: Collection, write: Callable[[dict[str, Any]], object], *, progress: bool) -> None:
     with progress_bar("exporting", len(collection), shown=progress, unit="documents") as advance:
-        for one in collection.ids:
-            write(_line(one, collection.text(one), collection.metadata(one)))
+        for doc_id in collection.ids:
+            write(_line(doc_id, collection.text(doc_id), collection.metadata(doc_id)))
             advance(1)
 
 
-def _line(one: Any, text: str, metadata: Any) -> dict[str, Any]:
+def _line(doc_id: Any, text: str, metadata: Any) -> dict[str, Any]:
     """A document as `maxsieve index` reads it. Metadata become fields beside the text, as they were in the source.
 
     >>> _line("a", "Alpha", {"title": "Alpha"})
     {'id': 'a', 'text': 'Alpha', 'title': 'Alpha'}
     """
     if isinstance(metadata, dict) and not {"_id", "id", "text"} & metadata.keys():
-        return {"id": one, "text": text, **metadata}
-    return {"id": one, "text": text} if metadata is None else {"id": one, "text": text, "metadata": metadata}
+        return {"id": doc_id, "text": text, **metadata}
+    return {"id": doc_id, "text": text} if metadata is None else {"id": doc_id, "text": text, "metadata": metadata}

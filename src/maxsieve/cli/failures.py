@@ -8,10 +8,36 @@ import traceback
 from enum import IntEnum
 
 from maxsieve.cli.console import say
-from maxsieve.cli.wording import as_options
-from maxsieve.common.printable import printable_lines
+from maxsieve.common.printable import for_shell, printable_lines
 from maxsieve.common.processes import is_closed_pipe
-from maxsieve.errors import DamagedIndexError, IndexLockedError, MaxsieveError, ModelMissingError
+from maxsieve.errors import (
+    Argument,
+    DamagedIndexError,
+    Function,
+    IndexLockedError,
+    MaxsieveError,
+    ModelMissingError,
+    explain,
+)
+
+COMMANDS = {
+    "Collection.open": "",
+    "calibrate": "maxsieve calibrate",
+    "fetch_model": "maxsieve model fetch",
+    "Dataset.of": "",
+    "of_collection": "--collection",
+}
+"""Commands and options for functions that hints name; empty if their arguments are options."""
+OPTIONS = {
+    "": "",
+    "k": "-k",
+    "id": "--id-field",
+    "text": "--text-field",
+    "queries": "--queries FILE",
+    "wheel": "--wheel FILE",
+    "style": None,
+}
+"""Options that are not called like the argument; None if there is no such option."""
 
 
 class ExitCode(IntEnum):
@@ -67,16 +93,36 @@ def sentence(failure: BaseException) -> str:
     >>> sentence(ZeroDivisionError("division by zero"))
     'unexpected ZeroDivisionError: division by zero (MAXSIEVE_DEBUG=1 shows where)'
     """
-    if isinstance(failure, KeyError) and len(failure.args) == 1:
-        text = str(failure.args[0])
-    elif isinstance(failure, OSError) and failure.filename is not None and failure.strerror:
+    if isinstance(failure, OSError) and failure.filename is not None and failure.strerror:
         text = f"{failure.filename}: {failure.strerror}"
     else:
-        text = str(failure)
+        text = explain(failure, typed)
     expected = (MaxsieveError, ValueError, TypeError, KeyError, OSError, ImportError)
     if not isinstance(failure, expected) or not text:
         text = f"unexpected {type(failure).__name__}: {text} (MAXSIEVE_DEBUG=1 shows where)"
-    return as_options(text.strip())
+    return text.strip()
+
+
+def report_bad(count: int, first: Exception | None) -> None:
+    """Says how many bad documents were skipped, if any, and what is wrong with the first."""
+    if first is not None:
+        say(f"skipped {count:,} bad documents; the first: {sentence(first)}")
+
+
+def typed(named: Argument | Function) -> str | None:
+    """An argument or a call as it is typed on the command line.
+
+    >>> typed(Argument("allow_deletes", True)), typed(Function("calibrate", (Argument("k", 20),)))
+    ('--allow-deletes', 'maxsieve calibrate -k 20')
+    """
+    if isinstance(named, Function):
+        command, given = COMMANDS.get(named.function), [typed(argument) or "" for argument in named.arguments]
+        return None if command is None else " ".join([command, *given]).strip()
+    option = OPTIONS.get(named.name, f"--{named.name.replace('_', '-')}")
+    if option is None or named.value is None or named.value is True:
+        return option
+    value = named.value if isinstance(named.value, (str, int)) else type(named.value).__name__.lower()  # a policy
+    return f"{option} {for_shell(str(value))}".strip()
 
 
 def _forget_stdout() -> None:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from maxsieve.cli.console import emit, print_line, say, shows_progress
-from maxsieve.cli.opening import (
+from maxsieve.cli.collections import (
     DEFAULT_SHARDS,
     cluster_options,
     describe_size,
@@ -21,13 +20,16 @@ from maxsieve.cli.opening import (
     is_collection,
     open_collection,
 )
+from maxsieve.cli.console import emit, print_line, say, shows_progress
+from maxsieve.cli.failures import report_bad, typed
 from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName, with_groups
+from maxsieve.errors import Argument, explain
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
 from maxsieve.text.inputs.columns import as_columns
 
 if TYPE_CHECKING:
-    from maxsieve.cluster.opening import AnyCollection
+    from maxsieve.text import Collection
 
 Sources = Annotated[
     list[str] | None,
@@ -136,7 +138,7 @@ def index(
     """
     documents = reading.reader(sources, skip_bad=skip_bad)
 
-    def made() -> AnyCollection:
+    def made() -> Collection:
         exists = is_collection(collection)
         found = create_or_open(collection, new)
         if exists:
@@ -171,7 +173,7 @@ def add(
     _add(lambda: found, collection, documents, replace=replace, advice="--replace", progress=progress, as_json=as_json)
 
 
-def create_or_open(path: Path, new: New) -> AnyCollection:
+def create_or_open(path: Path, new: New) -> Collection:
     """Opens the collection, which must match the options, or creates a new one."""
     from maxsieve.text import Collection
 
@@ -186,15 +188,12 @@ def create_or_open(path: Path, new: New) -> AnyCollection:
         "pool": new.pool or 1,
         "split": new.split is not False,
     }
-    cluster = cluster_options()
-    if cluster is None:
-        return Collection.create(path, **options)
-    from maxsieve.cluster import ShardedCollection
-
-    return ShardedCollection.create(path, **options, shards=cluster.shards or DEFAULT_SHARDS, **cluster.opening)
+    if (cluster := cluster_options()) is not None:
+        options |= {"shards": cluster.shards or DEFAULT_SHARDS, "cluster": cluster.cluster}
+    return Collection.create(path, **options)
 
 
-def _check_unchanged(collection: AnyCollection, new: New) -> None:
+def _check_unchanged(collection: Collection, new: New) -> None:
     """Raises an error if an option differs from what the collection was made with: that can't be changed later."""
     facts = collection.info()
     made, cluster = facts["encoder"], cluster_options()
@@ -220,7 +219,7 @@ def _same_folder(given: object, found: object) -> bool:
 
 
 def _add(
-    collection: Callable[[], AnyCollection],
+    collection: Callable[[], Collection],
     path: Path,
     reader: DocumentReader,
     *,
@@ -244,11 +243,12 @@ def _add(
                 "run the same command again to continue"
             ) from None
         except ValueError as problem:
-            raise ValueError(str(problem).replace("replace=True", advice)) from problem
+            replace_it = Argument("replace", True)
+            said = explain(problem, lambda named: advice if named == replace_it else typed(named))
+            raise ValueError(said) from problem
         added = added._replace(skipped=added.skipped + reader.repeated)
         seconds = perf_counter() - started
-        if reader.bad:
-            say(f"skipped {reader.bad:,} bad documents; the first: {reader.first_bad}")
+        report_bad(reader.bad, reader.first_bad)
         if as_json:
             counts = {**added._asdict(), "bad": reader.bad, "documents": len(target), "tokens": target.index.tokens}
             emit({"collection": str(path), **counts, "seconds": round(seconds, 3)})

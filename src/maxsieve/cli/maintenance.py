@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maxsieve.cli.collections import bytes_text, id_reader, open_collection
 from maxsieve.cli.console import emit, print_line, shows_progress
-from maxsieve.cli.opening import bytes_text, id_reader, open_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.text.collection.answers import basis, changes_text
 from maxsieve.text.collection.disk_usage import PARTS
@@ -146,7 +146,7 @@ def _shards(shards: list[dict[str, int]]) -> str:
 
 
 def _largest(parts: dict[str, int]) -> list[tuple[str, int]]:
-    return sorted(((part, size) for part, size in parts.items() if size), key=lambda one: -one[1])
+    return sorted(((part, size) for part, size in parts.items() if size), key=lambda pair: -pair[1])
 
 
 def _share(size: int, room: dict[str, Any]) -> str:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from maxsieve.cli.collections import bytes_text
 from maxsieve.cli.console import emit, print_line
-from maxsieve.cli.opening import bytes_text
 from maxsieve.cli.options import AsJson, Progress
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from maxsieve.cli.failures import sentence
 from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
 from maxsieve.where import to_where
 
 if TYPE_CHECKING:
-    from maxsieve.cluster.opening import AnyCollection
-    from maxsieve.text.lexical.fusion import Hybrid
+    from maxsieve.options import Hybrid
+    from maxsieve.text import Collection
 
 CollectionPath = Annotated[
     Path, typer.Argument(metavar="COLLECTION", help="The collection's folder.", show_default=False)
@@ -200,7 +201,7 @@ def to_policy(
         if name is PolicyName.CALIBRATED:
             return Calibrated(**given[name])
     except ValueError as problem:
-        raise typer.BadParameter(str(problem)) from None
+        raise typer.BadParameter(sentence(problem)) from None
     return Certified() if name is PolicyName.CERTIFIED else Exhaustive()
 
 
@@ -236,13 +237,13 @@ def to_filter(given: str | None) -> Any:
     try:
         to_where(where)
     except ValueError as problem:
-        raise typer.BadParameter(str(problem)) from None
+        raise typer.BadParameter(sentence(problem)) from None
     if where is None:
         raise typer.BadParameter("--where is null; a filter is expected")
     return where
 
 
-def check_calibrated(collection: AnyCollection) -> None:
+def check_calibrated(collection: Collection) -> None:
     """Raises an error that names the missing command, if the collection is not calibrated."""
     if collection.index.storage.snapshot.calibration is None:
         raise ValueError(f"{collection.path} is not calibrated: run maxsieve calibrate, with or without --queries FILE")

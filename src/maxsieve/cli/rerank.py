@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from maxsieve.cli import options
-from maxsieve.cli.console import Output, emit, say
-from maxsieve.cli.show import show_answer
+from maxsieve.cli.answers import show_answer
+from maxsieve.cli.console import Output, emit
+from maxsieve.cli.failures import report_bad
 from maxsieve.text.collection.answers import to_plain
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
@@ -49,16 +50,15 @@ def rerank(
     chosen = options.to_policy(policy)
     reader = DocumentReader([Input(source, format_)], Fields(id_field, text_field, title_field), skip_bad=skip_bad)
     candidates = list(reader)
-    if reader.bad:
-        say(f"skipped {reader.bad:,} bad documents; the first: {reader.first_bad}")
+    report_bad(reader.bad, reader.first_bad)
     from maxsieve.text import rerank as rerank_texts
 
     hits = rerank_texts(
         query,
-        [one.text for one in candidates],
+        [candidate.text for candidate in candidates],
         k,
-        ids=[one.id or str(number) for number, one in enumerate(candidates, start=1)],
-        metadata=[one.metadata for one in candidates],
+        ids=[candidate.id or str(number) for number, candidate in enumerate(candidates, start=1)],
+        metadata=[candidate.metadata for candidate in candidates],
         encoder=encoder,
         policy=chosen,
     )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maxsieve.cli import options
+from maxsieve.cli.collections import ClusterOptions, cluster_options
 from maxsieve.cli.console import say
-from maxsieve.cli.opening import ClusterOptions, cluster_options
 from maxsieve.common.optional import optional
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 
@@ -89,10 +89,10 @@ def serve_collections(
     from maxsieve.text.encoders.encoder import load_encoder
 
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # the service reports errors itself
-    logging.basicConfig(handlers=[_Said()])
+    logging.basicConfig(handlers=[_Said(logging.WARNING)])  # the handler's level holds for every library's messages
     with bind(host, port) as listener:
         loaded = load_encoder(encoder)
-        cluster = (cluster_options() or ClusterOptions()).opening
+        cluster = (cluster_options() or ClusterOptions()).cluster
         service = Service(Shelf(collections, loaded, cluster=cluster), loaded, settings or Settings())
         address, actual = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address

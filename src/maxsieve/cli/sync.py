@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from maxsieve.cli.collections import as_single, describe_size, is_collection
 from maxsieve.cli.console import emit, print_line, say, shows_progress
-from maxsieve.cli.failures import sentence
+from maxsieve.cli.failures import report_bad, sentence
 from maxsieve.cli.index import New, SkipBad, create_or_open
-from maxsieve.cli.opening import as_single, describe_size, is_collection
 from maxsieve.cli.options import AsJson, CollectionPath, Progress, with_groups
-from maxsieve.cli.wording import as_options
 from maxsieve.errors import IndexLockedError
 from maxsieve.text.inputs import DocumentReader, Fields, Input
 
@@ -133,9 +132,7 @@ class _Command:
         self._failure = said
 
     def _tell(self, done: Synced, seconds: float, *, dry_run: bool = False) -> None:
-        if self._follower.problems:
-            first = as_options(str(self._follower.problems[0]))
-            say(f"skipped {done.bad:,} bad documents; the first: {first}")
+        report_bad(done.bad, next(iter(self._follower.problems), None))
         target, counts = self._follower.collection, done._asdict()
         del counts["waiting"]
         if self._as_json:
@@ -153,8 +150,7 @@ class _Command:
 
 def _preview(collection: Path, documents: int, reader: DocumentReader, as_json: bool) -> None:
     """Reports what a first run would do, when there is no collection yet."""
-    if reader.bad:
-        say(f"skipped {reader.bad:,} bad documents; the first: {reader.first_bad}")
+    report_bad(reader.bad, reader.first_bad)
     if as_json:
         counts = {"added": documents, "changed": 0, "deleted": 0, "unchanged": 0, "bad": reader.bad}
         emit({"collection": str(collection), "dry_run": True, **counts})

@@ -42,7 +42,7 @@ from maxsieve.common.files import PathLike, sync_folder
 from maxsieve.errors import MaxsieveError
 from maxsieve.ids import Id
 from maxsieve.storage.calibration import NO_CHANGES, Calibration
-from maxsieve.storage.lock import writer_lock
+from maxsieve.storage.lock import CheckLock, writer_lock
 from maxsieve.storage.manifest import Extra
 from maxsieve.storage.segments import Layout
 
@@ -66,6 +66,7 @@ class ShardedFolder:
         self._turn = threading.RLock()
         self._moving = threading.Lock()  # from reading or replacing the manifest until it is the current version
         self._writers = 0
+        self._check_lock: CheckLock = lambda: None
         self._snapshot: ShardedSnapshot | None = None
         self._retired: set[Path] = set()
 
@@ -134,7 +135,7 @@ class ShardedFolder:
             if self._writers:
                 yield
                 return
-            with writer_lock(self.path):
+            with writer_lock(self.path) as self._check_lock:
                 self.refresh()
                 self._writers += 1
                 try:
@@ -196,6 +197,7 @@ class ShardedFolder:
             if read_cluster(self.path) != old:
                 raise MaxsieveError(f"{self.path} was changed by a writer without the lock; nothing was committed")
             sync_folder(self.path)
+            self._check_lock()
             write_cluster(self.path, manifest)
             self.manifest = manifest
         try:
@@ -220,10 +222,13 @@ class ShardedFolder:
             raise
         return made
 
-    def discard(self, made: Iterable[ShardVersion]) -> None:
-        """Removes the files of versions that will not be committed. Files of committed versions are never removed."""
+    def discard(self, made: Iterable[ShardVersion], before: Iterable[ShardVersion] = ()) -> None:
+        """Removes the files of versions that will not be committed. Files of committed versions are never removed.
+
+        After a commit, ``before`` is the version before it, which readers may still have.
+        """
         with suppress(OSError, MaxsieveError):
-            remove_new(self.path, made, [*self.manifest.shards, *read_cluster(self.path).shards])
+            remove_new(self.path, made, [*before, *self.manifest.shards, *read_cluster(self.path).shards])
 
     def delete(self, ids: list[Id], run: Run = in_turn) -> None:
         """Deletes all these documents or, if an id is unknown, none."""

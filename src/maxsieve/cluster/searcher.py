@@ -29,8 +29,8 @@ from maxsieve.policies import FixedPolicy
 from maxsieve.searcher import Rows
 from maxsieve.storage.storage import AnySnapshot
 
-ATTEMPTS, PAUSE = 20, 0.2
-"""How often, and after how many seconds, members are asked again for the newest version that they do not see yet."""
+ATTEMPTS, FIRST_WAIT, LONGEST_WAIT = 20, 0.05, 2.0
+"""How often members are asked for the newest version, and the seconds between: storage may show it with a delay."""
 
 
 class ClusterSearcher:
@@ -118,12 +118,14 @@ class ShardedSearch:
         """The answers of members. If a member does not see this version yet, and it is the newest one, asks again."""
         members, options, snapshot = self._searcher.serving(self._snapshot), self._options, self._snapshot
         arguments = members, snapshot.sizes, requests, self._searcher.latencies
+        wait = FIRST_WAIT
         for _ in range(ATTEMPTS):
             with suppress(StaleVersionError):
                 return run(*arguments, timeout=options.timeout, partial=options.partial)
             if read_cluster(snapshot.path) != snapshot.manifest:
                 break
-            time.sleep(PAUSE)
+            time.sleep(wait)
+            wait = min(2 * wait, LONGEST_WAIT)
         return run(*arguments, timeout=options.timeout, partial=options.partial)
 
     def _request(self, query: int, k: int, policy: FixedPolicy) -> Callable[[Shards, bool], SearchRequest]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,9 +26,6 @@ from maxsieve.storage.storage import Calibrate, check_new, closed
 
 ATTEMPTS = 20
 """How many versions of the corpus are tried while other processes change the corpus."""
-
-FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0
-"""Seconds between two attempts if no newer version is visible yet: shared storage may show it with a delay."""
 
 T = TypeVar("T")
 
@@ -57,6 +53,11 @@ class ShardedStorage:
         return self.snapshot.layout
 
     @property
+    def engine(self) -> Engine:
+        """What runs tasks for it."""
+        return self._engine
+
+    @property
     def snapshot(self) -> ShardedSnapshot:
         """The current version."""
         current = self._current
@@ -65,18 +66,15 @@ class ShardedStorage:
         return current
 
     def reading(self, read: Callable[[ShardedSnapshot], T]) -> T:
-        """Calls ``read`` with the current version, or with a newer one if the files of the current one are removed.
-
-        If there is no newer one, some node does not see the current one yet: then this waits, and tries again.
-        """
-        wait = FIRST_WAIT
+        """Calls ``read`` with the current version, or with a newer one if the files of the current one are removed."""
         for _ in range(ATTEMPTS):
-            with suppress(StaleVersionError):
-                return read(snapshot := self.snapshot)
-            self.refresh()
-            if self.snapshot is snapshot:
-                time.sleep(wait)
-                wait = min(2 * wait, LONGEST_WAIT)
+            snapshot = self.snapshot
+            try:
+                return read(snapshot)
+            except StaleVersionError:
+                self.refresh()
+                if self.snapshot is snapshot:
+                    raise
         return read(self.snapshot)
 
     def copy(self) -> ShardedStorage:
@@ -88,6 +86,7 @@ class ShardedStorage:
         """Adds all documents or, if there is an error, none: one commit over all shards."""
         self.snapshot  # noqa: B018 - raises when closed
         with self._committing():
+            before = self.folder.manifest.shards
             writer = ShardedWriter(self.folder, self._engine.run, replace, delete)
             try:
                 writer.admit([])
@@ -95,9 +94,9 @@ class ShardedStorage:
                 writer.finish()
                 self.folder.commit(writer.made, sequence=writer.next_sequence)
             except BaseException:
-                self.folder.discard([*writer.made.values(), *writer.replaced])
+                self.folder.discard([*writer.made.values(), *writer.replaced], before)
                 raise
-            self.folder.discard(writer.replaced)
+            self.folder.discard(writer.replaced, before)
 
     def delete(self, ids: list[Id]) -> None:
         """Deletes documents, all or none."""

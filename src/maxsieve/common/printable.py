@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from typing import Any
 
 _NOT_ASCII = re.compile("[^ -~]")
@@ -52,7 +53,7 @@ def _escaped(match: re.Match[str]) -> str:
 def for_shell(text: str) -> str:
     """A string quoted for a command line, so that the shell takes it literally.
 
-    >>> print(for_shell("it's $(rm -r ~)"))
-    'it'"'"'s $(rm -r ~)'
+    >>> print(for_shell("it's $(rm -r ~)"), for_shell("docs.ms"))
+    'it'"'"'s $(rm -r ~)' docs.ms
     """
-    return "'" + printable(text).replace("'", "'\"'\"'") + "'"
+    return shlex.quote(printable(text))

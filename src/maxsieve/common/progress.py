@@ -141,7 +141,7 @@ def _drawn_bar(description: str, total: int | None) -> Iterator[Advance]:
         from rich.console import Console
         from rich.text import Text
     except ImportError as missing:
-        raise ImportError("progress=True needs rich: pip install 'maxsieve[progress]'") from missing
+        raise ImportError("progress=True needs rich: pip install 'maxsieve[cli]'") from missing
 
     class RateColumn(progress.ProgressColumn):
         def render(self, task: progress.Task) -> Text:

@@ -4,6 +4,6 @@
 """
 
 from maxsieve.doctor.examination import examine
-from maxsieve.doctor.wording import described
+from maxsieve.doctor.plain_text import described
 
 __all__ = ["described", "examine"]

@@ -14,9 +14,9 @@ from typing import Any
 
 import maxsieve
 from maxsieve.common.cache import cache_folder
-from maxsieve.common.cache_entries import KINDS, cache_entries
 from maxsieve.common.machine import c_library, cpu, cpu_features, installed, total_bytes
 from maxsieve.common.threads import allowed_cpus, cgroup_quota, thread_count
+from maxsieve.doctor.cache_entries import KINDS, cache_entries
 from maxsieve.doctor.extras import missing_by_extra, packages
 from maxsieve.doctor.floating_point import denormals, rounding
 from maxsieve.doctor.privacy import without_user
@@ -125,14 +125,16 @@ def _formats() -> dict[str, Any]:
 
 def _cache() -> dict[str, Any]:
     folder, found = cache_folder(), cache_entries()
-    kinds = {kind: [one for one in found if one.kind == kind] for kind in KINDS}
-    nearest = next((one for one in (folder, *folder.absolute().parents) if one.exists()), folder)
+    kinds = {kind: [entry for entry in found if entry.kind == kind] for kind in KINDS}
+    nearest = next((path for path in (folder, *folder.absolute().parents) if path.exists()), folder)
     return {
         "folder": str(folder),
         "exists": folder.exists(),
         "usable": nearest.is_dir() and os.access(nearest, os.R_OK | os.W_OK | os.X_OK),
         "kept": {
-            kind: {"count": len(some), "bytes": sum(one.nbytes for one in some)} for kind, some in kinds.items() if some
+            kind: {"count": len(some), "bytes": sum(entry.nbytes for entry in some)}
+            for kind, some in kinds.items()
+            if some
         },
     }
 

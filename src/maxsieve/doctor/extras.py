@@ -1,4 +1,4 @@
-"""The packages of all extras, from maxsieve's own metadata. None of them is imported."""
+"""The packages of all extras, from maxsieve's own metadata, and of adapters. None of them is imported."""
 
 from __future__ import annotations
 
@@ -8,13 +8,25 @@ from importlib.metadata import PackageNotFoundError, requires
 
 from maxsieve.common.machine import installed
 
-FOR_DEVELOPERS = {"core-test", "coverage", "dev", "docs", "fuzz", "lint", "page", "real", "test"}
+HOSTS = (
+    "colpali-engine",
+    "haystack-ai",
+    "langchain-core",
+    "llama-index-core",
+    "mteb",
+    "pylate",
+    "pyterrier",
+    "qdrant-client",
+    "rerankers",
+    "torch",
+)
+"""Packages that adapters are for; no extra has them."""
 REQUIREMENT = re.compile(r"^(?P<name>[\w.-]+)\s*(\[(?P<extras>[^]]*)])?.*;.*\bextra *== *[\"'](?P<extra>[\w.-]+)[\"']")
 
 
 def packages() -> dict[str, str | None]:
-    """NumPy and every package of an extra, with its version; None if it is missing."""
-    names = {name for some in _extras().values() for name in some}
+    """NumPy, every package of an extra and those that adapters are for, with the version; None if it is missing."""
+    names = {name for some in _extras().values() for name in some}.union(HOSTS)
     return {name: installed(name) for name in ["numpy", *sorted(names, key=str.lower)]}
 
 
@@ -25,7 +37,7 @@ def missing_by_extra() -> dict[str, list[str]]:
 
 @lru_cache(maxsize=1)
 def _extras() -> dict[str, set[str]]:
-    """The packages of each extra for users, including those of extras that it includes."""
+    """The packages of each extra, including those of extras that it includes; `all` says nothing new."""
     own: dict[str, set[str]] = {}
     included: dict[str, set[str]] = {}
     for line in _requirements():
@@ -41,7 +53,7 @@ def _extras() -> dict[str, set[str]]:
     def whole(extra: str) -> set[str]:
         return own.get(extra, set()).union(*(whole(other) for other in included.get(extra, ())))
 
-    return {extra: whole(extra) for extra in sorted(own.keys() - FOR_DEVELOPERS)}
+    return {extra: whole(extra) for extra in sorted(own.keys() - {"all"})}
 
 
 def _requirements() -> list[str]:

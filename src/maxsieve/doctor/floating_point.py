@@ -11,12 +11,12 @@ def rounding() -> str:
     >>> rounding()
     'to nearest'
     """
-    one, less_than_half_a_step = 1.0, 2.0**-55
-    if one + less_than_half_a_step > one:
+    number, less_than_half_a_step = 1.0, 2.0**-55
+    if number + less_than_half_a_step > number:
         return "up"
-    if one - less_than_half_a_step == one:
+    if number - less_than_half_a_step == number:
         return "to nearest"
-    return "down" if -one + less_than_half_a_step == -one else "to zero"
+    return "down" if -number + less_than_half_a_step == -number else "to zero"
 
 
 def denormals() -> str:

@@ -45,6 +45,6 @@ def _cleaned(text: str) -> str:
 def _homes() -> Iterator[str]:
     """The home folder, and where it is if that is a link; nothing if there is none, or it is the root of everything."""
     home = os.path.expanduser("~")
-    for one in dict.fromkeys([home, os.path.realpath(home)]):
-        if os.path.isabs(one) and Path(one).name:
-            yield one
+    for path in dict.fromkeys([home, os.path.realpath(home)]):
+        if os.path.isabs(path) and Path(path).name:
+            yield path

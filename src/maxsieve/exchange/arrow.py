@@ -13,8 +13,8 @@ from maxsieve.common.optional import optional
 from maxsieve.exchange.batches import damaged, schema_of, stream_columns, to_batch
 from maxsieve.exchange.columns import choose_columns
 from maxsieve.exchange.files import Mapped, map_file, naming_content_errors
-from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
+from maxsieve.exchange.write_source import Writable, write_source
 
 MOST_TOKENS = 2**31 - 1
 """Limit on the tokens of one batch: its offsets have 32 bits."""
@@ -70,7 +70,7 @@ def write_arrow(vectors: Writable, path: PathLike) -> None:
     one is in memory at a time.
     """
     pa = optional("pyarrow", "arrow")
-    source = outgoing(vectors)
+    source = write_source(vectors)
     with naming_content_errors(path, pa.ArrowException), replacing(path) as file:
         blocks: Iterable[TokenVectors] = source.blocks()
         if isinstance(vectors, TokenVectors) and vectors.rows.dtype == source.dtype and source.tokens <= MOST_TOKENS:

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from maxsieve.arrays import FloatArray
 from maxsieve.common.files import PathLike
 from maxsieve.common.optional import optional
-from maxsieve.exchange.columns import ID, VECTORS, Columns, ids_of, vectors_of
+from maxsieve.exchange.columns import ID, VECTORS, TableColumns, ids_of, vectors_of
 from maxsieve.exchange.files import naming_content_errors
-from maxsieve.exchange.outgoing import Outgoing
 from maxsieve.exchange.sidecars import given_ids
 from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
+from maxsieve.exchange.write_source import WriteSource
 from maxsieve.ids import Id
 
 
@@ -27,7 +27,7 @@ def damaged() -> tuple[type[Exception], ...]:
 
 
 def stream_columns(
-    path: PathLike, columns: Columns, ids: Any, batches: Callable[[str], Iterator[Any]]
+    path: PathLike, columns: TableColumns, ids: Any, batches: Callable[[str], Iterator[Any]]
 ) -> TokenVectorChunks:
     """The documents of a file, one chunk per batch. Ids that are not given are read first.
 
@@ -49,7 +49,7 @@ def stream_columns(
     return TokenVectorChunks(pieces, known, os.fspath(path))
 
 
-def pieces_of(batches: Iterable[Any], columns: Columns) -> Iterator[TokenVectors]:
+def pieces_of(batches: Iterable[Any], columns: TableColumns) -> Iterator[TokenVectors]:
     """One chunk per batch, at least one, with the ids and the metadata of these columns.
 
     If the type does not say the dimension, leading documents without tokens are held back until one has tokens.
@@ -76,7 +76,7 @@ def pieces_of(batches: Iterable[Any], columns: Columns) -> Iterator[TokenVectors
 class _Waiting:
     """Documents whose rows are not known yet."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: TableColumns) -> None:
         self._columns = columns
         self.lengths: list[NDArray[np.int64]] = []
         self._ids: list[Id] = []
@@ -115,7 +115,7 @@ def to_batch(vectors: TokenVectors) -> Any:
     return pa.record_batch([ids, lists], names=[ID, VECTORS])
 
 
-def schema_of(source: Outgoing) -> Any:
+def schema_of(source: WriteSource) -> Any:
     """The schema of the batches of `to_batch`."""
     pa = optional("pyarrow", "arrow")
     numbers = {"float16": pa.float16(), "float32": pa.float32(), "float64": pa.float64()}

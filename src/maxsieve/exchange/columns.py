@@ -24,7 +24,7 @@ MetadataColumns: TypeAlias = Sequence[str] | Literal["all"] | None
 """Columns that become metadata: a list of names, ``"all"`` columns except vectors and ids, or None."""
 
 
-class Columns(NamedTuple):
+class TableColumns(NamedTuple):
     """The columns of vectors and of ids (None if there are none), the type of numbers, the dimension if it is known.
 
     The columns ``metadata`` become one record per document.
@@ -37,12 +37,12 @@ class Columns(NamedTuple):
     metadata: tuple[str, ...] = ()
 
 
-def choose_columns(schema: Any, column: str | None, id_column: str | None, dim: int | None) -> Columns:
+def choose_columns(schema: Any, column: str | None, id_column: str | None, dim: int | None) -> TableColumns:
     """The columns named, or else ``vectors`` or the only list column, and ``id`` if there is one.
 
     >>> import pyarrow as pa
     >>> choose_columns(pa.schema({"id": pa.string(), "emb": pa.list_(pa.list_(pa.float32(), 128))}), None, None, None)
-    Columns(vectors='emb', id='id', dtype=dtype('float32'), dim=128, metadata=())
+    TableColumns(vectors='emb', id='id', dtype=dtype('float32'), dim=128, metadata=())
     """
     names = schema.names
     listed = ", ".join(map(repr, names)) or "none"
@@ -56,10 +56,10 @@ def choose_columns(schema: Any, column: str | None, id_column: str | None, dim: 
     for name in (column, id_column):
         if name is not None and names.count(name) != 1:
             raise ValueError(f"there must be one column {name!r}, not {names.count(name)}; the columns are {listed}")
-    return Columns(column, id_column, *_numbers(column, schema.field(column).type, dim))
+    return TableColumns(column, id_column, *_numbers(column, schema.field(column).type, dim))
 
 
-def choose_metadata(schema: Any, columns: Columns, wanted: MetadataColumns) -> tuple[str, ...]:
+def choose_metadata(schema: Any, columns: TableColumns, wanted: MetadataColumns) -> tuple[str, ...]:
     """The columns of metadata, each of a JSON-compatible type.
 
     >>> import pyarrow as pa

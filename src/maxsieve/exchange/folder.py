@@ -20,10 +20,10 @@ from maxsieve.exchange import sidecars
 from maxsieve.exchange.files import naming_content_errors
 from maxsieve.exchange.header import write_header
 from maxsieve.exchange.npy import read_npy
-from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.pt import read_pt, to_tensor
 from maxsieve.exchange.sidecars import beside, dump_list, find_lengths, given_ids, ids_beside, load_lengths
 from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
+from maxsieve.exchange.write_source import Writable, write_source
 from maxsieve.ids import Id
 
 Style: TypeAlias = Literal["colbert", "pylate"]
@@ -89,8 +89,8 @@ def write_folder(vectors: Writable, path: PathLike, *, style: Style = "pylate", 
         the size of a chunk, which is held in memory; a longer document gets its own chunk.
     """
     check_choice(style, "style", get_args(Style))
-    torch = optional("torch", "torch") if style == "colbert" else None
-    source = outgoing(vectors)
+    torch = optional("torch", package="torch>=2.1") if style == "colbert" else None
+    source = write_source(vectors)
     with naming_content_errors(path), replacing_folder(path) as folder:
         for i, block in enumerate(source.blocks(chunk_bytes)):
             if torch is not None:
@@ -162,4 +162,4 @@ def _find_ids(folder: Path, files: list[Path]) -> list[Id] | None:
             raise ValueError(
                 f"{folder}: {file.name} has no {beside(file, sidecars.IDS).name}, but other chunks have one"
             )
-    return [one for part in parts for one in part or []]
+    return [doc_id for part in parts for doc_id in part or []]

@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from maxsieve.common.files import PathLike
+from maxsieve.errors import Argument, hinted
 from maxsieve.exchange.arrow import read_arrow, stream_arrow, write_arrow
 from maxsieve.exchange.folder import read_folder, stream_folder, write_folder
 from maxsieve.exchange.npy import read_npy, write_npy
 from maxsieve.exchange.npz import read_npz, write_npz
-from maxsieve.exchange.outgoing import Writable
 from maxsieve.exchange.parquet import read_parquet, stream_parquet, write_parquet
 from maxsieve.exchange.pt import read_pt
 from maxsieve.exchange.safetensors import read_safetensors, write_safetensors
 from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
+from maxsieve.exchange.write_source import Writable
 
 
-class Format(NamedTuple):
+class FileFormat(NamedTuple):
     """Functions that read, stream (None: read as one chunk), write (None: read-only); whether lengths= is valid."""
 
     read: Callable[..., TokenVectors]
@@ -28,17 +29,17 @@ class Format(NamedTuple):
     takes_lengths: bool
 
 
-ARROW = Format(read_arrow, stream_arrow, write_arrow, False)
-FOLDER = Format(read_folder, stream_folder, write_folder, False)
+ARROW = FileFormat(read_arrow, stream_arrow, write_arrow, False)
+FOLDER = FileFormat(read_folder, stream_folder, write_folder, False)
 SUFFIXES = {
-    ".npy": Format(read_npy, None, write_npy, True),
-    ".npz": Format(read_npz, None, write_npz, True),
-    ".safetensors": Format(read_safetensors, None, write_safetensors, True),
-    ".parquet": Format(read_parquet, stream_parquet, write_parquet, False),
+    ".npy": FileFormat(read_npy, None, write_npy, True),
+    ".npz": FileFormat(read_npz, None, write_npz, True),
+    ".safetensors": FileFormat(read_safetensors, None, write_safetensors, True),
+    ".parquet": FileFormat(read_parquet, stream_parquet, write_parquet, False),
     ".arrow": ARROW,
     ".feather": ARROW,
     ".ipc": ARROW,
-    ".pt": Format(read_pt, None, None, True),
+    ".pt": FileFormat(read_pt, None, None, True),
 }
 
 
@@ -95,11 +96,12 @@ def write(vectors: Writable, path: PathLike, **options: Any) -> None:
     suffix = Path(path).suffix.lower()
     chosen = FOLDER if suffix == "" or (suffix not in SUFFIXES and Path(path).is_dir()) else _by_suffix(path)
     if chosen.write is None:
-        raise ValueError(f"{os.fspath(path)}: {suffix} can only be read; write a folder with style='colbert'")
+        wrong = ValueError(f"{os.fspath(path)}: {suffix} can only be read; write a folder")
+        raise hinted(wrong, " with {}", Argument("style", "colbert"))
     chosen.write(vectors, path, **options)
 
 
-def _reading(path: PathLike, lengths: Any, options: dict[str, Any]) -> Format:
+def _reading(path: PathLike, lengths: Any, options: dict[str, Any]) -> FileFormat:
     """The format of a path to read; adds lengths to the options if they were given."""
     if Path(path).is_dir():
         chosen = FOLDER
@@ -114,7 +116,7 @@ def _reading(path: PathLike, lengths: Any, options: dict[str, Any]) -> Format:
     return chosen
 
 
-def _by_suffix(path: PathLike) -> Format:
+def _by_suffix(path: PathLike) -> FileFormat:
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise ValueError(

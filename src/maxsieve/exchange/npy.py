@@ -10,7 +10,6 @@ import numpy as np
 from maxsieve.common.files import PathLike, replacing
 from maxsieve.exchange.files import naming_content_errors
 from maxsieve.exchange.header import load_array, write_header
-from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.sidecars import (
     IDS,
     LENGTHS,
@@ -22,6 +21,7 @@ from maxsieve.exchange.sidecars import (
     lengths_beside,
 )
 from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.exchange.write_source import Writable, write_source
 
 
 def read_npy(path: PathLike, *, lengths: Any = None, ids: Any = None) -> TokenVectors:
@@ -61,7 +61,7 @@ def write_npy(vectors: Writable, path: PathLike) -> None:
     ...     read_npy(f"{folder}/rows.npy").ids
     ['a', 'b']
     """
-    source = outgoing(vectors)
+    source = write_source(vectors)
     lengths_path, ids_path = beside(path, LENGTHS[0]), beside(path, IDS)
     with naming_content_errors(path), ExitStack() as files:  # closed in reverse order: rows, ids, lengths
         lengths_file = files.enter_context(replacing(lengths_path))

@@ -17,9 +17,9 @@ from maxsieve.common.files import PathLike, open_regular, replacing
 from maxsieve.exchange.files import map_file, naming_content_errors
 from maxsieve.exchange.header import Header, map_array, read_header, write_header
 from maxsieve.exchange.names import Names, named_vectors
-from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.sidecars import given_ids, given_lengths
 from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.exchange.write_source import Writable, write_source
 from maxsieve.ids import Id
 
 DAMAGED = (
@@ -72,7 +72,7 @@ def write_npz(vectors: Writable, path: PathLike) -> None:
     ...     sorted(np.load(f"{folder}/it.npz"))
     ['lengths', 'rows']
     """
-    source = outgoing(vectors)
+    source = write_source(vectors)
     with (
         naming_content_errors(path),
         replacing(path) as file,
@@ -134,7 +134,7 @@ def _storing(
 
 def _id_array(ids: list[Id]) -> NDArray[Any]:
     array = np.array(ids) if ids else np.zeros(0, np.int64)
-    for one, kept in zip(ids, array.tolist(), strict=True):
-        if one != kept:
-            raise ValueError(f"id {one!r} ends in a null character, which an array of str drops: use another format")
+    for doc_id, kept in zip(ids, array.tolist(), strict=True):
+        if doc_id != kept:
+            raise ValueError(f"id {doc_id!r} ends in a null character, which an array of str drops: use another format")
     return array

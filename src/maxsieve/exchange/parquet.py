@@ -13,8 +13,8 @@ from maxsieve.common.optional import optional
 from maxsieve.exchange.batches import damaged, schema_of, stream_columns, to_batch
 from maxsieve.exchange.columns import choose_columns
 from maxsieve.exchange.files import naming_content_errors
-from maxsieve.exchange.outgoing import BLOCK_BYTES, Writable, outgoing
 from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
+from maxsieve.exchange.write_source import BLOCK_BYTES, Writable, write_source
 from maxsieve.ids import Id
 
 
@@ -60,7 +60,7 @@ def iter_parquet(
     >>> import tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_parquet(TokenVectors(np.eye(3), [1, 2], ["a", "b"]), f"{folder}/it.parquet")
-    ...     [(one, rows.shape) for one, rows in iter_parquet(f"{folder}/it.parquet")]
+    ...     [(doc_id, rows.shape) for doc_id, rows in iter_parquet(f"{folder}/it.parquet")]
     [('a', (1, 3)), ('b', (2, 3))]
     """
     chunks = stream_parquet(path, column=column, id_column=id_column, dim=dim)
@@ -73,7 +73,7 @@ def write_parquet(vectors: Writable, path: PathLike) -> None:
     One row group is in memory at a time. Not compressed, because vectors hardly compress.
     """
     pa, pq = optional("pyarrow", "arrow"), optional("pyarrow.parquet", "arrow")
-    source = outgoing(vectors)
+    source = write_source(vectors)
     with naming_content_errors(path, pa.ArrowException), replacing(path) as file:
         options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
         with pq.ParquetWriter(file, schema_of(source), **options) as writer:

@@ -54,7 +54,7 @@ def read_pt(path: PathLike, *, lengths: Any = None, ids: Any = None, names: Name
 
 def load(path: PathLike) -> Any:
     """The contents of a file of `torch.save`: tensors, lists and dicts, never code; memory-mapped if possible."""
-    torch = optional("torch", "torch")
+    torch = optional("torch", package="torch>=2.1")
     with open_regular(path, follow_links=True) as file:
         mapped = file.read(4) == b"PK\3\4"
     try:
@@ -68,7 +68,7 @@ def load(path: PathLike) -> Any:
 
 def to_array(tensor: Any, what: str) -> FloatArray:
     """A tensor [tokens, d] as a NumPy array, without copying."""
-    torch = optional("torch", "torch")
+    torch = optional("torch", package="torch>=2.1")
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{what} must be a tensor [tokens, d], not {type(tensor).__name__}")
     if tensor.ndim != 2:
@@ -85,7 +85,7 @@ def to_array(tensor: Any, what: str) -> FloatArray:
 
 def to_tensor(rows: FloatArray) -> Any:
     """Rows as a tensor, which may share their memory."""
-    torch = optional("torch", "torch")
+    torch = optional("torch", package="torch>=2.1")
     rows = np.ascontiguousarray(rows)
     rows = rows if rows.flags.writeable else rows.copy()
     if rows.dtype.name == "bfloat16":

@@ -90,5 +90,5 @@ def _piece(points: Any, name: str, dim: int, payload: bool, origin: str) -> Toke
             raise ValueError(f"{origin}: point {point.id!r} has no vector {name!r}: leave it out by a scroll_filter")
         rows.append(to_matrix(found, f"{origin}, point {point.id!r}", dim).astype(np.float32))
     records = [point.payload or None for point in points] if payload else None
-    lengths = np.array([len(one) for one in rows[1:]], np.int64)
+    lengths = np.array([len(vectors) for vectors in rows[1:]], np.int64)
     return TokenVectors(np.concatenate(rows), lengths, [point.id for point in points], records)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from maxsieve.common.files import PathLike, replacing
 from maxsieve.exchange.files import Mapped, array_at, bfloat16_rows, map_file, naming_content_errors
 from maxsieve.exchange.names import IDS, Names, named_vectors
-from maxsieve.exchange.outgoing import Writable, outgoing
 from maxsieve.exchange.sidecars import dump_list, given_ids, given_lengths
 from maxsieve.exchange.vectors import TokenVectors
+from maxsieve.exchange.write_source import Writable, write_source
 
 MOST_HEADER = 100_000_000
 """The longest header that other readers accept."""
@@ -78,8 +78,8 @@ def write_safetensors(vectors: Writable, path: PathLike) -> None:
     ...     read_safetensors(f"{folder}/it.safetensors").ids
     ['ä', 'b']
     """
-    source = outgoing(vectors)
-    int_ids = any(isinstance(one, int) for one in (source.ids or [])[:1])
+    source = write_source(vectors)
+    int_ids = any(isinstance(doc_id, int) for doc_id in (source.ids or [])[:1])
     # Types of 8 bytes come first, so that every tensor is aligned to its type's size.
     tensors: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {"lengths": (np.dtype("<i8"), (source.count,))}
     if int_ids:

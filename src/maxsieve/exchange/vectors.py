@@ -22,6 +22,7 @@ from maxsieve.arrays import (
 )
 from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
+from maxsieve.storage.builder import add_documents
 from maxsieve.storage.metadata import to_texts
 
 T = TypeVar("T")
@@ -200,7 +201,7 @@ class TokenVectorChunks:
     def add_to(self, index: Index, *, replace: bool = False) -> None:
         """Adds all documents to an index, or none if anything is wrong: `Index.add`, in bounded memory.
 
-        >>> index, halves = Index.create(2), [TokenVectors(np.eye(2), [2], [one]) for one in "ab"]
+        >>> index, halves = Index.create(2), [TokenVectors(np.eye(2), [2], [id]) for id in "ab"]
         >>> TokenVectorChunks(lambda: iter(halves), None, "halves").add_to(index)
         >>> index.ids
         ['a', 'b']
@@ -209,7 +210,7 @@ class TokenVectorChunks:
         ids = _needed(first.ids if self.ids is None else self.ids, self.origin)
         check_dim(first.dim, self.origin, index.dim)
         if self._has_own(first):
-            index.add_documents(_documents(first, pieces), None, replace=replace)
+            add_documents(index.storage, _documents(first, pieces), None, replace=replace)
         else:
             rest = chain.from_iterable(chunk.documents() for chunk in pieces)
             index.add(chain(first.documents(), rest), ids, replace=replace)
@@ -237,7 +238,7 @@ def _documents(first: TokenVectors, pieces: Iterator[TokenVectors]) -> Documents
 
 def _joined(lists: list[list[T] | None]) -> list[T] | None:
     """The concatenated lists; None if one of them is None."""
-    found = [one for one in lists if one is not None]
+    found = [ids for ids in lists if ids is not None]
     return [*chain.from_iterable(found)] if len(found) == len(lists) else None
 
 

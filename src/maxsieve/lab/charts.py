@@ -95,7 +95,7 @@ def place_notes(
         if not boxes:
             text.remove()
             continue
-        best = next((one for one, box in boxes.items() if not box.count_contains(lines)), next(iter(boxes)))
+        best = next((corner for corner, box in boxes.items() if not box.count_contains(lines)), next(iter(boxes)))
         text.set_position(best)
         taken.append(boxes[best])
 
@@ -117,7 +117,7 @@ def _along_lines(figure: Figure) -> NDArray[np.float64]:
     """Pixels [n, 2] on the lines between points and on the error bars."""
     ends = [axes.transData.transform(line.get_xydata()) for axes in figure.axes for line in axes.lines]
     for axes in figure.axes:
-        errors = [one.get_segments() for one in axes.collections if hasattr(one, "get_segments")]
+        errors = [group.get_segments() for group in axes.collections if hasattr(group, "get_segments")]
         ends += [axes.transData.transform(run) for some in errors for run in some if len(run)]
     share = np.linspace(0, 1, STEPS)[:, None, None]
     pieces = [(run[:-1] + share * (run[1:] - run[:-1])).reshape(-1, 2) for run in ends if len(run) > 1]
@@ -143,11 +143,11 @@ def _draw_all(chart: Chart, axes: Axes, right: Axes | None) -> list[Note]:
     bars = [series for series in chart.series if series.kind == "bars"]
     for number, series in enumerate(chart.series):
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-        x = [places[str(one)] for one in series.x] if places else [float(one) for one in series.x]
+        x = [places[str(value)] for value in series.x] if places else [float(value) for value in series.x]
         target = axes
         if series.kind == "bars":
             width = BAR_GROUP / len(bars)
-            x = [one + width * (bars.index(series) - (len(bars) - 1) / 2) for one in x]
+            x = [centre + width * (bars.index(series) - (len(bars) - 1) / 2) for centre in x]
             axes.bar(x, series.y, width * 0.95, color=colour, label=series.name, yerr=_errors(series), capsize=2)
         elif series.kind == "marks" and right is not None:
             target = right
@@ -196,7 +196,7 @@ def _plain_numbers(axis: Axis) -> None:
 
 def _places(chart: Chart) -> dict[str, int]:
     """The positions of categories on the x axis; empty if the axis has numbers."""
-    words = dict.fromkeys(one for series in chart.series for one in series.x if isinstance(one, str))
+    words = dict.fromkeys(label for series in chart.series for label in series.x if isinstance(label, str))
     return {word: place for place, word in enumerate(words)}
 
 

@@ -13,11 +13,12 @@ from functools import cached_property
 from pathlib import Path
 
 from maxsieve import Index
+from maxsieve.errors import Argument, Function, hinted
 from maxsieve.lab import DIM
 from maxsieve.lab.corpora import Corpus, read_corpus, read_vectors
 from maxsieve.lab.corpora.ready import digest_of_vectors
+from maxsieve.lab.embed import embed, embed_as_indexed
 from maxsieve.lab.embedded import Embedded
-from maxsieve.lab.embedding import embed, embed_as_indexed
 from maxsieve.text import Collection, Encoder, load_encoder
 from maxsieve.text.encoders.builtin import BUILT_IN_ENCODERS
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
@@ -145,9 +146,11 @@ class Dataset:
             collections = embed(self.corpus, self.loaded_encoder, dims, progress=self.progress)
         elif {*dims} != {self.source.index.dim}:
             wanted = next(dim for dim in dims if dim != self.source.index.dim)
-            raise ValueError(
-                f"{self.source.path} has vectors of {self.source.index.dim} dimensions, but {wanted} are needed: use "
-                "--corpus, which encodes the texts again"
+            wrong = ValueError(
+                f"{self.source.path} has vectors of {self.source.index.dim} dimensions, but {wanted} are needed"
+            )
+            raise hinted(
+                wrong, ": use {}, which encodes the texts again", Function("Dataset.of", (Argument("corpus"),))
             )
         else:
             collections = [self.source] * len(dims)
@@ -157,14 +160,15 @@ class Dataset:
     def _take(self, place: int, corpus: Corpus, collection: Collection) -> None:
         """Uses the vectors of a collection, and encodes the queries: only judged ones, if there are judgements."""
         asked = corpus.first(None) if corpus.judgements else corpus
-        rows = collection.encoder.queries(list(asked.queries.values()))
-        queries = {one: found for one, found in zip(asked.queries, rows, strict=True) if len(found)}
+        rows = collection.encoder.encode_queries(list(asked.queries.values()))
+        queries = {query: found for query, found in zip(asked.queries, rows, strict=True) if len(found)}
         words = f"{Path(self.encoder).name}, d = {collection.index.dim}, {collection.index.store}"
         self._collections[place] = collection
         keys, index = collection.keys, collection.index
-        named = {str(one): one for one in collection.ids} if corpus.exclusions else {}
+        snapshot = index.storage.snapshot
+        named = {str(doc_id): doc_id for doc_id in collection.ids} if corpus.exclusions else {}
         exclusions = {
-            query: [str(key) for one in own for key in keys.of(named[one], index)]
+            query: [str(key) for id in own for key in keys.of(named[id], snapshot)]
             for query, own in corpus.exclusions.items()
         }
         self._made[place] = Embedded(corpus.name, words, index, queries, corpus.judgements, exclusions, keys)

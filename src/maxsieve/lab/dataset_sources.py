@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from maxsieve import Index, exchange
+from maxsieve.errors import Argument, Function, hinted
 from maxsieve.exchange.formats import SUFFIXES
 from maxsieve.ids import find_duplicate
 from maxsieve.lab.corpora.corpus import Corpus, exclude_themselves
@@ -41,11 +42,11 @@ def of_collection(
     if not len(collection):
         raise ValueError(f"{path} has no documents: add some first")
     _check_asked(queries, path)
-    documents = {str(one): collection.text(one) for one in collection.ids}
+    documents = {str(doc_id): collection.text(doc_id) for doc_id in collection.ids}
     judged = _judged(qrels, documents, queries)
     info = collection.info()
-    state = collection.index.storage.snapshot
-    made_of = [state.version, np.packbits(state.alive).tobytes().hex(), dict(queries), judged]
+    snapshot = collection.index.storage.snapshot.here
+    made_of = [snapshot.version, np.packbits(snapshot.alive).tobytes().hex(), dict(queries), judged]
     corpus = Corpus(
         Path(path).resolve().stem,
         documents,
@@ -74,7 +75,7 @@ def of_vectors(
     vectors = exchange.read(path)
     if vectors.ids is None:
         raise ValueError(f"{path} has no ids: judgements and answers need them; add an array of ids")
-    ids = [str(one) for one in vectors.ids]
+    ids = [str(doc_id) for doc_id in vectors.ids]
     if not ids:
         raise ValueError(f"{path} has no documents")
     if (repeated := find_duplicate(list(ids))) is not None:
@@ -96,27 +97,27 @@ def _vectors_of(
     if isinstance(queries, Mapping):
         _check_asked(queries, documents)
         if encoder is None:
-            raise ValueError(
-                f"{documents} does not say which encoder made it: give --encoder, or give the queries as "
-                f"vectors, too ({', '.join(SUFFIXES)})"
-            )
+            wrong = ValueError(f"{documents} does not say which encoder made it")
+            ending = f": give {{}}, or give the queries as vectors, too ({', '.join(SUFFIXES)})"
+            raise hinted(wrong, ending, Argument("encoder"))
         loaded = load_encoder(encoder)
         if loaded.dim != dim:
-            raise ValueError(
+            wrong = ValueError(
                 f"{documents} has vectors of {dim} dimensions, but {encoder} makes {loaded.dim}: another encoder "
-                "made them, or they were projected; a collection stores its projection (--collection)"
+                "made them, or they were projected"
             )
-        rows = loaded.queries(list(queries.values()))
-        found = {one: own for one, own in zip(queries, rows, strict=True) if len(own)}
+            raise hinted(wrong, "; a collection stores its projection ({})", Function("of_collection"))
+        rows = loaded.encode_queries(list(queries.values()))
+        found = {query: own for query, own in zip(queries, rows, strict=True) if len(own)}
         return found, f"{Path(encoder).name}, d = {dim}"
     given = exchange.read(queries)
     if given.dim != dim:
         raise ValueError(f"{queries} has vectors of {given.dim} dimensions, but {documents} has {dim}")
-    names = [str(one) for one in given.ids] if given.ids is not None else [str(i) for i in range(len(given))]
+    names = [str(query) for query in given.ids] if given.ids is not None else [str(i) for i in range(len(given))]
     if (repeated := find_duplicate(list(names))) is not None:
         raise ValueError(f"{queries}: the id {repeated!r} occurs twice")
     pairs = zip(names, given.documents(), strict=True)
-    asked = {one: np.asarray(own, np.float32) for one, own in pairs if len(own)}
+    asked = {query: np.asarray(own, np.float32) for query, own in pairs if len(own)}
     _check_asked(asked, queries)
     return asked, f"ready-made, d = {dim}"
 

@@ -63,16 +63,16 @@ class Embedded:
     def with_vectors(self, encoder: str, change: Callable[[F32], F32], *, queries_too: bool) -> Embedded:
         """A copy in memory with changed vectors of documents and, with ``queries_too``, of queries."""
         copy = self.with_documents(self.ids, change)
-        queries = {one: change(rows) for one, rows in self.queries.items()} if queries_too else self.queries
+        queries = {query: change(rows) for query, rows in self.queries.items()} if queries_too else self.queries
         return replace(copy, encoder=encoder, queries=queries)
 
     def with_documents(
         self, ids: Sequence[str], change: Callable[[F32], F32] = lambda rows: rows, *, store: Store = "float32"
     ) -> Embedded:
         """A copy in memory with only these documents, whose vectors may be changed."""
-        vectors = (change(self.vectors(one)) for one in ids)
+        vectors = (change(self.vectors(doc_id)) for doc_id in ids)
         index = Index.build(vectors, ids, store=store, group_by=self.keys.group_by)
-        known = {query: [one for one in own if one in index] for query, own in self.exclusions.items()}
+        known = {query: [doc_id for doc_id in own if doc_id in index] for query, own in self.exclusions.items()}
         return replace(self, index=index, exclusions=known)
 
     def extent(self, *, documents: bool = False, tokens: bool = False) -> str:
@@ -83,20 +83,20 @@ class Embedded:
     @cached_property
     def size(self) -> str:
         """How many documents there are, in words."""
-        count = self.keys.count(self.index.storage.snapshot)
+        count = self.keys.count(self.index.storage.snapshot.here)
         passages = f" in {len(self.index):,} passages" if len(self.index) > count else ""
         return f"{count:,} documents{passages}"
 
     @cached_property
     def ids(self) -> list[str]:
         """The ids of all documents, in the order of the index."""
-        return [str(one) for one in self.index.ids]
+        return [str(doc_id) for doc_id in self.index.ids]
 
     @cached_property
     def searchable(self) -> I64:
         """The positions in `ids` of documents that have tokens, and so can be hits."""
-        state = self.index.storage.snapshot
-        return np.flatnonzero(np.isin(state.live, state.searchable))
+        snapshot = self.index.storage.snapshot.here
+        return np.flatnonzero(np.isin(snapshot.live, snapshot.searchable))
 
     def candidates(self, query: str) -> I64:
         """The `searchable` positions that are not excluded for a query."""
@@ -111,16 +111,16 @@ class Embedded:
     @cached_property
     def own_ids(self) -> dict[str, Id]:
         """From the str ids used here to the ids in the index, which may be int."""
-        return {str(one): one for one in self.index.ids}
+        return {str(doc_id): doc_id for doc_id in self.index.ids}
 
     def excluded(self, query: str) -> list[Id] | None:
         """The ids in the index that must not be hits of a query."""
         unwanted = self.exclusions.get(query)
-        return None if unwanted is None else [self.own_ids[one] for one in unwanted]
+        return None if unwanted is None else [self.own_ids[doc_id] for doc_id in unwanted]
 
-    def vectors(self, one: str) -> F32:
+    def vectors(self, doc_id: str) -> F32:
         """A document's vectors."""
-        return np.asarray(self.index.vectors(self.own_ids[one]), np.float32)
+        return np.asarray(self.index.vectors(self.own_ids[doc_id]), np.float32)
 
     def documents(self) -> Iterator[F32]:
         """The vectors of the `searchable` documents."""
@@ -146,8 +146,8 @@ class Embedded:
         found: dict[str, Hits] = {}
         for start in range(0, len(names), GROUP):
             some = names[start : start + GROUP]
-            exclude = [self.excluded(one) for one in some] if self.exclusions else None
-            rows = [asked[one] for one in some]
+            exclude = [self.excluded(query) for query in some] if self.exclusions else None
+            rows = [asked[query] for query in some]
             hits = self.index.search_many(rows, k, policy=policy, exclude=exclude, threads=threads)
             found.update(zip(some, hits, strict=True))
             advance(len(some))
@@ -158,7 +158,7 @@ class Embedded:
         known = next((self._rankings[size] for size in sorted(self._rankings) if size >= k), None)
         if known is None:
             known = self._rankings[k] = answers_of(self.search(k, Exhaustive(), threads=threads))
-        return {one: ranking[:k] for one, ranking in known.items()}
+        return {query: ranking[:k] for query, ranking in known.items()}
 
     def quality(self, answers: Mapping[str, Sequence[str]], measures: Sequence[str]) -> dict[str, dict[str, float]]:
         """The quality of answers (ids, best first) by the judgements: measure -> query -> value, for judged queries."""
@@ -168,35 +168,35 @@ class Embedded:
 
     def documents_of(self, ids: Sequence[Id]) -> list[str]:
         """The documents of these passages, in order, each once."""
-        return list(dict.fromkeys(str(self.keys.document(one)) for one in ids))
+        return list(dict.fromkeys(str(self.keys.document(key)) for key in ids))
 
     def cells(self, query: F32, *, threads: int | None = None) -> F32:
         """The matrix H of exact cells, documents in the order of `ids`: [documents, query tokens]."""
-        state = self.index.storage.snapshot
-        return state.cells(np.ascontiguousarray(query), thread_count(threads))[state.live]
+        snapshot = self.index.storage.snapshot.here
+        return snapshot.cells(np.ascontiguousarray(query), thread_count(threads))[snapshot.live]
 
     def scores(self, query: F32, *, threads: int | None = None) -> F32:
         """The canonical scores of all documents, in the order of `ids`."""
-        state = self.index.storage.snapshot
-        found: F32 = state.scores([np.ascontiguousarray(query)], thread_count(threads))[0]
-        return found[state.live]
+        snapshot = self.index.storage.snapshot.here
+        found: F32 = snapshot.scores([np.ascontiguousarray(query)], thread_count(threads))[0]
+        return found[snapshot.live]
 
     def score_bounds(self, query: F32, *, threads: int | None = None) -> tuple[F64, F64]:
         """Lower and upper bounds of the scores, from their proxies and error bounds, in the order of `ids`."""
-        state = self.index.storage.snapshot
-        lower, upper = state.bounds(np.ascontiguousarray(query), thread_count(threads))
-        return lower[state.live], upper[state.live]
+        snapshot = self.index.storage.snapshot.here
+        lower, upper = snapshot.bounds(np.ascontiguousarray(query), thread_count(threads))
+        return lower[snapshot.live], upper[snapshot.live]
 
     @cached_property
     def norm_bounds(self) -> F64:
         """``nu_i`` of every document, in the order of `ids`; 0 for an empty one."""
-        documents = (self.vectors(one).astype(np.float64) for one in self.ids)
+        documents = (self.vectors(doc_id).astype(np.float64) for doc_id in self.ids)
         return np.array([up32(norm_up(rows).max(initial=0.0)) for rows in documents], np.float64)
 
 
 def to_strings(hits: Hits) -> list[str]:
     """The ids of hits, as str."""
-    return [str(one) for one in hits.ids]
+    return [str(doc_id) for doc_id in hits.ids]
 
 
 def answers_of(hits: Mapping[str, Hits]) -> Answers:

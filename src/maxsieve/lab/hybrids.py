@@ -10,7 +10,8 @@ import numpy as np
 from maxsieve import Certified, Exhaustive, Hits
 from maxsieve.ids import Id
 from maxsieve.lab.embedded import F32, Embedded
-from maxsieve.text.lexical.fusion import Hybrid, fuse, to_fusion
+from maxsieve.options import Hybrid
+from maxsieve.text.lexical.fusion import fuse, to_fusion
 from maxsieve.text.lexical.scores import Lexical, best_of
 
 Rankings = list[list[str]]
@@ -34,7 +35,7 @@ class Hybrids:
 
     def late(self, k: int) -> Rankings:
         """The k best by late interaction."""
-        return [[str(one) for one in found.ids[:k]] for found in self._first]
+        return [[str(doc_id) for doc_id in found.ids[:k]] for found in self._first]
 
     def lexical(self, k: int) -> Rankings:
         """The k best by BM25."""
@@ -43,7 +44,7 @@ class Hybrids:
     def fused(self, hybrid: Hybrid, k: int) -> Rankings:
         """The k best by the fused scores, as in `Collection.search`."""
         found = fuse(to_fusion(hybrid), self._first, self._lexical, self._score, k, self._depth)
-        return [[str(one) for one in best.ids] for best in found]
+        return [[str(doc_id) for doc_id in best.ids] for best in found]
 
     def staged(self, k: int) -> Rankings:
         """The k best by late interaction among the candidates of BM25."""
@@ -58,16 +59,19 @@ class Hybrids:
         return Named(list(map(self._data.keys.document, hits.ids)), hits.scores)
 
     def _score(self, ids: list[list[Id]]) -> list[Named]:
-        missing = [[one for one in own if one not in known] for own, known in zip(ids, self._known, strict=True)]
+        missing = [
+            [doc_id for doc_id in own if doc_id not in known] for own, known in zip(ids, self._known, strict=True)
+        ]
         queries, most = list(self._data.queries.values()), max(map(len, missing), default=0)
         if most:
             keys, index = self._data.keys, self._data.index
-            candidates = [[key for one in own for key in keys.of(one, index)] for own in missing]
+            snapshot = index.storage.snapshot
+            candidates = [[key for id in own for key in keys.of(id, snapshot)] for own in missing]
             hits = index.search_many(queries, most, candidates=candidates, policy=Exhaustive(), threads=self._threads)
             for known, found in zip(self._known, map(self._named, hits), strict=True):
                 known.update(zip(found.ids, found.scores.tolist(), strict=True))
         return [
-            Named(own, np.array([known[one] for one in own], np.float32))
+            Named(own, np.array([known[doc_id] for doc_id in own], np.float32))
             for own, known in zip(ids, self._known, strict=True)
         ]
 

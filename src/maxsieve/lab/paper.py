@@ -77,7 +77,7 @@ GAPS = (
     Gap(
         "Jina-ColBERTv2",
         ("tab:main_benchmark_universal_eff_combined", "tab:matryoshka"),
-        "Its weights are not in a package registry. A checkpoint on disk can be given as --encoder st:FOLDER.",
+        "Its weights are not in a package registry. A checkpoint on disk can be given as the encoder st:FOLDER.",
     ),
     Gap(
         "Granite Vision Embedding 3.2 and REAL-MM-RAG",

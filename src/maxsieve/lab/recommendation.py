@@ -9,7 +9,7 @@ import numpy as np
 
 from maxsieve.lab.metrics.confidence import Mean, difference, samples_needed
 from maxsieve.lab.metrics.sentences import FEWEST, interval
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.policies import Bandit, Certified
 
 LEAST_SHARE, LEAST_MILLISECONDS = 0.2, 1.0
@@ -150,11 +150,11 @@ class Recommendation:
     def __str__(self) -> str:
         return f"{self.line}\n{self.advice}"
 
-    def result(self) -> Result:
-        """A `Result` of the lab, with a table of the settings that were checked."""
+    def result(self) -> ExperimentResult:
+        """A `ExperimentResult` of the lab, with a table of the settings that were checked."""
         looks = {look.setting.policy: look for look in self.looks}
         rows: list[list[Cell]] = []
-        for setting in sorted(self.settings, key=lambda one: one.cost):
+        for setting in sorted(self.settings, key=lambda setting: setting.cost):
             look = looks.get(setting.policy)
             verified: list[Cell] = (
                 [None, None, None] if look is None else [look.overlap, look.bound, look.bound >= self.target]
@@ -162,7 +162,7 @@ class Recommendation:
             rows.append([setting.policy.alpha, setting.policy.margin, setting.cost, setting.overlap, *verified])
         columns = [Column("alpha", "g"), Column("margin"), Column("cost", ".1%"), Column("overlap", ".2%")]
         columns += [Column("held-out overlap", ".2%"), Column("at least", ".2%"), Column("shown")]
-        return Result(
+        return ExperimentResult(
             "tune",
             self.corpus,
             f"The cheapest Bandit that finds {self.target:.2%} of the true top {self.k}: chosen by {self.choosing} "

@@ -85,7 +85,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Result:
+class ExperimentResult:
     """One experiment on one corpus."""
 
     experiment: str
@@ -115,7 +115,7 @@ class Result:
         return re.sub(r"[^\w.-]+", "-", f"{self.experiment}-{self.corpus}")
 
 
-def save(result: Result, folder: Path) -> list[Path]:
+def save(result: ExperimentResult, folder: Path) -> list[Path]:
     """Writes JSON, Markdown, and each chart as SVG and PNG; returns the paths.
 
     The JSON file is written last and atomically: if it exists, the other files are complete.
@@ -136,18 +136,20 @@ def save(result: Result, folder: Path) -> list[Path]:
     return paths
 
 
-def load(path: Path) -> Result:
+def load(path: Path) -> ExperimentResult:
     """A saved result, from its JSON file."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
-        tables = [Table(**{**one, "columns": [Column(*column) for column in one["columns"]]}) for one in raw["tables"]]
-        charts = [Chart(**{**one, "series": [Series(**part) for part in one["series"]]}) for one in raw["charts"]]
-        return Result(**{**raw, "tables": tables, "charts": charts})
+        tables = [
+            Table(**{**table, "columns": [Column(*column) for column in table["columns"]]}) for table in raw["tables"]
+        ]
+        charts = [Chart(**{**chart, "series": [Series(**part) for part in chart["series"]]}) for chart in raw["charts"]]
+        return ExperimentResult(**{**raw, "tables": tables, "charts": charts})
     except (ValueError, KeyError, TypeError) as wrong:
         raise ValueError(f"{path} is not a result of the lab: {wrong}") from wrong
 
 
-def join(results: Sequence[Result]) -> list[tuple[str, list[Result]]]:
+def join(results: Sequence[ExperimentResult]) -> list[tuple[str, list[ExperimentResult]]]:
     """Results by experiment, in the order in which the experiments first occur."""
     names = dict.fromkeys(result.experiment for result in results)
     return [(name, [result for result in results if result.experiment == name]) for name in names]

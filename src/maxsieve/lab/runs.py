@@ -8,22 +8,21 @@ from typing import Any
 
 from maxsieve import __version__
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments import find
+from maxsieve.lab.experiments import Options, find
 from maxsieve.lab.facts import build, facts, machine, versions
-from maxsieve.lab.results import Result, load
+from maxsieve.lab.results import ExperimentResult, load
 
 
-def run(name: str, dataset: Dataset, options: Options) -> Result:
+def run(name: str, dataset: Dataset, options: Options) -> ExperimentResult:
     """Runs an experiment. The result's facts are the settings, the machine, the date and the command."""
     result = find(name).run(dataset, options)
     own = {"settings": settings(dataset, options), **facts(encoder=dataset.encoder), **computed_by(dataset)}
     return replace(result, facts={**result.facts, **own})
 
 
-def reusable(name: str, dataset: Dataset, options: Options, folder: Path) -> Result | None:
+def reusable(name: str, dataset: Dataset, options: Options, folder: Path) -> ExperimentResult | None:
     """The saved result, if it was made by the same build from the same corpus, with the same settings and machine."""
-    path = folder / f"{Result(name, dataset.name, '', []).stem}.json"
+    path = folder / f"{ExperimentResult(name, dataset.name, '', []).stem}.json"
     if not path.is_file():
         return None
     found = load(path)

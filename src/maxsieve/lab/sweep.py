@@ -10,7 +10,7 @@ import numpy as np
 from maxsieve import Bandit, Certified
 from maxsieve.lab.baselines import ball_carving, cells_per_row, doc_uniform
 from maxsieve.lab.embedded import F32, Answers, Embedded, answers_of
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.paper import BALL_CARVING, BANDIT, DOC_UNIFORM
 from maxsieve.policies import Policy
@@ -106,12 +106,12 @@ def _searched(
 
 def _doc_uniform(data: Embedded, k: int, options: Options) -> list[Point]:
     gammas: Sequence[float] = QUICK_GAMMAS if options.quick else GAMMAS
-    place = {one: position for position, one in enumerate(data.ids)}
+    place = {doc_id: position for position, doc_id in enumerate(data.ids)}
     points = [Point(DOC_UNIFORM, gamma, {}, {}) for gamma in gammas]
     with options.bar(f"{DOC_UNIFORM}, K = {k}", len(data.queries)) as advance:
         for number, (query, rows) in enumerate(data.queries.items()):
             cells = data.cells(rows, threads=options.cores)
-            cells[[place[one] for one in data.exclusions.get(query, []) if one in place]] = -np.inf
+            cells[[place[doc_id] for doc_id in data.exclusions.get(query, []) if doc_id in place]] = -np.inf
             found = doc_uniform(cells, gammas, k, seed=number)
             for point in points:
                 point.coverages[query] = cells_per_row(point.knob, len(rows)) / len(rows)

@@ -13,11 +13,11 @@ from maxsieve import Bandit, Certified
 from maxsieve.common.checks import as_count
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Embedded, answers_of, mean_coverage, mean_rescored
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import best_share, lower_bound
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.recommendation import Look, Recommendation, Setting
-from maxsieve.lab.timing import Timed, measure, timed_queries
+from maxsieve.lab.times import Timed, measure, timed_queries
 from maxsieve.policies import Policy
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
@@ -103,8 +103,8 @@ def sequence(settings: Sequence[Setting], target: float) -> list[Setting]:
     If there are many, a few at equal distances are taken, including the cheapest and the most careful.
     """
     kept: list[Setting] = []
-    for setting in sorted(settings, key=lambda one: (one.cost, -one.overlap)):
-        if setting.overlap >= max([target, *(one.overlap for one in kept)]):
+    for setting in sorted(settings, key=lambda setting: (setting.cost, -setting.overlap)):
+        if setting.overlap >= max([target, *(better.overlap for better in kept)]):
             kept.append(setting)
     places = np.unique(np.linspace(0, len(kept) - 1, min(LOOKS, len(kept))).round().astype(int))
     return [kept[place] for place in reversed(places)]
@@ -134,7 +134,7 @@ def _tried(data: Embedded, policy: Bandit, k: int, options: Options) -> Setting:
 
 def _times(data: Embedded, policies: Sequence[Policy], k: int, options: Options) -> dict[Policy, list[float]]:
     times = measure(timed_queries(data, options), [Timed(policy, k) for policy in policies], options)
-    return {way.policy: [1e3 * one for one in found.seconds] for way, found in times.items()}
+    return {way.policy: [1e3 * seconds for seconds in found.seconds] for way, found in times.items()}
 
 
 def _split(data: Embedded, choosing: float, seed: int) -> tuple[Embedded, Embedded]:
@@ -142,7 +142,7 @@ def _split(data: Embedded, choosing: float, seed: int) -> tuple[Embedded, Embedd
     if len(names) < 2:
         raise ValueError(f"tuning needs at least 2 queries, and {data.name} has {len(names)}")
     count = min(max(1, round(choosing * len(names))), len(names) - 1)
-    first, rest = ({one: data.queries[one] for one in part} for part in (names[:count], names[count:]))
+    first, rest = ({query: data.queries[query] for query in part} for part in (names[:count], names[count:]))
     return replace(data, queries=first), replace(data, queries=rest)
 
 

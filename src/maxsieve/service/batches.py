@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from time import perf_counter
 from typing import Generic, TypeVar
 
-from maxsieve.common.stop import Stop, StoppedError
+from maxsieve._core import Stop, StoppedError
 
 Ask = TypeVar("Ask")
 Answer = TypeVar("Answer")
@@ -114,6 +114,8 @@ class Batcher(Generic[Key, Ask, Answer]):
             else:
                 one.answer.set_result(outcome)
         self._watch(len(batch.members), seconds)
+        # they refer to each other: answers would stay in memory, with their files, until Python looks for such cycles
+        batch.members.clear()
         self._begin()
 
     def _outcomes(self, key: Key, asks: Sequence[Ask], stop: Stop) -> Sequence[Answer | BaseException]:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from maxsieve.service.service import service_of
 
 
-def _seconds(
+async def _seconds(
     request: Request,
     timeout: Annotated[
         float | None,

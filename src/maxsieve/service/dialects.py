@@ -54,11 +54,11 @@ class Dialect(BaseModel):
 class DocumentsDialect(Dialect):
     """Cohere v2 and v1, Jina, Infinity."""
 
-    documents: Annotated[list[Text | dict[str, Any]], Field(min_length=1, max_length=DOCUMENTS)]
+    documents: Annotated[list[Text | dict[str, Any]], Field(min_length=1, max_length=DOCUMENTS, fail_fast=True)]
     top_n: Top = None
     return_documents: bool | None = None
-    rank_fields: Annotated[list[str], Field(max_length=100)] | None = Field(
-        None, description="If documents are objects: the fields to read, 'text' by default."
+    rank_fields: Annotated[list[str], Field(max_length=100, fail_fast=True)] | None = Field(
+        None, description="If documents are objects: the fields to read, each once, 'text' by default."
     )
     raw_scores: bool | None = Field(None, description="Infinity: whether relevance_score is the sum of similarities.")
     max_tokens_per_doc: int | None = Field(None, description="Ignored: long documents are read whole.")
@@ -66,7 +66,8 @@ class DocumentsDialect(Dialect):
 
     def texts(self) -> list[str]:
         """The texts to rerank."""
-        return [_text_of(one, self.rank_fields, place) for place, one in enumerate(self.documents)]
+        fields = list(dict.fromkeys(self.rank_fields or ["text"]))
+        return [_text_of(one, fields, place) for place, one in enumerate(self.documents)]
 
     def top(self) -> int | None:
         """How many documents to return."""
@@ -101,7 +102,7 @@ class DocumentsDialect(Dialect):
 class VoyageDialect(Dialect):
     """Voyage."""
 
-    documents: Annotated[list[Text], Field(min_length=1, max_length=DOCUMENTS)]
+    documents: Annotated[list[Text], Field(min_length=1, max_length=DOCUMENTS, fail_fast=True)]
     top_k: Top = None
     return_documents: bool | None = None
     truncation: bool | None = Field(None, description="Ignored: long documents are read whole.")
@@ -135,7 +136,7 @@ class VoyageDialect(Dialect):
 class TextsDialect(Dialect):
     """Text Embeddings Inference."""
 
-    texts_: Annotated[list[Text], Field(alias="texts", min_length=1, max_length=DOCUMENTS)]
+    texts_: Annotated[list[Text], Field(alias="texts", min_length=1, max_length=DOCUMENTS, fail_fast=True)]
     top_n: Top = None
     raw_scores: bool | None = Field(None, description="Whether score is the sum of similarities.")
     return_text: bool | None = None
@@ -164,9 +165,10 @@ class TextsDialect(Dialect):
 
 def _dialect(body: Any) -> str:
     fields = body if isinstance(body, dict) else {}
-    if "texts" in fields:
+    if "texts" in fields or isinstance(body, TextsDialect):
         return "texts"
-    return "voyage" if "top_k" in fields or "truncation" in fields else "documents"
+    voyage = "top_k" in fields or "truncation" in fields or isinstance(body, VoyageDialect)
+    return "voyage" if voyage else "documents"
 
 
 RerankRequest = Annotated[
@@ -177,13 +179,13 @@ RerankRequest = Annotated[
 ]
 
 
-def _text_of(document: str | dict[str, Any], fields: list[str] | None, place: int) -> str:
+def _text_of(document: str | dict[str, Any], fields: list[str], place: int) -> str:
     """The text of a document; if it is an object, its fields in order."""
     if isinstance(document, str):
         return document
-    parts = [document[name] for name in fields or ["text"] if document.get(name) is not None]
+    parts = [document[name] for name in fields if document.get(name) is not None]
     if not parts or not all(isinstance(part, (str, int, float)) for part in parts):
-        wanted = ", ".join(fields or ["text"])
+        wanted = ", ".join(fields)[:200]
         raise ValueError(f"documents.{place}: the fields {wanted} are all missing, or one of them is not text")
     return "\n".join(map(str, parts))
 

@@ -19,7 +19,7 @@ router = APIRouter(route_class=StrictRoute, tags=["documents"])
 PATH = "/v1/collections/{name}/documents"
 
 
-@router.post(PATH, response_model=AddAnswer, responses=documented(409, 423))
+@router.post(PATH, response_model=AddAnswer, responses=documented(409, 423, 507))
 async def add(name: Name, body: AddRequest, request: Request, here: Here, seconds: Seconds) -> Response:
     """Add or replace documents. A document that is already stored with the same text and metadata is skipped."""
     opened = _writable(here, name)
@@ -30,24 +30,26 @@ async def add(name: Name, body: AddRequest, request: Request, here: Here, second
         raise HTTPException(422, "documents: give all of them an id, or none")
 
     def work() -> Response:
-        added = opened.current().add(
-            [one.text for one in body.documents],
-            None if given == {True} else [one.id for one in body.documents if one.id is not None],
-            [one.metadata for one in body.documents],
-            replace=body.replace,
-        )
+        with opened.using() as collection:
+            added = collection.add(
+                [one.text for one in body.documents],
+                None if given == {True} else [one.id for one in body.documents if one.id is not None],
+                [one.metadata for one in body.documents],
+                replace=body.replace,
+            )
         return answer(added._asdict())
 
     return await attended(request, here.write(work), seconds)
 
 
-@router.delete(PATH, response_model=DeleteAnswer, responses=documented(423))
+@router.delete(PATH, response_model=DeleteAnswer, responses=documented(423, 507))
 async def delete(name: Name, body: DeleteRequest, request: Request, here: Here, seconds: Seconds) -> Response:
     """Delete documents. If one of the ids is unknown, nothing is deleted."""
     opened = _writable(here, name)
 
     def work() -> Response:
-        opened.current().delete(body.ids)
+        with opened.using() as collection:
+            collection.delete(body.ids)
         return answer({"deleted": len(set(body.ids))})
 
     return await attended(request, here.write(work), seconds)
@@ -56,5 +58,5 @@ async def delete(name: Name, body: DeleteRequest, request: Request, here: Here, 
 def _writable(here: Service, name: str) -> OpenCollection:
     opened = here.shelf[name]
     if not here.settings.writable:
-        raise HTTPException(403, "this service is read-only: start it with maxsieve serve --writable")
+        raise HTTPException(403, "this service is read-only: it was started without 'writable'")
     return opened

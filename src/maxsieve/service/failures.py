@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -13,12 +16,13 @@ from starlette.responses import Response
 
 from maxsieve.cluster.coordinator import ShardsUnavailableError
 from maxsieve.common.printable import printable_json
-from maxsieve.errors import IndexLockedError, MaxsieveError
+from maxsieve.errors import Argument, Function, IndexLockedError, MaxsieveError, explain
 from maxsieve.text.collection.additions import OtherDocumentError
 
 logger = logging.getLogger("maxsieve.service")
 
 RETRY_SECONDS = 1
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Problem(BaseModel):
@@ -36,7 +40,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 _MEANINGS = {
     400: "The request is malformed, or a value in it is not valid here.",
     401: "The API key is missing or wrong.",
-    403: "The request comes from another site, or the service was not started with --writable.",
+    403: "The request comes from another site, or the service is read-only.",
     404: "There is no such collection, document or route.",
     408: "The request took too long to arrive.",
     409: "Another document with this id exists already.",
@@ -46,6 +50,7 @@ _MEANINGS = {
     422: "The request does not fit the schema.",
     423: "Another process is writing to the collection.",
     429: "Too many requests are being handled.",
+    507: "The disk of the service is full.",
     503: "The collection is damaged or missing, a shard is unavailable, or the service is shutting down.",
     504: "The deadline has passed.",
 }
@@ -64,22 +69,24 @@ def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> 
 def to_problem(failure: BaseException) -> Response:
     """The answer to a request that failed."""
     if isinstance(failure, RequestValidationError):
-        return problem(422, _validation(failure))
+        return problem(422, validation_sentence(failure.errors()))
     if isinstance(failure, HTTPException):
         headers = dict(failure.headers) if failure.headers else None
         return problem(failure.status_code, _plain(failure), headers)
     if isinstance(failure, IndexLockedError):
-        return problem(
-            423, "the collection is being written to by another process", {"Retry-After": str(RETRY_SECONDS)}
-        )
+        sentence = "another process is writing to the collection, or has replaced it"
+        return problem(423, sentence, {"Retry-After": str(RETRY_SECONDS)})
     if isinstance(failure, ShardsUnavailableError):
         return problem(503, str(failure), {"Retry-After": str(RETRY_SECONDS)})
     if isinstance(failure, KeyError) and failure.args:
-        return problem(404, str(failure.args[0]))
+        return problem(404, explain(failure, _as_field))
     if isinstance(failure, OtherDocumentError):
-        return problem(409, str(failure).replace("replace=True", '"replace": true'))
+        return problem(409, explain(failure, _as_field))
     if isinstance(failure, (ValueError, TypeError)):
-        return problem(400, str(failure))
+        return problem(400, explain(failure, _as_field))
+    if isinstance(failure, OSError) and failure.errno in FULL:
+        logger.error("%s: %s", type(failure).__name__, failure)
+        return problem(507, "the disk of the service is full; documents that were stored before are still there")
     if isinstance(failure, (MaxsieveError, OSError)):
         logger.error("%s: %s", type(failure).__name__, failure)
         return problem(503, "the collection is damaged or missing; see the log of the service")
@@ -92,14 +99,21 @@ async def on_failure(_: Request, failure: Exception) -> Response:
     return to_problem(failure)
 
 
+def _as_field(named: Argument | Function) -> str | None:
+    """An argument as a field of the request; None for what a request can't ask for."""
+    if isinstance(named, Function) or named.name not in ("policy", "replace"):
+        return None
+    value = named.value if isinstance(named.value, (bool, str)) else type(named.value).__name__.lower()  # a policy
+    return f'"{named.name}": {json.dumps(value)}'
+
+
 def _plain(failure: HTTPException) -> str:
     sentences = {404: "there is no such route", 405: "this route does not support this method"}
     return sentences.get(failure.status_code, str(failure.detail))
 
 
-def _validation(failure: RequestValidationError) -> str:
+def validation_sentence(errors: Sequence[Any]) -> str:
     """The first validation error, and the number of others."""
-    errors = failure.errors()
     first = errors[0]
     where = ".".join(str(part) for part in first["loc"] if part != "body")
     others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""

@@ -30,7 +30,7 @@ async def healthz() -> Response:
 @router.get("/readyz", response_model=Alive, responses={**documented(), 503: {"model": Problem}})
 async def readyz(here: Here) -> Response:
     """Whether every collection can be searched."""
-    broken = await here.aside(lambda: _broken(here))
+    broken = await here.examine(lambda: _broken(here))
     if broken:
         return problem(503, f"these collections can't be searched now: {', '.join(broken)}")
     return answer({"status": "ok"})
@@ -48,8 +48,8 @@ def _broken(here: Service) -> list[str]:
 
 def _can_be_searched(here: Service, name: str) -> bool:
     try:
-        here.shelf[name].current()
+        with here.shelf[name].using():
+            return True
     except (MaxsieveError, OSError, ValueError) as failure:
         logger.error("%s: %s", name, failure)
         return False
-    return True

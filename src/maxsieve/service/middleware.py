@@ -6,6 +6,7 @@ It wraps the application as plain ASGI, so that routes notice when a client disc
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
 import re
 from collections.abc import Mapping
@@ -49,7 +50,7 @@ class Guard:
     def __init__(self, app: ASGIApp, service: Service, public: frozenset[str]) -> None:
         self._app, self._service, self._public = app, service, public | OPEN
         key = service.settings.api_key
-        self._key = None if key is None else key.encode()
+        self._key = None if key is None else _digest(key.encode())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles a request."""
@@ -64,11 +65,13 @@ class Guard:
                     await self._app(scope, exchange.receive, exchange.send)
             else:
                 await self._app(scope, exchange.receive, exchange.send)
-        except Exception as failure:
+        except (Exception, asyncio.CancelledError) as failure:
             if exchange.finished:
                 return  # the error was answered already
             if exchange.started:
                 raise
+            if isinstance(failure, asyncio.CancelledError):
+                failure = HTTPException(503, "the service is shutting down")
             await to_problem(failure)(scope, exchange.receive, exchange.send)
         finally:
             exchange.count()
@@ -112,12 +115,11 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         """A part of the answer."""
         if message["type"] == "http.response.start":
-            if self._scope["method"] in BODIES:
-                await self._discard()
+            await self._discard()
             self.started, self._status = True, message["status"]
             known = {name.lower() for name, _ in message.get("headers", [])}
             added = [*HEADERS, *([] if b"cache-control" in known else [NO_STORE])]
-            if not self._complete and self._scope["method"] in BODIES:
+            if not self._complete:
                 added.append((b"connection", b"close"))  # the rest of the body is not read
             message = {**message, "headers": [*message.get("headers", []), *added]}
         await self._send(message)
@@ -169,7 +171,14 @@ def _is_here(host: str) -> bool:
 
 
 def _carries(headers: Mapping[str, str], key: bytes) -> bool:
-    """Whether a request has the API key, compared in constant time."""
+    """Whether a request has the API key with this digest.
+
+    Digests are compared, in constant time: how long it takes says nothing about the key, not even its length.
+    """
     scheme, _, token = headers.get("authorization", "").partition(" ")
     given = token if scheme.lower() == "bearer" else headers.get("x-api-key", "")
-    return hmac.compare_digest(given.strip().encode("latin-1", "replace"), key)
+    return hmac.compare_digest(_digest(given.strip().encode("latin-1", "replace")), key)
+
+
+def _digest(key: bytes) -> bytes:
+    return hashlib.sha256(key).digest()

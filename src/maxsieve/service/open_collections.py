@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
-from maxsieve.cluster.opening import AnyCollection, open_any
+from maxsieve.cluster.options import Cluster
 from maxsieve.errors import MaxsieveError
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.description import read_description
@@ -44,31 +44,52 @@ def named(paths: Sequence[Path]) -> dict[str, Path]:
 class OpenCollection:
     """A collection that stays open. If its folder is replaced by another collection, that one is opened instead."""
 
-    def __init__(self, name: str, path: Path, open_it: Callable[[Path], AnyCollection]) -> None:
+    def __init__(self, name: str, path: Path, open_it: Callable[[Path], Collection]) -> None:
         self.name, self.path = name, path
         self._open = open_it
         self._turn = threading.Lock()
+        self._users: Counter[Collection] = Counter()
         self._collection = open_it(path)
-        if not isinstance(self._collection, Collection):
-            self._collection.start()  # now: no request waits for it, and Ray's signal handlers come before the server's
+        index = self._collection.index
+        index.searcher.start(index.storage.snapshot)  # now: no request waits, and Ray's signal handlers come first
 
-    def current(self) -> AnyCollection:
-        """The collection in its newest state; `MaxsieveError` or `OSError` if it is damaged or missing."""
+    @contextmanager
+    def using(self) -> Iterator[Collection]:
+        """The collection in its newest version; `MaxsieveError` or `OSError` if it is damaged or missing.
+
+        If the folder is replaced meanwhile, the collection stays open until the last of its users is done.
+        """
         with self._turn:
-            known = self._collection
-            try:
-                known.refresh()
-            except (MaxsieveError, OSError):
-                if not self._is_another(known):
-                    raise
-                self._collection = self._open(self.path)
-                known.close()
-            return self._collection
+            self._refresh()
+            used = self._collection
+            self._users[used] += 1
+        try:
+            yield used
+        finally:
+            with self._turn:
+                self._users[used] -= 1
+                self._close_unused(used)
 
-    def _is_another(self, known: AnyCollection) -> bool:
+    def _refresh(self) -> None:
+        known = self._collection
+        try:
+            known.refresh()
+        except (MaxsieveError, OSError):
+            if not self._is_another(known):
+                raise
+            self._collection = self._open(self.path)
+            self._close_unused(known)
+
+    def _close_unused(self, one: Collection) -> None:
+        if not self._users[one]:
+            del self._users[one]
+            if one is not self._collection:
+                one.close()
+
+    def _is_another(self, known: Collection) -> bool:
         """Whether the folder now contains another, undamaged collection."""
         with suppress(MaxsieveError, OSError, ValueError), self._open(self.path) as found:
-            return found.index.storage.snapshot.version != known.index.storage.snapshot.version
+            return found.index.storage.snapshot.here.version != known.index.storage.snapshot.here.version
         return False
 
     def close(self) -> None:
@@ -77,12 +98,10 @@ class OpenCollection:
 
 
 class Shelf(Mapping[str, OpenCollection]):
-    """All collections of a service, by name. ``cluster`` has the options with which those in shards are opened."""
+    """All collections of a service, by name. ``cluster`` says where the members of those in shards run."""
 
-    def __init__(
-        self, paths: Mapping[str, Path], encoder: Encoder, *, cluster: Mapping[str, Any] | None = None
-    ) -> None:
-        self._encoder, self._cluster = encoder, cluster or {}
+    def __init__(self, paths: Mapping[str, Path], encoder: Encoder, *, cluster: Cluster | None = None) -> None:
+        self._encoder, self._cluster = encoder, cluster
         self._open: dict[str, OpenCollection] = {}
         try:
             for name, path in paths.items():
@@ -91,12 +110,12 @@ class Shelf(Mapping[str, OpenCollection]):
             self.close()
             raise
 
-    def _open_one(self, path: Path) -> AnyCollection:
+    def _open_one(self, path: Path) -> Collection:
         """Opens a collection with the service's encoder, or with the built-in encoder that it was made with."""
         named = read_description(path).encoder
         if named != self._encoder.name and named in BUILT_IN_ENCODERS:
-            return open_any(path, **self._cluster)
-        return open_any(path, self._encoder, **self._cluster)
+            return Collection.open(path, cluster=self._cluster)
+        return Collection.open(path, self._encoder, cluster=self._cluster)
 
     def close(self) -> None:
         """Closes all collections."""

@@ -30,7 +30,7 @@ async def rerank(body: RerankRequest, request: Request, here: Here, seconds: Sec
 
 
 async def _rerank(body: RerankRequest, here: Service) -> Response:
-    texts = body.texts()
+    texts = await here.aside(body.texts)
     if sum(map(len, texts)) > CHARACTERS:
         raise HTTPException(413, f"the documents have more than {CHARACTERS:,} characters in total")
     ranking = await rank(body.query, texts, body.top() or len(texts), here)

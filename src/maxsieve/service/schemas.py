@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WrapValidator, create_model, model_validator
 
-from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy, Radius
+from maxsieve.options import SearchOptions
+from maxsieve.policies import POLICIES, Policy, PolicyKind, policy_named
 from maxsieve.service.settings import (
     CHARACTERS,
     DEPTH,
@@ -19,8 +21,15 @@ from maxsieve.service.settings import (
 )
 
 Id = Annotated[int, Field(strict=True, ge=-(2**63), le=2**63 - 1)] | Annotated[str, Field(max_length=10_000)]
-Ids = Annotated[list[Id], Field(max_length=IDS)]
+Ids = Annotated[list[Id], Field(max_length=IDS, fail_fast=True)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
+Row = Annotated[list[Number], Field(min_length=1, max_length=DIMENSIONS, fail_fast=True)]
+# a tuple: `maxsieve.service.bodies` has read and checked them
+Vectors = Annotated[
+    list[Row],
+    Field(min_length=1, max_length=QUERY_TOKENS, fail_fast=True),
+    WrapValidator(lambda given, check: given if isinstance(given, tuple) else check(given)),
+]
 
 
 class Shape(BaseModel):
@@ -28,81 +37,67 @@ class Shape(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-
-class CertifiedPolicy(Shape):
-    """Exact, proven from a quantised scan."""
-
-    name: Literal["certified"]
-
-    def chosen(self) -> Policy:
-        """The policy object of the library."""
-        return Certified()
-
-
-class ExhaustivePolicy(Shape):
-    """Exact: every document is scored."""
-
-    name: Literal["exhaustive"]
-
-    def chosen(self) -> Policy:
-        """The policy object of the library."""
-        return Exhaustive()
+    @model_validator(mode="before")
+    @classmethod
+    def _known_fields(cls, given: Any) -> Any:
+        """Refuses the first unknown field: pydantic would list all of them."""
+        unknown = next((name for name in given if name not in cls.model_fields), None) if type(given) is dict else None
+        if unknown is not None:
+            raise ValueError(f"there is no field {unknown[:100]!r}")
+        return given
 
 
-class CalibratedPolicy(Shape):
-    """Much faster, for a calibrated collection: finds a share of the exact answer on average."""
+LARGEST_NUMBER = 2**31
+"""Limit on a parameter that is a whole number without a limit of its own."""
 
-    name: Literal["calibrated"]
-    overlap: float = Field(Calibrated().overlap, gt=0, lt=1)
+
+class PolicySchema(Shape):
+    """A policy with its parameters."""
 
     def chosen(self) -> Policy:
         """The policy object of the library."""
-        return Calibrated(self.overlap)
+        values = self.model_dump()
+        return policy_named(values.pop("name"), values)
 
 
-class BanditPolicy(Shape):
-    """The published algorithm (Col-Bandit)."""
+def _schema_of(kind: PolicyKind) -> Any:
+    """The schema of a policy: its name, and a field for each parameter with its limits."""
+    fields: dict[str, Any] = {"name": (Literal[kind.name], ...)}
+    for parameter in kind.parameters:
+        if parameter.type is str:
+            fields[parameter.name] = (Literal[parameter.choices], parameter.default)
+        elif parameter.type is int:
+            most = LARGEST_NUMBER if parameter.most is None else int(parameter.most)
+            fields[parameter.name] = (int, Field(parameter.default, ge=int(parameter.least or 0), le=most))
+        else:
+            upper: dict[str, Any] = {"lt" if parameter.open else "le": 1 if parameter.most is None else parameter.most}
+            fields[parameter.name] = (float, Field(parameter.default, gt=parameter.least or 0, **upper))
+    name = f"{kind.policy.__name__}Policy"
+    return create_model(name, __base__=PolicySchema, __doc__=f"{kind.summary.capitalize()}.", **fields)
 
-    name: Literal["bandit"]
-    alpha: float = Field(Bandit().alpha, gt=0, le=1)
-    delta: float = Field(Bandit().delta, gt=0, lt=1)
-    margin: int = Field(Bandit().margin, ge=0, le=2**31)
-    block: int = Field(Bandit().block, ge=1, le=2**31)
-    seed: int = Field(Bandit().seed, ge=0, le=2**64 - 1)
-    radius: Radius = Bandit().radius
 
-    def chosen(self) -> Policy:
-        """The policy object of the library."""
-        return Bandit(self.alpha, self.delta, self.margin, self.block, self.seed, self.radius)
+if TYPE_CHECKING:
+    AnyPolicy = str | PolicySchema
+else:
+    _FORMS = (
+        Annotated[Literal[tuple(POLICIES)], Tag("name")],
+        *(Annotated[_schema_of(kind), Tag(kind.name)] for kind in POLICIES.values()),
+    )
+    AnyPolicy = Annotated[
+        Union[_FORMS],  # noqa: UP007 - of as many as there are
+        Discriminator(lambda given: given.get("name") if isinstance(given, dict) else "name"),
+    ]
 
 
-PolicyName = Literal["certified", "exhaustive", "calibrated", "bandit"]
-AnyPolicy = Annotated[
-    Annotated[PolicyName, Tag("name")]
-    | Annotated[CertifiedPolicy, Tag("certified")]
-    | Annotated[ExhaustivePolicy, Tag("exhaustive")]
-    | Annotated[CalibratedPolicy, Tag("calibrated")]
-    | Annotated[BanditPolicy, Tag("bandit")],
-    Discriminator(lambda given: given.get("name") if isinstance(given, dict) else "name"),
-]
-_BY_NAME: dict[str, Policy] = {
-    "certified": Certified(),
-    "exhaustive": Exhaustive(),
-    "calibrated": Calibrated(),
-    "bandit": Bandit(),
-}
+_OPTIONS = ("k", "candidates", "exclude", "where", "first_stage", "depth", "hybrid", "trace")
+"""The fields of a request that are options of a search by the same names."""
 
 
 class SearchRequest(Shape):
     """A query, as text or as token vectors, and the options of the search."""
 
     query: str | None = Field(None, max_length=QUERY_CHARACTERS, description="The text to search for.")
-    vectors: list[Annotated[list[Number], Field(min_length=1, max_length=DIMENSIONS)]] | None = Field(
-        None,
-        min_length=1,
-        max_length=QUERY_TOKENS,
-        description="Token vectors to search for, instead of a text.",
-    )
+    vectors: Vectors | None = Field(None, description="Token vectors to search for, instead of a text.")
     k: int = Field(10, ge=1, le=HITS, description="How many documents to find.")
     policy: AnyPolicy = Field(
         "certified", description="The search policy: its name, or an object with its name and parameters."
@@ -128,10 +123,20 @@ class SearchRequest(Shape):
             raise ValueError("BM25 needs a text query, not vectors")
         return self
 
+    def options(self, *, threads: int | None, timeout: float) -> SearchOptions:
+        """The options of the search."""
+        given: dict[str, Any] = {name: getattr(self, name) for name in _OPTIONS}
+        return SearchOptions(**given, policy=self.chosen_policy, threads=threads, timeout=timeout)
+
+    @property
+    def group(self) -> Hashable:
+        """Equal for requests that can be searched together: they have the same options. A trace is for one alone."""
+        return object() if self.trace else repr([self.chosen_policy, *(getattr(self, name) for name in _OPTIONS)])
+
     @property
     def chosen_policy(self) -> Policy:
         """The policy object of the library."""
-        return _BY_NAME[self.policy] if isinstance(self.policy, str) else self.policy.chosen()
+        return policy_named(self.policy) if isinstance(self.policy, str) else self.policy.chosen()
 
 
 class Word(BaseModel):
@@ -240,7 +245,7 @@ class NewDocument(Shape):
 class AddRequest(Shape):
     """Documents to be added."""
 
-    documents: list[NewDocument] = Field(min_length=1, max_length=DOCUMENTS)
+    documents: Annotated[list[NewDocument], Field(min_length=1, max_length=DOCUMENTS, fail_fast=True)]
     replace: bool = Field(
         False, description="Whether a stored document with the same id is replaced; otherwise it is an error."
     )

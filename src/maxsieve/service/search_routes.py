@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 from time import perf_counter
 from typing import Annotated, Any
@@ -12,17 +13,17 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 
-from maxsieve.cluster.opening import AnyCollection
+from maxsieve.service.bodies import Rows
 from maxsieve.service.deadlines import Seconds
 from maxsieve.service.failures import answer, documented
+from maxsieve.service.open_collections import OpenCollection
 from maxsieve.service.schemas import CollectionFacts, CollectionList, SearchAnswer, SearchRequest
 from maxsieve.service.service import Found, Here, SearchAsk, SearchKey, Service, attended
+from maxsieve.service.settings import MATCHES, TRACED_TOKENS
 from maxsieve.service.strict import StrictRoute
 from maxsieve.text.collection.answers import guarantee_sentence, to_plain
-from maxsieve.text.collection.search import METADATA
 from maxsieve.text.collection.words import whole_word
 from maxsieve.text.encoders.encoder import Traceable
-from maxsieve.where import to_where
 
 router = APIRouter(route_class=StrictRoute, tags=["search"])
 
@@ -30,19 +31,19 @@ Name = Annotated[str, Path(max_length=100, description="A collection that the se
 
 
 @router.get("/v1/collections", response_model=CollectionList, responses=documented())
-async def collections(here: Here) -> Response:
+async def collections(request: Request, here: Here, seconds: Seconds) -> Response:
     """All collections of the service."""
 
-    def facts() -> list[dict[str, Any]]:
-        return [_facts(here, name) for name in here.shelf]
+    def facts() -> Response:
+        return answer({"collections": [_facts(here, name) for name in here.shelf]})
 
-    return answer({"collections": await here.aside(facts)})
+    return await attended(request, here.aside(facts), seconds)
 
 
 @router.get("/v1/collections/{name}", response_model=CollectionFacts, responses=documented())
-async def collection(name: Name, here: Here) -> Response:
+async def collection(name: Name, request: Request, here: Here, seconds: Seconds) -> Response:
     """Facts about a collection."""
-    return answer(await here.aside(lambda: _facts(here, name)))
+    return await attended(request, here.aside(lambda: answer(_facts(here, name))), seconds)
 
 
 @router.post("/v1/collections/{name}/search", response_model=SearchAnswer, responses=documented())
@@ -52,7 +53,8 @@ async def search(name: Name, body: SearchRequest, request: Request, here: Here, 
 
 
 async def _search(name: str, body: SearchRequest, here: Service) -> Response:
-    opened, where = here.shelf[name], to_where(body.where, METADATA)
+    opened = here.shelf[name]
+    options = body.options(threads=here.settings.threads, timeout=here.settings.deadline)
     started = perf_counter()
     if body.query is not None:
         [rows], encoder = await here.encode(name, [body.query], queries=True)
@@ -61,26 +63,32 @@ async def _search(name: str, body: SearchRequest, here: Service) -> Response:
         ask = SearchAsk(body.query, rows, encoder)
     else:
         ask = SearchAsk("", _rows(body.vectors or []), None)
-    encoded = perf_counter()
-    key = SearchKey(
-        opened.name,
-        body.k,
-        body.chosen_policy,
-        None if body.candidates is None else tuple(body.candidates),
-        None if body.exclude is None else tuple(body.exclude),
-        where,
-        body.first_stage,
-        body.depth,
-        body.hybrid,
-        alone=object() if body.trace else None,
-    )
-    found = await here.search(key, ask)
+    encoded, tokens = perf_counter(), len(ask.rows)
+    if body.trace and tokens > TRACED_TOKENS:
+        raise HTTPException(
+            400, f"trace: a query that is traced may have {TRACED_TOKENS} tokens, and this one has {tokens:,}"
+        )
+    if body.matches and body.k * tokens > MATCHES:
+        await here.aside(lambda: _check_matches(opened, body.k, tokens))
+    found = await here.search(SearchKey(opened.name, body.group, options), ask)
     here.metrics.searches.labels(name, found.hits.report.guarantee).inc()
     times = {"encode": encoded - started, "search": perf_counter() - encoded}
     return await here.aside(lambda: answer(_plain(body, ask, found, times)))
 
 
-def _rows(vectors: list[list[float]]) -> NDArray[np.float32]:
+def _check_matches(opened: OpenCollection, k: int, tokens: int) -> None:
+    """Refuses a search whose hits would list too many matches."""
+    with opened.using() as collection:
+        hits = min(k, len(collection))
+    if hits * tokens > MATCHES:
+        raise HTTPException(
+            400,
+            f"matches: {hits:,} hits for {tokens:,} tokens of the query are too many to list their matches; "
+            f'ask for "k": {MATCHES // tokens} or less, or send "matches": false',
+        )
+
+
+def _rows(vectors: Sequence[Sequence[float]] | Rows) -> NDArray[np.float32]:
     """The rows of a query that was sent as vectors."""
     lengths = sorted(set(map(len, vectors)))
     if len(lengths) > 1:
@@ -140,12 +148,12 @@ def _words(query: str, ask: SearchAsk) -> list[dict[str, Any]]:
     if not isinstance(ask.encoder, Traceable):
         return []
     spans = dict.fromkeys(whole_word(query, span) for span in ask.encoder.query_spans(query))
-    return [{"word": query[start:end], "start": start, "end": end} for start, end in spans]
+    return [{"word": query[start:end], "start": start, "end": end} for start, end in spans if start < end]
 
 
 def _facts(here: Service, name: str) -> dict[str, Any]:
-    found: AnyCollection = here.shelf[name].current()
-    facts = found.info()
+    with here.shelf[name].using() as collection:
+        facts = collection.info()
     return {
         "name": name,
         "documents": facts["documents"],

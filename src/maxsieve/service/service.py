@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
+from time import perf_counter
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -14,21 +16,21 @@ from fastapi import Depends, HTTPException
 from numpy.typing import NDArray
 from starlette.requests import Request
 
-from maxsieve.cluster.opening import is_sharded
-from maxsieve.common.stop import Stop
-from maxsieve.policies import Policy
+from maxsieve._core import Stop
+from maxsieve.options import SearchOptions
 from maxsieve.service.batches import Batcher
 from maxsieve.service.metrics import Metrics
 from maxsieve.service.open_collections import Shelf
 from maxsieve.service.settings import CHUNK, TOGETHER, Settings
+from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.hits import TextHits
-from maxsieve.text.collection.search import Queries, search_texts
 from maxsieve.text.encoders.encoder import Encoder
-from maxsieve.text.lexical.fusion import Hybrid
-from maxsieve.where import Where
 
 T = TypeVar("T")
 F32 = NDArray[np.float32]
+
+BEGUN = "maxsieve.begun"
+"""The key in a request's scope of the time when its body was complete. Its deadline is counted from then on."""
 
 RERANKING = ""
 """Used in place of a collection's name when texts are encoded for reranking."""
@@ -41,19 +43,13 @@ class Encoded(NamedTuple):
     encoder: Encoder
 
 
-class SearchKey(NamedTuple):
-    """Searches with equal keys can be done together. A unique ``alone`` keeps a search separate."""
+@dataclass(frozen=True)
+class SearchKey:
+    """Searches with equal keys can be done together: ``group`` is equal for requests with the same options."""
 
     collection: str
-    k: int
-    policy: Policy
-    candidates: tuple[int | str, ...] | None
-    exclude: tuple[int | str, ...] | None
-    where: Where | None
-    first_stage: str | None
-    depth: int
-    hybrid: Hybrid | None
-    alone: object = None
+    group: Hashable
+    options: SearchOptions = field(compare=False)
 
 
 class SearchAsk(NamedTuple):
@@ -72,7 +68,11 @@ class Found(NamedTuple):
 
 
 class Service:
-    """The state of the server. It has threads: one encodes, one searches, one writes, two format answers."""
+    """The state of the server.
+
+    It has threads: one reads large bodies, one encodes, one searches, one writes, two format answers, and one looks
+    after the health of the collections, so that it never waits for the others.
+    """
 
     def __init__(self, shelf: Shelf, encoder: Encoder, settings: Settings) -> None:
         self.shelf, self.encoder, self.settings = shelf, encoder, settings
@@ -83,6 +83,8 @@ class Service:
         self._search_thread = ThreadPoolExecutor(1, "searching")
         self._write_thread = ThreadPoolExecutor(1, "writing")
         self._others = ThreadPoolExecutor(2, "answering")
+        self._body_thread = ThreadPoolExecutor(1, "reading")
+        self._health_thread = ThreadPoolExecutor(1, "health")
         watch = self.metrics.group
         # two queues take turns on one thread, so that a long list of texts does not delay queries
         self._queries: Batcher[str, list[str], Encoded] = Batcher(
@@ -106,7 +108,8 @@ class Service:
 
     def close(self) -> None:
         """Stops the threads and closes the collections, after the last request."""
-        for one in (self._encoder_thread, self._search_thread, self._write_thread, self._others):
+        threads = (self._encoder_thread, self._search_thread, self._write_thread, self._others)
+        for one in (*threads, self._body_thread, self._health_thread):
             one.shutdown(cancel_futures=True)
         self.shelf.close()
 
@@ -143,8 +146,16 @@ class Service:
         return await self._searching.ask(key, ask)
 
     async def aside(self, work: Callable[[], T]) -> T:
-        """Runs short work on another thread, so that the event loop is not blocked."""
-        return await asyncio.get_running_loop().run_in_executor(self._others, work)
+        """Runs work on another thread, so that the event loop is not blocked. If nobody waits for it, it is stopped."""
+        return await _stoppable(self._others, work)
+
+    async def read(self, work: Callable[[], T]) -> T:
+        """Reads a large body: one at a time, because each takes a multiple of its size."""
+        return await _stoppable(self._body_thread, work)
+
+    async def examine(self, work: Callable[[], T]) -> T:
+        """Looks after the health of the service."""
+        return await _stoppable(self._health_thread, work)
 
     async def write(self, work: Callable[[], T]) -> T:
         """Runs a change of a collection, one at a time. A change that has started is always finished."""
@@ -152,58 +163,54 @@ class Service:
         return answer
 
     def _encoder_of(self, collection: str) -> Encoder:
-        return self.encoder if collection == RERANKING else self.shelf[collection].current().encoder
+        if collection == RERANKING:
+            return self.encoder
+        with self.shelf[collection].using() as found:
+            return found.encoder
 
     def _encode(self, collection: str, asks: Sequence[list[str]], stop: Stop, *, queries: bool) -> list[Encoded]:
         encoder = self._encoder_of(collection)
         texts = [text for ask in asks for text in ask]
-        vectors = iter(encoder.queries(texts) if queries else encoder.documents(texts))
+        vectors = iter(encoder.encode_queries(texts) if queries else encoder.encode_documents(texts))
         return [Encoded([next(vectors) for _ in ask], encoder) for ask in asks]
 
     def _search(self, key: SearchKey, asks: Sequence[SearchAsk], stop: Stop) -> list[Found]:
-        collection = self.shelf[key.collection].current()
+        with self.shelf[key.collection].using() as collection:
+            return self._search_in(collection, key, asks, stop)
+
+    def _search_in(self, collection: Collection, key: SearchKey, asks: Sequence[SearchAsk], stop: Stop) -> list[Found]:
         encoder = collection.encoder
         # a projection may have been fitted, or the collection been replaced, since the texts were encoded
-        vectors = [one.rows if one.encoder in (None, encoder) else encoder.queries([one.text])[0] for one in asks]
-        sharded = is_sharded(collection.path)
-        if sharded and key.alone is not None:
-            raise ValueError("trace: a search over shards can't be traced; leave it out")
-        candidates, exclude = _as_list(key.candidates), _as_list(key.exclude)
-        count = len(asks)
-        queries = Queries(
-            [one.text for one in asks],
-            ["query"] * count,
-            [candidates] * count,
-            [exclude] * count,
-            [key.where] * count,
-            vectors,
-        )
+        if wrong := next((ask for ask in asks if not ask.encoder and ask.rows.shape[1] != collection.index.dim), None):
+            raise ValueError(f"vectors: dim is {collection.index.dim} here, and the rows have {wrong.rows.shape[1]}")
+        vectors = [
+            ask.rows if ask.encoder in (None, encoder) else encoder.encode_queries([ask.text])[0] for ask in asks
+        ]
         with stop:
-            found = search_texts(
-                collection,
-                queries,
-                key.k,
-                key.policy,
-                key.first_stage,
-                key.depth,
-                self.settings.threads,
-                key.hybrid,
-                trace=key.alone is not None,
-                **({"timeout": self.settings.deadline} if sharded else {}),
-            )
-        return [Found(hits, count) for hits in found]
+            found = collection.answer([ask.text for ask in asks], key.options, vectors)
+        return [Found(hits, len(asks)) for hits in found]
 
 
-def _as_list(ids: tuple[int | str, ...] | None) -> list[int | str] | None:
-    return None if ids is None else list(ids)
+async def _stoppable(executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+    stop = Stop()
+
+    def watched() -> T:
+        with stop:
+            return work()
+
+    try:
+        return await asyncio.get_running_loop().run_in_executor(executor, watched)
+    finally:
+        stop.request()
 
 
 async def attended(request: Request, work: Awaitable[T], seconds: float) -> T:
     """Awaits the work; cancels it if the client disconnects or the time is over."""
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_disconnected(request))
+    left = seconds - (perf_counter() - request.scope.get(BEGUN, perf_counter()))
     try:
-        await asyncio.wait({task, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, gone}, timeout=max(left, 0), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
         given_up = service_of(request).metrics.given_up
@@ -211,10 +218,15 @@ async def attended(request: Request, work: Awaitable[T], seconds: float) -> T:
             given_up.labels("hung up").inc()
             raise HTTPException(499, "the client has disconnected")
         given_up.labels("too late").inc()
-        raise HTTPException(504, f"there was no answer within {seconds:g} seconds")
+        raise too_late(seconds)
     finally:
         gone.cancel()
         task.cancel()
+
+
+def too_late(seconds: float) -> HTTPException:
+    """The error of a request whose time is over."""
+    return HTTPException(504, f"there was no answer within {seconds:g} seconds")
 
 
 async def _disconnected(request: Request) -> None:
@@ -229,5 +241,10 @@ def service_of(request: Request) -> Service:
     return service
 
 
-Here = Annotated[Service, Depends(service_of)]
+async def _here(request: Request) -> Service:
+    # FastAPI calls a function that is not async on threads of its own
+    return service_of(request)
+
+
+Here = Annotated[Service, Depends(_here)]
 """The service, as a dependency of routes."""

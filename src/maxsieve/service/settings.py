@@ -24,6 +24,15 @@ DIMENSIONS = 4096
 
 HITS = 1000
 
+MATCHES = 50_000
+"""Limit on the hits times the query's tokens, if hits list their matches."""
+
+TRACED_TOKENS = 128
+"""Limit on the tokens of a query whose search is traced: a trace may have a round for each."""
+
+VALUES = 100_000
+"""Limit on the JSON values of a body, besides the numbers of vectors."""
+
 DEPTH = 10_000
 """Limit on the candidates of a first stage."""
 

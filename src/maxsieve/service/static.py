@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
+
+from maxsieve.policies import POLICIES
 
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -29,7 +32,22 @@ def page_routes(folder: Path = Path(__file__).parent / "page") -> APIRouter:
         if file.suffix in TYPES and file.is_file():
             path = "/" if file.name == INDEX else f"/{file.name}"
             router.add_api_route(path, _sender(file.read_bytes(), TYPES[file.suffix]), methods=["GET", "HEAD"])
+    router.add_api_route("/policies.js", _sender(policies_module(), TYPES[".js"]), methods=["GET", "HEAD"])
     return router
+
+
+def policies_module() -> bytes:
+    """The registry of policies, as a module for the page."""
+    kinds = {
+        kind.name: {
+            "label": kind.policy.__name__,
+            "guarantee": kind.guarantee,
+            "summary": kind.summary,
+            "parameters": [{**parameter._asdict(), "type": parameter.type.__name__} for parameter in kind.parameters],
+        }
+        for kind in POLICIES.values()
+    }
+    return f"export const POLICIES = {json.dumps(kinds)};\n".encode()
 
 
 def _sender(content: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]:

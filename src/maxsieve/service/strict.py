@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from email.message import Message
+from functools import partial
+from time import perf_counter
 from typing import Any
 
 from fastapi import HTTPException
 from fastapi.routing import APIRoute
-from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import Response
 
+from maxsieve.service.bodies import read_json
+from maxsieve.service.failures import validation_sentence
+from maxsieve.service.service import BEGUN, service_of, too_late
+
+SMALL = 64 << 10
+"""A body of so many bytes is read at once. Larger ones take turns on a thread, so that they delay no others."""
+
 
 class StrictRequest(Request):
-    """A request whose body is read strictly."""
+    """A request whose body is read strictly, and checked against the schema of its route."""
+
+    validate: Callable[..., tuple[Any, list[Any]]]
 
     async def json(self) -> Any:
-        """The parsed body; an error says where it is not valid JSON."""
+        """The body as an object of the route; an error says where it is not valid JSON, or does not fit."""
+        body = await self.body()
+        self.scope[BEGUN] = perf_counter()
+        if len(body) <= SMALL:
+            return self._read(body)
+        here = service_of(self)
+        seconds = here.settings.deadline
         try:
-            return from_json(await self.body(), allow_inf_nan=False)
-        except ValueError as wrong:
-            raise HTTPException(400, f"the body is not valid JSON: {wrong}"[:300]) from None
+            return await asyncio.wait_for(here.read(partial(self._read, body)), seconds)
+        except asyncio.TimeoutError:
+            raise too_late(seconds) from None
+
+    def _read(self, body: bytes) -> Any:
+        value, errors = self.validate(read_json(body), loc=("body",))
+        if errors:
+            raise HTTPException(422, validation_sentence(errors))
+        return value
 
 
 class StrictRoute(APIRoute):
@@ -32,9 +55,12 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def strictly(request: Request) -> Response:
-            if self.body_field is not None and not _is_json(request.headers.get("content-type", "")):
-                raise HTTPException(415, "send the body as Content-Type: application/json")
-            return await handle(StrictRequest(request.scope, request.receive))
+            strict = StrictRequest(request.scope, request.receive)
+            if self.body_field is not None:
+                if not _is_json(request.headers.get("content-type", "")):
+                    raise HTTPException(415, "send the body as Content-Type: application/json")
+                strict.validate = self.body_field.validate
+            return await handle(strict)
 
         return strictly
 

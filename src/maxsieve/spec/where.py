@@ -42,9 +42,9 @@ def matches(where: dict[str, Any], metadata: Any) -> bool:
 def _entry(name: str, value: Any, metadata: Any) -> bool:
     match name.removeprefix("$"):
         case "and":
-            return all(matches(one, metadata) for one in value)
+            return all(matches(part, metadata) for part in value)
         case "or":
-            return any(matches(one, metadata) for one in value)
+            return any(matches(part, metadata) for part in value)
         case "not":
             return not matches(value, metadata)
     found = _find(name, metadata)
@@ -76,18 +76,18 @@ def _test(operator: str, operand: Any, found: Any) -> bool:
         case "gte":
             return _comparable(found, operand) and bool(found >= operand)
         case "in":
-            return any(_test("eq", one, found) for one in operand)
+            return any(_test("eq", value, found) for value in operand)
         case "exists":
             return (found is not _MISSING) is operand
         case "contains":
             if isinstance(found, list):
-                return any(_test("eq", operand, one) for one in found)
+                return any(_test("eq", operand, item) for item in found)
             return isinstance(found, str) and isinstance(operand, str) and operand in found
     raise ValueError(f"{operator} is not an operator")
 
 
-def _comparable(one: Any, other: Any) -> bool:
-    return _kind(one) is not None and _kind(one) == _kind(other)
+def _comparable(left: Any, other: Any) -> bool:
+    return _kind(left) is not None and _kind(left) == _kind(other)
 
 
 def _kind(value: Any) -> str | None:

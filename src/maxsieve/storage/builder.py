@@ -12,6 +12,7 @@ from maxsieve import _core
 from maxsieve.arrays import Batch, Documents, FloatArray, as_buffer, check_mapped, describe_invalid, to_float32
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
+from maxsieve.errors import Argument, hinted
 from maxsieve.ids import Id
 from maxsieve.storage import segments
 from maxsieve.storage.metadata import Texts
@@ -46,6 +47,7 @@ def add_documents(
         named = Names(ids, texts, writer.admit)
         for segment in build_segments(documents, named, storage.layout, thread_count(threads), advance):
             writer.append(segment)
+            del segment  # it would stay in memory while the next one is made
 
 
 class Names:
@@ -189,7 +191,8 @@ def _refusal(arrays: list[FloatArray], offsets: NDArray[np.int64], document: int
         return ValueError(describe_invalid(rows[row], f"{name}, row {row}"))
     with np.errstate(all="ignore"):
         row = _core.first_invalid_row(to_float32(rows.astype(np.float16)))
-    return ValueError(f"{name}, row {row} has a magnitude over 65504, the largest float16; use store='float32'")
+    wrong = ValueError(f"{name}, row {row} has a magnitude over 65504, the largest float16")
+    return hinted(wrong, "; use {}", Argument("store", "float32"))
 
 
 def _split(arrays: list[FloatArray], tokens: int) -> tuple[list[FloatArray], list[FloatArray]]:

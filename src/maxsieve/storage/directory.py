@@ -26,7 +26,7 @@ from maxsieve.storage.blocks import BlockFile
 from maxsieve.storage.calibration import Calibration, Changes
 from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.lock import NAME as LOCK_NAME
-from maxsieve.storage.lock import discard_lock, writer_lock
+from maxsieve.storage.lock import CheckLock, discard_lock, writer_lock
 from maxsieve.storage.manifest import NAME as MANIFEST_NAME
 from maxsieve.storage.manifest import Extra, Manifest, SegmentEntry, kind_of, read_manifest, write_manifest
 from maxsieve.storage.positions import Positions
@@ -79,6 +79,7 @@ class Directory:
         self.committed: Extra | None = None
         """The manifest that was committed last here: its name, and the CRC-32 of its bytes."""
         self.next_file = 1
+        self._check_lock: CheckLock = lambda: None
 
     @property
     def manifest(self) -> Manifest:
@@ -136,7 +137,7 @@ class Directory:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Holds the writer's lock, at the newest version; files that no version refers to are removed."""
-        with writer_lock(self.path):
+        with writer_lock(self.path) as self._check_lock:
             self.refresh()
             self.remove_strays()
             try:
@@ -144,6 +145,7 @@ class Directory:
             finally:
                 # Whether or not an error came before the commit, the manifest on disk says which files count.
                 with suppress(OSError, MaxsieveError):
+                    self._check_lock()
                     self.refresh()
                     forget_failure()
                     self.remove_strays()
@@ -185,6 +187,7 @@ class Directory:
         manifest = self.manifest.successor(**fields)
         snapshot = map_snapshot(self.path, manifest, self.snapshot)
         sync_folder(self.path)
+        self._check_lock()
         self.committed = Extra(name, write_manifest(self.path, manifest, name))
         self.snapshot = snapshot
         try:
@@ -230,6 +233,7 @@ class Directory:
 
     def new_file(self, suffix: str) -> Path:
         """The path of the next file."""
+        self._check_lock()
         name = f"{self.next_file:08d}{suffix}"
         self.next_file += 1
         return self.path / name

@@ -108,14 +108,20 @@ class DiskStorage:
             old: Snapshot = self.snapshot
             new = old.with_codebook(thread_count(None)) if train or old.codebook is None else old
             new = replace_fields(new, calibration=calibrate(new, old.calibration))
-            self._commit_tiers(new)
+            entries, extras = self._write_tiers(new)
+            del old, new  # what is held here stays mapped, and could not be removed on Windows
+            self.commit(entries, extras=extras)
+            self._directory.remove_strays()
 
     def replace_codebook(self, codebook: Codebook) -> None:
         """Commits a codebook that was trained elsewhere; the calibration is dropped."""
         with self._locked():
-            self._commit_tiers(self.snapshot.coded(codebook, thread_count(None)))
+            entries, extras = self._write_tiers(self.snapshot.coded(codebook, thread_count(None)))
+            self.commit(entries, extras=extras)
+            self._directory.remove_strays()
 
-    def _commit_tiers(self, new: Snapshot) -> None:
+    def _write_tiers(self, new: Snapshot) -> tuple[list[SegmentEntry], dict[str, Extra]]:
+        """Writes the codebook, the centroids and the calibration of a new version, as far as they are new."""
         old, entries = self.snapshot, list(self._directory.manifest.segments)
         extras = dict(self._directory.manifest.extras)
         if new.codebook is not old.codebook and new.codebook is not None:
@@ -125,9 +131,7 @@ class DiskStorage:
             extras.pop("calibration", None)
         else:
             extras["calibration"] = self._directory.write_extra("calibration", new.calibration)
-        del old, new  # what is held here stays mapped, and could not be removed on Windows
-        self.commit(entries, extras=extras)
-        self._directory.remove_strays()
+        return entries, extras
 
     def rebalance(self, shards: int) -> None:
         """Refused: there are no shards."""

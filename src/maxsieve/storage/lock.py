@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from maxsieve.common.files import naming_os_errors, opening_own_file, regular_handle
 from maxsieve.common.handles import read_at, write_at
@@ -13,16 +15,23 @@ from maxsieve.common.locks import LOCK_STAYS, lock_now, unlock
 from maxsieve.errors import IndexLockedError
 
 NAME = "lock"
+CheckLock: TypeAlias = Callable[[], None]
 _discarded: set[Path] = set()
 
 
 @contextmanager
-def writer_lock(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock; raises `IndexLockedError` immediately if another process holds it."""
+def writer_lock(folder: Path) -> Iterator[CheckLock]:
+    """Holds the folder's lock; raises `IndexLockedError` immediately if another process holds it.
+
+    The folder may be moved away, and another one put in its place. So a writer calls the function that it gets here
+    before it writes a file whose name is not unique: it raises `IndexLockedError` if the lock is not this folder's.
+    """
     handle = _open(folder)
     try:
         _take(folder, handle)
-        yield
+        check = partial(_check_place, folder, handle)
+        check()
+        yield check
     finally:
         unlock(handle)
         if folder in _discarded:
@@ -41,6 +50,14 @@ def discard_lock(folder: Path) -> None:
     else:
         with suppress(OSError):
             (folder / NAME).unlink()
+
+
+def _check_place(folder: Path, handle: int) -> None:
+    """Raises an error if the locked file is not the one in the folder."""
+    with suppress(FileNotFoundError):
+        if os.path.samestat(os.fstat(handle), os.stat(folder / NAME, follow_symlinks=False)):
+            return
+    raise IndexLockedError(f"{folder} was replaced or removed while it was being written to; nothing was committed")
 
 
 def _open(folder: Path) -> int:

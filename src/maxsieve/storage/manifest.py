@@ -132,7 +132,7 @@ def read_manifest(folder: Path) -> Manifest:
     except FileNotFoundError:
         what = "does not exist" if not folder.exists() else f"is not an index: it has no {NAME}"
         if (folder / SHARDS_NAME).exists():
-            what = "is a corpus in shards; maxsieve.cluster.ShardedIndex.open opens it"
+            what = "is a corpus in shards, not one index; maxsieve.Index.open opens either"
         raise FileNotFoundError(f"{folder} {what}") from None
     except NotADirectoryError:
         raise NotADirectoryError(f"{folder} is not a folder; an index is a folder") from None

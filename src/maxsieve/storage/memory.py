@@ -15,7 +15,7 @@ from maxsieve.common.threads import thread_count
 from maxsieve.ids import Id
 from maxsieve.storage.calibration import NO_CHANGES, Changes
 from maxsieve.storage.segments import Layout, Segment, living, merge_small
-from maxsieve.storage.snapshot import Snapshot
+from maxsieve.storage.snapshot import Lookup, Snapshot
 from maxsieve.storage.storage import Calibrate, check_new, closed, not_sharded
 
 T = TypeVar("T")
@@ -25,14 +25,19 @@ class MemoryStorage:
     """Segments as arrays, and a dict from ids to positions, which is updated with each change."""
 
     def __init__(self, layout: Layout) -> None:
-        self._begin(Snapshot(layout, ()))
+        self._begin(lambda lookup: Snapshot(layout, (), lookup=lookup))
 
-    def _begin(self, snapshot: Snapshot) -> None:
+    def _begin(self, make: Callable[[Lookup], Snapshot]) -> None:
         self._writing = threading.Lock()
-        self._positions = LatestPositions(snapshot)
-        self.layout = snapshot.layout
-        self._snapshot: Snapshot | None = replace(snapshot, lookup=self._positions.reading)
-        self._positions.restart(self._snapshot)
+        self._positions = LatestPositions()
+        snapshot = make(self._positions.reading)
+        self._snapshot: Snapshot | None = snapshot
+        self._positions.restart(snapshot)
+
+    @property
+    def layout(self) -> Layout:
+        """What all vectors have in common."""
+        return self.snapshot.layout
 
     @property
     def snapshot(self) -> Snapshot:
@@ -47,8 +52,8 @@ class MemoryStorage:
 
     def copy(self) -> MemoryStorage:
         """Another storage with the same documents. Later changes of one do not affect the other."""
-        other = object.__new__(MemoryStorage)
-        other._begin(self.snapshot)
+        snapshot, other = self.snapshot, object.__new__(MemoryStorage)
+        other._begin(lambda lookup: replace(snapshot, lookup=lookup))
         return other
 
     def __getstate__(self) -> dict[str, Any]:
@@ -56,7 +61,7 @@ class MemoryStorage:
         return {"snapshot": self.snapshot}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._begin(state["snapshot"])
+        self._begin(lambda lookup: replace(state["snapshot"], lookup=lookup))
 
     @contextmanager
     def writing(self, *, replace: bool, delete: list[Id], stepwise: bool) -> Iterator[MemoryWriter]:
@@ -65,8 +70,9 @@ class MemoryStorage:
         writer.admit([])
         yield writer
         with self._writing:
-            writer.admit(writer.ids)
-            self._commit(writer.segments, writer.ids, delete)
+            ids = writer.ids
+            writer.admit(ids)
+            self._commit(writer.segments, ids, delete)
 
     def delete(self, ids: list[Id]) -> None:
         """Deletes documents, all or none."""
@@ -166,9 +172,9 @@ class MemoryWriter:
 class LatestPositions:
     """The positions of ids in the latest version of an index in memory. A change updates them, and copies nothing."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._latest = snapshot
+        self._latest: Snapshot | None = None
         self._table: dict[Id, int] | None = None
 
     @contextmanager

@@ -175,7 +175,8 @@ class Snapshot:
     def ids_at(self, positions: Iterable[int]) -> list[Id]:
         """The ids at some positions, for a search that has just checked the files."""
         if len(self.segments) == 1:  # as most have it
-            return [self.segments[0].ids[i] for i in positions]
+            ids = self.segments[0].ids
+            return [ids[i] for i in positions]
         located = map(self.locate, positions)
         return [segment.ids[place] for segment, place in located]
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.errors import ClosedIndexError
+from maxsieve.errors import Argument, ClosedIndexError, hinted
 from maxsieve.ids import Id, find_duplicate
 from maxsieve.storage.calibration import Calibration, Changes
 from maxsieve.storage.codebook import Codebook
@@ -166,9 +166,10 @@ def check_new(
         raise ValueError(f"ids: {twice!r} occurs twice")
     if ids and id_type is not None and type(ids[0]) is not id_type:
         raise TypeError(f"ids: this index has {id_type.__name__} ids, not {type(ids[0]).__name__}")
-    if not replace and (there := known(ids)):
+    if ids and not replace and (there := known(ids)):
         old = next(id for id in ids if id in there)
-        raise ValueError(f"ids: {old!r} is in the index already; replace=True replaces it")
+        wrong = ValueError(f"ids: {old!r} is in the index already")
+        raise hinted(wrong, "; {} replaces it", Argument("replace", True))
 
 
 def closed() -> ClosedIndexError:

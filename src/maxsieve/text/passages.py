@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from maxsieve.errors import DamagedIndexError
@@ -18,6 +18,7 @@ from maxsieve.groups import GroupBy
 from maxsieve.ids import Id
 from maxsieve.storage.metadata import to_json
 from maxsieve.storage.snapshot import Snapshot
+from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.encoders.encoder import Encoder, Measuring
 from maxsieve.text.splitter import CountTokens, Sizes, split
 
@@ -32,9 +33,6 @@ ASSUMED = 512
 
 READ = 4096
 """Records checked at a time."""
-
-READS = 3
-"""How often a document is read again if it is replaced in the meantime."""
 
 _SUFFIX = re.compile(r"#([pi])(0|[1-9][0-9]{0,8})\Z")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
@@ -65,16 +63,6 @@ class Passage(NamedTuple):
         return f"{self.heading}\n" if self.heading else ""
 
 
-class Records(Protocol):
-    """Where passages are looked up: an index, or its shards."""
-
-    def __contains__(self, key: object, /) -> bool:
-        """Whether a passage is there."""
-
-    def known_metadata(self, ids: Iterable[Id]) -> dict[Id, Any]:
-        """The records of those passages that are stored."""
-
-
 class Document(NamedTuple):
     """A text with its id and its metadata."""
 
@@ -95,7 +83,7 @@ class Keys:
 
     def __init__(self, *, passages: bool) -> None:
         self.passages = passages
-        self._counts: WeakKeyDictionary[Snapshot, int] = WeakKeyDictionary()
+        self._counts: WeakKeyDictionary[AnySnapshot, int] = WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"passages": self.passages}
@@ -108,13 +96,13 @@ class Keys:
         """The function by which an index with such keys groups its hits."""
         return self.document if self.passages else None
 
-    def key(self, one: Id, number: int = 0) -> Id:
+    def key(self, id: Id, number: int = 0) -> Id:
         """The key of a passage."""
         if not self.passages:
-            return one
-        if isinstance(one, int):
-            return f"{one}#i{number}"
-        return f"{one}#p{number}" if number or _SUFFIX.search(one) else one
+            return id
+        if isinstance(id, int):
+            return f"{id}#i{number}"
+        return f"{id}#p{number}" if number or _SUFFIX.search(id) else id
 
     def document(self, key: Id) -> Id:
         """The id of the document that a key belongs to."""
@@ -125,44 +113,43 @@ class Keys:
         found = _SUFFIX.search(key) if self.passages and isinstance(key, str) else None
         if found is None:
             return key, 0
-        one = found.string[: found.start()]
+        id = found.string[: found.start()]
         if found[1] == "i":
-            return (int(one), int(found[2])) if _INTEGER.fullmatch(one) else (key, 0)
-        return one, int(found[2])
+            return (int(id), int(found[2])) if _INTEGER.fullmatch(id) else (key, 0)
+        return id, int(found[2])
 
-    def of(self, one: Id, records: Records) -> list[Id]:
-        """All keys of a document that are there."""
-        first = self.key(one)
-        if first not in records:
-            return []
-        found = [first]
-        while self.passages and (key := self.key(one, len(found))) in records:
-            found.append(key)
+    def of(self, id: Id, snapshot: AnySnapshot) -> dict[Id, Any]:
+        """All keys of a document that are there, and their places."""
+        found: dict[Id, Any] = {}
+        while more := snapshot.known([self.key(id, len(found))]):
+            found.update(more)
+            if not self.passages:
+                break
         return found
 
-    def of_all(self, ids: Iterable[Id], records: Records, what: str) -> list[Id]:
+    def of_all(self, ids: Iterable[Id], snapshot: AnySnapshot, what: str) -> list[Id]:
         """All keys of some documents; `KeyError` for one that is not there."""
         keys: list[Id] = []
-        for one in ids:
-            if not (found := self.of(one, records)):
-                raise KeyError(f"{what}: no document has the id {one!r}")
+        for id in ids:
+            if not (found := self.of(id, snapshot)):
+                raise KeyError(f"{what}: no document has the id {id!r}")
             keys += found
         return keys
 
-    def count(self, state: Snapshot) -> int:
-        """How many documents there are in a state of the index."""
+    def count(self, snapshot: AnySnapshot) -> int:
+        """How many documents a version of the index has."""
         if not self.passages:
-            return len(state.live)
-        if state not in self._counts:
-            self._counts[state] = sum(1 for _ in self.firsts(state.live_ids()))
-        return self._counts[state]
+            return snapshot.n_documents
+        if snapshot not in self._counts:
+            self._counts[snapshot] = sum(1 for _ in self.firsts(snapshot.here.live_ids()))
+        return self._counts[snapshot]
 
     def firsts(self, keys: Iterable[Id]) -> Iterator[Id]:
         """The ids of the documents whose first passage is among the keys, in order."""
         for key in keys:
-            one, number = self.parse(key)
+            id, number = self.parse(key)
             if not number:
-                yield one
+                yield id
 
 
 class Splitter:
@@ -183,8 +170,8 @@ class Splitter:
         title = metadata.get("title") if isinstance(metadata, dict) else None
         slices = split(text, self._sizes, self._count_tokens, title.strip() if isinstance(title, str) else "")
         return [
-            Passage(text[one.start : one.end], number, len(slices), one.start, one.heading, one.page)
-            for number, one in enumerate(slices)
+            Passage(text[part.start : part.end], number, len(slices), part.start, part.heading, part.page)
+            for number, part in enumerate(slices)
         ]
 
 
@@ -222,7 +209,7 @@ def to_passage(record: dict[str, Any], number: int) -> Passage:
     return Passage(record["text"], number, of, start, heading, page)
 
 
-def join(passages: Sequence[Passage], one: Id) -> str:
+def join(passages: Sequence[Passage], id: Id) -> str:
     r"""The text of a document from all its passages.
 
     >>> join([Passage("One. Two. ", 0, 2, 0), Passage("Two. Three.", 1, 2, 5)], "it")
@@ -231,38 +218,43 @@ def join(passages: Sequence[Passage], one: Id) -> str:
     text = ""
     for number, passage in enumerate(passages):
         if (passage.number, passage.of) != (number, len(passages)) or passage.start > len(text):
-            raise DamagedIndexError(f"a passage of the document {one!r} is missing")
+            raise DamagedIndexError(f"a passage of the document {id!r} is missing")
         text += passage.text[len(text) - passage.start :]
     return text
 
 
-def read_document(one: Id, keys: Keys, records: Records) -> Document | None:
+def first_records(ids: Iterable[Id], keys: Keys, snapshot: AnySnapshot) -> dict[Id, dict[str, Any]]:
+    """The record of the first passage of each document that is there."""
+    first = {keys.key(id): id for id in ids}
+    places = snapshot.known(list(first))
+    records = zip(places, snapshot.metadata(list(places.values())), strict=True)
+    return {first[key]: check_record(record, key) for key, record in records}
+
+
+def read_document(id: Id, keys: Keys, snapshot: AnySnapshot) -> Document | None:
     """A document as it was added, or None if it is not there."""
-    for _ in range(READS):
-        known = records.known_metadata(keys.of(one, records))
-        if not known:
-            return None
-        checked = {key: check_record(record, key) for key, record in known.items()}
-        passages = [to_passage(record, keys.parse(key)[1]) for key, record in checked.items()]
-        if len(passages) == passages[0].of:
-            break
-    return Document(one, join(passages, one), checked[keys.key(one)]["metadata"])
+    if not (places := keys.of(id, snapshot)):
+        return None
+    records = zip(places, snapshot.metadata(list(places.values())), strict=True)
+    checked = {key: check_record(record, key) for key, record in records}
+    passages = [to_passage(record, keys.parse(key)[1]) for key, record in checked.items()]
+    return Document(id, join(passages, id), checked[keys.key(id)]["metadata"])
 
 
-def verify_records(state: Snapshot, keys: Keys) -> None:
+def verify_records(snapshot: Snapshot, keys: Keys) -> None:
     """Reads all records: `DamagedIndexError` for one that is none, or for a document that lacks a passage."""
     waiting: dict[Id, list[Passage]] = {}
-    for start in range(0, len(state.live), READ):
-        positions = state.live[start : start + READ].tolist()
-        for position, record in zip(positions, state.metadata(positions), strict=True):
-            one, number = keys.parse(key := state.ids[position])
+    for start in range(0, len(snapshot.live), READ):
+        positions = snapshot.live[start : start + READ].tolist()
+        for position, record in zip(positions, snapshot.metadata(positions), strict=True):
+            id, number = keys.parse(key := snapshot.ids[position])
             passage = to_passage(check_record(record, key), number)
             if keys.passages:
-                waiting.setdefault(one, []).append(passage)
-                if len(waiting[one]) == passage.of:
-                    join(sorted(waiting.pop(one), key=lambda passage: passage.number), one)
-    for one in waiting:
-        raise DamagedIndexError(f"a passage of the document {one!r} is missing")
+                waiting.setdefault(id, []).append(passage)
+                if len(waiting[id]) == passage.of:
+                    join(sorted(waiting.pop(id), key=lambda passage: passage.number), id)
+    for id in waiting:
+        raise DamagedIndexError(f"a passage of the document {id!r} is missing")
 
 
 def sizes_for(encoder: Encoder) -> Sizes:

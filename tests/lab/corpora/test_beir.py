@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -93,47 +92,47 @@ DOCUMENT = json.dumps(DOCUMENTS[0]) + "\n"
 @pytest.mark.parametrize(
     ("parts", "problem"),
     [
-        (bad(documents=DOCUMENT + '{"_id": '), "corpus.jsonl, line 2: not JSON"),
-        (bad(documents=DOCUMENT + "\n[1]\n"), "corpus.jsonl, line 3: a JSON object is expected, not a list"),
-        (bad(documents=[{"text": "a"}]), "corpus.jsonl, line 1: there is no field '_id'"),
-        (bad(documents=[{"_id": "a"}]), "corpus.jsonl, line 1: there is no field 'text'"),
-        (bad(documents=[{"_id": "a", "text": 3}]), "corpus.jsonl, line 1: the field 'text' is 3; it must be text"),
-        (bad(documents=[{"_id": "a", "title": 3, "text": ""}]), "line 1: the field 'title' is 3; it must be text"),
-        (bad(documents=[{"_id": True, "text": ""}]), "line 1: the id in '_id' is True; it must be text or a whole"),
-        (bad(documents=[{"_id": 1.0, "text": ""}]), "line 1: the id in '_id' is 1.0; it must be text or a whole"),
-        (bad(documents=[{"_id": None, "text": ""}]), "line 1: the id in '_id' is null; it must be text or a whole"),
-        (bad(documents=[{"_id": "", "text": ""}]), "line 1: the id in '_id' is empty"),
-        (bad(documents='{"_id": "a", "text": "\\ud800"}'), "line 1: the field 'text' is not valid text"),
+        (bad(documents=DOCUMENT + '{"_id": '), r"corpus\.jsonl, line 2: .*JSON"),
+        (bad(documents=DOCUMENT + "\n[1]\n"), r"corpus\.jsonl, line 3: .*list"),
+        (bad(documents=[{"text": "a"}]), r"corpus\.jsonl, line 1: .*'_id'"),
+        (bad(documents=[{"_id": "a"}]), r"corpus\.jsonl, line 1: .*'text'"),
+        (bad(documents=[{"_id": "a", "text": 3}]), r"corpus\.jsonl, line 1: .*'text'.*\b3\b"),
+        (bad(documents=[{"_id": "a", "title": 3, "text": ""}]), r"corpus\.jsonl, line 1: .*'title'.*\b3\b"),
+        (bad(documents=[{"_id": True, "text": ""}]), r"corpus\.jsonl, line 1: .*'_id'.*\bTrue\b"),
+        (bad(documents=[{"_id": 1.0, "text": ""}]), r"corpus\.jsonl, line 1: .*'_id'.*\b1\.0\b"),
+        (bad(documents=[{"_id": None, "text": ""}]), r"corpus\.jsonl, line 1: .*'_id'.*\bnull\b"),
+        (bad(documents=[{"_id": "", "text": ""}]), r"corpus\.jsonl, line 1: .*'_id'.*empty"),
+        (bad(documents='{"_id": "a", "text": "\\ud800"}'), r"corpus\.jsonl, line 1: .*'text'.*valid"),
         (
             bad(documents=[{"_id": 7, "text": ""}, {"_id": "7", "text": ""}]),
-            "line 2: the id '7' was used before (line 1)",
+            r"corpus\.jsonl, line 2: .*'7'.*\(line 1\)",
         ),
-        (bad(documents=DOCUMENT.encode() + b"\xff\n"), "corpus.jsonl, line 2: not UTF-8 (byte 0xff at 0)"),
-        (bad(documents=DOCUMENT.encode("utf-16")), "corpus.jsonl is UTF-16"),
-        (bad(documents="\n"), "corpus.jsonl is empty"),
-        (bad(queries=""), "queries.jsonl is empty"),
-        (bad(queries=[{"_id": "q1", "text": " "}]), "queries.jsonl, line 1: the query is empty"),
-        (bad(queries=[QUERIES[0], QUERIES[0]]), "queries.jsonl, line 2: the id 'q1' was used before (line 1)"),
-        (bad(qrels="q1\tfox\t1\nq2\ttea\tyes\n"), "qrels.tsv, line 2: the grade is 'yes'; it must be a whole number"),
-        (bad(qrels="q1\tfox\t1.0\n"), "qrels.tsv, line 1: the grade is '1.0'; it must be a whole number"),
-        (bad(qrels="q1\tfox\t1_0\n"), "qrels.tsv, line 1: the grade is '1_0'; it must be a whole number"),
-        (bad(qrels="q1\tfox\n"), "qrels.tsv, line 1: there are 2 columns; 3 are expected"),
-        (bad(qrels=QRELS + "q1\tQ0\tfox\t1\t0.5\n"), "qrels.tsv, line 5: there are 5 columns; 3 are expected"),
-        (bad(qrels=b"q1\t\xe9\t1\n"), "qrels.tsv, line 1: not UTF-8"),
+        (bad(documents=DOCUMENT.encode() + b"\xff\n"), r"corpus\.jsonl, line 2: .*UTF-8.*0xff.*\b0\b"),
+        (bad(documents=DOCUMENT.encode("utf-16")), r"corpus\.jsonl\b.*UTF-16"),
+        (bad(documents="\n"), r"corpus\.jsonl\b.*empty"),
+        (bad(queries=""), r"queries\.jsonl\b.*empty"),
+        (bad(queries=[{"_id": "q1", "text": " "}]), r"queries\.jsonl, line 1: .*empty"),
+        (bad(queries=[QUERIES[0], QUERIES[0]]), r"queries\.jsonl, line 2: .*'q1'.*\(line 1\)"),
+        (bad(qrels="q1\tfox\t1\nq2\ttea\tyes\n"), r"qrels\.tsv, line 2: .*'yes'"),
+        (bad(qrels="q1\tfox\t1.0\n"), r"qrels\.tsv, line 1: .*'1\.0'"),
+        (bad(qrels="q1\tfox\t1_0\n"), r"qrels\.tsv, line 1: .*'1_0'"),
+        (bad(qrels="q1\tfox\n"), r"qrels\.tsv, line 1: .*\b2\b.*\b3\b"),
+        (bad(qrels=QRELS + "q1\tQ0\tfox\t1\t0.5\n"), r"qrels\.tsv, line 5: .*\b5\b.*\b3\b"),
+        (bad(qrels=b"q1\t\xe9\t1\n"), r"qrels\.tsv, line 1: .*UTF-8"),
         (
             bad(qrels=QRELS + "q1\tfox\t1\n"),
-            "line 5: document 'fox' has grade 1 for query 'q1', but 2 on a line before",
+            r"qrels\.tsv, line 5: .*'fox'.*\b1\b.*'q1'.*\b2\b",
         ),
-        (bad(qrels="query-id\tcorpus-id\tscore\n"), "qrels.tsv: it contains no judgement"),
+        (bad(qrels="query-id\tcorpus-id\tscore\n"), r"qrels\.tsv: .*judgement"),
         (
             bad(qrels="x\ty\t1\n"),
-            "none of its 1 judgements has a known query and a known document: there is no query 'x' (line 1)",
+            r"qrels\.tsv: .*\b1 judgements\b.*'x' \(line 1\)",
         ),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, parts: dict[str, Any], problem: str) -> None:
     write_corpus(tmp_path, **parts)
-    with pytest.raises(ValueError, match=re.escape(problem)):
+    with pytest.raises(ValueError, match=problem):
         read_corpus(tmp_path)
 
 
@@ -209,7 +208,7 @@ def test_the_first_queries_that_are_judged(tmp_path: Path) -> None:
     assert (list(judged.queries), list(judged.judgements), list(judged.exclusions)) == (["b", "c"],) * 3
     assert corpus.first(9) == judged
     assert (one.documents, one.digest) == (corpus.documents, corpus.digest)
-    with pytest.raises(ValueError, match="queries must be at least 1"):
+    with pytest.raises(ValueError, match=r"^queries"):
         corpus.first(0)
 
 
@@ -223,7 +222,7 @@ def test_a_part_has_the_relevant_documents_first(tmp_path: Path) -> None:
     assert (some.exclusions, corpus.exclusions) == ({"f": []}, {"f": ["f"]})
     assert corpus.part(queries=1).documents == corpus.documents
     assert corpus.part(documents=6) == corpus.part() == corpus
-    with pytest.raises(ValueError, match=r"3 queries of .* have 3 relevant documents, more than 2"):
+    with pytest.raises(ValueError, match=r"^3 queries\b.*\b3\b.*\b2\b"):
         corpus.part(documents=2)
 
 

@@ -126,11 +126,11 @@ def test_what_is_left_out_is_counted(register: Register, forms: Any) -> None:
 def test_what_is_wrong_is_said(register: Register, forms: Any) -> None:
     document, query = forms.GenericDoc("d", "x"), forms.GenericQuery("q", "y")
     qrels = [forms.GenericQrel("q", "d", 1)]
-    with pytest.raises(ValueError, match="has no queries and no qrels"):
+    with pytest.raises(ValueError, match=r"^maxsieve/docs .*qrels"):
         read_corpus(register([document], name="maxsieve/docs"))
-    with pytest.raises(ValueError, match="the document 'd' occurs twice"):
+    with pytest.raises(ValueError, match=r"maxsieve/twice: .*'d'"):
         read_corpus(register([document, document], [query], qrels, name="maxsieve/twice"))
-    with pytest.raises(ValueError, match="has no query"):
+    with pytest.raises(ValueError, match="maxsieve/none"):
         read_corpus(register([document], [], qrels, name="maxsieve/none"))
 
 
@@ -139,21 +139,21 @@ def test_what_can_not_be_fetched(register: Register) -> None:
         def __iter__(self) -> Iterator[Any]:
             raise ConnectionError("no route to host")
 
-    with pytest.raises(OSError, match="ir_datasets can't provide maxsieve/tiny/test: no route to host"):
+    with pytest.raises(OSError, match="maxsieve/tiny/test: no route to host"):
         read_corpus(register(Unreachable(), [], []))
 
 
 def test_an_unknown_name(register: Register, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no folder 'no/such', and no dataset of that name in ir_datasets"):
+    with pytest.raises(ValueError, match="'no/such'"):
         read_corpus("no/such")
-    with pytest.raises(FileNotFoundError, match="is not a folder"):
+    with pytest.raises(FileNotFoundError, match=r"\bmissing\b"):
         read_corpus(tmp_path / "missing")
     (tmp_path / "file").write_text("")
-    with pytest.raises(FileNotFoundError, match="is a file, not a folder with a corpus"):
+    with pytest.raises(FileNotFoundError, match=r"\bfile is\b"):
         read_corpus(str(tmp_path / "file"))
 
 
 def test_without_ir_datasets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
-    with pytest.raises(ImportError, match=r"needs ir_datasets: pip install 'maxsieve\[lab\]'"):
+    with pytest.raises(ImportError, match=r"ir_datasets.*maxsieve\[lab\]"):
         read_corpus("beir/scifact/test")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -76,45 +75,45 @@ def not_a_number(row: int) -> Any:
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        *(({name: None}, f"there is no array '{name}'") for name in arrays()),
+        *(({name: None}, f"no array '{name}'") for name in arrays()),
         (
             {"doc_lengths": [1, 0, 2]},
-            "lengths add up to 3, but there are 4 rows (reading doc_tokens, doc_lengths, doc_ids)",
+            r"lengths\b.*\b3\b.*\b4\b.*doc_tokens",
         ),
-        ({"query_lengths": [1, 1]}, "lengths add up to 2, but there are 3 rows (reading query_tokens"),
-        ({"doc_lengths": [2, -1, 3]}, "lengths[1] is negative"),
-        ({"doc_ids": ["a", "b"]}, "there are 2 ids for 3 documents"),
-        ({"query_ids": ["a", "b", "c"]}, "there are 3 ids for 2 documents (reading query_tokens"),
-        ({"doc_ids": ["a", "b", "a"]}, "the id 'a' is in doc_ids twice"),
-        ({"query_ids": [8, 8]}, "the id '8' is in query_ids twice"),
-        ({"doc_tokens": not_a_number(0)}, "document '7', row 0, dimension 1: nan is not a finite float32"),
-        ({"doc_tokens": not_a_number(1)}, "document 'c', row 0, dimension 1: nan is not a finite float32"),
-        ({"doc_tokens": not_a_number(3)}, "document 'c', row 2, dimension 1: nan is not a finite float32"),
-        ({"query_tokens": np.full((3, 2), 1e39)}, "query '7', row 0, dimension 0: inf is not a finite float32"),
-        ({"query_tokens": np.ones((3, 4))}, "queries have vectors of 4 dimensions, documents of 2"),
-        ({"query_lengths": [0, 3]}, "query '7' has no tokens"),
-        ({"doc_tokens": np.zeros((0, 2)), "doc_lengths": [], "doc_ids": []}, "it contains no document"),
-        ({"query_tokens": np.zeros((0, 2)), "query_lengths": [], "query_ids": []}, "it contains no query"),
-        ({"qrels": "{"}, "it.qrels.json is not valid JSON"),
-        ({"qrels": [1]}, "it.qrels.json must contain a JSON object with queries as keys, not list"),
-        ({"qrels": {"7": ["c"]}}, "query '7' must have an object of documents and grades, not ['c']"),
-        ({"qrels": {"7": {"c": True}}}, "query '7', document 'c': the grade is True; it must be a whole number"),
-        ({"qrels": {"7": {"c": "1"}}}, "query '7', document 'c': the grade is '1'; it must be a whole number"),
-        ({"qrels": {}}, "it.qrels.json: it contains no judgement"),
-        ({"qrels": {"7": {"d": 1}}}, "none of its 1 judgements has a known query and a known document"),
-        ({"exclusions": {"9": ["c"]}}, "it.exclusions.json: there is no query '9'"),
-        ({"exclusions": {"7": "c"}}, "query '7' must have a list of documents, not 'c'"),
-        ({"exclusions": {"7": ["c", 7]}}, "query '7': there is no document 7"),
+        ({"query_lengths": [1, 1]}, r"lengths\b.*\b2\b.*\b3\b.*query_tokens"),
+        ({"doc_lengths": [2, -1, 3]}, r"lengths\[1\]"),
+        ({"doc_ids": ["a", "b"]}, r"\b2 ids\b.*\b3\b"),
+        ({"query_ids": ["a", "b", "c"]}, r"\b3 ids\b.*\b2\b.*query_tokens"),
+        ({"doc_ids": ["a", "b", "a"]}, "'a'.*doc_ids"),
+        ({"query_ids": [8, 8]}, "'8'.*query_ids"),
+        ({"doc_tokens": not_a_number(0)}, "document '7', row 0, dimension 1"),
+        ({"doc_tokens": not_a_number(1)}, "document 'c', row 0, dimension 1"),
+        ({"doc_tokens": not_a_number(3)}, "document 'c', row 2, dimension 1"),
+        ({"query_tokens": np.full((3, 2), 1e39)}, "query '7', row 0, dimension 0"),
+        ({"query_tokens": np.ones((3, 4))}, r"queries\b.*\b4\b.*documents\b.*\b2\b"),
+        ({"query_lengths": [0, 3]}, "query '7'.*tokens"),
+        ({"doc_tokens": np.zeros((0, 2)), "doc_lengths": [], "doc_ids": []}, "no document"),
+        ({"query_tokens": np.zeros((0, 2)), "query_lengths": [], "query_ids": []}, "no query"),
+        ({"qrels": "{"}, r"it\.qrels\.json\b.*JSON"),
+        ({"qrels": [1]}, r"it\.qrels\.json\b.*\blist\b"),
+        ({"qrels": {"7": ["c"]}}, r"query '7'.*\['c'\]"),
+        ({"qrels": {"7": {"c": True}}}, "query '7', document 'c': .*True"),
+        ({"qrels": {"7": {"c": "1"}}}, "query '7', document 'c': .*'1'"),
+        ({"qrels": {}}, r"it\.qrels\.json: .*judgement"),
+        ({"qrels": {"7": {"d": 1}}}, r"it\.qrels\.json: .*\b1 judgements\b"),
+        ({"exclusions": {"9": ["c"]}}, r"it\.exclusions\.json: .*query '9'"),
+        ({"exclusions": {"7": "c"}}, "query '7'.*list.*'c'"),
+        ({"exclusions": {"7": ["c", 7]}}, r"query '7': .*\b7\b"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, changed: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(problem)) as failure:
+    with pytest.raises(ValueError, match=problem) as failure:
         read_vectors(written(tmp_path, **changed))
     assert str(failure.value).startswith(str(tmp_path))
 
 
 def test_numbers_that_are_not_vectors(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="rows has dtype int64"):
+    with pytest.raises(TypeError, match=r"it\.npz: .*\bint64\b"):
         read_vectors(written(tmp_path, doc_tokens=np.ones((4, 2), np.int64)))
 
 

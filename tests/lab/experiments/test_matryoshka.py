@@ -9,7 +9,7 @@ import pytest
 
 import maxsieve as ms
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.matryoshka import matryoshka, truncated
 
 

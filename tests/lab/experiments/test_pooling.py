@@ -7,14 +7,14 @@ import pytest
 
 import maxsieve as ms
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.pooling import FACTORS, pooled_corpus, pooling
-from maxsieve.lab.results import Result
+from maxsieve.lab.results import ExperimentResult
 from maxsieve.pooling import merges
 
 
 @pytest.fixture(scope="module")
-def result(tiny_dataset: Dataset) -> Result:
+def result(tiny_dataset: Dataset) -> ExperimentResult:
     return pooling(tiny_dataset, Options())
 
 
@@ -28,14 +28,14 @@ def test_every_document_is_pooled_as_by_pool(tiny_dataset: Dataset, factor: int)
         assert (pooled.vectors(one) == ms.pool(data.vectors(one), factor)).all()
 
 
-def test_unpooled_documents_lose_by_elimination_alone(result: Result) -> None:
+def test_unpooled_documents_lose_by_elimination_alone(result: ExperimentResult) -> None:
     exhaustive, bandit = result.tables[0].rows[:2]
     assert exhaustive[3] == 1.0
     assert bandit[2] == bandit[3]
     assert result.tables[1].rows[0][1] == 0
 
 
-def test_the_two_losses_add_up(result: Result) -> None:
+def test_the_two_losses_add_up(result: ExperimentResult) -> None:
     methods, losses = result.tables
     assert [row[0] for row in losses.rows] == ["unpooled", "Ward 2x", "Ward 4x", "Ward 8x"]
     for place, (_, by_pooling, _, elimination, _, altogether) in enumerate(losses.rows):
@@ -44,7 +44,7 @@ def test_the_two_losses_add_up(result: Result) -> None:
         assert 100 * (1 - methods.rows[2 * place + 1][3]) == pytest.approx(altogether)
 
 
-def test_pooling_costs_tokens_and_overlap(result: Result) -> None:
+def test_pooling_costs_tokens_and_overlap(result: ExperimentResult) -> None:
     rows = result.tables[0].rows[::2]
     tokens = [row[5] for row in rows]
     assert tokens == sorted(tokens, reverse=True)
@@ -53,7 +53,7 @@ def test_pooling_costs_tokens_and_overlap(result: Result) -> None:
     assert all(row[4] > 0 for row in result.tables[0].rows)
 
 
-def test_fidelity_is_overlap_on_the_pooled_corpus(tiny_dataset: Dataset, result: Result) -> None:
+def test_fidelity_is_overlap_on_the_pooled_corpus(tiny_dataset: Dataset, result: ExperimentResult) -> None:
     data = tiny_dataset.embedded()
     ids = [str(one) for one in data.index.ids]
     index = ms.Index.build([ms.pool(data.vectors(one), 4) for one in ids], ids)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import maxsieve as ms
 from maxsieve.lab.codes import ABSMAX, PER_CORPUS, PER_DOCUMENT, corpus_percentile, limits, quantise_corpus
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.quantisers import ALPHA, KS, candidate_scores, models, outcome, quantisers, rescored
 from maxsieve.spec import proxies_and_errors, quantise_document, reveal_proxies
 
@@ -102,5 +102,5 @@ def test_the_experiment(tiny_dataset: Dataset) -> None:
 
 def test_vectors_of_too_many_dimensions(tiny_dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maxsieve.lab.experiments.quantisers.LARGEST_DIM", 23)
-    with pytest.raises(ValueError, match="up to 23 dimensions, not 24"):
+    with pytest.raises(ValueError, match=r"\b23\b.*\b24\b"):
         quantisers(tiny_dataset, Options())

@@ -14,12 +14,12 @@ import pytest
 
 from cli.tiny_model import WORDS, write_tiny_model
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.retrieval import WEIGHTS, retrieval
 from maxsieve.lab.hybrids import cross_fitted
 from maxsieve.lab.metrics.quality import quality, ranked
-from maxsieve.lab.results import Result
-from maxsieve.text import BM25, Collection
+from maxsieve.lab.results import ExperimentResult
+from maxsieve.text import Collection
 
 DOCUMENTS, QUERIES = 60, 24
 
@@ -45,7 +45,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dataset]:
 
 
 @pytest.fixture(scope="module")
-def result(dataset: Dataset) -> Result:
+def result(dataset: Dataset) -> ExperimentResult:
     return retrieval(dataset, Options())
 
 
@@ -56,12 +56,12 @@ def measured(dataset: Dataset, search: Any) -> float:
     return float(np.mean(list(quality(run, corpus.judgements, ["nDCG@10"])["nDCG@10"].values())))
 
 
-def test_rows_are_what_searches_find(dataset: Dataset, result: Result) -> None:
+def test_rows_are_what_searches_find(dataset: Dataset, result: ExperimentResult) -> None:
     table, by_weight = result.tables
     rows = {str(row[0]): row[1] for row in table.rows}
     weights = {str(row[0]): row[1] for row in by_weight.rows}
     collection = dataset.indexed_collection(16)
-    bm25 = BM25.of(collection)
+    bm25 = collection.bm25
 
     def by(**options: Any) -> float:
         return measured(dataset, lambda text, own: collection.search(text, exclude=own, **options).ids)
@@ -86,7 +86,7 @@ def test_the_default_is_that_of_collections(dataset: Dataset, tmp_path: Path) ->
         assert names[0] == f"the default: late interaction, d = {made.index.dim}, {made.index.store}, passages"
 
 
-def test_sentences_follow_the_intervals(result: Result) -> None:
+def test_sentences_follow_the_intervals(result: ExperimentResult) -> None:
     rows = {str(row[0]): row for row in result.tables[0].rows}
     first = next(iter(rows))
     *said, last = result.remarks

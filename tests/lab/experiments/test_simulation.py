@@ -7,7 +7,7 @@ import pytest
 
 from lab.experiments.test_sweeps import rows_of
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.simulation import simulation
 from maxsieve.lab.metrics.quality import overlap
 from maxsieve.spec import bandit

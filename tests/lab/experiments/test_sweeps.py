@@ -7,7 +7,7 @@ import pytest
 
 import maxsieve as ms
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.efficiency import at_coverage, effectiveness, efficiency
 from maxsieve.lab.experiments.pareto import pareto
 from maxsieve.lab.metrics.quality import overlap, quality, ranked
@@ -101,7 +101,7 @@ def test_effectiveness_needs_judgements(tiny_dataset: Dataset) -> None:
     from dataclasses import replace
 
     bare = replace(tiny_dataset, _made={0: replace(tiny_dataset.embedded(), judgements={})})
-    with pytest.raises(ValueError, match="needs judgements"):
+    with pytest.raises(ValueError, match=r"^effectiveness\b.*\btiny\b"):
         effectiveness(bare, QUICK)
 
 

@@ -8,13 +8,13 @@ import pytest
 from lab.experiments.test_sweeps import rows_of
 from maxsieve import Bandit
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.knobs import alpha_guidance, block, margin
 from maxsieve.lab.experiments.latency import k_sensitivity, overhead
 from maxsieve.lab.experiments.scaling import long_queries, scaling
 from maxsieve.lab.experiments.wallclock import wallclock
 from maxsieve.lab.metrics.quality import overlap
-from maxsieve.lab.timing import Timed, measure
+from maxsieve.lab.times import Timed, measure
 
 QUICK = Options(quick=True, queries=4, threads=2)
 

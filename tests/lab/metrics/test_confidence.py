@@ -59,9 +59,9 @@ def test_single_values_and_none() -> None:
     assert mean([0.1]) == Mean(0.1, 0.1, 0.1, 1)
     assert mean([0.1] * 3) == Mean(0.1, 0.1, 0.1, 3)
     assert mean([True, True]) == Mean(1.0, 1.0, 1.0, 2)
-    with pytest.raises(ValueError, match="at least one value"):
+    with pytest.raises(ValueError, match=r"^a mean"):
         mean([])
-    with pytest.raises(ValueError, match="value 1 is not a finite number"):
+    with pytest.raises(ValueError, match=r"^value 1\b"):
         mean([0.0, math.nan])
 
 
@@ -78,15 +78,15 @@ def test_differences_are_paired() -> None:
 
 
 def test_differences_of_different_queries() -> None:
-    with pytest.raises(ValueError, match="only one of both has a value for query 'b'"):
+    with pytest.raises(ValueError, match="query 'b'"):
         difference({"a": 1.0}, {"a": 1.0, "b": 0.0})
-    with pytest.raises(ValueError, match="1 values can't be paired with 2"):
+    with pytest.raises(ValueError, match=r"\b1\b.*\b2\b"):
         difference([1.0], [1.0, 2.0])
-    with pytest.raises(TypeError, match="both in order"):
+    with pytest.raises(TypeError, match="in order"):
         difference([1.0], {"a": 1.0})
 
 
 def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy", None)
-    with pytest.raises(ImportError, match=r"needs scipy: pip install 'maxsieve\[lab\]'"):
+    with pytest.raises(ImportError, match=r"scipy.*maxsieve\[lab\]"):
         mean([0.0, 1.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import numpy as np
@@ -106,26 +107,26 @@ def test_every_judged_query_counts() -> None:
 
 @pytest.mark.parametrize("name", ["foo@3", "nDCG@", "nDCG@ten", "", "nDCG@10 or so", "nDCG(dcg='none')@3", "Compat@3"])
 def test_an_unknown_measure(name: str) -> None:
-    with pytest.raises(ValueError, match="measure"):
+    with pytest.raises(ValueError, match=f"^{re.escape(repr(name))} "):
         quality({}, {"q": {"a": 1}}, [name])
 
 
 def test_ids_that_are_not_text() -> None:
     """If an id is a number on one side and text on the other, all judgements would be lost."""
-    with pytest.raises(TypeError, match="run: the id 7 is not a str"):
+    with pytest.raises(TypeError, match=r"^run: .*\b7\b"):
         quality({"q": [(7, 1.0)]}, {"q": {"7": 1}}, ["RR@10"])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="judgements: the id 7 is not a str"):
+    with pytest.raises(TypeError, match=r"^judgements: .*\b7\b"):
         quality({"q": [("7", 1.0)]}, {"q": {7: 1}}, ["RR@10"])  # type: ignore[dict-item]
-    with pytest.raises(TypeError, match="run: the id 1 is not a str"):
+    with pytest.raises(TypeError, match=r"^run: .*\b1\b"):
         quality({1: []}, {"1": {"7": 1}}, ["RR@10"])  # type: ignore[dict-item]
 
 
 def test_a_document_comes_once() -> None:
-    with pytest.raises(ValueError, match="document 'a' occurs twice among the hits of query 'q'"):
+    with pytest.raises(ValueError, match=r"'a'.*'q'"):
         quality({"q": ranked(["a", "b", "a"])}, {"q": {"a": 1}}, ["RR@10"])
 
 
 def test_without_ir_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ir_measures", None)
-    with pytest.raises(ImportError, match=r"needs ir_measures: pip install 'maxsieve\[lab\]'"):
+    with pytest.raises(ImportError, match=r"ir_measures.*maxsieve\[lab\]"):
         quality({}, {}, ["nDCG@10"])

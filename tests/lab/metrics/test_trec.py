@@ -57,7 +57,7 @@ def test_judgements_in_beir_form(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("one", ["a b", "a\u00a0b", "a\nb", "a\x1cb", "", "\ufeffa"])
 def test_ids_that_can_not_stand_there(tmp_path: Path, one: str) -> None:
-    problem = re.escape(f"the id {one!r} can't be written to a TREC file")
+    problem = re.escape(f"id {one!r}")
     with pytest.raises(ValueError, match=problem):
         write_run({"q": [(one, 1.0)]}, tmp_path / "it")
     with pytest.raises(ValueError, match=problem):
@@ -71,21 +71,21 @@ def test_ids_that_can_not_stand_there(tmp_path: Path, one: str) -> None:
 
 @pytest.mark.parametrize("scores", [(1.0, 2.0), (math.nan, 1.0), (math.inf, 1.0)])
 def test_a_run_comes_best_first(tmp_path: Path, scores: tuple[float, float]) -> None:
-    with pytest.raises(ValueError, match="the hits of query 'q' must come best first and have finite scores"):
+    with pytest.raises(ValueError, match="query 'q'"):
         write_run({"q": list(zip("ab", scores, strict=True))}, tmp_path / "it")
 
 
 @pytest.mark.parametrize(
     ("lines", "problem"),
     [
-        (b"q Q0 d 1 1.0\n", "it.run, line 1: there are 5 columns; 6 are expected"),
-        (b"q Q0 d 1 1.0 x\nq Q0 d 2 0.5 x\n", "it.run, line 2: document 'd' occurs twice among the hits of query 'q'"),
-        (b"q Q0 d 1 high x\n", "it.run, line 1: the score is 'high'; it must be a finite number"),
-        (b"q Q0 d 1 nan x\n", "it.run, line 1: the score is 'nan'; it must be a finite number"),
-        (b"q Q0 d 1 1.0 x\nq Q0 \xff 1 1.0 x\n", "it.run, line 2: not UTF-8"),
+        (b"q Q0 d 1 1.0\n", r"it\.run, line 1: .*\b5\b.*\b6\b"),
+        (b"q Q0 d 1 1.0 x\nq Q0 d 2 0.5 x\n", r"it\.run, line 2: .*'d'.*'q'"),
+        (b"q Q0 d 1 high x\n", r"it\.run, line 1: .*'high'"),
+        (b"q Q0 d 1 nan x\n", r"it\.run, line 1: .*'nan'"),
+        (b"q Q0 d 1 1.0 x\nq Q0 \xff 1 1.0 x\n", r"it\.run, line 2: .*UTF-8"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, lines: bytes, problem: str) -> None:
     (tmp_path / "it.run").write_bytes(lines)
-    with pytest.raises(ValueError, match=re.escape(problem)):
+    with pytest.raises(ValueError, match=problem):
         read_run(tmp_path / "it.run")

@@ -22,14 +22,13 @@ from rich.console import Console
 from rich.text import Text
 
 from maxsieve import isa
+from maxsieve.cli.answers import milliseconds, show_hits
+from maxsieve.cli.collections import bytes_text, describe_size, is_collection
 from maxsieve.cli.console import Output, emit, say, shows_progress
 from maxsieve.cli.demo.docstrings import collect
-from maxsieve.cli.opening import bytes_text, describe_size, is_collection
+from maxsieve.cli.interactive import PROMPT
 from maxsieve.cli.options import AsJson, Progress
-from maxsieve.cli.search.command import PROMPT
 from maxsieve.cli.serve import DEFAULT_PORT, serve_collections
-from maxsieve.cli.show import show_hits
-from maxsieve.cli.show.answer import milliseconds
 from maxsieve.common.cache import cache_folder
 from maxsieve.errors import ModelMissingError
 from maxsieve.policies import Certified, Exhaustive
@@ -127,9 +126,9 @@ def library(encoder: str = DEFAULT_ENCODER, *, progress: bool) -> tuple[Collecti
     collection = Collection.open(path, named) if is_collection(path) else Collection.create(path, encoder)
     try:
         collection.add(
-            [f"{one.name}\n{one.text}" for one in docstrings],
-            [one.name for one in docstrings],
-            [{"title": one.name, "kind": one.kind} for one in docstrings],
+            [f"{docstring.name}\n{docstring.text}" for docstring in docstrings],
+            [docstring.name for docstring in docstrings],
+            [{"title": docstring.name, "kind": docstring.kind} for docstring in docstrings],
             progress=progress,
         )
     except KeyboardInterrupt:
@@ -183,7 +182,7 @@ def compare(collection: Collection, question: str) -> Comparison:
     sieve, exhaustive = pairs[-1]
     return Comparison(
         sieve,
-        min(one.search_seconds for one, _ in pairs),
+        min(hits.search_seconds for hits, _ in pairs),
         min(other.search_seconds for _, other in pairs),
         sieve.ids == exhaustive.ids and sieve.scores.tobytes() == exhaustive.scores.tobytes(),
     )
@@ -196,7 +195,7 @@ def _show(console: Console, question: str, comparison: Comparison) -> None:
     verdict = "the same answer to the bit" if comparison.equal else "ANOTHER ANSWER"
     sieve, exhaustive = milliseconds(comparison.sieve_seconds), milliseconds(comparison.exhaustive_seconds)
     line = (
-        f"{report.guarantee}: {report.rescored:,} of {comparison.hits.documents:,} rescored, {sieve}"
+        f"{report.guarantee}: {report.rescored:,} of {comparison.hits.n_documents:,} rescored, {sieve}"
         f" · exhaustive: {exhaustive}, {verdict}"
     )
     console.print(Text(line, "dim"), soft_wrap=True)

@@ -47,9 +47,9 @@ class Docstring(NamedTuple):
 def collect() -> list[Docstring]:
     """All docstrings, sorted by name. If a name occurs twice, the first one is kept."""
     found: dict[str, Docstring] = {}
-    for one in _everything():
-        if len(one.text) >= FEWEST_CHARACTERS:
-            found.setdefault(one.name, one)
+    for docstring in _everything():
+        if len(docstring.text) >= FEWEST_CHARACTERS:
+            found.setdefault(docstring.name, docstring)
     return [found[name] for name in sorted(found)]
 
 

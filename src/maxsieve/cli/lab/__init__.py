@@ -9,7 +9,7 @@ import typer
 
 from maxsieve.cli.console import emit, print_line, shows_progress
 from maxsieve.cli.lab import report, tune
-from maxsieve.cli.lab.options import DEFAULT_OUT, Out, Settings, require_extra
+from maxsieve.cli.lab.options import DEFAULT_OUT, ExperimentOptions, Out, require_extra
 from maxsieve.cli.lab.show import output, show_paths, show_result
 from maxsieve.cli.options import AsJson, Progress, with_groups
 from maxsieve.lab.experiments import SUMMARIES
@@ -40,7 +40,7 @@ def _overview(context: typer.Context) -> None:
 
 def _experiment(name: str) -> Callable[..., None]:
     def command(
-        settings: Settings,
+        settings: ExperimentOptions,
         out: Out = DEFAULT_OUT,
         progress: Progress = None,
         as_json: AsJson = False,

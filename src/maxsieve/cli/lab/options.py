@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
 import typer
 
-from maxsieve.cli.opening import open_collection
+from maxsieve.cli.collections import open_collection
 from maxsieve.cli.options import Threads
-from maxsieve.cli.search.queries import read_queries
+from maxsieve.cli.queries import read_queries
 from maxsieve.lab import DIM
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 from maxsieve.text.inputs.reading import opened
 
 if TYPE_CHECKING:
     from maxsieve.lab.dataset import Dataset
-    from maxsieve.lab.experiment import Options
+    from maxsieve.lab.experiments import Options
 
 CORPORA = "MAXSIEVE_CORPORA"
 
@@ -26,7 +26,7 @@ Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where result
 DEFAULT_OUT = Path("lab-results")
 
 
-class Settings(NamedTuple):
+class ExperimentOptions(NamedTuple):
     """What every command that runs experiments takes, in the order of its help."""
 
     corpus: Annotated[
@@ -75,16 +75,16 @@ class Settings(NamedTuple):
     @property
     def first(self) -> int | None:
         """How many queries to take."""
-        return _only([int(one) for one in self.queries or () if one.isdecimal()], "--queries N")
+        return _only([int(word) for word in self.queries or () if word.isdecimal()], "--queries N")
 
     @property
     def query_file(self) -> str | None:
         """Where the queries are."""
-        return _only([one for one in self.queries or () if not one.isdecimal()], "--queries FILE")
+        return _only([word for word in self.queries or () if not word.isdecimal()], "--queries FILE")
 
     def options(self, *, progress: bool) -> Options:
         """The options in the form that experiments expect."""
-        from maxsieve.lab.experiment import Options
+        from maxsieve.lab.experiments import Options
 
         return Options(self.first, self.threads, self.quick, progress)
 

@@ -11,7 +11,7 @@ import typer
 
 from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.failures import sentence
-from maxsieve.cli.lab.options import DEFAULT_OUT, Out, Settings
+from maxsieve.cli.lab.options import DEFAULT_OUT, ExperimentOptions, Out
 from maxsieve.cli.options import AsJson, Progress, with_groups
 from maxsieve.common.files import replacing
 from maxsieve.errors import MaxsieveError
@@ -19,16 +19,16 @@ from maxsieve.lab.experiments import SUMMARIES
 
 if TYPE_CHECKING:
     from maxsieve.lab.dataset import Dataset
-    from maxsieve.lab.experiment import Options
-    from maxsieve.lab.results import Result
+    from maxsieve.lab.experiments import Options
+    from maxsieve.lab.results import ExperimentResult
 
 
-class Entry(NamedTuple):
+class ReportEntry(NamedTuple):
     """A result of the report, or why there is none."""
 
     experiment: str
     corpus: str
-    result: Result | None
+    result: ExperimentResult | None
     reused: bool
     seconds: float
     failure: str | None = None
@@ -54,7 +54,7 @@ def report(
         ),
     ] = None,
     *,
-    settings: Settings,
+    settings: ExperimentOptions,
     again: Annotated[
         bool, typer.Option("--again", help="Run all experiments again, even if there is a result.")
     ] = False,
@@ -117,7 +117,7 @@ def chosen(only: Sequence[str] | None, skip: Sequence[str] | None) -> list[str]:
 
 def _entries(
     names: Sequence[str], datasets: Sequence[Dataset], options: Options, folder: Path, *, again: bool
-) -> Iterator[Entry]:
+) -> Iterator[ReportEntry]:
     from maxsieve.lab.results import save
     from maxsieve.lab.runs import reusable, run
 
@@ -133,10 +133,10 @@ def _entries(
             except Exception as problem:  # one experiment that fails must not end a run of many hours
                 failure = sentence(problem)
             seconds = 0.0 if known else perf_counter() - started
-            yield Entry(name, dataset.name, known or result, known is not None, seconds, failure)
+            yield ReportEntry(name, dataset.name, known or result, known is not None, seconds, failure)
 
 
-def tell(entry: Entry, *, as_json: bool) -> None:
+def tell(entry: ReportEntry, *, as_json: bool) -> None:
     """Reports how an experiment ended."""
     if entry.failure:
         say(f"{entry.experiment} on {entry.corpus}: {entry.failure}")
@@ -147,7 +147,7 @@ def tell(entry: Entry, *, as_json: bool) -> None:
         emit({**entry._asdict(), "result": None if entry.result is None else entry.result.stem})
 
 
-def write_pages(results: Sequence[Result], folder: Path, *, as_json: bool) -> None:
+def write_pages(results: Sequence[ExperimentResult], folder: Path, *, as_json: bool) -> None:
     """Writes the pages of these results, and prints their paths."""
     from maxsieve.lab.page import html_page, markdown_page
 

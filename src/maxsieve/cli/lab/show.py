@@ -15,7 +15,7 @@ from rich.text import Text
 from maxsieve.cli.console import Output
 
 if TYPE_CHECKING:
-    from maxsieve.lab.results import Result, Table
+    from maxsieve.lab.results import ExperimentResult, Table
 
 ROOMY = 1000
 """Width for output to a file or a pipe, where lines of a table must not be wrapped."""
@@ -26,7 +26,7 @@ def output() -> Output:
     return Output() if sys.stdout.isatty() else Output(width=ROOMY)
 
 
-def show_result(console: Console, result: Result) -> None:
+def show_result(console: Console, result: ExperimentResult) -> None:
     """The summary, the tables and the remarks."""
     console.print(Text(f"{result.experiment}: {result.corpus}", "bold"), soft_wrap=True)
     console.print(result.summary, soft_wrap=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxsieve.cli.console import emit, shows_progress
-from maxsieve.cli.lab.options import Settings
+from maxsieve.cli.lab.options import ExperimentOptions
 from maxsieve.cli.lab.show import output, show_result
 from maxsieve.cli.options import AsJson, K, Progress, with_groups
 
@@ -26,7 +26,7 @@ def tune(
     k: K = 10,
     confidence: Annotated[float, typer.Option(help="The confidence that the target is reached.")] = 0.95,
     *,
-    settings: Settings,
+    settings: ExperimentOptions,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:

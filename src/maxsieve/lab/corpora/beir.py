@@ -67,12 +67,12 @@ def _texts(path: Path, text_of: Callable[[dict[str, Any]], str]) -> tuple[dict[s
         for place, line in numbered(lines, str(path)):
             row = to_object(line, place)
             try:
-                one, text = to_identity(_field(row, "_id"), "_id"), text_of(row)
+                identity, text = to_identity(_field(row, "_id"), "_id"), text_of(row)
             except ValueError as problem:
-                raise BadInput(place, str(problem)) from None
-            if one in texts:
-                raise BadInput(place, f"the id {one!r} was used before (line {places[one].number})")
-            texts[one], places[one] = text, place
+                raise BadInput(place, problem) from None
+            if identity in texts:
+                raise BadInput(place, f"the id {identity!r} was used before (line {places[identity].number})")
+            texts[identity], places[identity] = text, place
     if not texts:
         raise ValueError(f"{path} is empty")
     return texts, places

@@ -60,22 +60,23 @@ class Corpus:
         asked = self._asked(islice(self.queries, queries))
         if documents is None or documents >= len(self.documents):
             return asked
-        relevant = {one for grades in asked.judgements.values() for one, grade in grades.items() if grade > 0}
+        relevant = {doc_id for grades in asked.judgements.values() for doc_id, grade in grades.items() if grade > 0}
         if documents < len(relevant):
             raise ValueError(
                 f"{len(asked.queries)} queries of {self.name} have {len(relevant)} relevant documents, more than "
                 f"{documents}: ask for more documents or fewer queries"
             )
-        others = islice((one for one in self.documents if one not in relevant), documents - len(relevant))
+        others = islice((doc_id for doc_id in self.documents if doc_id not in relevant), documents - len(relevant))
         kept = relevant.union(others)
         known = {
-            query: {one: grade for one, grade in own.items() if one in kept} for query, own in asked.judgements.items()
+            query: {doc_id: grade for doc_id, grade in own.items() if doc_id in kept}
+            for query, own in asked.judgements.items()
         }
         return replace(
             asked,
-            documents={one: text for one, text in self.documents.items() if one in kept},
+            documents={doc_id: text for doc_id, text in self.documents.items() if doc_id in kept},
             judgements={query: grades for query, grades in known.items() if grades},
-            exclusions={query: [one for one in own if one in kept] for query, own in asked.exclusions.items()},
+            exclusions={query: [doc_id for doc_id in own if doc_id in kept] for query, own in asked.exclusions.items()},
         )
 
     def _asked(self, queries: Iterable[str]) -> Corpus:
@@ -107,7 +108,7 @@ def exclude_themselves(queries: Mapping[str, str], documents: Mapping[str, str])
     >>> exclude_themselves({"1": "Is tea green?", "2": "red fox"}, {"1": "A  lake.", "2": "Red fox", "3": "red fox"})
     {'2': ['2']}
     """
-    return {one: [one] for one, text in queries.items() if one in documents and _alike(text, documents[one])}
+    return {query: [query] for query, text in queries.items() if query in documents and _alike(text, documents[query])}
 
 
 def _alike(query: str, document: str) -> bool:

@@ -27,8 +27,8 @@ def read_ir_dataset(name: str, *, stacklevel: int = 1) -> Corpus:
         raise ValueError(f"{name} of ir_datasets has no {' and no '.join(missing)}; a subset may have them (name/test)")
     source = PREFIX + name
     try:
-        documents = _texts(((one.doc_id, one) for one in dataset.docs_iter()), source, "document")
-        queries = _texts(((one.query_id, one) for one in dataset.queries_iter()), source, "query")
+        documents = _texts(((record.doc_id, record) for record in dataset.docs_iter()), source, "document")
+        queries = _texts(((record.query_id, record) for record in dataset.queries_iter()), source, "query")
         found = list(_judgements(dataset, source))
     except (OSError, RuntimeError) as problem:
         raise OSError(f"ir_datasets can't provide {name}: {problem}") from problem
@@ -41,22 +41,22 @@ def read_ir_dataset(name: str, *, stacklevel: int = 1) -> Corpus:
 
 def _texts(found: Iterable[tuple[object, Any]], source: str, kind: str) -> dict[str, str]:
     texts: dict[str, str] = {}
-    for identity, one in found:
+    for identity, record in found:
         if str(identity) in texts:
             raise ValueError(f"{source}: the {kind} {identity!r} occurs twice")
-        texts[str(identity)] = _text(one)
+        texts[str(identity)] = _text(record)
     if not texts:
         raise ValueError(f"{source} has no {kind}")
     return texts
 
 
-def _text(one: Any) -> str:
+def _text(record: Any) -> str:
     """The default text of ir_datasets, or title and text."""
-    if hasattr(one, "default_text"):
-        return str(one.default_text()).strip()
-    return f"{getattr(one, 'title', None) or ''} {one.text}".strip()
+    if hasattr(record, "default_text"):
+        return str(record.default_text()).strip()
+    return f"{getattr(record, 'title', None) or ''} {record.text}".strip()
 
 
 def _judgements(dataset: Any, source: str) -> Iterator[Judgement]:
-    for one in dataset.qrels_iter():
-        yield Judgement(Place(source), str(one.query_id), str(one.doc_id), int(one.relevance))
+    for qrel in dataset.qrels_iter():
+        yield Judgement(Place(source), str(qrel.query_id), str(qrel.doc_id), int(qrel.relevance))

@@ -73,13 +73,13 @@ def keep_known(
     """
     known: list[Judgement] = []
     left: dict[str, list[str]] = {"query": [], "document": []}
-    for one in found:
-        if one.query not in queries:
-            left["query"].append(f"{one.query!r}{_at(one.place)}")
-        elif one.document not in documents:
-            left["document"].append(f"{one.document!r}{_at(one.place)}")
+    for judgement in found:
+        if judgement.query not in queries:
+            left["query"].append(f"{judgement.query!r}{_at(judgement.place)}")
+        elif judgement.document not in documents:
+            left["document"].append(f"{judgement.document!r}{_at(judgement.place)}")
         else:
-            known.append(one)
+            known.append(judgement)
     total = len(known) + len(left["query"]) + len(left["document"])
     if not total:
         raise ValueError(f"{source}: it contains no judgement")

@@ -64,7 +64,7 @@ def read_vectors(path: str | Path) -> ReadyVectors:
         raise ValueError(
             f"{path}: queries have vectors of {queries[0].shape[1]} dimensions, documents of {documents[0].shape[1]}"
         )
-    if empty := [one for one, rows in zip(query_ids, queries, strict=True) if not len(rows)]:
+    if empty := [query for query, rows in zip(query_ids, queries, strict=True) if not len(rows)]:
         raise ValueError(f"{path}: query {empty[0]!r} has no tokens")
     known = set(doc_ids)
     judgements: dict[str, dict[str, int]] = {}
@@ -79,7 +79,7 @@ def read_vectors(path: str | Path) -> ReadyVectors:
 def digest_of_vectors(path: Path) -> str:
     """SHA-256 of the file of embeddings and the files beside it, in hexadecimal."""
     files = [path, *(beside(path, template) for template in (JUDGEMENTS, EXCLUSIONS))]
-    return digest((one.name, one) for one in files if one.is_file())
+    return digest((file.name, file) for file in files if file.is_file())
 
 
 def _read(path: Path, prefix: str, kind: str) -> tuple[list[str], list[F32]]:
@@ -89,15 +89,15 @@ def _read(path: Path, prefix: str, kind: str) -> tuple[list[str], list[F32]]:
         found = read_npz(path, names=names)
     except (ValueError, TypeError) as problem:  # the message alone does not tell documents from queries
         raise type(problem)(f"{problem} (reading {', '.join(names)})") from None
-    ids = [str(one) for one in found.ids or []]
+    ids = [str(identity) for identity in found.ids or []]
     if not ids:
         raise ValueError(f"{path}: it contains no {kind}")
     if (repeated := find_duplicate(list(ids))) is not None:
         raise ValueError(f"{path}: the id {repeated!r} is in {names[2]} twice")
     vectors = list(TokenVectors(to_float32(found.rows), found.lengths).documents())
-    for one, rows in zip(ids, vectors, strict=True):
+    for identity, rows in zip(ids, vectors, strict=True):
         if len(wrong := np.flatnonzero(~(np.abs(rows) <= LARGEST).all(axis=1))):
-            raise ValueError(describe_invalid(rows[wrong[0]], f"{path}: {kind} {one!r}, row {wrong[0]}"))
+            raise ValueError(describe_invalid(rows[wrong[0]], f"{path}: {kind} {identity!r}, row {wrong[0]}"))
     return ids, vectors
 
 
@@ -121,7 +121,7 @@ def _exclusions(path: Path, documents: Collection[str], queries: Collection[str]
             raise ValueError(f"{path}: there is no query {query!r}")
         if not isinstance(excluded, list):
             raise ValueError(f"{path}: query {query!r} must have a list of documents, not {excluded!r}")
-        if unknown := [one for one in excluded if not isinstance(one, str) or one not in documents]:
+        if unknown := [doc_id for doc_id in excluded if not isinstance(doc_id, str) or doc_id not in documents]:
             raise ValueError(f"{path}: query {query!r}: there is no document {unknown[0]!r}")
         exclusions[query] = excluded
     return exclusions

@@ -1,12 +1,22 @@
-"""The experiments by name. A module is imported when one of its experiments is requested."""
+"""The experiments by name, and the options that they share.
+
+A module is imported when one of its experiments is requested.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from maxsieve.common.progress import progress_bar
+from maxsieve.common.threads import thread_count
+
 if TYPE_CHECKING:
-    from maxsieve.lab.experiment import Experiment
+    from maxsieve.lab.dataset import Dataset
+    from maxsieve.lab.results import ExperimentResult
 
 SUMMARIES = {
     "pareto": "Overlap@K against coverage, for Bandit and the paper's baselines.",
@@ -24,9 +34,9 @@ SUMMARIES = {
     "pooling": "Ward token pooling: the loss by pooling and the loss by elimination.",
     "simulation": "The engine's Bandit beside a simulation on exact cells.",
     "quantisers": "Int8 codes by the largest value or clipped at a percentile.",
-    "calibration": "Miss rates against delta, and whether certificates hold.",
+    "miss-rates": "Miss rates against delta, and whether certificates hold.",
     "tiers": "Overlap against nanoseconds a token, for every policy.",
-    "coverage": "How often Calibrated keeps the overlap it promises, over 200 splits of the queries.",
+    "guarantee": "How often Calibrated keeps the overlap it promises, over 200 splits of the queries.",
     "ageing": "What added and deleted documents do to a calibration and to a codebook.",
     "stores": "nDCG@10 against bytes a token, by dimensions, store and pooling.",
     "scaling": "Time and memory against N, tokens, T, K, d and threads.",
@@ -45,14 +55,52 @@ FILES = {
 """The module of each experiment that is not in a module of its own name. Its function always has its name."""
 
 
+@dataclass(frozen=True)
+class Options:
+    """The options of every experiment."""
+
+    queries: int | None = None
+    """How many of the judged queries to use; None: all, or the number of ``quick``."""
+    threads: int | None = None
+    """Threads for work that is not timed; timed runs set their own."""
+    quick: bool = False
+    """Fewer queries and settings, for a quick look."""
+    progress: bool = False
+
+    QUICK_QUERIES = 20
+
+    @property
+    def count(self) -> int | None:
+        """How many queries to run."""
+        return self.QUICK_QUERIES if self.queries is None and self.quick else self.queries
+
+    @property
+    def cores(self) -> int:
+        """Threads for work that is not timed."""
+        return thread_count(self.threads)
+
+    @contextmanager
+    def bar(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
+        """A progress bar, if wanted."""
+        with progress_bar(description, total, shown=self.progress) as advance:
+            yield advance
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A name, a summary, and the function that runs the experiment."""
+
+    name: str
+    summary: str
+    run: Callable[[Dataset, Options], ExperimentResult]
+
+
 def find(name: str) -> Experiment:
     """The experiment of that name.
 
     >>> find("pareto").name
     'pareto'
     """
-    from maxsieve.lab.experiment import Experiment
-
     if name not in SUMMARIES:
         raise KeyError(f"there is no experiment {name!r}; the experiments are {', '.join(SUMMARIES)}")
     function = name.replace("-", "_")

@@ -10,8 +10,8 @@ import numpy as np
 from maxsieve import Calibrated, _core
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32
-from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments.coverage import (
+from maxsieve.lab.experiments import Options
+from maxsieve.lab.experiments.guarantee import (
     QUICK_SPLITS,
     SPLITS,
     Ranks,
@@ -20,7 +20,7 @@ from maxsieve.lab.experiments.coverage import (
     ranks_by_tier0,
     targets_of,
 )
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.spec import depth
 from maxsieve.storage.codebook import MOST, SAMPLE, SEED, Codebook, centroids_for, spread_sample
 from maxsieve.storage.snapshot import Snapshot
@@ -35,7 +35,7 @@ TIMED, ROUNDS = 20, 3
 """How many queries are timed, and how often; the fastest run counts."""
 
 
-def ageing(dataset: Dataset, options: Options) -> Result:
+def ageing(dataset: Dataset, options: Options) -> ExperimentResult:
     """A table of calibrations, one of old codebooks and one of codebooks by size."""
     data = dataset.as_indexed().first(options.count)
     order = random.Random(0).sample(data.ids, len(data.ids))
@@ -46,29 +46,28 @@ def ageing(dataset: Dataset, options: Options) -> Result:
 
     whole = data.with_documents(order, store=data.index.store).index
     whole.train_codebook(progress=options.progress)
-    state = whole.storage.snapshot
-    fresh = ranks_by_tier0(state, queries, options)
-    aged.append(_aged(1.0, state, fresh))
-    sizes = [_sized(state, round(size * centroids_for(whole.tokens)), queries, options) for size in SIZES]
+    snapshot = whole.storage.snapshot.here
+    fresh = ranks_by_tier0(snapshot, queries, options)
+    aged.append(_aged(1.0, snapshot, fresh))
+    sizes = [_sized(snapshot, round(size * centroids_for(whole.tokens)), queries, options) for size in SIZES]
     for share in THERE:
         early = order[: max(1, round(share * len(order)))]
         index = data.with_documents(early, store=data.index.store).index
         index.train_codebook(progress=options.progress)
-        before, old = ranks_by_tier0(index.storage.snapshot, queries, options), len(index.storage.snapshot.searchable)
+        snapshot = index.storage.snapshot.here
+        before, old = ranks_by_tier0(snapshot, queries, options), snapshot.n_searchable
         late = order[len(early) :]
-        index.add((data.vectors(one) for one in late), late)
-        after, grown = (
-            ranks_by_tier0(index.storage.snapshot, queries, options),
-            len(index.storage.snapshot.searchable) / old,
-        )
+        index.add((data.vectors(doc_id) for doc_id in late), late)
+        snapshot = index.storage.snapshot.here
+        after, grown = ranks_by_tier0(snapshot, queries, options), snapshot.n_searchable / old
         changed += _changed(f"{grown - 1:.0%} added", before, after, grown, splits)
-        aged.append(_aged(share, index.storage.snapshot, after))
+        aged.append(_aged(share, snapshot, after))
     for share in LEFT:
-        gone = [one for one in order[round(share * len(order)) :] if one in whole]
+        gone = [doc_id for doc_id in order[round(share * len(order)) :] if doc_id in whole]
         whole.delete(gone)
-        after = ranks_by_tier0(whole.storage.snapshot, queries, options)
+        after = ranks_by_tier0(whole.storage.snapshot.here, queries, options)
         changed += _changed(f"{1 - share:.0%} deleted", fresh, after, 1.0, splits)
-    return Result(
+    return ExperimentResult(
         "ageing",
         data.name,
         f"Documents are added to an index, or deleted from it, at random after it was calibrated; {splits} random "
@@ -82,9 +81,9 @@ def _changed(words: str, before: Ranks, after: Ranks, growth: float, splits: int
     targets = targets_of(before)
     for k in ks_of(before if before.shape[1] < after.shape[1] else after):
         found = [kept(before, after, k, target, splits, growth).mean for target in targets]
-        held = all(one.high >= target for one, target in zip(found, targets, strict=True))
+        held = all(overlap.high >= target for overlap, target in zip(found, targets, strict=True))
         unchanged = kept(before, after, k, targets[-1], splits).mean.value if growth != 1 else None
-        rows.append([words, k, *(one.value for one in found), held, unchanged])
+        rows.append([words, k, *(overlap.value for overlap in found), held, unchanged])
     return rows
 
 
@@ -104,9 +103,9 @@ def _depths(ranks: Ranks) -> list[Cell]:
     return [depth(ranks, k, target) for k in ks_of(ranks)]
 
 
-def _aged(share: float, state: Snapshot, ranks: Ranks) -> list[Cell]:
-    assert state.codebook is not None
-    return [share, state.codebook.centroids, *_depths(ranks)]
+def _aged(share: float, snapshot: Snapshot, ranks: Ranks) -> list[Cell]:
+    assert snapshot.codebook is not None
+    return [share, snapshot.codebook.centroids, *_depths(ranks)]
 
 
 def _book_columns(ranks: Ranks) -> list[Column]:
@@ -119,9 +118,9 @@ def _book_table(title: str, rows: list[list[Cell]], ranks: Ranks) -> Table:
     return Table(title, columns, rows, note=note)
 
 
-def _sized(state: Snapshot, centroids: int, queries: list[F32], options: Options) -> list[Cell]:
+def _sized(snapshot: Snapshot, centroids: int, queries: list[F32], options: Options) -> list[Cell]:
     """A codebook of another size: its depths, and the milliseconds of its table and scan."""
-    coded = with_centroids(state, min(MOST, centroids), options.cores)
+    coded = with_centroids(snapshot, min(MOST, centroids), options.cores)
     ranks = ranks_by_tier0(coded, queries, options)
     seconds: list[list[float]] = []
     for rows in queries[:TIMED]:
@@ -139,12 +138,12 @@ def _size_table(rows: list[list[Cell]], ranks: Ranks) -> Table:
     return Table("Codebooks by size", columns, rows, note=note)
 
 
-def with_centroids(state: Snapshot, centroids: int, threads: int) -> Snapshot:
-    """A state without deleted documents, with a codebook of this many centroids instead of the default."""
-    codes = np.concatenate([segment.codes for segment in state.segments])
-    scale = np.concatenate([np.repeat(segment.scale, segment.lengths) for segment in state.segments])
+def with_centroids(snapshot: Snapshot, centroids: int, threads: int) -> Snapshot:
+    """A snapshot without deleted documents, with a codebook of this many centroids instead of the default."""
+    codes = np.concatenate([segment.codes for segment in snapshot.segments])
+    scale = np.concatenate([np.repeat(segment.scale, segment.lengths) for segment in snapshot.segments])
     chosen = spread_sample(len(codes), min(len(codes), SAMPLE * centroids))
-    made = _core.train(state.dim, codes[chosen], scale[chosen], centroids, SEED, threads)
-    book = Codebook(state.dim, *made, len(codes))
-    segments = [book.name_tokens(segment, threads) for segment in state.segments]
-    return replace(state, segments=segments, codebook=book, calibration=None)
+    made = _core.train(snapshot.dim, codes[chosen], scale[chosen], centroids, SEED, threads)
+    book = Codebook(snapshot.dim, *made, len(codes))
+    segments = [book.name_tokens(segment, threads) for segment in snapshot.segments]
+    return replace(snapshot, segments=segments, codebook=book, calibration=None)

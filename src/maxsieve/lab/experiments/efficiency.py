@@ -8,10 +8,10 @@ import numpy as np
 
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Answers, Embedded
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.paper import EFFECTIVENESS, EFFICIENCY
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.lab.sweep import Point, all_points
 
 KS = (5, 10, 50)
@@ -28,7 +28,7 @@ LABELS = {1: "tab:retrieval_effectiveness", 5: "tab:retrieval_real_mm_all"}
 Score = Callable[[Answers, int], float]
 
 
-def efficiency(dataset: Dataset, options: Options) -> Result:
+def efficiency(dataset: Dataset, options: Options) -> ExperimentResult:
     """The coverage for 90 % and 95 % of what exhaustive scoring reaches: per measure a table, methods by K."""
     data = dataset.embedded().first(options.count)
     truth = data.truth(KS[-1], threads=options.cores)
@@ -37,7 +37,7 @@ def efficiency(dataset: Dataset, options: Options) -> Result:
     if data.judgements:
         measures.update({name: _judged(data, name) for name in QUALITIES})
     floor = min(1.0, 4 / data.query_tokens)
-    return Result(
+    return ExperimentResult(
         "efficiency",
         data.name,
         "The least coverage at which a method keeps 90 % and 95 % of exhaustive scoring's own figure, over the "
@@ -61,7 +61,7 @@ def _needed(name: str, score: Score, by_k: dict[int, dict[str, list[Point]]], tr
         full = score(truth, k)
         for method, points in methods.items():
             scores = [(point.coverage, score(point.answers, k)) for point in points]
-            needed = [min((at for at, one in scores if one >= share * full), default=None) for share in SHARES]
+            needed = [min((at for at, score in scores if score >= share * full), default=None) for share in SHARES]
             saving = 1 / needed[-1] if needed[-1] else None
             rows.append([k, method, *needed, saving, EFFICIENCY.get((name, k, method))])
     columns = [Column("K"), Column("method"), *(Column(f"for {share:.0%}", ".1%") for share in SHARES)]
@@ -71,13 +71,13 @@ def _needed(name: str, score: Score, by_k: dict[int, dict[str, list[Point]]], tr
     return Table(f"Coverage needed: {name}@K", columns, rows, label)
 
 
-def effectiveness(dataset: Dataset, options: Options) -> Result:
+def effectiveness(dataset: Dataset, options: Options) -> ExperimentResult:
     """The share of exhaustive scoring's Recall, nDCG and MRR at fixed coverage: per K a table."""
     data = dataset.embedded().first(options.count)
     if not data.judgements:
         raise ValueError(f"effectiveness needs judgements, and {data.name} has none")
     truth = data.truth(FIXED_KS[-1], threads=options.cores)
-    return Result(
+    return ExperimentResult(
         "effectiveness",
         data.name,
         f"Judged quality of the answers at the most careful setting with a mean coverage of about {COVERAGES[0]:.0%} "

@@ -9,11 +9,11 @@ import numpy as np
 from maxsieve import Bandit
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import answers_of, mean_coverage
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.paper import ALPHA_GUIDANCE, MARGIN
-from maxsieve.lab.results import Cell, Column, Result, Table
-from maxsieve.lab.timing import Timed, measure, timed_queries
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
+from maxsieve.lab.times import Timed, measure, timed_queries
 
 K = 5
 MARGINS = (0, 5, 10)
@@ -22,19 +22,19 @@ REGIMES = {0.1: "aggressive", 0.2: "deployed", 0.3: "conservative", 0.5: "carefu
 SEEDS = 5
 
 
-def margin(dataset: Dataset, options: Options) -> Result:
+def margin(dataset: Dataset, options: Options) -> ExperimentResult:
     """Margins 0, 5 and 10."""
-    return _ablate("margin", {one: Bandit(0.2, margin=one) for one in MARGINS}, MARGIN, dataset, options)
+    return _ablate("margin", {margin: Bandit(0.2, margin=margin) for margin in MARGINS}, MARGIN, dataset, options)
 
 
-def block(dataset: Dataset, options: Options) -> Result:
+def block(dataset: Dataset, options: Options) -> ExperimentResult:
     """Blocks of 1 to 32 tokens."""
-    return _ablate("block", {one: Bandit(0.2, block=one) for one in BLOCKS}, {}, dataset, options)
+    return _ablate("block", {block: Bandit(0.2, block=block) for block in BLOCKS}, {}, dataset, options)
 
 
 def _ablate(
     knob: str, settings: dict[int, Bandit], paper: Mapping[int, Sequence[str]], dataset: Dataset, options: Options
-) -> Result:
+) -> ExperimentResult:
     """Coverage, overlap and time for each setting."""
     data = timed_queries(dataset.embedded(), options)
     times = measure(data, [Timed(policy, K) for policy in settings.values()], options)
@@ -52,10 +52,10 @@ def _ablate(
         "the rest."
     )
     label = "tab:ablations_M" if paper else ""
-    return Result(knob, data.name, summary, [Table(f"Bandit by {knob}", columns, rows, label)])
+    return ExperimentResult(knob, data.name, summary, [Table(f"Bandit by {knob}", columns, rows, label)])
 
 
-def alpha_guidance(dataset: Dataset, options: Options) -> Result:
+def alpha_guidance(dataset: Dataset, options: Options) -> ExperimentResult:
     """What to expect of each alpha, and how much the order in which tokens are drawn matters: the range over seeds."""
     data = dataset.embedded().first(options.count)
     truth = data.truth(K, threads=options.cores)
@@ -78,4 +78,6 @@ def alpha_guidance(dataset: Dataset, options: Options) -> Result:
         f"Bandit at K = {K}, margin 5, block 4, delta 0.01: means over {len(data.queries)} queries and the range over "
         f"{len(seeds)} seeds; {data.encoder}. The paper's ranges are over four corpora."
     )
-    return Result("alpha-guidance", data.name, summary, [Table("Choosing alpha", columns, rows, "tab:alpha_guidance")])
+    return ExperimentResult(
+        "alpha-guidance", data.name, summary, [Table("Choosing alpha", columns, rows, "tab:alpha_guidance")]
+    )

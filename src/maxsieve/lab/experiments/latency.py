@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from maxsieve import Bandit, Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.sentences import faster, speed
 from maxsieve.lab.paper import K_SENSITIVITY, OVERHEAD
-from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.timing import Timed, measure, timed_queries
+from maxsieve.lab.results import Cell, Chart, Column, ExperimentResult, Series, Table
+from maxsieve.lab.times import Timed, measure, timed_queries
 from maxsieve.policies import Policy
 
 KS = (5, 100, 500, 1000)
@@ -16,7 +16,7 @@ POLICIES: dict[str, Policy] = {"Exhaustive": Exhaustive(), "Certified": Certifie
 SIEVES = ("Bandit 0.2", "Certified")
 
 
-def k_sensitivity(dataset: Dataset, options: Options) -> Result:
+def k_sensitivity(dataset: Dataset, options: Options) -> ExperimentResult:
     """Time, coverage and overlap by K: one table, one chart."""
     data = timed_queries(dataset.embedded(), options)
     ks = [k for k in KS if k < len(data.index)] or [len(data.index)]
@@ -42,10 +42,10 @@ def k_sensitivity(dataset: Dataset, options: Options) -> Result:
     first, last = (times[Timed(POLICIES["Bandit 0.2"], k)].seconds for k in (ks[0], ks[-1]))
     remark = f"{faster(f'Bandit at K = {ks[0]}', f'Bandit at K = {ks[-1]}', speed(first, last))}."
     summary = f"Median ms of a call on one thread, {data.extent(documents=True)}."
-    return Result("k-sensitivity", data.name, summary, [Table("K", columns, rows, label)], [chart], [remark])
+    return ExperimentResult("k-sensitivity", data.name, summary, [Table("K", columns, rows, label)], [chart], [remark])
 
 
-def overhead(dataset: Dataset, options: Options) -> Result:
+def overhead(dataset: Dataset, options: Options) -> ExperimentResult:
     """The kernel, the elimination and the rescore: one table."""
     data = timed_queries(dataset.embedded(), options)
     ways = [(name, Timed(POLICIES[name], k)) for name in SIEVES for k in KS[:2]]
@@ -64,4 +64,6 @@ def overhead(dataset: Dataset, options: Options) -> Result:
         f"Medians over {len(data.queries)} queries on one thread, {data.encoder}. The whole call includes what Python "
         "does; the rest is all that isn't the kernel."
     )
-    return Result("overhead", data.name, summary, [Table("Stages of a query", columns, rows, "tab:overhead_breakdown")])
+    return ExperimentResult(
+        "overhead", data.name, summary, [Table("Stages of a query", columns, rows, "tab:overhead_breakdown")]
+    )

@@ -10,9 +10,9 @@ import numpy as np
 from maxsieve import Bandit
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Answers, Embedded, answers_of, mean_coverage
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.quality import overlaps
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.text.encoders.encoder import unit_rows
 
 ALPHA, KS = 0.2, (5, 100)
@@ -38,7 +38,7 @@ class Measured:
         return self.bandit[KS[0]] / full if full else None
 
 
-def matryoshka(dataset: Dataset, options: Options) -> Result:
+def matryoshka(dataset: Dataset, options: Options) -> ExperimentResult:
     """A row for the vectors as they are and one for their first half."""
     whole = dataset.embedded().first(options.count)
     dim = whole.index.dim
@@ -47,7 +47,7 @@ def matryoshka(dataset: Dataset, options: Options) -> Result:
     words = f"{whole.encoder}, truncated to {dim // 2}"
     half = whole.with_vectors(words, partial(truncated, dim=dim // 2), queries_too=True)
     rows = [_measured(data, whole.truth(KS[0], threads=options.cores), options) for data in (whole, half)]
-    return Result(
+    return ExperimentResult(
         "matryoshka",
         whole.name,
         f"Bandit({ALPHA:g}) on the vectors as they are and truncated to their first half, documents and queries, rows "

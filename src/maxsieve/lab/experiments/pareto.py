@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Answers
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import mean
 from maxsieve.lab.paper import BALL_CARVING, BANDIT, DOC_UNIFORM
-from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
+from maxsieve.lab.results import Cell, Chart, Column, ExperimentResult, Series, Table
 from maxsieve.lab.sweep import Point, all_points
 
 KS = (5, 100)
@@ -15,7 +15,7 @@ GOOD = 0.95
 KNOBS = {BANDIT: "alpha", DOC_UNIFORM: "gamma", BALL_CARVING: "tau"}
 
 
-def pareto(dataset: Dataset, options: Options) -> Result:
+def pareto(dataset: Dataset, options: Options) -> ExperimentResult:
     """The frontier at each K."""
     data = dataset.embedded().first(options.count)
     ks = KS[:1] if options.quick else KS
@@ -26,7 +26,7 @@ def pareto(dataset: Dataset, options: Options) -> Result:
         tables.append(_table(methods, truth, k))
         charts.append(_chart(methods, truth, k, data.name))
         remarks += _remarks(methods, truth, k)
-    return Result(
+    return ExperimentResult(
         "pareto",
         data.name,
         f"Overlap@K with exhaustive scoring against the share of cells computed, "
@@ -58,9 +58,9 @@ def _chart(methods: dict[str, list[Point]], truth: Answers, k: int, corpus: str)
             Series(
                 method,
                 [100 * point.coverage for point in ordered],
-                [one.value for one in means],
-                [one.low for one in means],
-                [one.high for one in means],
+                [interval.value for interval in means],
+                [interval.low for interval in means],
+                [interval.high for interval in means],
                 [f"{point.knob:g}" if method == BANDIT else "" for point in ordered],
             )
         )

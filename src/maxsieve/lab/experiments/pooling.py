@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from maxsieve import Bandit, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Embedded, answers_of, mean_coverage, policy_name
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import Mean, difference, mean
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.metrics.sentences import faster, speed
-from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.timing import Timed, Times, measure, timed_queries
+from maxsieve.lab.results import Cell, Chart, Column, ExperimentResult, Series, Table
+from maxsieve.lab.times import Timed, Times, measure, timed_queries
 from maxsieve.pooling import Merges, cut, merges
 
 K = 5
@@ -41,7 +41,7 @@ class Pooled:
     @property
     def by_pooling(self) -> Mean:
         """What pooling loses of the overlap."""
-        return mean([1 - one for one in self.exhaustive])
+        return mean([1 - overlap for overlap in self.exhaustive])
 
     @property
     def by_elimination(self) -> Mean:
@@ -54,13 +54,13 @@ class Pooled:
         return 1 - mean(self.bandit).value
 
 
-def pooling(dataset: Dataset, options: Options) -> Result:
+def pooling(dataset: Dataset, options: Options) -> ExperimentResult:
     """Two rows for each factor, unpooled first, and the loss in two parts."""
     data = dataset.embedded().first(options.count)
     factors = QUICK_FACTORS if options.quick else FACTORS
     trees = _trees(data, options)
     pooled = [_measured(data, pooled_corpus(data, trees, factor), factor, options) for factor in (1, *factors)]
-    return Result(
+    return ExperimentResult(
         "pooling",
         data.name,
         f"Each document's tokens pooled by Ward's rule to L // factor unit vectors, then searched at K = {K}; "
@@ -84,8 +84,8 @@ def pooled_corpus(data: Embedded, trees: dict[str, Merges], factor: int) -> Embe
 def _trees(data: Embedded, options: Options) -> dict[str, Merges]:
     found = {}
     with options.bar("clustering tokens", len(data.index)) as advance:
-        for one in data.ids:
-            found[one] = merges(data.vectors(one))
+        for doc_id in data.ids:
+            found[doc_id] = merges(data.vectors(doc_id))
             advance(1)
     return found
 
@@ -114,12 +114,12 @@ def _name(factor: int) -> str:
 
 def _table(pooled: list[Pooled]) -> Table:
     rows: list[list[Cell]] = []
-    for one in pooled:
-        stored = [one.tokens, one.nbytes / 2**20]
-        alone, with_bandit = (way.milliseconds for way in one.times)
-        rows.append([f"{_name(one.factor)}, exhaustive", 1.0, None, mean(one.exhaustive).value, alone, *stored])
-        means = [mean(one.fidelity).value, mean(one.bandit).value]
-        rows.append([f"+ {policy_name(BANDIT)} ({_name(one.factor)})", one.coverage, *means, with_bandit, *stored])
+    for level in pooled:
+        stored = [level.tokens, level.nbytes / 2**20]
+        alone, with_bandit = (way.milliseconds for way in level.times)
+        rows.append([f"{_name(level.factor)}, exhaustive", 1.0, None, mean(level.exhaustive).value, alone, *stored])
+        means = [mean(level.fidelity).value, mean(level.bandit).value]
+        rows.append([f"+ {policy_name(BANDIT)} ({_name(level.factor)})", level.coverage, *means, with_bandit, *stored])
     columns = [Column("method"), Column("coverage", ".1%"), Column(f"fidelity Ov@{K}", ".3f")]
     columns += [Column(f"end-to-end Ov@{K}", ".3f"), Column("ms, 1 thread", ".2f"), Column("tokens", ",")]
     columns.append(Column("MiB", ".1f"))
@@ -132,9 +132,9 @@ def _table(pooled: list[Pooled]) -> Table:
 
 def _losses(pooled: list[Pooled]) -> Table:
     rows: list[list[Cell]] = []
-    for one in pooled:
-        both = [cell for part in _parts(one) for cell in (100 * part.value, _interval(part))]
-        rows.append([_name(one.factor), *both, 100 * one.altogether])
+    for level in pooled:
+        both = [cell for part in _parts(level) for cell in (100 * part.value, _interval(part))]
+        rows.append([_name(level.factor), *both, 100 * level.altogether])
     columns = [Column("documents"), Column("by pooling", ".1f"), Column("95 %"), Column("by elimination", ".1f")]
     columns += [Column("95 % "), Column("altogether", ".1f")]
     note = (
@@ -149,12 +149,12 @@ def _interval(part: Mean) -> str:
 
 
 def _chart(pooled: list[Pooled], corpus: str) -> Chart:
-    names = [_name(one.factor) for one in pooled]
+    names = [_name(level.factor) for level in pooled]
     series = []
     for name, parts in zip(("by pooling", "by elimination"), zip(*map(_parts, pooled), strict=True), strict=True):
         value, low, high = ([100 * getattr(part, end) for part in parts] for end in ("value", "low", "high"))
         series.append(Series(name, names, value, low, high, kind="bars"))
-    fidelity = [mean(one.fidelity).value for one in pooled]
+    fidelity = [mean(level.fidelity).value for level in pooled]
     series.append(Series(f"fidelity Ov@{K} (right)", names, fidelity, kind="marks"))
     title = f"{corpus}: loss of Overlap@{K}, by pooling and by elimination"
     return Chart("losses", title, "", "percentage points", series, f"fidelity Ov@{K}", label="tab:ward_compose")
@@ -163,21 +163,26 @@ def _chart(pooled: list[Pooled], corpus: str) -> Chart:
 def _remarks(pooled: list[Pooled]) -> list[str]:
     unpooled, *rest = pooled
     pooling, elimination = ([100 * part.value for part in parts] for parts in zip(*map(_parts, rest), strict=True))
-    coverages = [one.coverage for one in rest]
+    fidelity = [mean(level.fidelity).value for level in rest]
+    coverages = [level.coverage for level in rest]
     speeds = [
-        faster(f"Bandit ({_name(one.factor)})", "exhaustive scoring", speed(one.times[1].seconds, one.times[0].seconds))
-        for one in rest
+        faster(
+            f"Bandit ({_name(level.factor)})",
+            "exhaustive scoring",
+            speed(level.times[1].seconds, level.times[0].seconds),
+        )
+        for level in rest
     ]
     return [
         f"Pooling loses {min(pooling):.1f} to {max(pooling):.1f} percentage points of Overlap@{K}, elimination "
         f"{min(elimination):.1f} to {max(elimination):.1f} more (unpooled: {100 * unpooled.by_elimination.value:.1f}); "
         "the table has their intervals. The paper has 9 to 41 and 0.8 to 4.0.",
-        f"Bandit's fidelity on pooled documents is {min(mean(one.fidelity).value for one in rest):.3f} at least, its "
+        f"Bandit's fidelity on pooled documents is {min(fidelity):.3f} at least, its "
         f"coverage {min(coverages):.1%} to {max(coverages):.1%} (unpooled: {unpooled.coverage:.1%}).",
         f"Of the same documents: {'; '.join(speeds)}.",
         f"{_name(rest[-1].factor)} keeps {rest[-1].tokens / unpooled.tokens:.1%} of the tokens.",
     ]
 
 
-def _parts(one: Pooled) -> tuple[Mean, Mean]:
-    return one.by_pooling, one.by_elimination
+def _parts(level: Pooled) -> tuple[Mean, Mean]:
+    return level.by_pooling, level.by_elimination

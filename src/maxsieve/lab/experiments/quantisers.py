@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from maxsieve.lab.codes import ABSMAX, PERCENTILE, CorpusCodes, limits, quantise_corpus
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, F64, Embedded
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import difference
 from maxsieve.lab.metrics.quality import overlap
 from maxsieve.lab.metrics.sentences import compared
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.spec import RevealModel, lane_sum, proxy_model, quantise_query, sieve, top_k
 
 KS = (5, 10, 100)
@@ -34,7 +34,7 @@ QUERY_TOKENS = 512
 
 
 @dataclass(frozen=True)
-class Outcome:
+class QuantiserFigures:
     """One query under one quantiser and K."""
 
     published: float
@@ -48,7 +48,7 @@ class Outcome:
     """Documents that Certified rescored."""
 
 
-def quantisers(dataset: Dataset, options: Options) -> Result:
+def quantisers(dataset: Dataset, options: Options) -> ExperimentResult:
     """A table of the codes, and one of the results of both policies."""
     data = dataset.embedded().first(options.count)
     if data.index.dim > LARGEST_DIM:
@@ -56,7 +56,7 @@ def quantisers(dataset: Dataset, options: Options) -> Result:
     ks = QUICK_KS if options.quick else KS
     scores = {query: candidate_scores(data, query, options.cores) for query in data.queries}
     corpora: dict[str, CorpusCodes] = {}
-    outcomes: dict[tuple[int, str], list[Outcome]] = {}
+    outcomes: dict[tuple[int, str], list[QuantiserFigures]] = {}
     broken: dict[str, int] = {}
     known = limits(data)
     with options.bar("simulating", len(data.queries) * len(known)) as advance:
@@ -68,7 +68,7 @@ def quantisers(dataset: Dataset, options: Options) -> Result:
                     outcomes.setdefault((k, name), []).append(outcome(model, proxies, scores[query], k))
                 advance(1)
     checked = sum(map(len, scores.values()))
-    return Result(
+    return ExperimentResult(
         "quantisers",
         data.name,
         "One int8 scale a document that reaches its largest value (ours), against scales that reach the "
@@ -99,13 +99,13 @@ def candidate_scores(data: Embedded, query: str, threads: int) -> F32:
     return data.scores(data.queries[query], threads=threads)[data.candidates(query)]
 
 
-def outcome(model: RevealModel, proxies: F64, scores: F32, k: int) -> Outcome:
+def outcome(model: RevealModel, proxies: F64, scores: F32, k: int) -> QuantiserFigures:
     """Both policies on one query; ``scores`` are its candidates' canonical ones."""
     believed = model._replace(eps=np.zeros(len(scores)))
     (survivors, rounds, coverage, _), published = sieve(model, k, alpha=ALPHA), sieve(believed, k, alpha=ALPHA)[0]
     upper = proxies + model.eps
     complete = bool(rounds) and rounds[-1].revealed == model.x.shape[1]
-    return Outcome(
+    return QuantiserFigures(
         _overlap(published, scores, k),
         _overlap(survivors, scores, k),
         coverage,
@@ -118,7 +118,7 @@ def _overlap(survivors: NDArray[np.int64], scores: F32, k: int) -> float:
     """The share of the true top k among the survivors' top k."""
     left = np.full(len(scores), -np.inf, np.float32)
     left[survivors] = scores[survivors]
-    return overlap(*([str(i) for i in top_k(one, k)] for one in (left, scores)))
+    return overlap(*([str(i) for i in top_k(values, k)] for values in (left, scores)))
 
 
 def rescored(upper: F64, scores: F32, k: int) -> int:
@@ -138,7 +138,7 @@ def rescored(upper: F64, scores: F32, k: int) -> int:
 def _groups(queries: dict[str, F32]) -> Iterator[list[str]]:
     some: list[str] = []
     for query, rows in queries.items():
-        if some and sum(len(queries[one]) for one in some) + len(rows) > QUERY_TOKENS:
+        if some and sum(len(queries[query]) for query in some) + len(rows) > QUERY_TOKENS:
             yield some
             some = []
         some.append(query)
@@ -146,11 +146,14 @@ def _groups(queries: dict[str, F32]) -> Iterator[list[str]]:
         yield some
 
 
-def _policies(outcomes: dict[tuple[int, str], list[Outcome]]) -> Table:
+def _policies(outcomes: dict[tuple[int, str], list[QuantiserFigures]]) -> Table:
     rows: list[list[Cell]] = []
-    for (k, name), found in sorted(outcomes.items(), key=lambda one: one[0][0]):
-        each = [(one.published, one.overlap, one.coverage, one.survivors, one.rescored) for one in found]
-        rows.append([k, name, *np.mean(each, axis=0).tolist(), int(np.max([one.rescored for one in found]))])
+    for (k, name), found in sorted(outcomes.items(), key=lambda pair: pair[0][0]):
+        each = [
+            (figures.published, figures.overlap, figures.coverage, figures.survivors, figures.rescored)
+            for figures in found
+        ]
+        rows.append([k, name, *np.mean(each, axis=0).tolist(), int(np.max([figures.rescored for figures in found]))])
     columns = [Column("K"), Column("codes"), Column("Bandit as published: Ov@K", ".3f")]
     columns += [Column("Bandit: Ov@K", ".3f"), Column("coverage", ".1%")]
     columns += [Column("rescored", ".1f"), Column("Certified: rescored", ".1f"), Column("at most", ",")]
@@ -178,15 +181,17 @@ def _codes(corpora: dict[str, CorpusCodes], broken: dict[str, int], checked: int
     return Table("The codes", columns, rows, note=note)
 
 
-def _remarks(outcomes: dict[tuple[int, str], list[Outcome]], ks: tuple[int, ...]) -> list[str]:
+def _remarks(outcomes: dict[tuple[int, str], list[QuantiserFigures]], ks: tuple[int, ...]) -> list[str]:
     remarks = []
     for k in ks:
         mine = {name: found for (at, name), found in outcomes.items() if at == k}
         ours = mine.pop(ABSMAX)
         for name, other in mine.items():
-            times = np.mean([one.rescored for one in other]) / np.mean([one.rescored for one in ours])
-            published = difference([100 * one.published for one in other], [100 * one.published for one in ours])
-            own = difference([100 * one.overlap for one in other], [100 * one.overlap for one in ours])
+            times = np.mean([figures.rescored for figures in other]) / np.mean([figures.rescored for figures in ours])
+            published = difference(
+                [100 * figures.published for figures in other], [100 * figures.published for figures in ours]
+            )
+            own = difference([100 * figures.overlap for figures in other], [100 * figures.overlap for figures in ours])
             remarks.append(
                 f"K = {k}, points of Bandit's overlap: as published, {compared(name, ABSMAX, published, '.1f')}; as "
                 f"ours, {compared(name, ABSMAX, own, '.1f')}. {name} has Certified rescore {times:.1f} times as many "

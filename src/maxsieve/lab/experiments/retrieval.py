@@ -9,18 +9,16 @@ import numpy as np
 
 from maxsieve import Bandit, Certified
 from maxsieve.ids import Id
-from maxsieve.lab.comparison import comparison_table
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded, answers_of, mean_coverage, mean_rescored
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.pareto import cheapest
 from maxsieve.lab.hybrids import Hybrids, Rankings, cross_fitted
-from maxsieve.lab.metrics.confidence import difference, mean
+from maxsieve.lab.metrics.confidence import comparison_table, difference, mean
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.metrics.sentences import compared
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.lab.sweep import bandit_points
-from maxsieve.text import BM25
 from maxsieve.text.encoders.encoder import unit_rows
 
 MEASURE = "nDCG@10"
@@ -32,13 +30,13 @@ WEIGHTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7)
 DEFAULT, STEMMED, SINGLE = "the default", "stemmed BM25", "one vector"
 
 
-def retrieval(dataset: Dataset, options: Options) -> Result:
+def retrieval(dataset: Dataset, options: Options) -> ExperimentResult:
     """nDCG@10 of a collection with default options, BM25, a single vector of the same model, and hybrid search."""
     corpus = dataset.texts("retrieval")
     *reduced, full = [dataset.embedded(dim).first(options.count) for dim in _dims(dataset)]
     width = dataset.loaded_encoder.dim
     default = dataset.as_indexed(width).first(options.count)
-    words = BM25.of(dataset.indexed_collection(width)).scores([corpus.queries[query] for query in full.queries])
+    words = dataset.indexed_collection(width).bm25.scores([corpus.queries[query] for query in full.queries])
     unwanted: list[list[Id]] = [[*corpus.exclusions.get(query, [])] for query in full.queries]
     lexical = [own.among(None, ids) for own, ids in zip(words, unwanted, strict=True)]
     hybrids = Hybrids(default, lexical, FIRST_STAGE, options.cores)
@@ -61,7 +59,7 @@ def retrieval(dataset: Dataset, options: Options) -> Result:
         "hybrid, a weight that other queries chose": fitted,
         f"BM25's best {FIRST_STAGE}, then {DEFAULT}": values(hybrids.staged(DEPTH)),
     }
-    return Result(
+    return ExperimentResult(
         "retrieval",
         dataset.name,
         f"{MEASURE} over {len(fitted)} queries, with 95 % bootstrap intervals of means, and of differences query by "
@@ -103,10 +101,10 @@ def _remarks(
     return [*remarks, f"{said} {best:g}: {advice}."]
 
 
-def _compared(searches: dict[str, list[float]], one: str, other: str) -> str:
-    names = one, other.partition(":")[0]
-    first, second = (f"{name} ({np.mean(searches[key]):.3f})" for name, key in zip(names, (one, other), strict=True))
-    said = compared(first, second, difference(searches[one], searches[other]))
+def _compared(searches: dict[str, list[float]], method: str, other: str) -> str:
+    names = method, other.partition(":")[0]
+    first, second = (f"{name} ({np.mean(searches[key]):.3f})" for name, key in zip(names, (method, other), strict=True))
+    said = compared(first, second, difference(searches[method], searches[other]))
     return f"{said[0].upper()}{said[1:]}."
 
 
@@ -120,18 +118,20 @@ def _dims(dataset: Dataset) -> list[int]:
 def _single(data: Embedded, unwanted: Sequence[Sequence[Id]]) -> Rankings:
     """The best texts by one vector each: the mean of its token vectors, scaled to unit length."""
     most = max(map(len, unwanted), default=0)
-    documents = unit_rows(np.array([_centre(data.vectors(one), data.index.dim) for one in data.ids]))
+    documents = unit_rows(np.array([_centre(data.vectors(doc_id), data.index.dim) for doc_id in data.ids]))
     queries = np.array([_centre(rows, data.index.dim) for rows in data.queries.values()])
     order = np.argsort(-(queries @ documents.T), axis=1, kind="stable")
     ranked = [[data.ids[place] for place in places] for places in order[:, : DEPTH + most].tolist()]
-    return [[one for one in found if one not in own][:DEPTH] for found, own in zip(ranked, unwanted, strict=True)]
+    return [
+        [doc_id for doc_id in found if doc_id not in own][:DEPTH] for found, own in zip(ranked, unwanted, strict=True)
+    ]
 
 
 def _centre(rows: F32, dim: int) -> F32:
     return np.asarray(rows.mean(axis=0) if len(rows) else np.zeros(dim), np.float32)
 
 
-def encoders(dataset: Dataset, options: Options) -> Result:
+def encoders(dataset: Dataset, options: Options) -> ExperimentResult:
     """The sieve's figures, a row for each set of vectors: reduced by the collection's projection, and full width."""
     dataset.texts("encoders")
     rows = [_row(dataset.embedded(dim).first(options.count), options) for dim in _dims(dataset)]
@@ -140,7 +140,7 @@ def encoders(dataset: Dataset, options: Options) -> Result:
     columns += [Column("Certified rescored", ".1f"), Column("bytes per token", ".0f")]
     data = dataset.embedded().first(options.count)
     summary = f"K = {K}, {len(data.queries)} queries; {MEASURE} of exhaustive scoring."
-    return Result("encoders", data.name, summary, [Table("Two sets of vectors", columns, rows)])
+    return ExperimentResult("encoders", data.name, summary, [Table("Two sets of vectors", columns, rows)])
 
 
 def _row(data: Embedded, options: Options) -> list[Cell]:

@@ -10,9 +10,9 @@ import numpy as np
 from maxsieve import Bandit, Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded
-from maxsieve.lab.experiment import Options
-from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.timing import Timed, measure, timed_queries
+from maxsieve.lab.experiments import Options
+from maxsieve.lab.results import Cell, Chart, Column, ExperimentResult, Series, Table
+from maxsieve.lab.times import Timed, measure, timed_queries
 from maxsieve.policies import Policy
 
 POLICIES: dict[str, Policy] = {"Exhaustive": Exhaustive(), "Certified": Certified(), "Bandit 0.2": Bandit(0.2)}
@@ -26,7 +26,7 @@ Setting = tuple[float, Embedded, int, int]
 """A position on the axis, the data that is searched, K, threads."""
 
 
-def scaling(dataset: Dataset, options: Options) -> Result:
+def scaling(dataset: Dataset, options: Options) -> ExperimentResult:
     """Per axis a chart, and one table of all."""
     data = dataset.embedded()
     data = timed_queries(data, options) if options.quick or options.queries else data.first(QUERIES)
@@ -40,8 +40,8 @@ def scaling(dataset: Dataset, options: Options) -> Result:
             own = [times[Timed(policy, k, threads)].milliseconds for policy in POLICIES.values()]
             rows.append([axis, place, what.index.tokens, *own, what.index.nbytes / 2**20])
             places.append(place)
-            for name, one in zip(POLICIES, own, strict=True):
-                milliseconds[name].append(one)
+            for name, median in zip(POLICIES, own, strict=True):
+                milliseconds[name].append(median)
         slopes = {name: slope(places, own) for name, own in milliseconds.items()}
         powers = ", ".join(f"{value:.2f} ({name})" for name, value in slopes.items())
         remarks.append(f"{axis}: time grows as its power {powers}.")
@@ -56,7 +56,7 @@ def scaling(dataset: Dataset, options: Options) -> Result:
         "Slopes are fitted to logarithms."
     )
     table = Table("Time and memory", [*columns, Column("index, MiB", ".1f")], rows)
-    return Result("scaling", data.name, summary, [table], charts, remarks)
+    return ExperimentResult("scaling", data.name, summary, [table], charts, remarks)
 
 
 def slope(x: list[float], y: list[float]) -> float:
@@ -73,7 +73,7 @@ def slope(x: list[float], y: list[float]) -> float:
 def _axes(data: Embedded, options: Options) -> dict[str, Callable[[], Iterator[Setting]]]:
     shares = SHARES[1::2] if options.quick else SHARES
     ids = data.ids
-    longest = max(len(data.vectors(one)) for one in ids)
+    longest = max(len(data.vectors(doc_id)) for doc_id in ids)
 
     def documents() -> Iterator[Setting]:
         for share in shares:

@@ -7,10 +7,10 @@ import numpy as np
 from maxsieve import Bandit
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Embedded, to_strings
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import difference, mean
 from maxsieve.lab.metrics.quality import overlap
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.spec import exact_model, sieve
 
 KS = (5, 100)
@@ -18,7 +18,7 @@ ALPHAS = (0.1, 0.2, 0.3, 0.5, 1.0)
 QUERIES = 100
 
 
-def simulation(dataset: Dataset, options: Options) -> Result:
+def simulation(dataset: Dataset, options: Options) -> ExperimentResult:
     """A row for each K and alpha; a query's number is its seed."""
     data = dataset.embedded().first(options.count or QUERIES)
     ks = [k for k in KS if k < len(data.index)]
@@ -45,7 +45,9 @@ def simulation(dataset: Dataset, options: Options) -> Result:
     return _result(data, found)
 
 
-def _result(data: Embedded, found: dict[tuple[int, float], list[tuple[float, float, float, float]]]) -> Result:
+def _result(
+    data: Embedded, found: dict[tuple[int, float], list[tuple[float, float, float, float]]]
+) -> ExperimentResult:
     rows: list[list[Cell]] = []
     apart = 0
     for (k, alpha), values in found.items():
@@ -58,7 +60,7 @@ def _result(data: Embedded, found: dict[tuple[int, float], list[tuple[float, flo
     columns.append(Column("overlap, engine", ".3f"))
     columns += [Column("difference", "+.3f"), Column("low", "+.3f"), Column("high", "+.3f")]
     columns += [Column("coverage, exact cells", ".1%"), Column("coverage, engine", ".1%")]
-    return Result(
+    return ExperimentResult(
         "simulation",
         data.name,
         "Algorithm 1 on exact cells in float64 (margin 5, block 4, delta 0.01, c = 1) and the engine on its int8 "

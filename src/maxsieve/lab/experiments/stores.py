@@ -13,10 +13,10 @@ from maxsieve import Certified, Index
 from maxsieve.lab import DIM
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded, answers_of
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import difference, mean
 from maxsieve.lab.metrics.sentences import verdict
-from maxsieve.lab.results import Cell, Column, Result, Table
+from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.pooling import Merges, cut, merges
 from maxsieve.storage.segments import Store
 from maxsieve.text.collection.collection_encoder import SAMPLE_TOKENS
@@ -47,7 +47,7 @@ class Variant:
         return f"{self.dim} dimensions, {self.store}{pooled}"
 
 
-def stores(dataset: Dataset, options: Options) -> Result:
+def stores(dataset: Dataset, options: Options) -> ExperimentResult:
     """A row for each number of dimensions, store and pool factor; the others are compared with the default."""
     corpus = dataset.texts("stores")
     full = dataset.embedded(dataset.loaded_encoder.dim).first(options.count)
@@ -62,10 +62,12 @@ def stores(dataset: Dataset, options: Options) -> Result:
             for variant in _variants(full, dim, factors, options):
                 found.append(variant)
                 advance(1)
-    found.sort(key=lambda one: (one.dim, one.store, one.factor))
-    default = next(one for one in found if (one.dim, one.store, one.factor) == (dims[-1], DEFAULT_STORE, 1))
+    found.sort(key=lambda variant: (variant.dim, variant.store, variant.factor))
+    default = next(
+        variant for variant in found if (variant.dim, variant.store, variant.factor) == (dims[-1], DEFAULT_STORE, 1)
+    )
     text_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in corpus.documents.values())
-    return Result(
+    return ExperimentResult(
         "stores",
         dataset.name,
         f"{MEASURE} of late interaction, exact by `Certified`, over {len(default.scores)} queries, with 95 % bootstrap "
@@ -79,12 +81,16 @@ def stores(dataset: Dataset, options: Options) -> Result:
 def _variants(full: Embedded, dim: int, factors: tuple[int, ...], options: Options) -> Iterator[Variant]:
     matrix = _projection(full, dim)
     queries = {query: _projected(rows, matrix) for query, rows in full.queries.items()}
-    documents = {one: _projected(full.vectors(one), matrix).astype(np.float16) for one in full.ids}
+    documents = {doc_id: _projected(full.vectors(doc_id), matrix).astype(np.float16) for doc_id in full.ids}
     trees: dict[str, Merges] = {}
     for factor in factors:
         if factor > 1 and not trees:
-            trees = {one: merges(rows.astype(np.float32)) for one, rows in documents.items()}
-        kept = documents if factor == 1 else {one: _pooled(documents[one], trees[one], factor) for one in documents}
+            trees = {doc_id: merges(rows.astype(np.float32)) for doc_id, rows in documents.items()}
+        kept = (
+            documents
+            if factor == 1
+            else {doc_id: _pooled(documents[doc_id], trees[doc_id], factor) for doc_id in documents}
+        )
         for store in STORES:
             index = Index.build(list(kept.values()), list(kept), store=store)
             data = replace(full, index=index, queries=queries)
@@ -98,8 +104,8 @@ def _projection(full: Embedded, dim: int) -> F32 | None:
         return None
     rows: list[F32] = []
     tokens = 0
-    for one in random.Random(0).sample(full.ids, len(full.ids)):
-        rows.append(full.vectors(one))
+    for doc_id in random.Random(0).sample(full.ids, len(full.ids)):
+        rows.append(full.vectors(doc_id))
         tokens += len(rows[-1])
         if tokens >= SAMPLE_TOKENS:
             break
@@ -116,9 +122,15 @@ def _pooled(rows: NDArray[np.float16], tree: Merges, factor: int) -> NDArray[np.
 
 def _table(found: list[Variant], default: Variant, tokens: int, text_bytes: int) -> Table:
     rows: list[list[Cell]] = []
-    for one in found:
-        own, ahead = mean(one.scores), difference(one.scores, default.scores)
-        row: list[Cell] = [one.dim, one.store, one.factor, one.nbytes / tokens, one.nbytes / text_bytes]
+    for variant in found:
+        own, ahead = mean(variant.scores), difference(variant.scores, default.scores)
+        row: list[Cell] = [
+            variant.dim,
+            variant.store,
+            variant.factor,
+            variant.nbytes / tokens,
+            variant.nbytes / text_bytes,
+        ]
         rows.append([*row, own.value, own.low, own.high, ahead.value, ahead.low, ahead.high])
     columns = [Column("d"), Column("store"), Column("pool"), Column("bytes a token", ",.0f")]
     columns += [Column("x the text", ".1f"), Column(MEASURE, ".4f"), Column("low", ".4f"), Column("high", ".4f")]
@@ -132,9 +144,9 @@ def _table(found: list[Variant], default: Variant, tokens: int, text_bytes: int)
 
 def _remarks(found: list[Variant], default: Variant) -> list[str]:
     """Remarks about the other variants, which follow the intervals."""
-    others = [(one, difference(one.scores, default.scores)) for one in found if one is not default]
-    cheap = [one for one, ahead in others if ahead.low >= -TOLERABLE and one.nbytes < default.nbytes]
-    smallest = min(cheap, key=lambda one: one.nbytes, default=None)
+    others = [(variant, difference(variant.scores, default.scores)) for variant in found if variant is not default]
+    cheap = [variant for variant, ahead in others if ahead.low >= -TOLERABLE and variant.nbytes < default.nbytes]
+    smallest = min(cheap, key=lambda variant: variant.nbytes, default=None)
     remarks = [
         f"The smallest that surely loses at most {TOLERABLE} to the default ({default}) is {smallest}, in "
         f"{smallest.nbytes / default.nbytes:.0%} of its room."
@@ -143,6 +155,6 @@ def _remarks(found: list[Variant], default: Variant) -> list[str]:
     ]
     words = {"behind": "Behind the default", "ahead": "Ahead of it", "open": "Not to be told apart from it"}
     for shown, begin in words.items():
-        some = [f"{one} ({ahead.value:+.4f})" for one, ahead in others if verdict(ahead) == shown]
+        some = [f"{variant} ({ahead.value:+.4f})" for variant, ahead in others if verdict(ahead) == shown]
         remarks += [f"{begin}: {'; '.join(some)}."] * bool(some)
     return remarks

@@ -8,13 +8,13 @@ from dataclasses import replace
 from maxsieve import Bandit, Calibrated, Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Embedded, answers_of, policy_name
-from maxsieve.lab.experiment import Options
-from maxsieve.lab.experiments.coverage import KS, TARGETS
+from maxsieve.lab.experiments import Options
+from maxsieve.lab.experiments.guarantee import KS, TARGETS
 from maxsieve.lab.metrics.confidence import Mean, mean
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.metrics.sentences import faster, interval, speed
-from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.timing import Timed, Times, measure
+from maxsieve.lab.results import Cell, Chart, Column, ExperimentResult, Series, Table
+from maxsieve.lab.times import Timed, Times, measure
 from maxsieve.policies import Policy
 from maxsieve.spec import queries_needed
 
@@ -23,7 +23,7 @@ TIMED, QUICK_TIMED = 20, 5
 """How many queries are timed for each policy; the overlap is over all held-out queries."""
 
 
-def tiers(dataset: Dataset, options: Options) -> Result:
+def tiers(dataset: Dataset, options: Options) -> ExperimentResult:
     """Per K a table and a chart."""
     data = dataset.as_indexed().first(options.count)
     calibrating, asked = halves(data)
@@ -48,7 +48,7 @@ def tiers(dataset: Dataset, options: Options) -> Result:
         ratio = speed(own[careful].seconds, own[Certified()].seconds)
         overlap = f"an overlap of {found[careful].value:.3f} {interval(found[careful], '.3f')}"
         remarks.append(f"K = {k}: {faster(policy_name(careful), 'Certified', ratio)}, with {overlap}.")
-    return Result(
+    return ExperimentResult(
         "tiers",
         data.name,
         f"Calibrated on {len(calibrating.queries)} queries chosen at random; overlap with the exact answer over the "
@@ -65,7 +65,7 @@ def halves(data: Embedded) -> tuple[Embedded, Embedded]:
     copy = data.with_documents(data.ids, store=data.index.store)
     names = random.Random(0).sample(list(data.queries), len(data.queries))
     middle = len(names) // 2
-    first, second = ({one: data.queries[one] for one in part} for part in (names[:middle], names[middle:]))
+    first, second = ({query: data.queries[query] for query in part} for part in (names[:middle], names[middle:]))
     return replace(copy, queries=first), replace(copy, queries=second)
 
 
@@ -97,8 +97,8 @@ def _chart(k: int, times: dict[Policy, Times], found: dict[Policy, Mean], data: 
         x = [1e6 * times[policy].milliseconds / data.index.tokens for policy in some]
         means = [found[policy] for policy in some]
         notes = [policy_name(policy).partition(" ")[2] for policy in some]
-        values = [one.value for one in means]
-        low, high = [one.low for one in means], [one.high for one in means]
+        values = [interval.value for interval in means]
+        low, high = [interval.low for interval in means], [interval.high for interval in means]
         series.append(Series(kind.__name__, x, values, low, high, notes))
     title = f"{data.name}: Overlap@{k} against time"
     return Chart(f"k{k}", title, "ns a token", f"Overlap@{k}", series, x_scale="log")

@@ -10,11 +10,11 @@ import numpy as np
 from maxsieve import Bandit, Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Answers, Embedded, policy_name
-from maxsieve.lab.experiment import Options
+from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.sentences import faster, speed
 from maxsieve.lab.paper import MAXSIM_CPU, WALLCLOCK
-from maxsieve.lab.results import Cell, Chart, Column, Result, Series, Table
-from maxsieve.lab.timing import Timed, Times, measure, timed_queries
+from maxsieve.lab.results import Cell, Chart, Column, ExperimentResult, Series, Table
+from maxsieve.lab.times import Timed, Times, measure, timed_queries
 from maxsieve.policies import Policy
 
 KS = (5, 100)
@@ -22,7 +22,7 @@ ALPHAS = (0.1, 0.2, 0.3, 1.0)
 POLICIES: list[Policy] = [Exhaustive(), Certified(), *(Bandit(alpha) for alpha in ALPHAS)]
 
 
-def wallclock(dataset: Dataset, options: Options) -> Result:
+def wallclock(dataset: Dataset, options: Options) -> ExperimentResult:
     """Per K a table and the headline bars."""
     data = timed_queries(dataset.embedded(), options)
     threads = sorted({1, options.cores})
@@ -33,7 +33,7 @@ def wallclock(dataset: Dataset, options: Options) -> Result:
     tables = [_table(times, truth, k, threads) for k in KS]
     if peer is not None:
         tables.append(_beside(peer, times))
-    return Result(
+    return ExperimentResult(
         "wallclock",
         data.name,
         f"Median milliseconds of a call over {len(data.queries)} queries of {data.query_tokens:.1f} tokens on average, "
@@ -69,9 +69,9 @@ def _chart(times: dict[Timed, Times], truth: Answers, k: int, threads: list[int]
     for count in threads:
         full = times[Timed(Exhaustive(), k, count)].milliseconds
         own = [times[Timed(policy, k, count)].milliseconds for policy in POLICIES[1:]]
-        notes = [f"{one:.1f} ms" for one in own]
+        notes = [f"{milliseconds:.1f} ms" for milliseconds in own]
         name = f"{count} thread{'s' * (count > 1)}"
-        series.append(Series(name, names, [full / one for one in own], notes=notes, kind="bars"))
+        series.append(Series(name, names, [full / milliseconds for milliseconds in own], notes=notes, kind="bars"))
     overlaps = [times[Timed(policy, k, 1)].overlap(truth, k) for policy in POLICIES[1:]]
     series.append(Series(f"Overlap@{k} (right)", names, overlaps, kind="marks"))
     title = f"{corpus}: speed over exhaustive scoring, K = {k}"
@@ -107,7 +107,7 @@ def _beside(peer: float, times: dict[Timed, Times]) -> Table:
 def _remarks(times: dict[Timed, Times], peer: float | None) -> list[str]:
     bandits = [times[Timed(Bandit(alpha), k, 1)] for k in KS for alpha in ALPHAS]
     full = times[Timed(Exhaustive(), KS[0], 1)].milliseconds
-    shares = [full / one.milliseconds * one.coverage for one in bandits]
+    shares = [full / times.milliseconds * times.coverage for times in bandits]
     exact = (times[Timed(policy, KS[0], 1)].seconds for policy in (Certified(), Exhaustive()))
     certified = faster("Certified, whose answer is exact,", "exhaustive scoring", speed(*exact))
     remarks = [

@@ -1,4 +1,4 @@
-"""Confidence in a mean over queries: bootstrap intervals, and a lower bound without assumptions."""
+"""Confidence in a mean over queries: bootstrap intervals, a lower bound without assumptions, and a table of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from maxsieve.common.optional import optional
+from maxsieve.lab.results import Cell, Column, Table
 
 Values: TypeAlias = Mapping[str, float] | Sequence[float]
 """One number per query: by its id, or in a fixed order."""
@@ -86,7 +87,7 @@ def difference(first: Values, second: Values) -> Mean:
         raise TypeError("both must have their values by query, or both in order")
     if len(first) != len(second):
         raise ValueError(f"{len(first)} values can't be paired with {len(second)}")
-    return mean([one - other for one, other in zip(first, second, strict=True)])
+    return mean([value - other for value, other in zip(first, second, strict=True)])
 
 
 def lower_bound(samples: Sequence[float], confidence: float, share: float) -> float:
@@ -144,3 +145,19 @@ def samples_needed(target: float, confidence: float) -> float:
 
 def _numbers(values: Values) -> list[float]:
     return list(values.values() if isinstance(values, Mapping) else values)
+
+
+def comparison_table(title: str, measure: str, values: Mapping[str, Sequence[float]], rival: str) -> Table:
+    """One row per method, from ``values`` by query, with its paired difference to the rival.
+
+    >>> table = comparison_table("Both", "nDCG@10", {"BM25": [0.5, 0.25], "ours": [0.75, 0.5]}, "BM25")
+    >>> table.text_rows()[1]
+    ['ours', '0.625', '0.500', '0.750', '+0.250', '+0.250', '+0.250']
+    """
+    rows: list[list[Cell]] = []
+    for name, own in values.items():
+        found, more = mean(own), difference(own, values[rival])
+        rows.append([name, found.value, found.low, found.high, more.value, more.low, more.high])
+    columns = [Column("search"), Column(measure, ".3f"), Column("low", ".3f"), Column("high", ".3f")]
+    columns += [Column(f"minus {rival}", "+.3f"), Column("low", "+.3f"), Column("high", "+.3f")]
+    return Table(title, columns, rows)

@@ -60,31 +60,33 @@ def ranked(ids: Sequence[str]) -> list[tuple[str, float]]:
     >>> ranked(["b", "a"])
     [('b', 2.0), ('a', 1.0)]
     """
-    return [(one, float(len(ids) - rank)) for rank, one in enumerate(ids)]
+    return [(doc_id, float(len(ids) - rank)) for rank, doc_id in enumerate(ids)]
 
 
 def _ranks(query: str, hits: Sequence[tuple[str, float]]) -> dict[str, float]:
     """Distinct scores by rank: the evaluators sort by score, and break ties by document id."""
-    ids = [one for one, _ in hits]
+    ids = [doc_id for doc_id, _ in hits]
     _refuse_other_than_str([query, *ids], "run")
     ranks = dict(ranked(ids))
     if len(ranks) < len(ids):
-        repeated = next(one for one in ids if ids.count(one) > 1)
+        repeated = next(doc_id for doc_id in ids if ids.count(doc_id) > 1)
         raise ValueError(f"run: document {repeated!r} occurs twice among the hits of query {query!r}")
     return ranks
 
 
 def _refuse_other_than_str(ids: Sequence[object], where: str) -> None:
     """Refuses ids that are not str: an int never equals a str, so its judgements would silently be lost."""
-    for one in ids:
-        if not isinstance(one, str):
-            raise TypeError(f"{where}: the id {one!r} is not a str")
+    for doc_id in ids:
+        if not isinstance(doc_id, str):
+            raise TypeError(f"{where}: the id {doc_id!r} is not a str")
 
 
 def _parsed(ir_measures: Any, name: str) -> Any:
     try:
         measure = ir_measures.parse_measure(name)
-        computable = any(one.is_available() and one.supports(measure) for one in ir_measures.DefaultPipeline.providers)
+        computable = any(
+            provider.is_available() and provider.supports(measure) for provider in ir_measures.DefaultPipeline.providers
+        )
     except (NameError, ValueError, TypeError, SyntaxError, AssertionError) as problem:
         raise ValueError(f"{name!r} is not a measure of ir-measures: {problem}") from None
     if not computable:

@@ -13,7 +13,7 @@ from maxsieve.common.optional import optional
 from maxsieve.lab.charts import draw
 from maxsieve.lab.experiments import SUMMARIES
 from maxsieve.lab.paper import GAPS
-from maxsieve.lab.results import Chart, Result, join
+from maxsieve.lab.results import Chart, ExperimentResult, join
 
 __all__ = ["html_page", "markdown_page"]
 
@@ -25,18 +25,18 @@ ABOUT = (
 NOT_REPRODUCIBLE = "Not reproducible here"
 
 
-def html_page(results: Sequence[Result]) -> str:
+def html_page(results: Sequence[ExperimentResult]) -> str:
     """One page of results, with their charts."""
     return _rendered("page.html.jinja", results)
 
 
-def markdown_page(results: Sequence[Result], images_folder: str | Path = "") -> str:
+def markdown_page(results: Sequence[ExperimentResult], images_folder: str | Path = "") -> str:
     """One page of results; its charts are SVG files that `save` wrote, in ``images_folder`` as seen from the page."""
     images = f"{Path(images_folder).as_posix()}/" if str(images_folder) not in ("", ".") else ""
     return _rendered("page.md.jinja", results, images=images)
 
 
-def _rendered(template: str, results: Sequence[Result], **more: str) -> str:
+def _rendered(template: str, results: Sequence[ExperimentResult], **more: str) -> str:
     jinja2 = optional("jinja2", "lab")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
@@ -55,13 +55,13 @@ def _rendered(template: str, results: Sequence[Result], **more: str) -> str:
         sections=(sections := ordered(results)),
         in_short=[result for _, some in sections for result in some if result.remarks],
         machines=machines(results),
-        commands=list(dict.fromkeys(str(one.facts["command"]) for one in results if "command" in one.facts)),
+        commands=list(dict.fromkeys(str(result.facts["command"]) for result in results if "command" in result.facts)),
         **more,
     )
     return text
 
 
-def ordered(results: Sequence[Result]) -> list[tuple[str, list[Result]]]:
+def ordered(results: Sequence[ExperimentResult]) -> list[tuple[str, list[ExperimentResult]]]:
     """Results by experiment, in the order of the list of experiments; those of the same experiment as they come."""
     places = {name: place for place, name in enumerate(SUMMARIES)}
     return join(sorted(results, key=lambda result: places.get(result.experiment, len(places))))
@@ -76,18 +76,18 @@ def heading(experiment: str) -> str:
     return f"{experiment}: {SUMMARIES[experiment].rstrip('.')}" if experiment in SUMMARIES else experiment
 
 
-def machines(results: Sequence[Result]) -> list[dict[str, str]]:
+def machines(results: Sequence[ExperimentResult]) -> list[dict[str, str]]:
     """The machines and versions that results were measured with, each once; usually one."""
     found: list[dict[str, str]] = []
     for result in results:
-        one = {**_words(result.facts.get("machine")), **_words(result.facts.get("versions"))}
-        one.pop("encoder", None)  # it is among the settings of each result
-        if one and one not in found:
-            found.append(one)
+        own = {**_words(result.facts.get("machine")), **_words(result.facts.get("versions"))}
+        own.pop("encoder", None)  # it is among the settings of each result
+        if own and own not in found:
+            found.append(own)
     return found
 
 
-def settings(result: Result) -> str:
+def settings(result: ExperimentResult) -> str:
     """A line below a result: when and with which settings."""
     words = [str(result.facts["date"])] if "date" in result.facts else []
     return ", ".join(words + [f"{name} {value}" for name, value in _words(result.facts.get("settings")).items()])

@@ -1,11 +1,28 @@
 // The knobs are in the address, so that a picture can be shared. Values that equal the defaults are left out.
 
+import { POLICIES } from "./policies.js";
+
+// Small steps show more of the bandit, and few collections are calibrated for 0.99.
+const OWN_DEFAULTS = { block: 1, overlap: 0.95 };
+const SMALLEST = 1e-6; // how near a number comes to a limit that it may not reach
+const parameters = Object.values(POLICIES).flatMap((policy) => policy.parameters);
+
+// The limits of a number, as a form has them: both are allowed.
+export const limits = ({ type, least, most, open }) => type === "int"
+  ? [least ?? 0, Math.min(most ?? 4096, Number.MAX_SAFE_INTEGER)]
+  : [(least ?? 0) + SMALLEST, (most ?? 1) - (open ? SMALLEST : 0)];
+
 export const DEFAULTS = {
-  q: "", collection: "", policy: "certified", k: 10, alpha: 0.2, delta: 0.01, seed: 0, block: 1, radius: "paper", overlap: 0.95,
+  q: "", collection: "", policy: Object.keys(POLICIES)[0], k: 10,
+  ...Object.fromEntries(parameters.map(({ name, default: value }) => [name, OWN_DEFAULTS[name] ?? value])),
 };
-const BOUNDS = { k: [1, 1000], alpha: [1e-3, 1], delta: [1e-6, 0.999999], seed: [0, Number.MAX_SAFE_INTEGER], block: [1, 4096], overlap: [0.5, 0.999] };
-const WHOLE = ["k", "seed", "block"];
-const CHOICES = { policy: ["certified", "bandit", "calibrated", "exhaustive"], radius: ["paper", "serfling"] };
+const numbers = parameters.filter(({ type }) => type !== "str");
+const BOUNDS = { k: [1, 1000], ...Object.fromEntries(numbers.map((parameter) => [parameter.name, limits(parameter)])) };
+const WHOLE = ["k", ...numbers.filter(({ type }) => type === "int").map(({ name }) => name)];
+const CHOICES = {
+  policy: Object.keys(POLICIES),
+  ...Object.fromEntries(parameters.filter(({ type }) => type === "str").map(({ name, choices }) => [name, choices])),
+};
 
 // The values in the address. A value that is not valid is ignored.
 export const read = (address) => {

@@ -7,6 +7,7 @@ import { Hits } from "./hits.js";
 import { showCellsLegend, showLegend } from "./legend.js";
 import { Picture } from "./picture.js";
 import { Player } from "./player.js";
+import { POLICIES } from "./policies.js";
 import { collections, search, toRequest } from "./service.js";
 import { tell } from "./story.js";
 import { showDocuments, showSteps } from "./tables.js";
@@ -75,6 +76,23 @@ const fillForm = (wanted) => {
     if (name !== "collection" || value) form.elements[name].value = String(value);
   }
   showKnobs();
+};
+
+// A choice of policies, and a field for each of their parameters.
+const makeKnobs = () => {
+  for (const [name, { label, guarantee, parameters }] of Object.entries(POLICIES)) {
+    form.elements.policy.append(new Option(guarantee === "exact" ? `${label} (exact)` : label, name));
+    for (const parameter of parameters) at("key-knob").before(makeKnob(name, parameter));
+  }
+};
+
+const makeKnob = (policy, parameter) => {
+  const { name, type, help, choices } = parameter;
+  const [min, max] = address.limits(parameter);
+  const field = type === "str"
+    ? element("select", { name, title: help }, ...choices.map((value) => new Option(value)))
+    : element("input", { name, title: help, type: "number", min: `${min}`, max: `${max}`, step: type === "int" ? "1" : "any", required: true });
+  return element("label", { class: type === "str" ? "knob" : "knob narrow", data: { for: policy } }, `${name} `, field);
 };
 
 // Only the knobs of the policy are enabled. The others are disabled, so that they can't be invalid.
@@ -225,4 +243,5 @@ window.addEventListener("popstate", () => window.location.search !== here && ope
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(player.at));
 new ResizeObserver(() => draw(player.at)).observe(at("picture"));
 
+makeKnobs();
 open();

@@ -1,5 +1,7 @@
 // Requests to the service of this page. A failure is an Error whose message is a sentence to be shown.
 
+import { POLICIES } from "./policies.js";
+
 export class Refused extends Error {
   constructor(message, status) {
     super(message);
@@ -37,13 +39,7 @@ export const collections = async (key) => (await ask("/v1/collections", key)).co
 
 // The values of the form, as the route expects them.
 export const toRequest = (wanted, policy = wanted.policy, trace = true) => {
-  const knobs = {
-    certified: [],
-    exhaustive: [],
-    calibrated: ["overlap"],
-    bandit: ["alpha", "delta", "seed", "block", "radius"],
-  }[policy];
-  const chosen = Object.fromEntries(knobs.map((name) => [name, wanted[name]]));
+  const chosen = Object.fromEntries(POLICIES[policy].parameters.map(({ name }) => [name, wanted[name]]));
   return { query: wanted.q, k: wanted.k, policy: { name: policy, ...chosen }, matches: true, trace };
 };
 

@@ -15,19 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.progress import Advance
+from maxsieve.errors import Argument, hinted
 from maxsieve.ids import Id, to_id
 from maxsieve.index import Index
 from maxsieve.storage.metadata import to_json
 from maxsieve.storage.segments import Segment
 from maxsieve.storage.snapshot import Snapshot
+from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.encoders.truncation_warning import naming_texts
 from maxsieve.text.passages import (
     Document,
     Keys,
-    Records,
     Splitter,
     as_stored,
-    check_record,
+    first_records,
     read_document,
     to_record,
 )
@@ -97,22 +98,22 @@ def read_documents(
             raise ValueError(f"there are only {place} {short[0]}, but more {longer}")
         text = check_text(entry["texts"], f"texts: document {place}")
         if ids is None:
-            one: Id = derived_id(text)
-        elif (one := to_id(entry["ids"], "ids")) in seen:
-            raise ValueError(f"ids: {one!r} occurs twice")
-        elif kind is not None and type(one) is not kind:
-            raise TypeError(f"ids must be all str or all int, and {one!r} is {type(one).__name__}")
+            id: Id = derived_id(text)
+        elif (id := to_id(entry["ids"], "ids")) in seen:
+            raise ValueError(f"ids: {id!r} occurs twice")
+        elif kind is not None and type(id) is not kind:
+            raise TypeError(f"ids must be all str or all int, and {id!r} is {type(id).__name__}")
         else:
-            kind = type(one)
+            kind = type(id)
             if not endless:
-                seen.add(one)
+                seen.add(id)
         record = entry.get("metadata")
         if record is not None:
             try:
                 to_json(record)
             except TypeError as problem:
-                raise TypeError(f"document {one!r}: {problem}") from None
-        yield Document(one, text, record)
+                raise TypeError(f"document {id!r}: {problem}") from None
+        yield Document(id, text, record)
 
 
 def check_text(text: Any, where: str) -> str:
@@ -126,9 +127,10 @@ class OtherDocumentError(ValueError):
     """The collection already has this id with another text or other metadata, and ``replace`` is not set."""
 
     @classmethod
-    def of(cls, one: Id, difference: str) -> OtherDocumentError:
+    def of(cls, id: Id, difference: str) -> OtherDocumentError:
         """The error for a document, of which ``difference`` says what is not the same."""
-        return cls(f"ids: {one!r} is already in the collection, with {difference}; replace=True replaces it")
+        wrong = cls(f"ids: {id!r} is already in the collection, with {difference}")
+        return hinted(wrong, "; {} replaces it", Argument("replace", True))
 
 
 class Added(NamedTuple):
@@ -152,11 +154,11 @@ def add_documents(
     """Adds documents to the index of a collection. If a batch fails, the earlier batches stay."""
     queue = _Queue(index, keys, split, encode, replace, advance)
     for group in batches(documents, size_of, LOOKUPS):
-        check_id_type(some_id(index.storage.snapshot, keys), group[0].id)
-        known = index.known_metadata(keys.key(document.id) for document in group)
+        snapshot = index.storage.snapshot
+        check_id_type(some_id(snapshot.here, keys), group[0].id)
+        known = first_records((document.id for document in group), keys, snapshot)
         for document in group:
-            key = keys.key(document.id)
-            queue.put(document, check_record(known[key], key) if key in known else None)
+            queue.put(document, known.get(document.id), snapshot)
         queue.commit(all_of_it=False)
     queue.commit(all_of_it=True)
     return queue.added
@@ -203,11 +205,11 @@ class _Queue:
         self._commits = 0
         self.added = Added(0, 0, 0)
 
-    def put(self, document: Document, first: dict[str, Any] | None) -> None:
+    def put(self, document: Document, first: dict[str, Any] | None, snapshot: AnySnapshot) -> None:
         """Queues a document, unless it is stored already. ``first`` is the stored record of its first passage."""
         added, skipped, replaced = self.added
         if (stored := self._waiting.get(document.id)) is None and first is not None:
-            stored = stored_as(document, first, self._keys, self._index)
+            stored = stored_as(document, first, self._keys, snapshot)
         if stored is None:
             self._wait(document)
             self.added = Added(added + 1, skipped, replaced)
@@ -231,9 +233,9 @@ class _Queue:
             full = len(ids) >= BATCH_DOCUMENTS or sum(map(self._sizes.__getitem__, ids)) >= BATCH_CHARACTERS
             if not (full or all_of_it):
                 return
-            self._add([self._waiting[one] for one in ids])
-            for one in ids:
-                del self._waiting[one], self._sizes[one]
+            self._add([self._waiting[id] for id in ids])
+            for id in ids:
+                del self._waiting[id], self._sizes[id]
             self._advance(len(ids))
             self._commits += 1
             if self._commits % COMMITS == 0:
@@ -242,7 +244,8 @@ class _Queue:
     def _add(self, documents: list[Document]) -> None:
         """One commit. A document that had more passages before loses the others with it."""
         records, texts, names = to_pieces(documents, self._split, self._keys)
-        old = (key for one in documents for key in self._keys.of(one.id, self._index)) if self._replace else ()
+        snapshot = self._index.storage.snapshot
+        old = (key for new in documents for key in self._keys.of(new.id, snapshot)) if self._replace else ()
         with naming_texts(names):
             self._index.add(
                 (rows for some in batches(texts, len) for rows in self._encoded(some)),
@@ -269,23 +272,23 @@ class Pieces(NamedTuple):
 def to_pieces(documents: Iterable[Document], split: Splitter, keys: Keys) -> Pieces:
     """Cuts documents into passages."""
     pieces = Pieces({}, [], {})
-    for one in documents:
-        passages = split(one.text, one.metadata)
-        _check_copies(one, len(passages))
+    for document in documents:
+        passages = split(document.text, document.metadata)
+        _check_copies(document, len(passages))
         for passage in passages:
-            pieces.records[keys.key(one.id, passage.number)] = to_record(passage, one.metadata)
+            pieces.records[keys.key(document.id, passage.number)] = to_record(passage, document.metadata)
             pieces.texts.append(passage.encoded)
-            pieces.names[passage.encoded] = one.id
+            pieces.names[passage.encoded] = document.id
     return pieces
 
 
-def stored_as(document: Document, first: dict[str, Any], keys: Keys, records: Records) -> Document:
+def stored_as(document: Document, first: dict[str, Any], keys: Keys, snapshot: AnySnapshot) -> Document:
     """The stored document with the same id, whose first passage has the record ``first``.
 
     Only as much of it is read as is needed to compare both.
     """
     if "passage" in first and document.text.startswith(first["text"]):
-        return read_document(document.id, keys, records) or document
+        return read_document(document.id, keys, snapshot) or document
     return Document(document.id, first["text"], first["metadata"])
 
 
@@ -309,17 +312,17 @@ def _check_copies(document: Document, passages: int) -> None:
         )
 
 
-def some_id(state: Snapshot, keys: Keys) -> Id | None:
+def some_id(snapshot: Snapshot, keys: Keys) -> Id | None:
     """The id of any stored document; None if there is none."""
-    return keys.document(state.ids[int(state.live[0])]) if len(state.live) else None
+    return keys.document(snapshot.ids[int(snapshot.live[0])]) if len(snapshot.live) else None
 
 
-def check_id_type(known: Id | None, one: Id) -> None:
+def check_id_type(known: Id | None, id: Id) -> None:
     """Refuses an id of another type than one that is in the collection, before anything is encoded.
 
     >>> check_id_type("a", 7)
     Traceback (most recent call last):
     TypeError: ids: 7 is int; this collection has str ids
     """
-    if known is not None and type(known) is not type(one):
-        raise TypeError(f"ids: {one!r} is {type(one).__name__}; this collection has {type(known).__name__} ids")
+    if known is not None and type(known) is not type(id):
+        raise TypeError(f"ids: {id!r} is {type(id).__name__}; this collection has {type(known).__name__} ids")

@@ -9,7 +9,8 @@ from maxsieve.policies import Bandit, Calibrated, Policy
 
 if TYPE_CHECKING:
     from maxsieve.storage.calibration import Calibration
-    from maxsieve.text.collection.hits import HybridScores, TextHits
+    from maxsieve.text.collection.hits import TextHits
+    from maxsieve.text.lexical.hybrid import HybridScores
 
 
 def guarantee_sentence(hits: TextHits, policy: Policy | None = None) -> str:
@@ -21,7 +22,7 @@ def guarantee_sentence(hits: TextHits, policy: Policy | None = None) -> str:
     if isinstance(policy, Calibrated) and report.guarantee != "exact":
         found = _calibrated(hits, policy)
     else:
-        found = f"{_guarantee(report.guarantee, policy)} among {hits.documents:,} {_searched(hits)}"
+        found = f"{_guarantee(report.guarantee, policy)} among {hits.n_documents:,} {_searched(hits)}"
     return found if hits.hybrid is None else f"{found} · {_fusion(hits.hybrid)}"
 
 
@@ -42,7 +43,7 @@ def _fusion(hybrid: HybridScores) -> str:
 def _calibrated(hits: TextHits, policy: Calibrated) -> str:
     """What a calibrated answer guarantees, or why it guarantees nothing."""
     report, calibration = hits.report, hits.snapshot.calibration
-    among = f"{hits.documents:,} {_searched(hits)}"
+    among = f"{hits.n_documents:,} {_searched(hits)}"
     followed = f"{report.survivors:,} {'passages ' * hits.has_passages}of {among} followed up"
     if calibration is None:
         return f"no guarantee; {followed}"
@@ -96,29 +97,29 @@ def percent(share: Fraction) -> str:
 
 
 def _searched(hits: TextHits) -> str:
-    one = hits.documents == 1
-    condition = "" if hits.where is None else f" that {'matches' if one else 'match'} the filter"
+    single = hits.n_documents == 1
+    condition = "" if hits.where is None else f" that {'matches' if single else 'match'} the filter"
     if hits.scope == "candidates":
-        named = "candidate" if one else "candidates"
+        named = "candidate" if single else "candidates"
         return f"{named}{f' of {hits.first_stage}' * bool(hits.first_stage)}{condition}"
-    return f"{'document' if one else 'documents'}{condition}"
+    return f"{'document' if single else 'documents'}{condition}"
 
 
 def to_plain(hits: TextHits, *, explain: bool = False) -> dict[str, Any]:
     """The hits and the report. With ``explain``, each hit has the matches of the query's words."""
     found = []
     for rank in range(len(hits)):
-        hit = hits.hit(rank)
-        one: dict[str, Any] = {"rank": rank + 1, "id": hit.id, "score": hit.score, "text": hit.text}
+        hit = hits[rank]
+        plain: dict[str, Any] = {"rank": rank + 1, "id": hit.id, "score": hit.score, "text": hit.text}
         if hits.hybrid is not None:
-            one |= {"late_score": float(hits.hybrid.late[rank]), "bm25_score": float(hits.hybrid.bm25[rank])}
+            plain |= {"late_score": float(hits.hybrid.late[rank]), "bm25_score": float(hits.hybrid.bm25[rank])}
         if hit.metadata is not None:
-            one["metadata"] = hit.metadata
+            plain["metadata"] = hit.metadata
         if hit.passage.of > 1:
-            one["passage"] = {name: value for name, value in hit.passage._asdict().items() if name != "text"}
+            plain["passage"] = {name: value for name, value in hit.passage._asdict().items() if name != "text"}
         if explain:
-            one["matches"] = [match._asdict() for match in hits.explain(rank)]
-        found.append(one)
+            plain["matches"] = [match._asdict() for match in hit.explain()]
+        found.append(plain)
     return {"query": hits.query, "hits": found, "report": report_of(hits)}
 
 
@@ -128,7 +129,7 @@ def report_of(hits: TextHits) -> dict[str, Any]:
     return {
         "guarantee": report.guarantee,
         "scope": hits.scope,
-        "documents": hits.documents,
+        "documents": hits.n_documents,
         **({} if hits.where is None else {"where": hits.where}),
         **({"first_stage": hits.first_stage, "depth": hits.depth} if hits.first_stage else {}),
         **({"hybrid": hits.hybrid.fusion, "depth": hits.hybrid.depth} if hits.hybrid else {}),

@@ -4,61 +4,76 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from maxsieve.common.files import check_own_file, check_own_folder
+from maxsieve.common.html import table
 from maxsieve.common.progress import progress_bar
 from maxsieve.errors import DamagedIndexError
-from maxsieve.ids import Id
+from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
+from maxsieve.options import SearchOptions
 from maxsieve.policies import Policy
 from maxsieve.storage.lock import NAME as LOCK
 from maxsieve.storage.lock import writer_lock
-from maxsieve.storage.manifest import SHARDS_NAME
 from maxsieve.storage.segments import Store
-from maxsieve.storage.snapshot import Snapshot
+from maxsieve.storage.storage import AnySnapshot
+from maxsieve.text.collection import sentences
 from maxsieve.text.collection.additions import (
     Added,
     add_documents,
+    check_text,
     count_texts,
     read_documents,
     worth_merging,
 )
-from maxsieve.text.collection.base_collection import BaseCollection
 from maxsieve.text.collection.collection_encoder import CollectionEncoder, DocumentVectors, describe_new
-from maxsieve.text.collection.description import INDEX, NAME, create_folder, read_description, read_projection
+from maxsieve.text.collection.description import (
+    FOLDERS,
+    NAME,
+    create_folder,
+    index_folder,
+    read_description,
+    read_projection,
+)
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.collection.info import info_of
-from maxsieve.text.collection.search import Queries, search_texts
+from maxsieve.text.collection.rerank import rerank_with
+from maxsieve.text.collection.search import check_calibrated, read_texts, search_texts
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, load_encoder
 from maxsieve.text.encoders.truncation_warning import counting_truncations
-from maxsieve.text.lexical.bm25 import BM25, FirstStage, verify_table
-from maxsieve.text.lexical.fusion import Hybrid
-from maxsieve.text.lexical.word_table import FOLDER as TABLES
-from maxsieve.text.passages import (
-    verify_records,
-)
-from maxsieve.text.sync.record import FOLDER as SYNC
+from maxsieve.text.lexical.bm25 import BM25, verify_table
+from maxsieve.text.passages import Keys, Splitter, first_records, read_document, splitter_for, verify_records
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from maxsieve.cluster.options import Cluster
+    from maxsieve.options import SearchKeywords
 
 
-class Collection(BaseCollection):
+class Collection:
     """Texts by id, searchable by meaning. Think of a dict from id to text that can be searched.
 
     It records the encoder that made its vectors, and refuses any other. Any number of threads and processes may search
     while one adds or deletes. `Collection.create` makes a new collection, `Collection.open` opens an existing one.
     """
 
-    index: Index
-    """The index of the token vectors, for searches with vectors. Its metadata hold the texts and their metadata."""
-
     def __init__(self, path: Path, index: Index, encoder: CollectionEncoder) -> None:
-        super().__init__(path, encoder)
+        self.path = path
+        """The folder."""
         self.index = index
+        """The index of the token vectors, for searches with vectors. Its metadata hold the texts and their metadata."""
+        self._own = encoder
+        self._in_shards = index_folder(path) == path
         self._turn = threading.RLock()
 
     @classmethod
@@ -72,6 +87,8 @@ class Collection(BaseCollection):
         store: Store = DEFAULT_STORE,
         pool: int = 1,
         split: bool = True,
+        shards: int | None = None,
+        cluster: Cluster | None = None,
     ) -> Collection:
         """Creates a collection without documents, in a new or empty folder.
 
@@ -92,47 +109,47 @@ class Collection(BaseCollection):
             whether texts that are longer than the encoder's limit are split into passages. Such a document is found by
             its best passage, which the hits name. Without it, the text after the limit is lost, with a
             `TruncationWarning`.
+        shards, cluster
+            divides the documents over this many shards, which the nodes of a Ray cluster encode and search
+            (docs/cluster.md). The folder must be on storage that all nodes share. An encoder that is not built in is
+            pickled and sent to the nodes, so its class must be importable there.
         """
         folder = Path(path).absolute()
         loaded, description, matrix = describe_new(encoder, dim, projection, pool, split=split)
-        create_folder(folder, description, matrix, store)
-        return cls.open(folder, loaded)
+        create_folder(folder, description, matrix, store, shards)
+        return cls.open(folder, loaded, cluster=cluster)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], encoder: str | Encoder | None = None) -> Collection:
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        encoder: str | Encoder | None = None,
+        *,
+        cluster: Cluster | None = None,
+    ) -> Collection:
         """Opens a collection, in milliseconds: a built-in encoder is loaded when it is first needed.
 
         A collection may come from an untrusted source, so only built-in encoders are loaded by the name it records. Any
         other ``encoder`` must be given, as a name for `load_encoder` or as an object. It must be the encoder that the
-        collection was made with.
+        collection was made with. ``cluster`` says where the members of a collection in shards run.
         """
         folder = Path(path).absolute()
-        description = read_description(folder)
-        loaded = load_encoder(encoder) if isinstance(encoder, str) else encoder
-        if loaded is not None:
-            description.check_encoder(loaded, folder)
-        if (folder / SHARDS_NAME).exists():
-            raise FileNotFoundError(
-                f"{folder} is a collection in shards; maxsieve.cluster.ShardedCollection.open opens it"
-            )
-        check_own_folder(folder / INDEX)
-        own = CollectionEncoder(folder, description, loaded)
-        index = Index.open(folder / INDEX, group_by=own.keys.group_by)
-        if index.dim != description.dim:
-            raise DamagedIndexError(f"{folder} has {description.dim} dimensions, but its index has {index.dim}")
-        if description.pending and index.tokens and read_description(folder).pending:  # it may just have been fitted
-            raise DamagedIndexError(
-                f"{folder} has vectors, but {NAME} names no projection to {description.dim} dimensions"
-            )
+        own = _encoder_of(folder, load_encoder(encoder) if isinstance(encoder, str) else encoder)
+        index = Index.open(index_folder(folder), group_by=own.keys.group_by, cluster=cluster)
+        _check_fits(own, index)
         return cls(folder, index, own)
 
     def add(
         self,
-        texts: Iterable[str],
+        texts: Any,
         ids: Iterable[Id] | None = None,
         metadata: Iterable[Any] | None = None,
         *,
+        text: str | None = None,
+        id: str | None = None,
         replace: bool = False,
+        workers: int | None = None,
+        worker_options: Mapping[str, Any] | None = None,
         progress: bool = False,
     ) -> Added:
         """Adds texts in batches. A batch is stored as soon as it is encoded, even if a later one fails.
@@ -143,34 +160,110 @@ class Collection(BaseCollection):
         texts, ids, metadata
             any iterables, including generators. Ids are all str or all int; without ids, each is derived from its text.
             Metadata are JSON-compatible values, or None.
+        text, id
+            for a Ray dataset in place of texts: its columns. ``metadata`` are then the names of the columns to store,
+            or the name of one column that contains metadata.
         replace
             replaces documents that are stored with another text or other metadata; otherwise they are an error.
+        workers, worker_options
+            of a collection in shards: the number of processes that encode (by default one on each node, with all its
+            CPUs), and their options as Ray actors, such as ``{"num_gpus": 1}``. With 0 workers, this process does
+            everything, without Ray.
         """
-        total = count_texts(texts, ids, metadata)
+        from maxsieve.text.distributed.datasets import is_dataset, read_columns
+
+        streamed = is_dataset(texts)
+        if streamed:
+            texts, ids, metadata = read_columns(texts, text, id, ids, metadata)
+        elif text is not None or id is not None:
+            raise TypeError(f"text and id name the columns of a Ray dataset, and texts is {type(texts).__name__}")
+        total = None if streamed else count_texts(texts, ids, metadata)
         with counting_truncations(), self._writing():
-            split = self._splitter
-            vectors = DocumentVectors(self._own, split)
-            documents = read_documents(vectors.prepare(texts, progress), ids, metadata)
+            vectors = DocumentVectors(self._own, self._splitter)
+            documents = read_documents(vectors.prepare(texts, progress), ids, metadata, endless=streamed)
             with progress_bar("adding", total, shown=progress, unit="documents") as advance:
+                if self._in_shards:
+                    from maxsieve.text.distributed.add import add_to_shards
+
+                    return add_to_shards(
+                        self.index,
+                        self._own,
+                        documents,
+                        vectors.encode,
+                        workers=workers,
+                        worker_options=worker_options,
+                        replace=replace,
+                        advance=advance,
+                    )
                 added = add_documents(
-                    self.index, documents, self.keys, split, vectors.encode, replace=replace, advance=advance
+                    self.index, documents, self.keys, self._splitter, vectors.encode, replace=replace, advance=advance
                 )
-            if worth_merging(self.index.storage.snapshot.segments):
+            if worth_merging(self.index.storage.snapshot.here.segments):
                 self.index.compact(progress=progress)
         return added
+
+    def delete(self, ids: Iterable[Id] | Id) -> None:
+        """Deletes documents. If one of the ids is unknown, nothing is deleted."""
+        with self._writing():
+            wanted = to_ids([ids] if isinstance(ids, (str, int)) else ids, "delete")
+            self.index.delete(self.keys.of_all(wanted, self.index.storage.snapshot, "delete"))
+
+    def compact(self, *, progress: bool = False) -> None:
+        """Frees the space of deleted and replaced documents, and merges small files. Answers stay the same."""
+        with self._writing():
+            self.index.compact(progress=progress)
+
+    def rebalance(self, shards: int) -> None:
+        """Distributes the documents of a collection in shards over another number of shards. Answers stay the same."""
+        self.index.rebalance(shards)
+
+    def calibrate(self, queries: Iterable[str] | None = None, k: int = 100, *, progress: bool = False) -> None:
+        """Prepares ``policy=Calibrated(...)``: measures how many documents it must follow up for a top k.
+
+        queries
+            typical queries: at least 99 for an overlap of 0.99, 19 for 0.95. Without queries, up to 200 sentences are
+            drawn from the documents, at most one per passage. The report then says ``"own sentences"``, and the
+            guarantee is about such sentences: too optimistic for a small k (docs/text.md).
+        k
+            the largest number of hits that later searches can give a guarantee for.
+        """
+        with self._writing():
+            sentences.calibrate(self, queries, k, progress=progress)
+
+    def recalibrate(self, *, progress: bool = False) -> None:
+        """Calibrates again with the stored queries or sentences, after documents have changed."""
+        with self._writing():
+            check_calibrated(self)
+            self.index.recalibrate(progress=progress)
+
+    def refresh(self) -> None:
+        """Moves to the newest version, which another process may have written."""
+        self.index.refresh()
 
     def verify(self, *, progress: bool = False) -> None:
         """Reads all files and compares checksums; `DamagedIndexError` names the file that is damaged."""
         if (description := read_description(self.path)).projection is not None:
             read_projection(self.path, description)
-        for name in (INDEX, TABLES, SYNC):
+        for name in FOLDERS:
             check_own_folder(self.path / name)
             check_own_file(self.path / name / LOCK)
         check_own_file(self.path / LOCK)
         self.index.verify(progress=progress)
-        state = self.index.storage.snapshot
-        verify_records(state, self.keys)
-        verify_table(self.path, state)
+        snapshot = self.index.storage.snapshot.here
+        verify_records(snapshot, self.keys)
+        verify_table(self.path, snapshot)
+
+    def close(self) -> None:
+        """Closes all files; later calls raise `ClosedIndexError`."""
+        vars(self).pop("bm25", None)  # it has the files of the version that it was made for
+        self.index.close()
+
+    def __enter__(self) -> Collection:
+        self.index.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the path, not the data; unpickling opens the folder. An encoder is pickled if it is not built in."""
@@ -182,101 +275,157 @@ class Collection(BaseCollection):
     def __deepcopy__(self, memo: dict[int, Any]) -> Collection:
         return copy(self)
 
+    def __len__(self) -> int:
+        return self.keys.count(self.index.storage.snapshot)
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, (str, int)) and not isinstance(id, bool) and self.keys.key(id) in self.index
+
     def __repr__(self) -> str:
         return f"<maxsieve.Collection {str(self.path)!r} of {self._own.description.encoder!r}, {self.index!r}>"
 
-    @cached_property
-    def bm25(self) -> BM25:
-        """BM25 over its texts, as used by ``first_stage="bm25"``."""
-        return BM25(self)
+    def _repr_html_(self) -> str:
+        facts = self.info()
+        calibration = facts["calibration"]
+        shown = {
+            "path": facts["path"],
+            "documents": f"{facts['documents']:,}",
+            **({} if facts["passages"] is None else {"passages": f"{facts['passages']:,}"}),
+            "tokens": f"{facts['tokens']:,}",
+            "encoder": facts["encoder"]["name"],
+            "dimensions": facts["dim"],
+            "store": facts["store"],
+            "megabytes on disk": f"{facts['room']['total'] / 1e6:,.1f}",
+            "calibrated on": "nothing" if calibration is None else calibration["calibrated_on"],
+        }
+        return table(["collection", ""], shown.items())
 
     @property
-    def state(self) -> Snapshot:
-        """What is searched at present: another object after each change."""
-        return self.index.storage.snapshot
+    def ids(self) -> list[Id]:
+        """All ids, in insertion order."""
+        return list(self.keys.firsts(self.index.ids))
+
+    @property
+    def keys(self) -> Keys:
+        """Maps document ids to the keys of their passages in the `index`."""
+        return self._own.keys
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of this collection's vectors, including its projection and pooling."""
+        return self._own.projected
 
     @property
     def calibrated(self) -> bool:
         """Whether `calibrate` was called."""
-        return self.state.calibration is not None
+        return self.index.storage.snapshot.calibration is not None
+
+    @cached_property
+    def bm25(self) -> BM25:
+        """BM25 over its texts, as used by ``first_stage="bm25"``."""
+        return BM25(self.path, self.index, self.keys)
 
     def info(self) -> dict[str, Any]:
-        """What there is to say about it, as JSON can hold it."""
-        passages = len(self.index) if self.keys.passages else None
-        return info_of(
-            self.path, self.index.storage.snapshot, self._own.description, self.index.store, len(self), passages
-        )
+        """Facts about the collection, for JSON."""
+        facts = info_of(self.path, self.index, self._own.description, self.keys)
+        if not self._in_shards:
+            return facts
+        from maxsieve.text.distributed.shards import facts_of
 
-    def search(
-        self,
-        text: str,
-        k: int = 10,
-        *,
-        policy: Policy | None = None,
-        candidates: Any = None,
-        exclude: Any = None,
-        where: Any = None,
-        first_stage: FirstStage | str | None = None,
-        depth: int = 100,
-        hybrid: Hybrid | None = None,
-        threads: int | None = None,
-        trace: bool = False,
-    ) -> TextHits:
+        return {**facts, **facts_of(self.index)}
+
+    def text(self, id: Id) -> str:
+        """A document's text."""
+        found = self.index.storage.reading(lambda snapshot: read_document(id, self.keys, snapshot))
+        if found is None:
+            raise KeyError(f"text: no document has the id {id!r}")
+        return found.text
+
+    def metadata(self, id: Id) -> Any:
+        """The metadata that were added with a document, or None."""
+        known = self.index.storage.reading(lambda snapshot: first_records([id], self.keys, snapshot))
+        if id not in known:
+            raise KeyError(f"metadata: no document has the id {id!r}")
+        return known[id]["metadata"]
+
+    def search(self, text: str, k: int = 10, **options: Unpack[SearchKeywords]) -> TextHits:
         """The k best documents for a text, found exactly unless ``policy`` says otherwise.
 
-        candidates, exclude
-            ids to search among, and ids that must not be hits, as in `Index.search`.
-        where
-            a filter such as ``{"year": {"gte": 2020}, "lang": "en"}``: only documents whose metadata match it can be
-            hits (docs/text.md). The hits' ``scope`` is then ``"matching"``: the guarantee holds among those.
-        first_stage
-            selects ``depth`` candidates first: ``"bm25"``, or a function of query and depth that returns ids. The hits'
-            ``scope`` is then ``"candidates"``: the guarantee holds among those, and ``hits.first_stage`` and
-            ``hits.depth`` say where they came from.
-        hybrid
-            combines BM25 and late interaction (extra ``maxsieve[bm25]``): ``"rrf"`` is reciprocal rank fusion, a number
-            between 0 and 1 is the weight of BM25 (docs/text.md says what is gained). The hits are the k best by the
-            fused scores, among all documents or the ``candidates``; ``hits.hybrid`` has both scores of each hit. For
-            ``"rrf"``, the ``depth`` best of each are ranked; with a weight, ``depth`` changes only the time.
-        trace
-            records the steps of the search in ``hits.trace``, as in `Index.search`. Long documents appear in it as
-            passages. A hybrid search has no trace.
-        """
-        queries = Queries.one(text, candidates, exclude, where)
-        return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid, trace=trace)[0]
+        The keywords are the fields of `maxsieve.SearchOptions`: ``policy``, ``candidates``, ``exclude``, ``where``,
+        ``first_stage``, ``hybrid`` and so on. ``hits.scope`` says among which documents the guarantee holds.
 
-    def search_many(
-        self,
-        texts: Iterable[str],
-        k: int = 10,
-        *,
-        policy: Policy | None = None,
-        candidates: Any = None,
-        exclude: Any = None,
-        where: Any = None,
-        first_stage: FirstStage | str | None = None,
-        depth: int = 100,
-        hybrid: Hybrid | None = None,
-        threads: int | None = None,
-    ) -> list[TextHits]:
+        With ``hybrid`` (extra ``maxsieve[text]``), the hits are the k best by the fused scores, among all documents or
+        the ``candidates``; ``hits.hybrid`` has both scores of each hit. For ``"rrf"``, the ``depth`` best of each are
+        ranked; with a weight, ``depth`` changes only the time. In a trace, long documents appear as passages; a hybrid
+        search has no trace.
+        """
+        return self.answer([check_text(text, "the query")], SearchOptions.of(k, options))[0]
+
+    def search_many(self, texts: Iterable[str], k: int = 10, **options: Unpack[SearchKeywords]) -> list[TextHits]:
         """`search` for many texts at once: the same answers, in less time.
 
         ``candidates`` and ``exclude`` are one set for all, or a list with one entry (ids or None) for each.
         ``where`` is one filter for all, or a list with one (or None) for each.
         """
-        queries = Queries.many(texts, candidates, exclude, where)
-        return search_texts(self, queries, k, policy, first_stage, depth, threads, hybrid)
+        listed = read_texts(texts, "search_many")
+        return self.answer(listed, SearchOptions.of_many(k, options, len(listed)))
+
+    def answer(
+        self,
+        texts: Sequence[str],
+        options: SearchOptions,
+        vectors: Sequence[NDArray[np.float32]] | None = None,
+        snapshot: AnySnapshot | None = None,
+    ) -> list[TextHits]:
+        """The hits of each text, with options that were made before, in a snapshot or in the current one.
+
+        ``vectors`` are the token vectors of the texts, if they are encoded already. Then a text may be empty.
+        """
+        return search_texts(self, texts, options, vectors, snapshot)
+
+    def rerank(self, query: str, texts: Iterable[str], k: int = 10, *, policy: Policy | None = None) -> TextHits:
+        """The k best of these texts, which need not be in the collection. Ids are positions in ``texts``, from 0."""
+        return rerank_with(self.encoder, self._splitter, query, texts, k, policy=policy)
+
+    @property
+    def _splitter(self) -> Splitter:
+        return splitter_for(self._own.plain, self._own.description.passages)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Admits one writer at a time: threads wait for each other, other processes find the folder locked."""
         self.index.storage.snapshot  # noqa: B018 - raises when closed
-        with self._turn, writer_lock(self.path):
+        with self._turn, self._lock():
             self.index.refresh()
             yield
+
+    def _lock(self) -> AbstractContextManager[Any]:
+        if not self._in_shards:
+            return writer_lock(self.path)
+        from maxsieve.text.distributed.shards import locking
+
+        return locking(self.index)
+
+
+def _encoder_of(folder: Path, encoder: Encoder | None) -> CollectionEncoder:
+    """The encoder of the collection in a folder; one that is given must be its own."""
+    description = read_description(folder)
+    if encoder is not None:
+        description.check_encoder(encoder, folder)
+    return CollectionEncoder(folder, description, encoder)
+
+
+def _check_fits(own: CollectionEncoder, index: Index) -> None:
+    """Refuses an index that does not fit the description of its collection."""
+    description, folder = own.description, own.path
+    if index.dim != description.dim:
+        raise DamagedIndexError(f"{folder} has {description.dim} dimensions, but its index has {index.dim}")
+    if description.pending and index.tokens and read_description(folder).pending:  # it may just have been fitted
+        raise DamagedIndexError(f"{folder} has vectors, but {NAME} names no projection to {description.dim} dimensions")
 
 
 def _reopened(path: Path, index: Index, encoder: Encoder | None) -> Collection:
     """Opens the pickled collection again. Unpickling ``index`` has checked that the folder holds the same index."""
-    index.close()
-    return Collection.open(path, encoder)
+    own = _encoder_of(path, encoder)
+    _check_fits(own, index)
+    return Collection(path, index, own)

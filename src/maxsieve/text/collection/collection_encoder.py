@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from maxsieve.arrays import MAX_DIM
 from maxsieve.common.checks import as_count
-from maxsieve.common.printable import for_shell
 from maxsieve.common.progress import progress_bar
+from maxsieve.errors import Argument, Function, hinted
 from maxsieve.text.collection.additions import batches, check_text
 from maxsieve.text.collection.description import (
     Description,
@@ -108,12 +108,12 @@ class CollectionEncoder:
         """Loads a built-in model. The user must name any other encoder: a collection may not be trustworthy."""
         name = self._description.encoder
         if name not in BUILT_IN_ENCODERS:
-            raise ValueError(
+            wrong = ValueError(
                 f"{self.path} was made with the encoder {name!r}, which is not a built-in model. For safety, only "
-                f"built-in models are loaded by the name in a collection: "
-                f"give it yourself, by --encoder {for_shell(name)} or Collection.open({str(self.path)!r}, {name!r}), "
-                "or give Collection.open the encoder itself"
+                "built-in models are loaded by the name in a collection"
             )
+            opening = Function("Collection.open", (Argument("encoder", name),))
+            raise hinted(wrong, ": give it yourself, by {}", opening)
         loaded = load_encoder(name, threads=self._threads)
         self._description.check_encoder(loaded, self.path)
         return loaded
@@ -149,7 +149,7 @@ class DocumentVectors:
             return [np.zeros((0, self._own.description.dim), np.float32)] * len(texts)
         if self._encoder is None:
             self._encoder = self._own.projecting(self._remembering)
-        return self._encoder.documents(texts)
+        return self._encoder.encode_documents(texts)
 
     def _fit(self, sample: Iterable[str], progress: bool) -> None:
         description = self._own.description
@@ -180,25 +180,25 @@ class RememberingEncoder:
         """As the inner encoder."""
         return self._encoder.fingerprint
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
         """Their vectors, from the cache or encoded now."""
         missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        self._vectors.update(zip(missing, self._encoder.documents(missing, progress=progress), strict=True))
+        self._vectors.update(zip(missing, self._encoder.encode_documents(missing, progress=progress), strict=True))
         vectors = [self._vectors[text] for text in texts]
         for text in texts:
             self._vectors.pop(text, None)
         return vectors
 
-    def queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    def encode_queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """As the inner encoder."""
-        return self._encoder.queries(texts)
+        return self._encoder.encode_queries(texts)
 
     def fit(self, sample: Iterable[str], dim: int, *, progress: bool) -> NDArray[np.float32] | None:
         """A projection to ``dim``, fitted on up to `SAMPLE_TOKENS` of the sample; None if no text has a token."""
         tokens = 0
         with progress_bar("fitting", None, shown=progress, unit="documents") as advance:
             for batch in batches(sample, len):
-                encoded = self._encoder.documents(batch)
+                encoded = self._encoder.encode_documents(batch)
                 self._vectors.update(zip(batch, encoded, strict=True))
                 tokens = sum(len(rows) for rows in self._vectors.values())
                 advance(len(batch), sum(map(len, encoded)))

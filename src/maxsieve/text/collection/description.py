@@ -18,20 +18,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.arrays import MAX_DIM
-from maxsieve.common.files import opening_own_file, read_small, replacing_as, sync_folder
+from maxsieve.common.files import (
+    check_own_folder,
+    opening_own_file,
+    read_small,
+    replacing_as,
+    replacing_folder,
+    sync_folder,
+)
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.index import Index
 from maxsieve.storage.lock import NAME as LOCK
 from maxsieve.storage.lock import discard_lock, writer_lock
+from maxsieve.storage.manifest import SHARDS_NAME
 from maxsieve.storage.segments import Store
 from maxsieve.text.encoders.encoder import Encoder
 from maxsieve.text.encoders.pooled import MOST as MOST_POOLED
+from maxsieve.text.lexical.word_table import FOLDER as TABLES
 from maxsieve.text.passages import sizes_for
 from maxsieve.text.splitter import Sizes
 
 NAME = "collection.json"
 PROJECTION = "projection.npy"
 INDEX = "index"
+STAGING = "staging"
+"""The folder of encoded batches that are not in a collection in shards yet."""
+
+FOLDERS = (INDEX, STAGING, TABLES, "sync")
+"""Folders that a collection may have inside its own. `sync` writes to the last one."""
+
 FORMAT = "maxsieve collection"
 VERSION = 2
 """Collections without passages and pooled vectors are written as version 1, which has neither."""
@@ -184,11 +199,24 @@ def _to_matrix(content: bytes, shape: tuple[int, int]) -> NDArray[np.float32]:
     return matrix
 
 
-def create_folder(folder: Path, description: Description, matrix: NDArray[np.float32] | None, store: Store) -> None:
+def index_folder(folder: Path) -> Path:
+    """The folder of a collection's index: inside the collection's folder, or that itself if the index is in shards."""
+    return folder if (folder / SHARDS_NAME).exists() else check_own_folder(folder / INDEX)
+
+
+def create_folder(
+    folder: Path, description: Description, matrix: NDArray[np.float32] | None, store: Store, shards: int | None
+) -> None:
     """Creates a collection without documents in a new or empty folder. A failure leaves the folder as it was."""
+    if shards is not None:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with replacing_folder(folder) as made:
+            Index.create(description.dim, path=made, store=store, shards=shards).close()
+            _describe_folder(made, description, matrix)
+        return
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file; a collection needs a folder")
-    made = not folder.exists()
+    new = not folder.exists()
     _check_empty(folder)
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -197,29 +225,33 @@ def create_folder(folder: Path, description: Description, matrix: NDArray[np.flo
             try:
                 _discard_index(folder)
                 Index.create(description.dim, path=folder / INDEX, store=store).close()
-                if matrix is not None:
-                    description = write_projection(folder, description, matrix)
-                write_description(folder, description)
+                _describe_folder(folder, description, matrix)
             except BaseException:
                 _remove_all(folder)
                 raise
     except BaseException:
-        if made:
+        if new:
             with suppress(OSError):
                 folder.rmdir()
         raise
 
 
+def _describe_folder(folder: Path, description: Description, matrix: NDArray[np.float32] | None) -> None:
+    if matrix is not None:
+        description = write_projection(folder, description, matrix)
+    write_description(folder, description)
+
+
 def _check_empty(folder: Path) -> None:
     """Refuses a folder that is not empty. Files that a killed creation left do not count."""
-    if folder.exists() and any(one.name not in (INDEX, LOCK, *_LEFT_BEHIND) for one in folder.iterdir()):
+    if folder.exists() and any(path.name not in (INDEX, LOCK, *_LEFT_BEHIND) for path in folder.iterdir()):
         raise FileExistsError(f"{folder} is not empty; Collection.open opens an existing collection")
 
 
 def _discard_index(folder: Path) -> None:
     """Removes an index without documents. An index with documents stays, and then no collection can be created."""
     with suppress(OSError, MaxsieveError), Index.open(folder / INDEX) as index:
-        index.discard_if_empty()
+        index.storage.discard_if_empty()
 
 
 def _remove_all(folder: Path) -> None:

@@ -35,14 +35,14 @@ PARTS = {
 """A description of each part."""
 
 
-def disk_usage(folder: Path, state: Snapshot) -> dict[str, Any]:
+def disk_usage(folder: Path, snapshot: Snapshot) -> dict[str, Any]:
     """Bytes of all files, by part; the ratio of the total to the texts; and the bytes that deleted documents take.
 
     ``deleted`` counts vectors, codes, bounds and centroids. Texts are counted as stored: with ids and metadata, as
     JSON.
     """
     parts = dict.fromkeys(PARTS, 0)
-    segments = {segment.file.path: segment for segment in state.segments if isinstance(segment, StoredSegment)}
+    segments = {segment.file.path: segment for segment in snapshot.segments if isinstance(segment, StoredSegment)}
     for path, size in _files(folder):
         if path in segments:
             inside = segments[path].file.blocks
@@ -56,12 +56,12 @@ def disk_usage(folder: Path, state: Snapshot) -> dict[str, Any]:
         "total": total,
         "parts": parts,
         "times_texts": total / parts["texts"] if parts["texts"] else None,
-        "deleted": sum(_deleted(segment) for segment in state.segments),
+        "deleted": sum(_deleted(segment) for segment in snapshot.segments),
     }
 
 
 def _part(path: Path) -> str:
-    """The part that a file belongs to, which is no segment of the present state."""
+    """The part that a file belongs to, which is no segment of the present version."""
     known = {PROJECTION: "projection", BM25: "bm25"}
     return known.get(path.parts[0]) or FILES.get(kind_of(path.name) or "", "other")
 

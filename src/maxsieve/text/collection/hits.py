@@ -3,96 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.common.checks import as_count
+from maxsieve.common.html import table
 from maxsieve.errors import DamagedIndexError
-from maxsieve.hits import Match, Report
-from maxsieve.ids import Id
-from maxsieve.storage.snapshot import Snapshot
+from maxsieve.hits import Hit, Hits, Report
+from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.words import WordMatch, match_words
 from maxsieve.text.encoders.encoder import Encoder, Traceable
-from maxsieve.text.lexical.fusion import Hybrid
+from maxsieve.text.lexical.hybrid import HybridScores
 from maxsieve.text.passages import Keys, Passage, check_record, to_passage
-from maxsieve.trace import Trace
+
+_WHOLE = Keys(passages=False)
+
+SHOWN = 200
+"""How many characters of a text a notebook shows."""
 
 
-class IndexHits(Protocol):
-    """The hits of an index, in one piece or in shards: passages by their keys."""
+class TextHit(Hit):
+    """One document that was found. Its ``text`` is its best passage, which may be the whole document."""
 
-    @property
-    def ids(self) -> list[Id]:
-        """The keys of the passages."""
-
-    @property
-    def scores(self) -> NDArray[np.float32]:
-        """Their scores."""
+    _hits: TextHits
 
     @property
-    def query_tokens(self) -> int:
-        """How many tokens the query has."""
+    def text(self) -> str:
+        """The text of its best passage."""
+        return self._hits.texts[self.rank]
 
     @property
-    def report(self) -> Report:
-        """How the answer was found."""
-
-    @property
-    def trace(self) -> Trace | None:
-        """The steps of the search."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The state that was searched."""
-
-    @property
-    def metadata(self) -> list[Any]:
-        """The records of the passages."""
-
-    def __len__(self) -> int: ...
-
-    def explain(self, rank: int) -> list[Match]:
-        """Each query token's best token of a passage."""
-
-    def reordered(self, ranks: Sequence[int], scores: NDArray[np.float32]) -> IndexHits:
-        """The hits at some ranks, under other scores."""
-
-
-class TextHit(NamedTuple):
-    """One document that was found. ``text`` is its best passage, which may be the whole document."""
-
-    id: Id
-    score: float
-    text: str
-    metadata: Any
-    passage: Passage
-
-
-class HybridScores(NamedTuple):
-    """How BM25 and late interaction were fused, and the scores of the hits by each.
-
-    fusion
-        ``"rrf"``, or the weight of BM25 (`maxsieve.text.lexical.fusion` has the formulas).
-    depth
-        how many best documents of each were used.
-    late, bm25
-        the hits' scores by late interaction and by BM25, in the order of the hits.
-    """
-
-    fusion: Hybrid
-    depth: int
-    late: NDArray[np.float32]
-    bm25: NDArray[np.float32]
+    def passage(self) -> Passage:
+        """Its best passage."""
+        return self._hits.passages[self.rank]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TextHits:
-    """The best documents for a text, best first; iterates as ``(id, score)``.
+class TextHits(Hits):
+    """The best documents for a text, best first. ``hits[0].text`` is the text of the best one.
 
     They can be pickled. Then texts, metadata and explanations of all hits are computed and included; the collection is
     not.
@@ -114,112 +65,95 @@ class TextHits:
         the filter that the documents had to match; None without one.
     """
 
-    query: str
-    encode_seconds: float
-    search_seconds: float
-    scope: Literal["all", "matching", "candidates"]
-    _count: Callable[[], int]
-    _hits: IndexHits
-    _encoder: Encoder
-    _keys: Keys
+    query: str = ""
+    encode_seconds: float = 0.0
+    search_seconds: float = 0.0
+    scope: Literal["all", "matching", "candidates"] = "all"
     first_stage: str | None = None
     depth: int | None = None
     hybrid: HybridScores | None = None
     where: Any = None
     _report: Report | None = None
+    _count: Callable[[], int] = int
+    _encoder: Encoder | None = None
+    _keys: Keys = _WHOLE
+    _at_home: ClassVar[frozenset[str]] = frozenset({"_count", "_encoder", "_keys"})
 
-    def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: all that hits can return, computed now."""
-        home = {"_count", "_encoder"}
-        kept = {name: getattr(self, name) for name in (one.name for one in fields(self)) if name not in home}
-        found = (name for name, kind in vars(TextHits).items() if isinstance(kind, cached_property))
-        return kept | {name: getattr(self, name) for name in found}
+    @classmethod
+    def of_passages(cls, hits: Hits, keys: Keys, **facts: Any) -> TextHits:
+        """The documents whose best passages were found."""
+        inherited = {field.name: getattr(hits, field.name) for field in fields(Hits)}
+        inherited["ids"] = [keys.document(key) for key in hits.ids] if keys.passages else hits.ids
+        return cls(**inherited, _keys=keys, **facts)
 
-    def __copy__(self) -> TextHits:
-        other = object.__new__(TextHits)
-        other.__dict__.update(vars(self), _hits=copy(self._hits))
-        return other
+    if TYPE_CHECKING:
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> TextHits:
-        return copy(self)
+        def __iter__(self) -> Iterator[TextHit]: ...
+
+        @overload
+        def __getitem__(self, rank: int) -> TextHit: ...
+
+        @overload
+        def __getitem__(self, rank: slice) -> TextHits: ...
+
+        def __getitem__(self, rank: int | slice) -> TextHit | TextHits: ...
+
+    def _hit(self, rank: int) -> TextHit:
+        return TextHit(self, rank)
+
+    def __repr__(self) -> str:
+        return f"TextHits({list(self)!r}, guarantee={self.report.guarantee!r}, scope={self.scope!r})"
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (rank, hit.id, hit.score, hit.text[:SHOWN]) for rank, hit in enumerate(map(self._hit, range(len(self))))
+        )
+        caption = f"guarantee: {self.report.guarantee}, scope: {self.scope}"
+        return table(["", "id", "score", "text"], rows, caption=caption)
+
+    def reordered(self, ranks: Sequence[int], scores: NDArray[np.float32]) -> TextHits:
+        """The hits at these ranks, in that order, with other scores."""
+        hits = super().reordered(ranks, scores)
+        assert isinstance(hits, TextHits)
+        return hits if self.hybrid is None else replace(hits, hybrid=self.hybrid.at(ranks))
+
+    @property
+    def snapshot(self) -> AnySnapshot:
+        """The version of the index that was searched."""
+        return self._snapshot
 
     @cached_property
-    def documents(self) -> int:
+    def n_documents(self) -> int:
         """How many documents were searched."""
         return self._count()
 
     @cached_property
     def has_passages(self) -> bool:
         """Whether any document of the collection has several passages: then the report counts passages."""
-        return self._keys.count(self.snapshot) < len(self.snapshot.live)
+        return self._keys.count(self._snapshot) < self._snapshot.n_documents
 
     @cached_property
-    def ids(self) -> list[Id]:
-        """The hits' ids."""
-        return [self._keys.document(key) for key in self._hits.ids]
-
-    @property
-    def scores(self) -> NDArray[np.float32]:
-        """The hits' scores, exact: by late interaction, or fused in a hybrid search."""
-        return self._hits.scores
-
-    @property
-    def query_tokens(self) -> int:
-        """How many tokens the query has. A late interaction score divided by it is the mean similarity per token."""
-        return self._hits.query_tokens
-
-    @property
     def report(self) -> Report:
         """How the engine found the answer and what it guarantees, within the `scope`."""
-        return self._report or self._hits.report
+        return self._report or self._ranking.report(self._promise)
 
-    @property
-    def trace(self) -> Trace | None:
-        """The steps of the search, if ``trace=True`` was given. Its ids are the keys of passages.
-
-        A key is the id of the document; ``id#p1``, ``id#p2`` and so on are further passages of a long one
-        (`maxsieve.text.passages`).
-        """
-        return self._hits.trace
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The state of the index that was searched."""
-        return self._hits.snapshot
-
-    @property
+    @cached_property
     def texts(self) -> list[str]:
         """The texts of the hits' passages."""
         return [record["text"] for record in self._records]
 
-    @property
+    @cached_property
     def passages(self) -> list[Passage]:
         """The passage by which each hit was found: the best of its document."""
-        keys = map(self._keys.parse, self._hits.ids)
+        keys = map(self._keys.parse, self._passage_keys)
         return [to_passage(record, number) for record, (_, number) in zip(self._records, keys, strict=True)]
 
-    @property
+    @cached_property
     def metadata(self) -> list[Any]:
         """The metadata of the hits; None for a hit without metadata."""
         return [record["metadata"] for record in self._records]
 
-    def __len__(self) -> int:
-        return len(self._hits)
-
-    def __iter__(self) -> Iterator[tuple[Id, float]]:
-        return zip(self.ids, self.scores.tolist(), strict=True)
-
-    def __repr__(self) -> str:
-        return f"TextHits({list(self)!r}, guarantee={self.report.guarantee!r}, scope={self.scope!r})"
-
-    def hit(self, rank: int) -> TextHit:
-        """The hit at ``rank``, from 0, with its text and metadata."""
-        rank = self._check_rank(rank)
-        record = self._records[rank]
-        passage = self.passages[rank]
-        return TextHit(self.ids[rank], float(self.scores[rank]), passage.text, record["metadata"], passage)
-
-    def explain(self, rank: int) -> list[WordMatch]:
+    def explain(self, rank: int) -> list[WordMatch]:  # type: ignore[override]
         """For each word of the query, the best matching word of the hit at ``rank``, and their similarity.
 
         Offsets are counted in the text of the passage. For a match in the headings above the passage, ``start`` and
@@ -237,20 +171,19 @@ class TextHits:
         if not isinstance(self._encoder, Traceable):
             return []
         passage = self.passages[rank]
-        matches = self._hits.explain(rank)
+        matches = super().explain(rank)
         asked = self._encoder.query_spans(self.query) if self.query else [(t, t) for t in range(len(matches))]
         spans = asked, self._encoder.document_spans(passage.encoded)
-        if any(one.document_token >= len(spans[1]) for one in matches):
+        if any(match.document_token >= len(spans[1]) for match in matches):
             raise DamagedIndexError(f"the text of {self.ids[rank]!r} is not the text that its vectors were made from")
         words = match_words(self.query, spans[0], passage.encoded, spans[1], matches)
         return [word.moved(-len(passage.context)) for word in words]
 
+    @property
+    def _passage_keys(self) -> list[Any]:
+        keys = self._ranking.ids
+        return keys if self._entries is None else [keys[entry] for entry in self._entries]
+
     @cached_property
     def _records(self) -> list[Any]:
-        return [*map(check_record, self._hits.metadata, self._hits.ids)]
-
-    def _check_rank(self, rank: int) -> int:
-        rank = as_count(rank, "rank", at_least=0)
-        if rank >= len(self):
-            raise ValueError(f"rank must be below the number of hits, {len(self)}, not {rank}")
-        return rank
+        return [*map(check_record, self._snapshot.metadata(self._places), self._passage_keys)]

@@ -5,28 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from maxsieve.storage.segments import Store
-from maxsieve.storage.snapshot import Snapshot
+from maxsieve.index import Index
 from maxsieve.text.collection.description import Description
 from maxsieve.text.collection.disk_usage import disk_usage
+from maxsieve.text.passages import Keys
 
 
-def info_of(
-    path: Path, state: Snapshot, made: Description, store: Store, documents: int, passages: int | None
-) -> dict[str, Any]:
+def info_of(path: Path, index: Index, made: Description, keys: Keys) -> dict[str, Any]:
     """All facts, as JSON-compatible data."""
-    book, calibration = state.codebook, state.calibration
+    snapshot = index.storage.snapshot
+    here, book, calibration = snapshot.here, snapshot.codebook, snapshot.calibration
     return {
         "path": str(path),
-        "documents": documents,
-        "passages": passages,
-        "deleted": len(state.alive) - len(state.live),
-        "tokens": int(state.lengths[state.alive].sum()),
-        "bytes": sum(segment.nbytes for segment in state.segments),
-        "room": disk_usage(path, state),
-        "segments": len(state.segments),
+        "documents": keys.count(snapshot),
+        "passages": snapshot.n_documents if keys.passages else None,
+        "deleted": len(here.alive) - len(here.live),
+        "tokens": snapshot.n_tokens,
+        "bytes": here.nbytes,
+        "room": disk_usage(path, here),
+        "segments": len(here.segments),
         "dim": made.dim,
-        "store": store,
+        "store": snapshot.layout.store,
         "pool": made.pool,
         "encoder": {"name": made.encoder, "dim": made.encoder_dim, "fingerprint": made.fingerprint},
         "projection": "to be fitted" if made.pending else made.projection,
@@ -39,7 +38,7 @@ def info_of(
             "k": calibration.k,
             "documents": calibration.documents,
             "made": calibration.made,
-            **state.changes._asdict(),
-            "holds": calibration.holds_after(state.changes),
+            **snapshot.changes._asdict(),
+            "holds": calibration.holds_after(snapshot.changes),
         },
     }

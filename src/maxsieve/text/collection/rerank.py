@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from maxsieve.ids import Id
 from maxsieve.index import Index
 from maxsieve.policies import Calibrated, Policy
-from maxsieve.text.collection.additions import count_texts, read_documents
+from maxsieve.text.collection.additions import check_text, count_texts, read_documents
 from maxsieve.text.collection.hits import TextHits
-from maxsieve.text.collection.search import Queries
+from maxsieve.text.collection.search import check_usable
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, load_encoder
 from maxsieve.text.encoders.truncation_warning import counting_truncations, naming_texts
 from maxsieve.text.passages import Document, Keys, Passage, Splitter, sizes_for, splitter_for, to_record
@@ -42,9 +42,9 @@ def rerank(
 
     >>> class Letters:
     ...     name, dim, fingerprint = "letters", 26, {}
-    ...     def documents(self, texts, *, progress=False):
-    ...         return [np.eye(26)[[ord(one) - 97 for one in text if one.isalpha()]] for text in texts]
-    ...     queries = documents
+    ...     def encode_documents(self, texts, *, progress=False):
+    ...         return [np.eye(26)[[ord(letter) - 97 for letter in text if letter.isalpha()]] for text in texts]
+    ...     encode_queries = encode_documents
     >>> import numpy as np
     >>> list(rerank("abc", ["xyz", "bcd", "", "abc"], encoder=Letters()))
     [(3, 3.0), (1, 2.0), (0, 0.0)]
@@ -78,12 +78,13 @@ def rerank_texts(
     query: str, documents: Sequence[Document], k: int, policy: Policy | None, encoder: Encoder, split: Splitter
 ) -> TextHits:
     """The k best of these documents; long ones are split into passages, as in a collection."""
-    queries = Queries.one(query)
+    query = check_text(query, "the query")
     started = perf_counter()
-    [rows] = queries.encode(encoder)
+    [rows] = encoder.encode_queries([query])
+    check_usable([query], [len(rows) > 0])
     passages = cut_documents(documents, split)
-    with counting_truncations(), naming_texts({one.encoded: document.id for document, one in passages}):
-        vectors = encoder.documents([one.encoded for _, one in passages])
+    with counting_truncations(), naming_texts({passage.encoded: document.id for document, passage in passages}):
+        vectors = encoder.encode_documents([passage.encoded for _, passage in passages])
     took = perf_counter() - started
     hits = rerank_vectors(query, rows, passages, vectors, k, policy, encoder, Keys(passages=split.cuts))
     return replace(hits, encode_seconds=took)
@@ -91,7 +92,7 @@ def rerank_texts(
 
 def cut_documents(documents: Iterable[Document], split: Splitter) -> list[tuple[Document, Passage]]:
     """All passages of these documents, each with its document."""
-    return [(document, one) for document in documents for one in split(document.text, document.metadata)]
+    return [(document, passage) for document in documents for passage in split(document.text, document.metadata)]
 
 
 def rerank_vectors(
@@ -109,12 +110,20 @@ def rerank_vectors(
     index = Index.create(rows.shape[1], group_by=keys.group_by)
     index.add(
         vectors,
-        [keys.key(document.id, one.number) for document, one in passages],
-        metadata=[to_record(one, document.metadata) for document, one in passages],
+        [keys.key(document.id, passage.number) for document, passage in passages],
+        metadata=[to_record(passage, document.metadata) for document, passage in passages],
     )
     hits = index.search(rows, k, policy=policy)
     count = len({document.id for document, _ in passages})
-    return TextHits(query, 0.0, perf_counter() - started, "candidates", lambda: count, hits, encoder, keys)
+    return TextHits.of_passages(
+        hits,
+        keys,
+        query=query,
+        search_seconds=perf_counter() - started,
+        scope="candidates",
+        _count=lambda: count,
+        _encoder=encoder,
+    )
 
 
 def to_encoder(encoder: str | Encoder) -> Encoder:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.checks import as_count
 from maxsieve.common.progress import progress_bar
+from maxsieve.errors import Argument, hinted
+from maxsieve.storage.calibration import Origin
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.text.collection.search import Queries, Searchable
+from maxsieve.text.collection.search import check_usable, read_texts
 from maxsieve.text.encoders.encoder import Encoder
 from maxsieve.text.passages import check_record
+
+if TYPE_CHECKING:
+    from maxsieve.text.collection.collection import Collection
 
 OWN_SENTENCES = 200
 """Sentences drawn from a collection's documents: twice as many as an overlap of 0.99 needs."""
@@ -31,39 +37,37 @@ BATCH = 64
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]\u201d\u2019]*\s+|[\r\n]+")
 
 
-def calibrate(collection: Searchable, queries: Iterable[str] | None, k: int, *, progress: bool) -> None:
+def calibrate(collection: Collection, queries: Iterable[str] | None, k: int, *, progress: bool) -> None:
     """Calibrates a collection, whose lock is held, on the texts of queries or on sentences of its own."""
     k = as_count(k, "k", at_least=1)
     given = None if queries is None else read_queries(queries)
     if not collection.index.tokens:
         raise ValueError("no document here has a token: add documents before calibrate")
-    texts = own_sentences(collection.index.storage.snapshot) if given is None else given.texts
+    texts = own_sentences(collection.index.storage.snapshot.here) if given is None else given
     vectors = encode(texts, collection.encoder, progress=progress)
     if given is None:
         vectors = [rows for rows in vectors if len(rows)]
     else:
-        given.check(len(rows) > 0 for rows in vectors)
-    origin = "own sentences" if given is None else "queries"
+        check_usable(given, (len(rows) > 0 for rows in vectors))
+    origin: Origin = "own sentences" if given is None else "queries"
     collection.index.calibrate(vectors, k, calibrated_on=origin, progress=progress)
 
 
-def read_queries(texts: Iterable[str]) -> Queries:
+def read_queries(texts: Iterable[str]) -> list[str]:
     """Queries for calibration, checked: there is at least one, and none is empty."""
-    queries = Queries.many(texts, None, None, taker="calibrate")
-    if not queries.texts:
+    queries = read_texts(texts, "calibrate")
+    if not queries:
         raise ValueError("the list of queries is empty; calibrate() without queries uses sentences of the documents")
-    queries.check(bool(text.strip()) for text in queries.texts)
+    check_usable(queries, (bool(text.strip()) for text in queries))
     return queries
 
 
-def own_sentences(state: Snapshot) -> list[str]:
+def own_sentences(snapshot: Snapshot) -> list[str]:
     """Sentences of the documents, at most one per document. The choice is deterministic."""
-    drawn = list(draw_sentences(_texts(state)))
+    drawn = list(draw_sentences(_texts(snapshot)))
     if not drawn:
-        raise ValueError(
-            f"no document has a sentence of {FEWEST_WORDS} to {MOST_WORDS} words: "
-            "call collection.calibrate(queries) with queries of your own"
-        )
+        wrong = ValueError(f"no document has a sentence of {FEWEST_WORDS} to {MOST_WORDS} words")
+        raise hinted(wrong, ": give queries of your own by {}", Argument("queries"))
     return drawn
 
 
@@ -73,7 +77,7 @@ def encode(texts: list[str], encoder: Encoder, *, progress: bool) -> list[NDArra
     with progress_bar("encoding", len(texts), shown=progress, unit="queries") as advance:
         for start in range(0, len(texts), BATCH):
             some = texts[start : start + BATCH]
-            encoded = encoder.queries(some)
+            encoded = encoder.encode_queries(some)
             vectors += encoded
             advance(len(some), sum(map(len, encoded)))
     return vectors
@@ -111,10 +115,10 @@ def _words(piece: str) -> int:
     return sum(any(map(str.isalnum, run)) for run in piece.split())
 
 
-def _texts(state: Snapshot) -> Iterator[str]:
+def _texts(snapshot: Snapshot) -> Iterator[str]:
     """The texts of all documents that can be hits, in an order that is random but always the same."""
-    order = random.Random(0).sample(state.insertion_order.tolist(), len(state.searchable))
+    order = random.Random(0).sample(snapshot.insertion_order.tolist(), snapshot.n_searchable)
     for start in range(0, len(order), READ):
         positions = order[start : start + READ]
-        for position, record in zip(positions, state.metadata(positions), strict=True):
-            yield str(check_record(record, state.ids[position])["text"])
+        for position, record in zip(positions, snapshot.metadata(positions), strict=True):
+            yield str(check_record(record, snapshot.ids[position])["text"])

@@ -103,11 +103,11 @@ class ColbertEncoder:
         facts = ("expansion", "attend", "mask", "strip", "lower")
         return {**digests, **sides, **{fact: str(getattr(settings, fact)) for fact in facts}}
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
         """The rows [L, d] of each text as a document; with `progress`, a bar on standard error."""
         return self._encode(as_texts(texts), self._settings.document, progress=progress)
 
-    def queries(self, texts: Sequence[str]) -> list[F32]:
+    def encode_queries(self, texts: Sequence[str]) -> list[F32]:
         """The rows [T, d] of each text as a query, with those of mask tokens if the model expands queries."""
         return self._encode(as_texts(texts), self._settings.query)
 
@@ -116,11 +116,11 @@ class ColbertEncoder:
         return self._sides[self._settings.document].count(as_texts(texts))
 
     def document_spans(self, text: str) -> list[Span]:
-        """One (start, end) per row of ``documents([text])[0]``; empty for special tokens and markers."""
+        """One (start, end) per row of ``encode_documents([text])[0]``; empty for special tokens and markers."""
         return self._spans(as_text(text), self._settings.document)
 
     def query_spans(self, text: str) -> list[Span]:
-        """One (start, end) per row of ``queries([text])[0]``; empty for special, marker and mask tokens."""
+        """One (start, end) per row of ``encode_queries([text])[0]``; empty for special, marker and mask tokens."""
         return self._spans(as_text(text), self._settings.query)
 
     def _open(self, side: Side) -> Truncation:

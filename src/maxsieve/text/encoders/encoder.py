@@ -42,16 +42,16 @@ class Encoder(Protocol):
     def fingerprint(self) -> dict[str, str]:
         """What the vectors depend on (digests of files, limits): equal fingerprints mean equal vectors."""
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
         """The rows of each text, as a document is encoded."""
 
-    def queries(self, texts: Sequence[str]) -> list[F32]:
+    def encode_queries(self, texts: Sequence[str]) -> list[F32]:
         """The rows of each text, as a query is encoded."""
 
 
 @runtime_checkable
 class Traceable(Protocol):
-    """An encoder that knows which characters each row belongs to."""
+    """An encoder that knows which characters each row belongs to; those of a marker or special token are none."""
 
     def document_spans(self, text: str) -> list[Span]:
         """One (start, end) per row of ``documents([text])[0]``, counted in characters of the text."""

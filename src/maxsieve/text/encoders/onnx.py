@@ -105,11 +105,11 @@ class OnnxEncoder:
         digests = {path.name: sha256(path) for path in self._files.decisive}
         return {**digests, "max_tokens": str(self._max_tokens)}
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
         """The rows [L, d] of each text; with `progress`, a bar on standard error."""
         return self._encode(as_texts(texts), progress=progress)
 
-    def queries(self, texts: Sequence[str]) -> list[F32]:
+    def encode_queries(self, texts: Sequence[str]) -> list[F32]:
         """The rows [L, d] of each text, the same as for a document."""
         return self._encode(as_texts(texts), progress=False)
 

@@ -50,14 +50,14 @@ class PooledEncoder:
         """The fingerprint of the inner encoder, and the factor."""
         return {**self.encoder.fingerprint, "pool": str(self.factor)}
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
         """The pooled rows of each text, as a document is encoded."""
-        found = self.encoder.documents(texts, progress=progress)
+        found = self.encoder.encode_documents(texts, progress=progress)
         return [cut(rows, merges(rows), self.factor) for rows in found]
 
-    def queries(self, texts: Sequence[str]) -> list[F32]:
+    def encode_queries(self, texts: Sequence[str]) -> list[F32]:
         """The rows of each text, encoded as a query and not pooled."""
-        return self.encoder.queries(texts)
+        return self.encoder.encode_queries(texts)
 
 
 class _TraceablePooledEncoder(PooledEncoder):
@@ -66,7 +66,7 @@ class _TraceablePooledEncoder(PooledEncoder):
     def document_spans(self, text: str) -> list[Span]:
         """One (start, end) per row of ``documents([text])[0]``: that of the token most similar to it."""
         spans: list[Span] = self.encoder.document_spans(text)
-        [rows] = self.encoder.documents([text])
+        [rows] = self.encoder.encode_documents([text])
         return [spans[token] for token in _nearest(rows, self.factor)]
 
     def query_spans(self, text: str) -> list[Span]:

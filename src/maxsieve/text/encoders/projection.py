@@ -89,13 +89,13 @@ class ProjectedEncoder:
         digest = hashlib.sha256(self.matrix.astype("<f4").tobytes()).hexdigest()
         return {**self.encoder.fingerprint, "projection": f"{shape} {digest}"}
 
-    def documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
+    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
         """The projected rows of each text, as a document is encoded."""
-        return [self._project(rows) for rows in self.encoder.documents(texts, progress=progress)]
+        return [self._project(rows) for rows in self.encoder.encode_documents(texts, progress=progress)]
 
-    def queries(self, texts: Sequence[str]) -> list[F32]:
+    def encode_queries(self, texts: Sequence[str]) -> list[F32]:
         """The projected rows of each text, as a query is encoded."""
-        return [self._project(rows) for rows in self.encoder.queries(texts)]
+        return [self._project(rows) for rows in self.encoder.encode_queries(texts)]
 
     def _project(self, rows: F32) -> F32:
         return unit_rows(rows @ self.matrix)

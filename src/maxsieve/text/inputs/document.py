@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from maxsieve.errors import Argument, Hint, hinted
+
 DEFAULT_IDS = ("_id", "id")
 LISTED = 8
 LARGEST_FILE = 1 << 26
@@ -51,9 +53,10 @@ class FileText(NamedTuple):
 class BadInput(ValueError):  # noqa: N818 - as the user meets it
     """A part of an input that can't be read, and why. Readers yield it and continue, so it can be skipped."""
 
-    def __init__(self, place: Place, problem: str) -> None:
+    def __init__(self, place: Place, problem: str | ValueError) -> None:
         super().__init__(f"{place}: {problem}")
-        self.place, self.problem = place, problem
+        self.place, self.problem = place, str(problem)
+        self.hint: Hint | None = getattr(problem, "hint", None)
 
 
 Found: TypeAlias = Iterator[InputDocument | BadInput]
@@ -75,13 +78,13 @@ class Fields:
         >>> Fields().document({"id": 7, "title": "Seven", "text": "A number.", "odd": True}, place)[:3]
         ('7', 'Seven\nA number.', {'title': 'Seven', 'odd': True})
         >>> Fields().document({"id": 7, "body": "A number."}, place)
-        BadInput("it: there is no field 'text' (but 'id', 'body'); give the field with the text by --text-field")
+        BadInput("it: there is no field 'text' (but 'id', 'body'); give the field with the text by text=")
         """
         try:
             identity, id_field = self._id(row)
             text, title = self._text(row)
         except ValueError as problem:
-            return BadInput(place, str(problem))
+            return BadInput(place, problem)
         others = [name for name in row if name not in (id_field, self.text)]
         if self.keep is not None:
             others = [name for name in others if name in self.keep]
@@ -98,9 +101,8 @@ class Fields:
 
     def _text(self, row: Mapping[str, Any]) -> tuple[str, str]:
         if self.text not in row:
-            raise ValueError(
-                f"there is no field {self.text!r} ({_but(row)}); give the field with the text by --text-field"
-            )
+            wrong = ValueError(f"there is no field {self.text!r} ({_but(row)})")
+            raise hinted(wrong, "; give the field with the text by {}", Argument("text"))
         title = row.get(self.title)
         return to_text(row[self.text], self.text), "" if title is None else to_text(title, self.title)
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
+from maxsieve.errors import Argument, hinted
 from maxsieve.text.inputs.document import MOST_VALUES, TOO_MANY_VALUES, BadInput, Fields, Found, InputDocument, Place
 from maxsieve.text.inputs.lines import decoded, numbered
 
@@ -41,11 +42,11 @@ def to_object(line: bytes, place: Place) -> dict[str, Any]:
         value = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as problem:
         what = problem.msg.removesuffix(" at")  # some of its messages end in the word that comes next
-        raise BadInput(place, f"not JSON: {what} at character {problem.pos + 1}{_hint(text)}") from None
+        raise _bad(place, f"not JSON: {what} at character {problem.pos + 1}", text) from None
     except (ValueError, RecursionError) as problem:
         raise BadInput(place, f"not JSON: {problem}") from None
     if not isinstance(value, dict):
-        raise BadInput(place, f"a JSON object is expected, not {kind_of(value)}{_hint(text)}")
+        raise _bad(place, f"a JSON object is expected, not {kind_of(value)}", text)
     return value
 
 
@@ -64,5 +65,8 @@ def kind_of(value: Any) -> str:
     return kinds.get(type(value), "a number")
 
 
-def _hint(text: str) -> str:
-    return "; if this is one array of documents: --format json" if text.lstrip()[:1] == "[" else ""
+def _bad(place: Place, problem: str, text: str) -> BadInput:
+    """The error of a line; the start of an array gives a hint."""
+    bad = BadInput(place, problem)
+    is_array = text.lstrip()[:1] == "["
+    return hinted(bad, "; if this is one array of documents: {}", Argument("format", "json")) if is_array else bad

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from maxsieve.common.files import open_regular
+from maxsieve.errors import Argument, hinted
 from maxsieve.text.inputs.document import (
     DEFAULT_IDS,
     MOST_VALUES,
@@ -46,7 +47,7 @@ def read_parquet(path: Path, fields: Fields) -> Found:
                         plain = {name: _plain(value, name) for name, value in row.items()}
                         _check_length(plain)
                     except ValueError as problem:
-                        yield BadInput(place, str(problem))
+                        yield BadInput(place, problem)
                         continue
                     yield fields.document(plain, place)
     except (pa.ArrowException, OSError) as problem:
@@ -66,7 +67,8 @@ def count_rows(path: Path) -> int | None:
 def _wanted(names: list[str], source: str, fields: Fields) -> list[str] | None:
     if fields.text not in names:
         listed = list_names(names)
-        raise ValueError(f"{source}: there is no column {fields.text!r}, only {listed}; give one by --text-field")
+        wrong = ValueError(f"{source}: there is no column {fields.text!r}, only {listed}")
+        raise hinted(wrong, "; give one by {}", Argument("text"))
     if fields.keep is None:
         return None
     needed = {fields.text, fields.title, *([fields.id] if fields.id else DEFAULT_IDS), *fields.keep}
@@ -104,7 +106,8 @@ def _plain(value: Any, name: str) -> Any:
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, bytes):
-        raise ValueError(f"the column {name!r} holds bytes; list the other columns by --keep")
+        wrong = ValueError(f"the column {name!r} holds bytes")
+        raise hinted(wrong, "; list the other columns by {}", Argument("keep"))
     if isinstance(value, dict):
         return {str(key): _plain(one, name) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from maxsieve.errors import Argument, hinted
 from maxsieve.text.inputs.compressed import suffix_of, unpacking
 from maxsieve.text.inputs.document import BadInput, Fields, Found, InputDocument, Place
 from maxsieve.text.inputs.files import SUFFIXES as FILE_SUFFIXES
@@ -84,7 +85,8 @@ class Input:
         suffix, compressed = suffix_of(path)
         if self._format() is None:
             known = ", ".join(BY_SUFFIX)
-            raise ValueError(f"{self.name}: the suffix does not tell the format (known: {known}); give one by --format")
+            wrong = ValueError(f"{self.name}: the suffix does not tell the format (known: {known})")
+            raise hinted(wrong, "; give one by {}", Argument("format"))
         if compressed and (self._format() is Format.PARQUET or suffix in READERS):
             raise ValueError(f"{self.name} must not be compressed by gzip: decompress it first, by gunzip")
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from maxsieve.errors import Argument, hinted
 from maxsieve.text.inputs.document import MOST_VALUES, TOO_MANY_VALUES, BadInput, Fields, Found, Place, list_names, show
 from maxsieve.text.inputs.lines import LONGEST_LINE, unmarked
 
@@ -132,8 +133,9 @@ def _header(row: list[str], source: str, fields: Fields) -> list[str]:
     if len(set(names)) < len(names):
         repeated, _ = Counter(names).most_common(1)[0]
         raise ValueError(f"{source}: the header has the column {show(repeated)} twice")
-    for wanted, option in ((fields.text, "--text-field"), (fields.id, "--id-field")):
+    for name, wanted in (("text", fields.text), ("id", fields.id)):
         if wanted is not None and wanted not in names:
             listed = list_names(names)
-            raise ValueError(f"{source}: the header has no column {wanted!r}, only {listed}; give one by {option}")
+            wrong = ValueError(f"{source}: the header has no column {wanted!r}, only {listed}")
+            raise hinted(wrong, "; give one by {}", Argument(name))
     return names

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.checks import as_count
 from maxsieve.ids import Id, to_ids
+from maxsieve.index import Index
+from maxsieve.options import NOT_GIVEN, FirstStage, PerQuery, SearchOptions
 from maxsieve.storage.snapshot import Snapshot
+from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.lexical.scores import Lexical, best_of
 from maxsieve.text.lexical.stems import Stems
 from maxsieve.text.lexical.word_table import WordTable, current_table, find_table, keep_table
-from maxsieve.text.passages import Keys, check_record
+from maxsieve.text.passages import Keys, check_record, first_records
 from maxsieve.where import Where
-
-if TYPE_CHECKING:
-    from maxsieve.text.collection.collection import Collection
-    from maxsieve.text.collection.search import Searchable
-
-FirstStage: TypeAlias = Callable[[str, int], Sequence[Id]]
-"""``(query, depth)`` -> ids of at most ``depth`` candidates, best first."""
 
 READ = 4096
 """How many texts are read at a time."""
@@ -36,7 +31,7 @@ DEEPER = 4
 
 
 class BM25:
-    """Okapi BM25 over the texts of a collection, by `bm25s` (extra ``maxsieve[bm25]``) with its defaults.
+    """Okapi BM25 over the texts of a collection, by `bm25s` (extra ``maxsieve[text]``) with its defaults.
 
     Its table is stored in the collection's folder, and built again when the collection has changed. Words are runs of
     at least two letters or digits, in lower case, without English stop words, stemmed by the English Snowball stemmer
@@ -44,74 +39,78 @@ class BM25:
     in the same way in documents and queries, so they still match, but not in every form.
     """
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, path: Path, index: Index, keys: Keys) -> None:
         self._stems = Stems()
-        self._collection = collection
+        self._path, self._index, self._keys = path, index, keys
         self._guard = threading.Lock()
-        self._current_state: _State | None = None
+        self._words: _Words | None = None
 
-    @classmethod
-    def of(cls, collection: Searchable) -> BM25:
-        """The one that belongs to a collection, in its present state."""
-        bm25 = collection.bm25
-        bm25._current()
-        return bm25
-
-    def __call__(self, query: str, depth: int, where: Where | None = None) -> list[Id]:
+    def __call__(self, query: str, depth: int) -> list[Id]:
         """Ids of the ``depth`` documents with the highest scores, best first; ties are broken by insertion order.
 
-        A document in passages has the score of its best passage. With ``where``, documents that do not match it are
-        left out.
+        A document in passages has the score of its best passage.
         """
+        return self.best(query, depth, None, self._index.storage.snapshot)
+
+    def best(self, query: str, depth: int, where: Where | None, snapshot: AnySnapshot) -> list[Id]:
+        """The same for a version of the collection. Documents whose records do not match the filter are left out."""
         depth = as_count(depth, "depth", at_least=1)
-        state = self._current()
-        scores = state.matching(where, state.table.scores(self._stems.of_query(query)))
-        return [state.ids[place] for place in best_of(state.by_document(scores), depth).tolist()]
+        words = self._words_of(snapshot)
+        scores = words.matching(where, words.table.scores(self._stems.of_query(query)))
+        return [words.ids[place] for place in best_of(words.by_document(scores), depth).tolist()]
 
-    def scores(self, queries: Sequence[str], where: Sequence[Where | None] | None = None) -> Iterator[Lexical]:
-        """The scores of all documents, query by query. A document that can't be a hit has 0.
+    def scores(
+        self,
+        queries: Sequence[str],
+        where: PerQuery[Where | None] = NOT_GIVEN,
+        snapshot: AnySnapshot | None = None,
+    ) -> Iterator[Lexical]:
+        """The scores of all documents in a snapshot or in the current one. A document that can't be a hit has 0.
 
-        These are documents without a token, and documents that do not match the query's filter.
+        These are documents without a token, and documents whose records do not match the query's filter.
         """
-        state = self._current()
-        snapshot, ids, places = state.snapshot, state.ids, state.places
-        can_be_hit = snapshot.lengths[snapshot.live] > 0
-        for query, one in zip(queries, where or [None] * len(queries), strict=True):
-            scores = np.where(can_be_hit, state.table.scores(self._stems.of_query(query)), np.float32(0))
-            yield Lexical(ids, places, state.by_document(state.matching(one, scores)))
+        words = self._words_of(snapshot or self._index.storage.snapshot)
+        here = words.here
+        can_be_hit = here.lengths[here.live] > 0
+        for number, query in enumerate(queries):
+            scores = np.where(can_be_hit, words.table.scores(self._stems.of_query(query)), np.float32(0))
+            yield Lexical(words.ids, words.places, words.by_document(words.matching(where.of(number), scores)))
 
-    def _current(self) -> _State:
-        snapshot = self._collection.index.storage.snapshot
+    def _words_of(self, snapshot: AnySnapshot) -> _Words:
         with self._guard:
-            known = self._current_state
+            known = self._words
             if known is None or known.snapshot is not snapshot:
-                path = current_table(self._collection.path, snapshot, self._stems.made_by)
-                table = known.table if known and known.path == path else self._find_or_make(path, snapshot)
-                known = self._current_state = _State(snapshot, path, table, self._collection.keys)
+                here = snapshot.here
+                path = current_table(self._path, here, self._stems.made_by)
+                table = known.table if known and known.path == path else self._find_or_make(path, here)
+                known = self._words = _Words(snapshot, path, table, self._keys, here)
             return known
 
-    def _find_or_make(self, path: Path, state: Snapshot) -> WordTable:
-        table = find_table(path, len(state.live))
+    def _find_or_make(self, path: Path, snapshot: Snapshot) -> WordTable:
+        table = find_table(path, snapshot.n_documents)
         if table is None:
-            table = self._make(state)
+            table = self._make(snapshot)
             keep_table(path, table)
         return table
 
-    def _make(self, state: Snapshot) -> WordTable:
+    def _make(self, snapshot: Snapshot) -> WordTable:
         texts: list[str] = []
-        for start in range(0, len(state.live), READ):
-            positions = state.live[start : start + READ].tolist()
-            records = zip(positions, state.metadata(positions), strict=True)
-            texts += [check_record(record, state.ids[position])["text"] for position, record in records]
+        for start in range(0, len(snapshot.live), READ):
+            positions = snapshot.live[start : start + READ].tolist()
+            records = zip(positions, snapshot.metadata(positions), strict=True)
+            texts += [check_record(record, snapshot.ids[position])["text"] for position, record in records]
         return self._stems.table(texts)
 
 
 @dataclass(frozen=True)
-class _State:
-    snapshot: Snapshot
+class _Words:
+    """The words of a version of a collection. Its table counts passages by position."""
+
+    snapshot: AnySnapshot
     path: Path
     table: WordTable
     keys: Keys
+    here: Snapshot = field(repr=False)
 
     @cached_property
     def ids(self) -> list[Id]:
@@ -120,58 +119,64 @@ class _State:
 
     @cached_property
     def places(self) -> dict[Id, int]:
-        """The position of each document, in the order of their first passages."""
-        documents = dict.fromkeys(map(self.keys.document, self.snapshot.live_ids()))
-        return {one: place for place, one in enumerate(documents)}
+        """The place of each document, in the insertion order of their first passages."""
+        documents = dict.fromkeys(map(self.keys.document, self.here.ids_in_order()))
+        return {id: place for place, id in enumerate(documents)}
 
     @cached_property
     def _owners(self) -> NDArray[np.int64]:
-        """The position of each passage's document."""
-        owners = (self.places[self.keys.document(key)] for key in self.snapshot.live_ids())
-        return np.fromiter(owners, np.int64, len(self.snapshot.live))
+        """The place of each passage's document."""
+        owners = (self.places[self.keys.document(key)] for key in self.here.live_ids())
+        return np.fromiter(owners, np.int64, len(self.here.live))
 
     def matching(self, where: Where | None, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Scores of passages, with 0 for those that do not match a filter."""
         if where is None:
             return scores
-        return np.where(self.snapshot.matching(where)[self.snapshot.live], scores, np.float32(0))
+        return np.where(self.here.matching(where)[self.here.live], scores, np.float32(0))
 
     def by_document(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Scores of documents: the best score among the passages of each."""
-        if not self.keys.passages:
+        """Scores of documents, in insertion order: the best score among the passages of each."""
+        if not (self.keys.passages or self.here.layout.sequenced):
             return scores
         best = np.zeros(len(self.places), np.float32)
         np.maximum.at(best, self._owners, scores)
         return best
 
 
-def ask_first_stage(stage: FirstStage, query: str, depth: int, where: Where | None, collection: Searchable) -> list[Id]:
-    """The ``depth`` best candidates of a first stage, among the documents that match a filter.
+def first_candidates(
+    stage: FirstStage | BM25, texts: Sequence[str], options: SearchOptions, keys: Keys, snapshot: AnySnapshot
+) -> list[list[Id]]:
+    """The ``depth`` best candidates of a first stage for each query, among the documents that match its filter."""
+    depth = options.depth
+    return [_ask(stage, text, depth, options.where.of(i), keys, snapshot) for i, text in enumerate(texts)]
 
-    A function knows nothing of filters: it is asked for more candidates, until enough of them match or it has no more.
-    """
-    if where is None:
-        return to_ids(stage(query, depth), "first_stage")
+
+def _ask(
+    stage: FirstStage | BM25, text: str, depth: int, where: Where | None, keys: Keys, snapshot: AnySnapshot
+) -> list[Id]:
+    """A function knows nothing of filters: it is asked for more candidates, until enough match or it has no more."""
     if isinstance(stage, BM25):
-        return stage(query, depth, where)
-    keys, index, everything = collection.keys, collection.index, len(collection)
-    asked = depth
+        return stage.best(text, depth, where, snapshot)
+    if where is None:
+        return to_ids(stage(text, depth), "first_stage")
+    asked, everything = depth, keys.count(snapshot)
     while True:
-        named = list(dict.fromkeys(to_ids(stage(query, asked), "first_stage")))
-        records = index.known_metadata(map(keys.key, named))
+        named = list(dict.fromkeys(to_ids(stage(text, asked), "first_stage")))
+        records = first_records(named, keys, snapshot)
         # an unknown id stays, so that the search reports it
-        kept = [one for one in named if (key := keys.key(one)) not in records or where.matches(records[key])]
+        kept = [id for id in named if id not in records or where.matches(records[id])]
         if len(kept) >= depth or len(named) < asked or asked >= everything:
             return kept[:depth]
         asked = min(asked * DEEPER, everything)
 
 
-def verify_table(folder: Path, state: Snapshot) -> None:
-    """Checks the table of a collection's present state, if there is one; `DamagedIndexError` names it."""
+def verify_table(folder: Path, snapshot: Snapshot) -> None:
+    """Checks the table of a version of a collection, if there is one; `DamagedIndexError` names it."""
     try:
         stems = Stems()
     except ModuleNotFoundError:
         return  # without the extra, no table is used
-    path = current_table(folder, state, stems.made_by)
+    path = current_table(folder, snapshot, stems.made_by)
     if path.is_symlink() or path.exists():
-        WordTable.read(path, len(state.live))
+        WordTable.read(path, snapshot.n_documents)

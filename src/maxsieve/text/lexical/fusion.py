@@ -38,16 +38,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.ids import Id
 from maxsieve.text.lexical.scores import F32, I64, Answer, Lexical, Scored, best_of
-
-Hybrid: TypeAlias = Literal["rrf"] | float
-"""How to fuse: ``"rrf"``, reciprocal rank; or the weight of BM25 in a convex combination, between 0 and 1."""
 
 RANK_OFFSET = 60
 FAR = 100

@@ -1,70 +1,89 @@
-"""Hybrid search: fuses late interaction and BM25 over the same state of a collection."""
+"""Hybrid search: fuses late interaction and BM25 over the same version of a collection."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.candidates import Candidates
-from maxsieve.common.checks import as_count
-from maxsieve.errors import MaxsieveError
-from maxsieve.hits import Report
+from maxsieve.hits import Hits, Report
 from maxsieve.ids import Id
-from maxsieve.policies import Exhaustive, Policy
-from maxsieve.text.collection.hits import HybridScores, IndexHits
+from maxsieve.options import Hybrid, PerQuery, SearchOptions
+from maxsieve.policies import Exhaustive
+from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.lexical.bm25 import BM25
-from maxsieve.text.lexical.fusion import Fused, Hybrid, fuse, to_fusion
+from maxsieve.text.lexical.fusion import Fused, fuse, to_fusion
 from maxsieve.text.passages import Keys
 
-if TYPE_CHECKING:
-    from maxsieve.text.collection.search import Queries, Searchable
+Find = Callable[[SearchOptions], Sequence[Hits]]
+"""Late interaction: the best passages for each query. The options name documents."""
 
-ATTEMPTS = 10
-"""How often a search is repeated when another thread changes the collection meanwhile."""
 
-T = TypeVar("T")
-Find = Callable[[Sequence[Candidates], int, Policy | None], Sequence[IndexHits]]
-"""Late interaction: candidates for each query, how many hits, and by which policy."""
+class HybridScores(NamedTuple):
+    """How BM25 and late interaction were fused, and the scores of the hits by each.
+
+    fusion
+        ``"rrf"``, or the weight of BM25 (`maxsieve.text.lexical.fusion` has the formulas).
+    depth
+        how many best documents of each were used.
+    late, bm25
+        the hits' scores by late interaction and by BM25, in the order of the hits.
+    """
+
+    fusion: Hybrid
+    depth: int
+    late: NDArray[np.float32]
+    bm25: NDArray[np.float32]
+
+    def at(self, ranks: Sequence[int]) -> HybridScores:
+        """The scores of the hits at some ranks."""
+        chosen = list(ranks)
+        return self._replace(late=self.late[chosen], bm25=self.bm25[chosen])
 
 
 class HybridHits(NamedTuple):
     """What a hybrid search found for a query."""
 
-    hits: IndexHits
+    hits: Hits
     scores: HybridScores
     report: Report
 
 
 def search_hybrid(
-    collection: Searchable, queries: Queries, hybrid: Hybrid, k: int, depth: int, policy: Policy | None, find: Find
+    bm25: BM25, snapshot: AnySnapshot, texts: Sequence[str], options: SearchOptions, find: Find, keys: Keys
 ) -> list[HybridHits]:
     """The k best documents for each query by the fused scores."""
-    fusion, k = to_fusion(hybrid), as_count(k, "k", at_least=1)
-    depth = max(as_count(depth, "depth", at_least=1), k, fusion.least)
+    fusion, k = to_fusion(options.hybrid), options.k
+    depth = max(options.depth, k, fusion.least)
+    late = replace(options, hybrid=None, k=depth)
+    first, more = find(late), list[Hits]()
+    lexical = (
+        scores.among(options.candidates.of(query), options.exclude.of(query))
+        for query, scores in enumerate(bm25.scores(texts, options.where, snapshot))
+    )
 
-    def search() -> list[HybridHits]:
-        return _search(BM25.of(collection), queries, hybrid, k, depth, policy, find, collection.keys)
+    def score(ids: list[list[Id]]) -> list[_Documents]:
+        more.extend(find(_among(late, ids, max(1, *map(len, ids), 1))))
+        return [_Documents.of(hits, keys) for hits in more]
 
-    return in_one_state(collection, search)
+    fused = fuse(fusion, [_Documents.of(hits, keys) for hits in first], lexical, score, k, depth)
+    last = find(_among(late, [best.ids for best in fused], k))
+    return [
+        HybridHits(
+            _in_order(hits, best, keys),
+            HybridScores(options.hybrid or "rrf", depth, best.late, best.bm25),
+            _report(own.report, others.report),
+        )
+        for own, others, hits, best in zip(first, more, last, fused, strict=True)
+    ]
 
 
-def in_one_state(collection: Searchable, search: Callable[[], T]) -> T:
-    """What a search of several steps finds if nothing changes between them; otherwise it begins again."""
-    for _ in range(ATTEMPTS):
-        state = collection.state
-        try:
-            found = search()
-        except KeyError:  # an id that is unknown, or that was known a moment ago
-            if collection.state is state:
-                raise
-        else:
-            if collection.state is state:
-                return found
-    raise MaxsieveError(f"{collection.path} was changed during each of {ATTEMPTS} attempts to search it")
+def _among(options: SearchOptions, ids: list[list[Id]], k: int) -> SearchOptions:
+    """Options that score these documents, some for each query."""
+    return replace(options, candidates=PerQuery(list(ids)), k=k, policy=Exhaustive())
 
 
 class _Documents(NamedTuple):
@@ -74,36 +93,13 @@ class _Documents(NamedTuple):
     scores: NDArray[np.float32]
 
     @classmethod
-    def of(cls, hits: IndexHits, keys: Keys) -> _Documents:
+    def of(cls, hits: Hits, keys: Keys) -> _Documents:
         return cls(list(map(keys.document, hits.ids)), hits.scores)
 
 
-def _search(
-    bm25: BM25, queries: Queries, hybrid: Hybrid, k: int, depth: int, policy: Policy | None, find: Find, keys: Keys
-) -> list[HybridHits]:
-    first, more = find(queries.candidates, depth, policy), list[IndexHits]()
-    allowed = zip(bm25.scores(queries.texts, queries.where), queries.candidates, queries.exclude, strict=True)
-    lexical = (scores.among(candidates, exclude) for scores, candidates, exclude in allowed)
-
-    def score(ids: list[list[Id]]) -> list[_Documents]:
-        more.extend(find(ids, max(1, *map(len, ids), 1), Exhaustive()))
-        return [_Documents.of(hits, keys) for hits in more]
-
-    fused = fuse(to_fusion(hybrid), [_Documents.of(hits, keys) for hits in first], lexical, score, k, depth)
-    last = find([one.ids for one in fused], k, Exhaustive())
-    return [
-        HybridHits(
-            _in_order(hits, best, keys),
-            HybridScores(hybrid, depth, best.late, best.bm25),
-            _report(own.report, others.report),
-        )
-        for own, others, hits, best in zip(first, more, last, fused, strict=True)
-    ]
-
-
-def _in_order(hits: IndexHits, fused: Fused, keys: Keys) -> IndexHits:
+def _in_order(hits: Hits, fused: Fused, keys: Keys) -> Hits:
     ranks = {keys.document(key): rank for rank, key in enumerate(hits.ids)}
-    return hits.reordered([ranks[one] for one in fused.ids], fused.scores.astype(np.float32))
+    return hits.reordered([ranks[id] for id in fused.ids], fused.scores.astype(np.float32))
 
 
 def _report(first: Report, more: Report) -> Report:

@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.candidates import Candidates
 from maxsieve.ids import Id
+from maxsieve.options import Candidates
 
 F32 = NDArray[np.float32]
 I64 = NDArray[np.int64]
@@ -53,14 +53,14 @@ class Lexical(NamedTuple):
     def only(self, places: I64) -> Lexical:
         """Only the documents at these positions, which ascend."""
         ids = [self.ids[place] for place in places.tolist()]
-        return Lexical(ids, {one: place for place, one in enumerate(ids)}, self.scores[places])
+        return Lexical(ids, {id: place for place, id in enumerate(ids)}, self.scores[places])
 
     def scored(self, answer: Answer) -> Scored:
         """An answer of late interaction, with positions for ids."""
         return Scored(self._find(answer.ids), answer.scores)
 
     def _find(self, ids: list[Id]) -> I64:
-        return np.fromiter((self.places[one] for one in ids), np.int64, len(ids))
+        return np.fromiter((self.places[id] for id in ids), np.int64, len(ids))
 
 
 class Scored(NamedTuple):

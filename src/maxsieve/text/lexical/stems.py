@@ -12,14 +12,14 @@ LANGUAGE = "english"
 
 
 class Stems:
-    """Splits texts into words, drops stop words and reduces the other words to their stems (extra ``maxsieve[bm25]``).
+    """Splits texts into words, drops stop words and reduces the other words to their stems (extra ``maxsieve[text]``).
 
     >>> Stems().of_query("Who was running in the hills?")
     ['who', 'run', 'hill']
     """
 
     def __init__(self) -> None:
-        self._bm25s, self._snowball = optional("bm25s", "bm25"), optional("Stemmer", "bm25")
+        self._bm25s, self._snowball = optional("bm25s", "text"), optional("Stemmer", "text")
 
     @property
     def made_by(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 The name is a digest of the index's version (which identifies its documents), of the mask of documents that are not
 deleted, and of the stemmer and its version. The digest is in the file as well. A calibration changes none of these. So
-a table of another state, or with other stems, is never used. A table is a cache: if anything is wrong with it, it is
+a table of another version, or with other stems, is never used. A table is a cache: if anything is wrong with it, it is
 built again. Only files with such a name are ever removed, and links are not followed.
 """
 
@@ -108,10 +108,10 @@ class WordTable:
             raise ValueError("its words have no numbers")  # bm25s adds the empty word, which is in no document
 
 
-def current_table(collection: Path, state: Snapshot, made_by: list[str]) -> Path:
-    """The path of the table of a state; ``made_by`` are the versions and settings of the libraries that make it."""
-    made_from = json.dumps([FORMAT, made_by, state.version, len(state.alive)]).encode()
-    digest = hashlib.sha256(made_from + np.packbits(state.alive).tobytes()).hexdigest()
+def current_table(collection: Path, snapshot: Snapshot, made_by: list[str]) -> Path:
+    """The path of the table of a version; ``made_by`` are the versions and settings of the libraries that make it."""
+    made_from = json.dumps([FORMAT, made_by, snapshot.version, len(snapshot.alive)]).encode()
+    digest = hashlib.sha256(made_from + np.packbits(snapshot.alive).tobytes()).hexdigest()
     return collection / FOLDER / f"{digest}.table"
 
 
@@ -125,7 +125,7 @@ def find_table(path: Path, documents: int) -> WordTable | None:
 
 
 def keep_table(path: Path, table: WordTable) -> None:
-    """Writes a table and removes those of other states. If the folder is read-only, searches still work."""
+    """Writes a table and removes those of other versions. If the folder is read-only, searches still work."""
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
         check_own_folder(path.parent)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from maxsieve.errors import Argument, hinted
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.inputs.document import BadInput
 from maxsieve.text.inputs.folder import no_documents
@@ -41,9 +42,9 @@ class FolderSync:
     >>> import tempfile, numpy as np
     >>> class Lengths:
     ...     name, dim, fingerprint = "lengths", 2, {}
-    ...     def documents(self, texts, *, progress=False):
+    ...     def encode_documents(self, texts, *, progress=False):
     ...         return [np.array([[1, len(text)]], np.float32) for text in texts]
-    ...     queries = documents
+    ...     encode_queries = encode_documents
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "fox.md").write_text("A red fox.")
     ...     collection = Collection.create(f"{folder}/it.ms", Lengths())
@@ -142,10 +143,10 @@ class FolderSync:
         if not known and not found:
             raise ValueError(no_documents(self.folder))
         if not self._allow_deletes and known and (not found or (known - found > FEW and 2 * found < known)):
-            raise ValueError(
-                f"{self.folder} has {found:,} documents, but {known:,} came from it: is a disk not mounted? "
-                "If they should be deleted: allow_deletes=True"
+            wrong = ValueError(
+                f"{self.folder} has {found:,} documents, but {known:,} came from it: is a disk not mounted?"
             )
+            raise hinted(wrong, " If they should be deleted: {}", Argument("allow_deletes", True))
 
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from maxsieve.errors import Argument, hinted
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.inputs.columns import as_columns
 from maxsieve.text.inputs.document import BadInput, InputDocument
@@ -189,14 +190,12 @@ class SyncRun:
         entry = self._record.entries.get(one)
         own = stored is None or (entry is not None and stored in entry.digests)
         if not own and (other := next((it.folder for it in self._others if _has(it, one, stored)), None)):
-            raise BadInput(
-                document.place,
-                f"the document {one!r} came from {other}; prefix= gives the files of this folder other ids; if it "
-                "is the same folder, moved_from= says so",
-            )
+            bad = BadInput(document.place, f"the document {one!r} came from {other}")
+            ending = "; {} gives the files of this folder other ids; if it is the same folder, {} says so"
+            raise hinted(bad, ending, Argument("prefix"), Argument("moved_from"))
         if not (own or self._adopt or stored == new):
-            problem = f"there is another document {one!r}, which was not added by sync; adopt=True replaces it"
-            raise BadInput(document.place, problem)
+            bad = BadInput(document.place, f"there is another document {one!r}, which was not added by sync")
+            raise hinted(bad, "; {} replaces it", Argument("adopt", True))
         self._settled[one] = Entry((new,), self._scan.lasting(one))
         if stored == new:
             self._counts["unchanged"] += 1

@@ -1,0 +1,1 @@
+"""What draws charts of results, and writes tables of them."""

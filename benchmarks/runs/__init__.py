@@ -1,0 +1,1 @@
+"""What measures: one command in each module."""

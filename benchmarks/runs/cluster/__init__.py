@@ -1,0 +1,1 @@
+"""Measurements of a corpus in shards."""

@@ -1,0 +1,112 @@
+"""Prints hits for people, and what the answer guarantees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from maxsieve.cli.snippet import ELLIPSIS, STYLES, marks_of, snippet
+from maxsieve.common.printable import printable
+from maxsieve.policies import Bandit, Policy
+from maxsieve.text.collection.answers import guarantee_sentence
+
+if TYPE_CHECKING:
+    from maxsieve.text import TextHits
+    from maxsieve.text.passages import Passage
+
+WIDEST = 100
+"""The longest line: longer ones are tiring to read, even on a wide terminal."""
+
+SNIPPET_LINES = 2
+
+
+def show_answer(console: Console, hits: TextHits, *, policy: Policy | None = None) -> None:
+    """The hits and the report."""
+    if not len(hits):
+        console.print("no hits")
+    show_hits(console, hits)
+    console.print(Text(report_line(hits, policy), "dim"), soft_wrap=True)
+
+
+def show_hits(console: Console, hits: TextHits, *, lines: int = SNIPPET_LINES) -> None:
+    """A heading and a snippet for each hit."""
+    width = min(console.width, WIDEST)
+    margin = len(str(len(hits)))
+    scores = [f"{score:.{2 if hits.hybrid is None else 4}f}" for score in hits.scores]
+    score_width = max(map(len, scores), default=0)
+    indent = margin + score_width + 4
+    for rank, score in enumerate(scores):
+        hit = hits[rank]
+        marks = marks_of(hit.explain())
+        name, skip = heading(hit.id, hit.text, hit.metadata, hit.passage)
+        title = Text(_cut(name, max(8, width - indent)), "bold")
+        for mark in marks:
+            if mark.end < skip:
+                title.stylize(STYLES[mark.grade], mark.start, mark.end)
+        line = Text.assemble((f"{rank + 1:>{margin}}", "dim"), "  ", (f"{score:>{score_width}}", "green"), "  ", title)
+        console.print(line, soft_wrap=True)
+        body = snippet(hit.text, marks, max(16, width - margin - 2), lines, skip=skip)
+        for row in body.split("\n"):
+            if row.plain.strip():
+                console.print(Text(" " * (margin + 2)).append_text(row), soft_wrap=True)
+
+
+def heading(identity: Any, text: str, metadata: Any, passage: Passage | None = None) -> tuple[str, int]:
+    r"""A document's heading (its title, else its id), and how many characters of its text repeat the title.
+
+    >>> heading("d1", "Alpha\nThe first letter.", {"title": "Alpha"})
+    ('Alpha (d1)', 6)
+    >>> heading("notes/a.md", "The first letter.", None)
+    ('notes/a.md', 0)
+    """
+    where = "" if passage is None else place_of(passage)
+    title = metadata.get("title") if isinstance(metadata, dict) else None
+    if not isinstance(title, str) or not title.strip():
+        return f"{identity}{where}", 0
+    title = title.strip()
+    skip = len(title) + 1 if text.startswith(f"{title}\n") else 0
+    return (title if title == str(identity) else f"{title} ({identity})") + where, skip
+
+
+def place_of(passage: Passage) -> str:
+    """Where a passage is in its document; empty if the passage is the whole document.
+
+    >>> from maxsieve.text.passages import Passage
+    >>> place_of(Passage("Not too hot.", 1, 4, 30, "Tea > Green", 2))
+    ' · Tea > Green · page 2'
+    """
+    if passage.of == 1:
+        return ""
+    parts = [passage.heading, "" if passage.page is None else f"page {passage.page}"]
+    if not any(parts):
+        parts = [f"passage {passage.number + 1} of {passage.of}"]
+    return "".join(f" · {part}" for part in parts if part)
+
+
+def _cut(name: str, cells: int) -> str:
+    name = printable(name)
+    cut = set_cell_size(name, cells).rstrip()
+    return name if cut == name else set_cell_size(name, cells - 1).rstrip() + ELLIPSIS
+
+
+def report_line(hits: TextHits, policy: Policy | None = None) -> str:
+    """One line: what the answer guarantees, and what it cost."""
+    report = hits.report
+    coverage = f" · {report.coverage:.0%} of cells revealed" if isinstance(policy, Bandit) else ""
+    return (
+        f"{guarantee_sentence(hits, policy)}{coverage} · {report.rescored:,} rescored"
+        f" · {milliseconds(hits.encode_seconds)} encoding, {milliseconds(hits.search_seconds)} search"
+    )
+
+
+def milliseconds(seconds: float) -> str:
+    """A short time.
+
+    >>> milliseconds(0.00123), milliseconds(0.0456)
+    ('1.2 ms', '46 ms')
+    """
+    value = seconds * 1e3
+    return f"{value:.1f} ms" if value < 10 else f"{value:,.0f} ms"
