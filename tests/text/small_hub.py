@@ -22,8 +22,7 @@ class SmallHub:
         self.listed: dict[str, dict[str, bytes]] = {}
         """What a commit's list of files is made from, if it is not what is sent."""
         self.cut_after: int | None = None
-        """Ends the connection after this many bytes of a large file, and refuses requests from then on."""
-        self.refuses = False
+        """Ends the connection after this many bytes of a large file, once."""
         self.asked: list[tuple[str, str, str | None]] = []
         self.endpoint = ""
 
@@ -72,7 +71,7 @@ def serving(hub: SmallHub) -> Iterator[SmallHub]:
         def reply(self, content: bytes | None, *, body: bool, commit: str = "") -> None:
             found = content if content is not None else b""
             start = int((self.headers.get("Range") or "bytes=0-").removeprefix("bytes=").partition("-")[0])
-            self.send_response(403 if hub.refuses else 404 if content is None else 206 if start else 200)
+            self.send_response(404 if content is None else 206 if start else 200)
             if commit:
                 self.send_header("X-Repo-Commit", commit)
                 self.send_header("ETag", f'"{hashlib.sha256(found).hexdigest()}"')
@@ -81,11 +80,11 @@ def serving(hub: SmallHub) -> Iterator[SmallHub]:
                 self.send_header("Content-Range", f"bytes {start}-{len(found) - 1}/{len(found)}")
             self.send_header("Content-Length", str(len(found) - start))
             self.end_headers()
-            if body and not hub.refuses:
+            if body:
                 cut = hub.cut_after if commit and len(found) > 100_000 else None
                 self.wfile.write(found[start : None if cut is None else start + cut])
                 if cut is not None:
-                    self.close_connection = hub.refuses = True
+                    self.close_connection, hub.cut_after = True, None
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         hub.endpoint = f"http://127.0.0.1:{server.server_port}"

@@ -14,9 +14,7 @@ from maxsieve.cli.options import AsJson, Progress
 from maxsieve.text.encoders.encoder import MINILM
 from maxsieve.text.encoders.late_models import RECOMMENDED
 
-Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="A name of `maxsieve model list`, or owner/name on the hub.")
-]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A name of `maxsieve model list`, or owner/name on the hub.")]
 
 
 def register(app: typer.Typer) -> None:

@@ -46,7 +46,9 @@ class Stated:
 
     def token(self, field: str) -> int:
         """The number of a token."""
-        return int(self._checked(field, "the number of a token", lambda value: type(value) is int and value >= 0))
+        return int(
+            self._checked(field, "the number of a token", lambda value: type(value) is int and 0 <= value < 1 << 31)
+        )
 
     def texts(self, field: str) -> list[str]:
         """A list of strings."""
