@@ -111,12 +111,13 @@ def _write_graph(model: Any, path: Path) -> None:
 
 
 def _quantise(path: Path, target: Path) -> None:
+    """Weights of 8 bits without sign: products with signed ones overflow on CPUs without VNNI, and give other rows."""
     optional("onnx", "st")
     quantization = optional("onnxruntime.quantization", "st")
     logging.disable(logging.WARNING)  # it recommends a step that changes nothing here
     try:
         quantization.quantize_dynamic(
-            str(path), str(target), weight_type=quantization.QuantType.QInt8, per_channel=True
+            str(path), str(target), weight_type=quantization.QuantType.QUInt8, per_channel=True
         )
     finally:
         logging.disable(logging.NOTSET)
