@@ -94,7 +94,7 @@ def test_a_broken_connection_is_resumed(hub: SmallHub) -> None:
     assert [part for name, part in parts_asked(hub) if name == "model.onnx_data"] == [None, f"bytes={10 << 20}-"]
 
 
-def test_an_interrupted_fetch_goes_on_with_the_files_that_are_missing(hub: SmallHub) -> None:
+def test_an_interrupted_fetch_continues_with_the_missing_files(hub: SmallHub) -> None:
     hub.commits[COMMIT]["onnx_config.json"], kept = b"", hub.commits[COMMIT]["onnx_config.json"]
     hub.listed[COMMIT] = {**hub.commits[COMMIT], "onnx_config.json": kept}
     with pytest.raises(ModelFetchError):
