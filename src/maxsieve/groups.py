@@ -7,9 +7,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
+from maxsieve.hits import Ranking
 from maxsieve.ids import Id
 from maxsieve.policies import FixedPolicy
-from maxsieve.searcher import PreparedSearch, Ranking
+from maxsieve.searcher import PreparedSearch
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.storage import AnySnapshot
 

@@ -241,14 +241,12 @@ def to_policy(policy: object) -> Policy:
 
 
 def to_native(policy: FixedPolicy) -> _core.Policy:
-    """The engine's form of a policy. For `Calibrated`, tiers.py makes a `CalibratedDepth` first."""
-    if type(policy) is Certified:
+    """The engine's form of a policy. For `Calibrated`, calibrated.py makes a `CalibratedDepth` first."""
+    if isinstance(policy, Certified):
         return _core.Certified()
-    if type(policy) is Exhaustive:
+    if isinstance(policy, Exhaustive):
         return _core.Exhaustive()
-    if type(policy) is CalibratedDepth:
+    if isinstance(policy, CalibratedDepth):
         return _core.Calibrated(policy.depth, policy.mean_length)
-    if type(policy) is Bandit:
-        margin, block = min(policy.margin, MOST), min(policy.block, MOST)
-        return _core.Bandit(policy.alpha, policy.delta, margin, block, policy.seed, policy.radius)
-    raise TypeError(f"policy must be Certified(), Calibrated(), Bandit() or Exhaustive(), not {policy!r}")
+    margin, block = min(policy.margin, MOST), min(policy.block, MOST)
+    return _core.Bandit(policy.alpha, policy.delta, margin, block, policy.seed, policy.radius)

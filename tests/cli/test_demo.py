@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -24,6 +25,22 @@ def test_the_corpus_is_what_a_programmer_looks_for() -> None:
     assert not any(name.startswith(("this", "antigravity", "idlelib", "tkinter", "test.")) for name in found)
     for name in set(sys.modules) - before:
         assert name.split(".")[0] not in ("this", "antigravity", "idlelib", "tkinter", "test", "turtle")
+
+
+def test_asyncio_works_after_the_corpus_is_collected() -> None:
+    """Its C part must not be imported before it: tasks would then be unknown to it."""
+    code = """
+import sys
+from maxsieve.cli.demo.docstrings import collect
+assert "asyncio" not in sys.modules
+collect()
+import asyncio
+async def current():
+    return asyncio.current_task() is not None
+print(asyncio.run(current()))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
 
 
 def test_it_is_made_once_and_answers_as_exhaustive_scoring_does(

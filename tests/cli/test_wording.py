@@ -38,7 +38,7 @@ LIBRARY_ONLY = {
     "{}: this format has its own lengths; leave out lengths=",
     "{}: the lengths of documents are not known: give lengths=, or one of these files beside it: {}",
     "which column holds the vectors? Give column=, one of {}",
-    "policy must be Certified(), Calibrated(), Bandit() or Exhaustive(), not {}",
+    "policy must be Certified(), Calibrated(), Bandit(), Exhaustive() or a name, not {}",
     "it was read before, and can be read only once; joined() keeps all of it",
     "{} can be read only once, but writing reads it twice: write its joined()",
     "{}: add needs ids, and there are none: give ids=, or id_column= of a table",

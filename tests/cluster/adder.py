@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 
 from cluster.encoders import IMPORTABLE, LoggingEncoder
-from maxsieve.cluster import adding
-from maxsieve.cluster.collection import ShardedCollection
-from maxsieve.text.collection.collection import additions as text_adding
-from maxsieve.text.collection.collection import collection_encoder
+from maxsieve import Collection
+from maxsieve.text.collection import additions as text_adding
+from maxsieve.text.collection import collection_encoder
+from maxsieve.text.distributed import add as adding
 from text.support import sentences
 
 DIM, SAMPLE = 6, 30
@@ -46,6 +46,6 @@ if __name__ == "__main__":
         ray.init(address=address[0], log_to_driver=False, logging_level=logging.ERROR)
     texts = sentences(int(count))
     encoder = (LoggingEncoder if int(workers) else WaitingEncoder)(Path(log), seconds=0.01)
-    corpus = ShardedCollection.open(folder, encoder)
+    corpus = Collection.open(folder, encoder)
     records = ({"of": text} for text in texts)
     corpus.add(texts, range(len(texts)), records, workers=int(workers), worker_options=IMPORTABLE)

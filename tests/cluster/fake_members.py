@@ -15,7 +15,7 @@ import numpy as np
 
 from maxsieve.cluster.agreement import Offers, UnknownSessionError
 from maxsieve.cluster.engine import LostMemberError, Members
-from maxsieve.cluster.member import Part, SearchRequest
+from maxsieve.cluster.member import MemberRequest, Part
 from maxsieve.cluster.placement import Seat, cover, place
 from maxsieve.errors import StaleVersionError
 
@@ -29,7 +29,7 @@ class Doc(NamedTuple):
     sequence: int
 
 
-def step(documents: Sequence[Doc], request: SearchRequest, replies: Sequence[tuple[float, ...]]) -> Any:
+def step(documents: Sequence[Doc], request: MemberRequest, replies: Sequence[tuple[float, ...]]) -> Any:
     """The offers of a step, or the part at the end. Each step drops what is below the K-th best of all members."""
     tau = max((kth for kth, _seen in replies), default=-np.inf)
     best = sorted((one for one in documents if one.score >= tau), key=lambda one: (-one.score, one.sequence))
@@ -71,7 +71,7 @@ class FakeMembers(Members):
         self._outcomes: dict[int, Any] = {}
         self._coming: list[tuple[float, int]] = []
         self._back: dict[Seat, float] = {}
-        self.sessions: dict[Seat, dict[str, tuple[int, SearchRequest]]] = {seat: {} for seat in self.placement.seats}
+        self.sessions: dict[Seat, dict[str, tuple[int, MemberRequest]]] = {seat: {} for seat in self.placement.seats}
         self.calls: Counter[Seat] = Counter()
         self.suspected: list[Seat] = []
 
@@ -110,7 +110,7 @@ class FakeMembers(Members):
             self._back[seat] = self.clock + RESTART
         return LostMemberError(f"{seat} is gone")
 
-    def _advance(self, seat: Seat, session: str, request: SearchRequest | None, replies: Any) -> Any:
+    def _advance(self, seat: Seat, session: str, request: MemberRequest | None, replies: Any) -> Any:
         if request is None:
             if session not in self.sessions[seat]:
                 return UnknownSessionError("not begun here")

@@ -16,7 +16,7 @@ from maxsieve.cluster.actors import NODE_CHECK_INTERVAL, ActorPool, ShardActor
 from maxsieve.cluster.agreement import Offers, UnknownSessionError
 from maxsieve.cluster.coordinator import LostMemberError
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.member import Part, SearchRequest
+from maxsieve.cluster.member import MemberRequest, Part
 from maxsieve.cluster.placement import Seat
 from maxsieve.errors import ClosedIndexError, MaxsieveError, StaleVersionError
 from maxsieve.storage.segments import Layout
@@ -35,9 +35,9 @@ def ask(actor: ShardActor, *arguments: Any, forgotten: tuple[str, ...] = ()) -> 
     return pickle.loads(actor.advance(pickle.dumps((forgotten, arguments))))
 
 
-def request(folder: ShardedFolder, *, alone: bool = False, version: str | None = None) -> SearchRequest:
+def request(folder: ShardedFolder, *, alone: bool = False, version: str | None = None) -> MemberRequest:
     query = np.ones((1, 4), np.float32)
-    return SearchRequest(version or folder.manifest.fingerprint, (0, 1), alone, query, 3, ms.Certified())
+    return MemberRequest(version or folder.manifest.fingerprint, (0, 1), alone, query, 3, ms.Certified())
 
 
 def test_a_part(folder: ShardedFolder) -> None:

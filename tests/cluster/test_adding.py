@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 
 from long_form import scaled
-from maxsieve.cluster import adding, encoding, staging
-from maxsieve.cluster.collection import ShardedCollection
 from maxsieve.cluster.manifest import read_cluster
+from maxsieve.text.collection import additions as text_adding
+from maxsieve.text.collection import collection_encoder
 from maxsieve.text.collection.additions import OtherDocumentError
-from maxsieve.text.collection.collection import Collection, collection_encoder
-from maxsieve.text.collection.collection import additions as text_adding
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.distributed import add as adding
+from maxsieve.text.distributed import encoders as encoding
+from maxsieve.text.distributed import staged as staging
 from text.support import ShortSighted, WordEncoder, sentences, start_python
 
 from . import adder
@@ -31,7 +33,7 @@ FURTHER = 8
 LONG = " ".join(f"Sentence {i} is here." for i in range(100))
 
 
-def content(collection: Collection | ShardedCollection) -> list[Any]:
+def content(collection: Collection | Collection) -> list[Any]:
     """The content of a collection, in order, with the bits of vectors."""
     keys = collection.index.ids
     documents = [(one, collection.text(one), collection.metadata(one)) for one in collection.ids]
@@ -45,15 +47,15 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def pair(tmp_path: Path, small: None) -> tuple[Collection, ShardedCollection]:
+def pair(tmp_path: Path, small: None) -> tuple[Collection, Collection]:
     encoder = ShortSighted()
     return (
         Collection.create(tmp_path / "one", encoder),
-        ShardedCollection.create(tmp_path / "many", encoder, shards=3),
+        Collection.create(tmp_path / "many", encoder, shards=3),
     )
 
 
-def test_the_same_additions_give_the_same_content(pair: tuple[Collection, ShardedCollection]) -> None:
+def test_the_same_additions_give_the_same_content(pair: tuple[Collection, Collection]) -> None:
     one, many = pair
     texts = [*sentences(40), LONG, "", "日本 \ud800"]
     ids = [f"é{i}#p1" if i % 3 else f"{i}" for i in range(len(texts))]
@@ -68,13 +70,13 @@ def test_the_same_additions_give_the_same_content(pair: tuple[Collection, Sharde
         assert many.add(*arguments, **options, workers=0) == one.add(*arguments, **options)
         assert content(many) == content(one)
     one.delete(gone := ["new", ids[3]])
-    many.index._folder.delete(many.keys.of_all(gone, many.index, "delete"))  # in this process
+    many.index.storage.folder.delete(many.keys.of_all(gone, many.index.storage.snapshot, "delete"))  # in this process
     many.refresh()
     assert content(many) == content(one)
     assert len(many) == len(one)
     assert [one in many for one in (ids[3], "new", ids[4], 7, True)] == [False, False, True, False, False]
     many.verify()
-    assert os.listdir(many.path / staging.FOLDER) == []
+    assert os.listdir(many.path / staging.STAGING) == []
 
 
 def test_ids_may_be_numbers_or_derived_and_a_stream_is_taken_as_it_comes(tmp_path: Path, small: None) -> None:
@@ -82,21 +84,21 @@ def test_ids_may_be_numbers_or_derived_and_a_stream_is_taken_as_it_comes(tmp_pat
     for number, split in enumerate((True, False)):
         made = [
             Collection.create(tmp_path / f"one{number}", ShortSighted(), 6, split=split),
-            ShardedCollection.create(tmp_path / f"many{number}", ShortSighted(), 6, shards=4, split=split),
+            Collection.create(tmp_path / f"many{number}", ShortSighted(), 6, shards=4, split=split),
         ]
         for collection in made:
-            options = {"workers": 0} if isinstance(collection, ShardedCollection) else {}
+            options = {"workers": 0} if isinstance(collection, Collection) else {}
             collection.add(iter(texts), (i - 5 for i in range(30)), **options)
             with pytest.raises(TypeError, match=r"\bint ids"):
                 collection.add(["x"], **options)
         assert content(made[0]) == content(made[1])
-    derived = ShardedCollection.create(tmp_path / "derived", ShortSighted(), shards=2)
+    derived = Collection.create(tmp_path / "derived", ShortSighted(), shards=2)
     assert derived.add([*texts, *texts[:7]], workers=0) == (30, 7, 0)
     assert [derived.text(one) for one in derived.ids] == texts
 
 
 def test_an_id_that_comes_twice(tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    many = ShardedCollection.create(tmp_path / "many", ShortSighted(), shards=3)
+    many = Collection.create(tmp_path / "many", ShortSighted(), shards=3)
     texts = sentences(30)
     with pytest.raises(ValueError, match="'a'"):
         many.add(texts[:2], ["a", "a"], workers=0)
@@ -105,13 +107,13 @@ def test_an_id_that_comes_twice(tmp_path: Path, small: None, monkeypatch: pytest
     def endless(*arguments: Any, **_: Any) -> Iterator[Any]:
         return stream(*arguments, endless=True)
 
-    monkeypatch.setattr("maxsieve.cluster.collection.read_documents", endless)
+    monkeypatch.setattr("maxsieve.text.collection.collection.read_documents", endless)
     ids = [f"{i}" for i in range(30)]
     for place in (1, 4, 8, 29):  # in the same batch, gathered, committed
         again = ids.copy()
         again[place] = "0"
         for replace in (False, True):
-            new = ShardedCollection.create(tmp_path / f"{place}{replace}", ShortSighted(), shards=3)
+            new = Collection.create(tmp_path / f"{place}{replace}", ShortSighted(), shards=3)
             with pytest.raises(ValueError, match="'0'"):
                 new.add(texts, again, replace=replace, workers=0)
             new.refresh()
@@ -126,7 +128,7 @@ def test_an_id_that_comes_twice(tmp_path: Path, small: None, monkeypatch: pytest
     assert many.text("0") == texts[0]
 
 
-def test_other_content_under_an_id_that_is_in(pair: tuple[Collection, ShardedCollection]) -> None:
+def test_other_content_under_an_id_that_is_in(pair: tuple[Collection, Collection]) -> None:
     _, many = pair
     many.add(["a fox", LONG], ["fox", "long"], [None, 1], workers=0)
     before = content(many)
@@ -154,12 +156,12 @@ def kill_until_done(
     """Runs an adder, kills it at random moments so many times, then lets it finish; checks the content each time."""
     texts, rng = sentences(count), random.Random(7)
     path, log = tmp_path / "c", tmp_path / "log"
-    ShardedCollection.create(path, LoggingEncoder(log), adder.DIM, shards=3).close()
+    Collection.create(path, LoggingEncoder(log), adder.DIM, shards=3).close()
     useful = 0
     for run in range(kills + 1):
-        with ShardedCollection.open(path, LoggingEncoder(log)) as before:
+        with Collection.open(path, LoggingEncoder(log)) as before:
             inside = {before.text(one) for one in before.ids}
-            generation = before.index.manifest.generation
+            generation = before.index.storage.snapshot.manifest.generation
         start = len(logged(log))
         with start_python(adder.__file__, str(path), str(count), str(log), *options) as process:
             assert process.stdin is not None
@@ -182,7 +184,7 @@ def kill_until_done(
                 process.stdin.close()
         encoded = Counter(logged(log)[start:])
         assert not encoded.keys() & inside, "what is in is not encoded again"
-        with ShardedCollection.open(path, LoggingEncoder(log)) as after:
+        with Collection.open(path, LoggingEncoder(log)) as after:
             after.verify()
             useful += len(after) > len(inside)
             assert after.ids == list(range(len(after))), "whole commits, in order"
@@ -190,7 +192,7 @@ def kill_until_done(
             break
     assert process.returncode == 0
     assert useful >= fewest, "several runs added something"
-    with ShardedCollection.open(path, LoggingEncoder(log)) as after:
+    with Collection.open(path, LoggingEncoder(log)) as after:
         one = Collection.create(tmp_path / "one", WordLike(), adder.DIM)
         one.add(texts, range(count), [{"of": text} for text in texts])
         assert content(after) == content(one)
@@ -205,7 +207,7 @@ class WordLike(ShortSighted):
 
 def test_what_was_staged_is_not_encoded_again(tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
     log, texts = tmp_path / "log", sentences(23)
-    many = ShardedCollection.create(tmp_path / "many", LoggingEncoder(log), shards=2)
+    many = Collection.create(tmp_path / "many", LoggingEncoder(log), shards=2)
 
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -222,9 +224,9 @@ def test_what_was_staged_is_not_encoded_again(tmp_path: Path, small: None, monke
     assert [many.text(one) for one in many.ids] == texts
 
 
-@pytest.mark.parametrize("where", ["staging.write_segment", "staging.write_sealed", "shard"])
+@pytest.mark.parametrize("where", ["staged.write_segment", "staged.write_sealed", "shard"])
 def test_a_full_disk_changes_nothing_and_is_said(
-    pair: tuple[Collection, ShardedCollection], monkeypatch: pytest.MonkeyPatch, where: str
+    pair: tuple[Collection, Collection], monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     one, many = pair
     texts = sentences(40)
@@ -240,7 +242,7 @@ def test_a_full_disk_changes_nothing_and_is_said(
             raise full
         return real(*arguments)
 
-    name = "maxsieve.storage.directory.write_segment" if where == "shard" else f"maxsieve.cluster.{where}"
+    name = "maxsieve.storage.directory.write_segment" if where == "shard" else f"maxsieve.text.distributed.{where}"
     module, _, attribute = name.rpartition(".")
     real = getattr(__import__(module, fromlist=[attribute]), attribute)
     with pytest.MonkeyPatch.context() as patch:
@@ -260,7 +262,7 @@ def test_a_full_disk_changes_nothing_and_is_said(
 def test_what_is_staged_and_what_is_read_ahead_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_adding, "BATCH_DOCUMENTS", 8)
     monkeypatch.setattr(adding, "COMMIT_BYTES", 300_000)
-    many = ShardedCollection.create(tmp_path / "c", HeavyEncoder(), shards=2)
+    many = Collection.create(tmp_path / "c", HeavyEncoder(), shards=2)
     read, ahead, staged = 0, list[int](), list[int]()
 
     def stream() -> Iterator[str]:
@@ -273,7 +275,7 @@ def test_what_is_staged_and_what_is_read_ahead_are_bounded(tmp_path: Path, monke
     def watch(*arguments: Any) -> Any:
         batch = real(*arguments)
         staged.append(staging.staged_bytes(many.path))
-        ahead.append(read - len(ShardedCollection.open(many.path, HeavyEncoder())))
+        ahead.append(read - len(Collection.open(many.path, HeavyEncoder())))
         return batch
 
     monkeypatch.setattr(encoding, "stage", watch)
@@ -290,7 +292,7 @@ def test_many_commits_leave_few_segments(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(text_adding, "FEW_SEGMENTS", 3)
     monkeypatch.setattr(adding, "COMMIT_BYTES", 1)
     monkeypatch.setattr(adding, "COMMITS", 4)
-    many = ShardedCollection.create(tmp_path / "c", WordEncoder(), shards=2)
+    many = Collection.create(tmp_path / "c", WordEncoder(), shards=2)
     most, real = 0, adding.write_shard
 
     def watch(root: Path, base: Any, *others: Any) -> Any:
@@ -301,5 +303,14 @@ def test_many_commits_leave_few_segments(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(adding, "write_shard", watch)
     many.add(sentences(100), range(100), workers=0)
     assert 3 < most <= 8, "merged while more come"
-    assert all(len(many._folder.shard(i).version.segments) <= 3 for i in range(2))
+    assert all(len(many.index.storage.snapshot.shard(i).segments) <= 3 for i in range(2))
     assert many.ids == list(range(100))
+
+
+@pytest.mark.parametrize("options", [{"first_stage": "bm25", "depth": 12}, {"hybrid": "rrf"}, {"hybrid": 0.4}])
+def test_bm25_finds_the_same_as_in_one_collection(pair: tuple[Collection, Collection], options: dict[str, Any]) -> None:
+    texts = sentences(40)
+    for collection in pair:
+        collection.add(texts, range(40), workers=0) if collection is pair[1] else collection.add(texts, range(40))
+    found, expected = ([*collection.search("w1 w2 w3", k=8, **options)] for collection in reversed(pair))
+    assert found == expected

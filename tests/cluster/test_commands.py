@@ -11,10 +11,10 @@ import pytest
 from cli.support import CommandLine
 from cli.tiny_model import write_tiny_model
 from hostile.trap import Trap
+from maxsieve import Collection
 from maxsieve.cli.app import run
-from maxsieve.cluster import ShardedCollection
 from maxsieve.service.open_collections import Shelf
-from maxsieve.text import Collection, OnnxEncoder
+from maxsieve.text import OnnxEncoder
 from service.support import ANIMALS, serving
 
 WORDS = ("fox", "river", "stone", "bread", "winter", "lamp", "horse", "glass")
@@ -89,7 +89,7 @@ def test_the_commands_over_shards_say_what_the_usual_ones_say(
 
 def test_a_service_starts_the_members_before_the_first_request(cluster: Any, model: Path, tmp_path: Path) -> None:
     encoder = OnnxEncoder(model)
-    with ShardedCollection.create(tmp_path / "many", encoder, shards=3) as many:
+    with Collection.create(tmp_path / "many", encoder, shards=3) as many:
         many.add(ANIMALS.values(), ANIMALS)
         assert many.info()["members"] == []
     shelf = Shelf({"many": tmp_path / "many"}, encoder)
@@ -101,7 +101,7 @@ def test_the_service_serves_shards(cluster: Any, model: Path, tmp_path: Path) ->
     encoder = OnnxEncoder(model)
     with Collection.create(tmp_path / "one", encoder) as one:
         one.add(ANIMALS.values(), ANIMALS)
-    with ShardedCollection.create(tmp_path / "many", encoder, shards=3) as many:
+    with Collection.create(tmp_path / "many", encoder, shards=3) as many:
         many.add(ANIMALS.values(), ANIMALS)
     with serving(encoder, {"one": tmp_path / "one", "many": tmp_path / "many"}, writable=True) as served:
 

@@ -14,7 +14,7 @@ import maxsieve as ms
 from cluster.fake_members import QUICK, STEPS, Doc, FakeMembers, Fault
 from maxsieve.cluster import coordinator
 from maxsieve.cluster.coordinator import LatencyHistory, MemberAnswers, ShardsUnavailableError, run
-from maxsieve.cluster.member import SearchRequest
+from maxsieve.cluster.member import MemberRequest
 from maxsieve.cluster.placement import Seat
 from maxsieve.errors import StaleVersionError
 
@@ -29,9 +29,9 @@ def corpus_of(shards: int, documents: int = 40, seed: int = 0) -> list[list[Doc]
     return corpus
 
 
-def to_request(shards: tuple[int, ...], alone: bool) -> SearchRequest:
+def to_request(shards: tuple[int, ...], alone: bool) -> MemberRequest:
     query = np.ones((3, 2), np.float32)
-    return SearchRequest("1", shards, alone, query, K, ms.Bandit(), None, None, None, None)
+    return MemberRequest("1", shards, alone, query, K, ms.Bandit(), None, None, None, None)
 
 
 def search(members: FakeMembers, latencies: LatencyHistory | None = None, **options: Any) -> MemberAnswers:
@@ -161,7 +161,7 @@ def test_a_shard_that_nobody_can_read() -> None:
     corpus = corpus_of(7)
 
     class OneBad(FakeMembers):
-        def _advance(self, seat: Seat, session: str, request: SearchRequest | None, replies: Any) -> Any:
+        def _advance(self, seat: Seat, session: str, request: MemberRequest | None, replies: Any) -> Any:
             if request is not None and 1 in request.shards:
                 return OSError(5, "Input/output error")
             return super()._advance(seat, session, request, replies)

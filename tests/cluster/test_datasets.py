@@ -14,12 +14,14 @@ import pytest
 
 import maxsieve as ms
 from long_form import scaled
-from maxsieve.cluster import adding, encoding, staging
-from maxsieve.cluster.collection import ShardedCollection
 from maxsieve.errors import MaxsieveError
+from maxsieve.text.collection import additions as text_adding
+from maxsieve.text.collection import collection_encoder
 from maxsieve.text.collection.additions import OtherDocumentError
-from maxsieve.text.collection.collection import Collection, collection_encoder
-from maxsieve.text.collection.collection import additions as text_adding
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.distributed import add as adding
+from maxsieve.text.distributed import encoders as encoding
+from maxsieve.text.distributed import staged as staging
 from text.support import ShortSighted, sentences
 
 from . import adder
@@ -46,16 +48,16 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def made() -> Iterator[list[ShardedCollection]]:
+def made() -> Iterator[list[Collection]]:
     """Collections that are closed at the end of the test."""
-    all_of_them: list[ShardedCollection] = []
+    all_of_them: list[Collection] = []
     yield all_of_them
     for one in all_of_them:
         one.close()
 
 
 def test_a_dataset_gives_what_one_collection_would_hold_and_find(
-    cluster: Any, tmp_path: Path, small: None, made: list[ShardedCollection]
+    cluster: Any, tmp_path: Path, small: None, made: list[Collection]
 ) -> None:
     import ray
 
@@ -63,7 +65,7 @@ def test_a_dataset_gives_what_one_collection_would_hold_and_find(
     rows = [{"id": f"é{i}", "body": text, "year": 1990 + i % 30, "tags": [i % 3, None]} for i, text in enumerate(texts)]
     one = Collection.create(tmp_path / "one", Sharp(), 6)
     one.add(iter(texts), (row["id"] for row in rows), ({"year": row["year"], "tags": row["tags"]} for row in rows))
-    many = ShardedCollection.create(tmp_path / "many", Sharp(), 6, shards=3)
+    many = Collection.create(tmp_path / "many", Sharp(), 6, shards=3)
     made.append(many)
     dataset = ray.data.from_items(rows, override_num_blocks=9)
     columns = {"text": "body", "id": "id", "metadata": ["year", "tags"], "worker_options": IMPORTABLE}
@@ -121,10 +123,10 @@ def test_a_dataset_gives_what_one_collection_would_hold_and_find(
     many.recalibrate()
 
 
-def test_rows_that_are_wrong_are_named(cluster: Any, tmp_path: Path, made: list[ShardedCollection]) -> None:
+def test_rows_that_are_wrong_are_named(cluster: Any, tmp_path: Path, made: list[Collection]) -> None:
     import ray
 
-    many = ShardedCollection.create(tmp_path / "many", Sharp(), shards=2)
+    many = Collection.create(tmp_path / "many", Sharp(), shards=2)
     made.append(many)
 
     def add(rows: list[dict[str, Any]], **options: Any) -> None:
@@ -155,10 +157,10 @@ def test_rows_that_are_wrong_are_named(cluster: Any, tmp_path: Path, made: list[
 
 
 def test_a_worker_that_is_killed_costs_its_batch_only(
-    cluster: Any, tmp_path: Path, small: None, made: list[ShardedCollection]
+    cluster: Any, tmp_path: Path, small: None, made: list[Collection]
 ) -> None:
     texts, log = sentences(100), tmp_path / "log"
-    many = ShardedCollection.create(tmp_path / "many", LoggingEncoder(log, kill_at="n40 "), shards=3)
+    many = Collection.create(tmp_path / "many", LoggingEncoder(log, kill_at="n40 "), shards=3)
     made.append(many)
     assert many.add(texts, range(100), workers=2, worker_options=IMPORTABLE) == (100, 0, 0)
     assert log.with_suffix(".killed").exists()
@@ -171,10 +173,10 @@ def test_a_worker_that_is_killed_costs_its_batch_only(
 
 
 def test_a_worker_with_a_large_encoder_is_started_again(
-    cluster: Any, tmp_path: Path, small: None, made: list[ShardedCollection], capfd: pytest.CaptureFixture[str]
+    cluster: Any, tmp_path: Path, small: None, made: list[Collection], capfd: pytest.CaptureFixture[str]
 ) -> None:
     texts, log = sentences(60), tmp_path / "log"
-    many = ShardedCollection.create(tmp_path / "many", LargeEncoder(log, kill_at="n40 "), shards=2)
+    many = Collection.create(tmp_path / "many", LargeEncoder(log, kill_at="n40 "), shards=2)
     made.append(many)
     assert many.add(texts, range(60), workers=1, worker_options=IMPORTABLE) == (60, 0, 0)
     assert log.with_suffix(".killed").exists()
@@ -187,14 +189,14 @@ def test_a_text_that_kills_every_worker_is_named(
 ) -> None:
     monkeypatch.setattr(encoding, "RETRIES", 1)
     texts, log = sentences(30), tmp_path / "log"
-    many = ShardedCollection.create(tmp_path / "many", LoggingEncoder(log, kill_at="n15 ", always=True), shards=2)
+    many = Collection.create(tmp_path / "many", LoggingEncoder(log, kill_at="n15 ", always=True), shards=2)
     with pytest.raises(MaxsieveError, match=r"^documents 14 to 20\b[^\n]*$"):
         many.add(texts, range(30), workers=1, worker_options=IMPORTABLE)
     many.close()
 
 
 def test_an_encoder_that_nodes_do_not_have_is_said_in_one_line(cluster: Any, tmp_path: Path, small: None) -> None:
-    many = ShardedCollection.create(tmp_path / "many", LoggingEncoder(tmp_path / "log"), shards=2)
+    many = Collection.create(tmp_path / "many", LoggingEncoder(tmp_path / "log"), shards=2)
     says = r"^documents 0 to 6\b[^\n]*No module named 'cluster'[^\n]*$"
     with pytest.raises(MaxsieveError, match=says):
         many.add(sentences(30), range(30), workers=1)
@@ -224,14 +226,14 @@ def test_a_driver_that_is_killed_again_and_again(cluster: Any, tmp_path: Path, m
 
 
 def test_a_lazy_dataset_is_taken_in_bounded_room(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[ShardedCollection]
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[Collection]
 ) -> None:
     """Rows are made when they are needed. All encoded rows would be 30 times what is staged at any time."""
     import ray
 
     monkeypatch.setattr(text_adding, "BATCH_DOCUMENTS", 16)
     monkeypatch.setattr(adding, "COMMIT_BYTES", 500_000)
-    many = ShardedCollection.create(tmp_path / "c", HeavyEncoder(), shards=2)
+    many = Collection.create(tmp_path / "c", HeavyEncoder(), shards=2)
     made.append(many)
     staged: list[int] = []
     real = adding.Additions._take
@@ -254,7 +256,7 @@ def test_a_lazy_dataset_is_taken_in_bounded_room(
 
 
 def test_minilm_on_two_workers_gives_the_bits_of_one_collection(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[ShardedCollection]
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[Collection]
 ) -> None:
     import ray
 
@@ -265,7 +267,7 @@ def test_minilm_on_two_workers_gives_the_bits_of_one_collection(
     texts = [f"Page {i} tells of {word} and of the number {i * i}." for i, word in enumerate("abcdefghijkl" * 3)]
     one = Collection.create(tmp_path / "one", "minilm", 32)
     one.add(iter(texts), range(len(texts)))
-    many = ShardedCollection.create(tmp_path / "many", "minilm", 32, shards=2)
+    many = Collection.create(tmp_path / "many", "minilm", 32, shards=2)
     made.append(many)
     dataset = ray.data.from_items([{"id": i, "text": text} for i, text in enumerate(texts)])
     many.add(dataset, text="text", id="id", workers=2)

@@ -17,15 +17,14 @@ import maxsieve as ms
 from benchmarks.runs.cluster.nodes import add_node
 from cluster.support import compare
 from index.support import eighths, query_of
-from maxsieve.cluster import folder, writing
+from maxsieve.cluster import folder, storage
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.index import ShardedIndex
 from maxsieve.cluster.leftovers import GRACE_SECONDS
 from maxsieve.errors import MaxsieveError
 
 from .holding import files, named
 
-Build = Callable[..., ShardedIndex]
+Build = Callable[..., ms.Index]
 SHARDS, STEPS = 8, 10
 """A task that adds and deletes documents takes as many steps on disk, or a few more."""
 
@@ -74,7 +73,7 @@ def ending_at(change: Any, step: int, mark: Path, nodes: list[str], *, with_node
 
 def check_next_writers(path: Path, one: ms.Index) -> None:
     """Others can write, and what was left by those who are gone is removed once it is old."""
-    with ShardedIndex.open(path) as other:
+    with ms.Index.open(path) as other:
         for number in (50_000, 50_001):
             for index in (one, other):
                 index.add(eighths(number, 1), [number])
@@ -101,12 +100,12 @@ def nodes_of(cluster: Any) -> list[str]:
 def test_workers_that_are_lost_while_they_add(
     cluster: Any, sharded: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    documents, add_chunk = eighths(0, 120), writing.add_chunk
+    documents, add_chunk = eighths(0, 120), storage.add_to_shard
     one, several = ms.Index.build(documents), sharded(documents, shards=SHARDS)
     for step in range(1, STEPS + 1):
         mark, first = tmp_path / f"mark{step}", 1000 * step
         ending = ending_at(add_chunk, step, mark, nodes_of(cluster), with_node=False)
-        monkeypatch.setattr(writing, "add_chunk", ending)
+        monkeypatch.setattr(storage, "add_to_shard", ending)
         for index in (one, several):
             index.add(eighths(1, 60), list(range(first, first + 60)), delete=index.ids[step::7])
         assert mark.exists(), "nobody was killed"
@@ -123,8 +122,8 @@ def test_a_node_that_is_lost_while_it_adds(
     documents = eighths(0, 120)
     spare = add_node(cluster)
     one, several = ms.Index.build(documents), sharded(documents, shards=SHARDS)
-    ending = ending_at(writing.add_chunk, step, tmp_path / "mark", [spare.node_id], with_node=True)
-    monkeypatch.setattr(writing, "add_chunk", ending)
+    ending = ending_at(storage.add_to_shard, step, tmp_path / "mark", [spare.node_id], with_node=True)
+    monkeypatch.setattr(storage, "add_to_shard", ending)
     for number in range(10):  # Ray decides when this node gets a task
         for index in (one, several):
             first = 1000 * number
@@ -164,8 +163,8 @@ def test_workers_that_are_lost_each_time(
     documents = eighths(0, 60)
     one, several = ms.Index.build(documents), sharded(documents, shards=3)
     generation = several.info().generation
-    ending = ending_at(writing.add_chunk, 6, tmp_path / "mark", nodes_of(cluster), with_node=False, always=True)
-    monkeypatch.setattr(writing, "add_chunk", ending)
+    ending = ending_at(storage.add_to_shard, 6, tmp_path / "mark", nodes_of(cluster), with_node=False, always=True)
+    monkeypatch.setattr(storage, "add_to_shard", ending)
     with pytest.raises(MaxsieveError, match=r"shard \d could not be written"):
         several.add(eighths(1, 30), list(range(200, 230)))
     monkeypatch.undo()

@@ -23,7 +23,7 @@ from maxsieve import _core
 from maxsieve.cluster import member
 from maxsieve.cluster.agreement import Offers, UnknownSessionError, merge
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.member import CalibratedDepth, Member, Part, SearchRequest
+from maxsieve.cluster.member import CalibratedDepth, Member, MemberRequest, Part
 from maxsieve.cluster.sharding import shard_of
 from maxsieve.cluster.snapshot import ShardedSnapshot
 from maxsieve.cluster.training import train_codebook
@@ -69,7 +69,7 @@ def search(
         return None if ids is None else [one for one in ids if shard_of(one, shards) in part]
 
     requests = [
-        SearchRequest(
+        MemberRequest(
             folder.manifest.fingerprint,
             part,
             len(parts) == 1,
@@ -191,7 +191,7 @@ def test_a_member_that_knows_nothing_of_a_session_replays_it(policy: Any, tmp_pa
     docs = [rng.standard_normal((5, 8)).astype(np.float32) for _ in range(200)]
     folder = build(tmp_path / "c", docs, [f"d{i}" for i in range(200)], 3)
     query = rng.standard_normal((6, 8)).astype(np.float32)
-    requests = [SearchRequest(folder.manifest.fingerprint, (i,), False, query, 5, policy, threads=1) for i in range(3)]
+    requests = [MemberRequest(folder.manifest.fingerprint, (i,), False, query, 5, policy, threads=1) for i in range(3)]
     members = [Member(folder.path) for _ in requests]
     replies: tuple[tuple[float, ...], ...] = ()
     while True:
@@ -255,10 +255,10 @@ def test_all_members_together_rescore_little_more_than_one_index(tmp_path: Path)
     assert alone <= shared <= 1.5 * alone
 
 
-def two_requests(folder: ShardedFolder) -> list[SearchRequest]:
+def two_requests(folder: ShardedFolder) -> list[MemberRequest]:
     """One for each of two shards."""
     query = np.ones((2, 8), np.float32)
-    return [SearchRequest(folder.manifest.fingerprint, (i,), False, query, 3, ms.Certified()) for i in range(2)]
+    return [MemberRequest(folder.manifest.fingerprint, (i,), False, query, 3, ms.Certified()) for i in range(2)]
 
 
 @pytest.mark.parametrize("reply", [(), (40.0,), (40.0, 1.0, 1.0)])
@@ -343,7 +343,7 @@ class SlowEnd:
 end, member.REPLY_TIMEOUT = SlowEnd(), 0.5
 one = member.Member(Path({str(folder.path)!r}))
 query = np.ones((2, 8), np.float32)
-request = member.SearchRequest({folder.manifest.fingerprint!r}, (0,), False, query, 3, ms.Certified())
+request = member.MemberRequest({folder.manifest.fingerprint!r}, (0,), False, query, 3, ms.Certified())
 for i in range(4):
     one.advance(str(i), request, ())
 """

@@ -13,7 +13,7 @@ import pytest
 
 import maxsieve as ms
 from maxsieve.cluster import Cluster, searcher
-from maxsieve.cluster.member import Member, SearchRequest
+from maxsieve.cluster.member import Member, MemberRequest
 from maxsieve.cluster.tier0_places import PlacesRequest
 from maxsieve.errors import StaleVersionError
 
@@ -47,7 +47,7 @@ def test_every_question_is_answered(name: str, tmp_path: Path) -> None:
     assert QUESTIONS[name](reader) == QUESTIONS[name](LocalIndex.open(tmp_path / "c"))
 
 
-@pytest.mark.parametrize("kind", [SearchRequest, PlacesRequest])
+@pytest.mark.parametrize("kind", [MemberRequest, PlacesRequest])
 def test_storage_that_shows_a_version_late(kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A calibration asks the members for the version that it has just committed itself."""
     rng = np.random.default_rng(0)

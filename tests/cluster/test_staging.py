@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from maxsieve.cluster import staging
-from maxsieve.cluster.collection import ShardedCollection
-from maxsieve.cluster.encoding import BatchEncoder, Order, Outcome
+from maxsieve import Collection
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.staging import (
+from maxsieve.text.collection.collection_encoder import CollectionEncoder
+from maxsieve.text.collection.description import read_description
+from maxsieve.text.distributed import staged as staging
+from maxsieve.text.distributed.encoders import BatchEncoder, Order, Outcome
+from maxsieve.text.distributed.staged import (
+    Form,
     StagedBatch,
     batch_digest,
     find_staged,
-    form_of,
     remove_oldest,
     remove_staged,
     staged_bytes,
 )
-from maxsieve.text.collection.collection_encoder import CollectionEncoder
-from maxsieve.text.collection.description import read_description
 from maxsieve.text.passages import Document
 from text.support import ShortSighted, sentences
 
@@ -32,11 +32,11 @@ class Room:
     """A collection, and the object that encodes batches for it."""
 
     def __init__(self, path: Path) -> None:
-        ShardedCollection.create(path, self.encoder, shards=3)
+        Collection.create(path, self.encoder, shards=3)
         self.path = path
         self.own = CollectionEncoder(path, read_description(path), self.encoder)
         self.folder = ShardedFolder.open(path)
-        self.form = form_of(self.folder.manifest, self.own)
+        self.form = Form(self.folder.manifest.layout, self.own.description)
 
     encoder = ShortSighted()
 
@@ -62,7 +62,7 @@ def test_a_batch_is_found_again_and_not_encoded(room: Room) -> None:
     assert (first.reused, second.reused) == (False, True)
     assert room.encoder.encoded == []
     assert room.batch().documents[20].passages > 1
-    assert len(list((room.path / staging.FOLDER).glob("*.json"))) == 1
+    assert len(list((room.path / staging.STAGING).glob("*.json"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,10 @@ def test_another_batch_has_another_name(room: Room, other: list[Document]) -> No
 
 
 def test_another_encoder_or_form_has_another_name(room: Room) -> None:
-    digests = {batch_digest(DOCUMENTS, room.form), batch_digest(DOCUMENTS, room.form._replace(store="float32"))}
+    digests = {
+        batch_digest(DOCUMENTS, room.form),
+        batch_digest(DOCUMENTS, room.form._replace(layout=room.form.layout._replace(store="float32"))),
+    }
     for change in ({"fingerprint": {"a": "b"}}, {"projection": "abc"}, {"pool": 2}, {"passages": None}):
         description = type(room.form.description)(**{**vars(room.form.description), **change})
         digests.add(batch_digest(DOCUMENTS, room.form._replace(description=description)))
@@ -89,7 +92,7 @@ def test_another_encoder_or_form_has_another_name(room: Room) -> None:
 
 def test_damage_means_that_it_is_encoded_again(room: Room) -> None:
     batch = room.batch()
-    folder = room.path / staging.FOLDER
+    folder = room.path / staging.STAGING
     whole = {path: path.read_bytes() for path in folder.iterdir()}
     assert {path.suffix for path in whole} == {".json", ".segment", ".records"}
     digest = batch.name.partition("-")[0]
@@ -108,7 +111,7 @@ def test_damage_means_that_it_is_encoded_again(room: Room) -> None:
 def test_a_receipt_of_other_documents_does_not_count(room: Room) -> None:
     """Files under the name of another batch: they are complete, but not what was asked for."""
     mine, other = room.batch(), room.batch(DOCUMENTS[:5])
-    folder, digest = room.path / staging.FOLDER, mine.name.partition("-")[0]
+    folder, digest = room.path / staging.STAGING, mine.name.partition("-")[0]
     remove_staged(room.path, [mine.name])
     for path in list(folder.iterdir()):
         path.rename(folder / path.name.replace(other.name, f"{digest}-{'0' * 16}"))
@@ -123,7 +126,7 @@ def test_an_encoder_that_fails_leaves_nothing(room: Room, monkeypatch: pytest.Mo
     encoder = BatchEncoder(room.folder, room.own, fail)
     with pytest.raises(RuntimeError, match="out of memory"):
         encoder.run(Order(DOCUMENTS, False, 0, 0))
-    assert list((room.path / staging.FOLDER).iterdir()) == []
+    assert list((room.path / staging.STAGING).iterdir()) == []
 
 
 def test_two_who_write_the_same_batch_do_not_meet(room: Room) -> None:
@@ -131,7 +134,7 @@ def test_two_who_write_the_same_batch_do_not_meet(room: Room) -> None:
     names = set()
     for _ in range(2):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("maxsieve.cluster.encoding.find_staged", lambda *_: None)
+            patch.setattr("maxsieve.text.distributed.encoders.find_staged", lambda *_: None)
             outcome = encoder.run(Order(DOCUMENTS, False, 0, 0))
         assert outcome.batch is not None
         names.add(outcome.batch.name)
@@ -145,9 +148,9 @@ def test_what_others_left_is_removed_from_the_oldest_on(room: Room) -> None:
     remove_oldest(room.path, sizes)
     assert staged_bytes(room.path) == sizes
     remove_oldest(room.path, sizes - 1)
-    left = {path.name[:49] for path in (room.path / staging.FOLDER).iterdir()}
+    left = {path.name[:49] for path in (room.path / staging.STAGING).iterdir()}
     assert left == set(names[1:])
-    (room.path / staging.FOLDER / "mine.txt").write_text("a user's")
+    (room.path / staging.STAGING / "mine.txt").write_text("a user's")
     remove_staged(room.path)
-    assert [path.name for path in (room.path / staging.FOLDER).iterdir()] == ["mine.txt"]
+    assert [path.name for path in (room.path / staging.STAGING).iterdir()] == ["mine.txt"]
     assert staged_bytes(room.path) == 0

@@ -21,6 +21,7 @@ ALLOWED = {
     "spec",  # the specification knows no options
     "cluster",  # what members are asked
     "text/lexical",  # BM25 and the fusion are these options
+    "where.py",  # reads filters; its depth is how deep they are nested
     "lab",  # experiments are about them
 }
 

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maxsieve as ms
-from maxsieve.policies import NAMES
+from maxsieve.policies import ALIASES, POLICIES
 
 from .support import answer, eighths, query_of
 
 DOCUMENTS = eighths(3, 30, longest=4)
 INDEX = ms.Index.build(DOCUMENTS, metadata=[{"n": i % 4} for i in range(30)])
 SOME_IDS = st.none() | st.lists(st.integers(0, 29), max_size=20)
-POLICIES = st.sampled_from([None, ms.Certified(), ms.Exhaustive(), ms.Bandit(alpha=0.5), "exact", "bandit"])
+CHOICES = st.sampled_from([None, ms.Certified(), ms.Exhaustive(), ms.Bandit(alpha=0.5), "exact", "bandit"])
 KEYWORDS: Any = {
-    "policy": POLICIES,
+    "policy": CHOICES,
     "candidates": SOME_IDS | st.lists(st.booleans(), min_size=30, max_size=30).map(np.array),
     "exclude": SOME_IDS,
     "where": st.sampled_from([None, {"n": 1}, {"n": {"gte": 2}}]),
@@ -42,11 +42,11 @@ def test_keywords_and_options_are_the_same(k: int, keywords: dict[str, Any], see
     assert [answer(hits) for hits in INDEX.answer(queries, pickle.loads(pickle.dumps(options)))] == want
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*POLICIES, *ALIASES])
 def test_a_policy_by_name(name: str) -> None:
     index = ms.Index.build(DOCUMENTS)
     index.calibrate([query_of(seed, 3) for seed in range(99)], k=10)
-    policy = NAMES[name]()
+    policy = POLICIES[ALIASES.get(name, name)].policy()
     assert ms.SearchOptions(policy=name).policy == policy  # type: ignore[arg-type]
     query = query_of(5, 4)
     assert answer(index.search(query, 5, policy=name)) == answer(index.search(query, 5, policy=policy))

@@ -65,7 +65,7 @@ def test_values_are_counted_before_they_are_made(
 def test_large_bodies_are_read_on_a_thread_of_their_own(shared: Served, parsed: list[tuple[str, int]]) -> None:
     body = {**RERANK, "ignored": "x" * strict.SMALL}
     assert shared.client.post("/rerank", json=body).status_code == 200
-    assert {name.partition("_")[0] for name, _ in parsed} == {"reading"}
+    assert {name.partition("_")[0] for name, _ in parsed} == {"large"}
 
 
 def test_a_check_fails_at_the_first_error(shared: Served) -> None:
@@ -137,7 +137,35 @@ def test_a_search_with_the_largest_vectors(shared: Served) -> None:
     assert answer.status_code == 400
     assert "dim" in detail(answer)
     assert "dim" in detail(shared.search(vectors=[[0.25] * 17]))
-    assert "the same length" in detail(shared.search(vectors=[*wide, [1.0]]))
+    assert "the same length" in detail(shared.search(vectors=[[0.25] * 17, [1.0]]))
+
+
+def test_vectors_of_another_dimension_are_refused_at_the_first_row(
+    shared: Served, parsed: list[tuple[str, int]]
+) -> None:
+    answer = shared.search(vectors=[[0.25] * 1000] * 200)
+    assert answer.status_code == 400
+    assert detail(answer).endswith("and the rows have 1000")
+    assert parsed == []
+
+
+def test_counting_stops_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks: list[int] = []
+    count = np.count_nonzero
+
+    def spy(block: Any) -> int:
+        blocks.append(len(block))
+        return int(count(block))
+
+    monkeypatch.setattr(np, "count_nonzero", spy)
+    strings, arrays = b'["' + b'","' * 5_000_000 + b'"]', b"[" + MANY + b"]"
+    # two passes for quotes and backslashes, and three for commas and brackets
+    for body, counted in ((strings, 2 * 3 * bodies.BLOCK), (arrays, 2 * len(arrays) + 3 * bodies.BLOCK)):
+        blocks.clear()
+        with pytest.raises(HTTPException) as refused:
+            read_json(body)
+        assert refused.value.status_code == 413
+        assert sum(blocks) == counted
 
 
 def test_a_field_that_is_named_again_is_read_once(shared: Served) -> None:

@@ -58,7 +58,7 @@ def test_the_service_ends_although_matches_are_made(encoder: OnnxEncoder, docs: 
     with serving(encoder, {"docs": docs}, drain=1) as served:
         asked = threading.Thread(target=_ask, args=[served, "river"])
         asked.start()
-        until(lambda: served.service.under_way() == 1)
+        until(lambda: served.service.requests_in_progress() == 1)
     asked.join(PATIENCE)
     assert endless == ["stopped"]
 
@@ -75,7 +75,7 @@ def test_health_and_readiness_wait_for_nobody(encoder: OnnxEncoder, docs: Path, 
         asked = [threading.Thread(target=_ask, args=[served, "river"]) for _ in range(4)]
         for one in asked:
             one.start()
-        until(lambda: served.service.under_way() == len(asked))
+        until(lambda: served.service.requests_in_progress() == len(asked))
         for path in ("/healthz", "/readyz", "/metrics"):
             assert served.client.get(path).status_code == 200
         assert not endless  # all of them are still being made

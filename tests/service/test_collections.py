@@ -226,7 +226,7 @@ def test_files_are_closed_when_they_are_not_used_any_more(docs: Path, encoder: O
                 assert delete(served, "more").status_code == 200
                 assert delete(served, "nobody").status_code == 404
                 assert served.search(query="river", hybrid="rrf").status_code == 200
-                until(lambda: served.service.under_way() == 0)
+                until(lambda: served.service.requests_in_progress() == 0)
                 if counts:
                     until(lambda: open_files(tmp_path) <= counts[0])
                 counts.append(open_files(tmp_path))

@@ -12,7 +12,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from cli.support import CommandLine
-from maxsieve.service import documents, health, reranking, schema, searching
+from maxsieve.service import document_routes, health, rerank_routes, schema, search_routes
 from maxsieve.text import OnnxEncoder
 from service.support import Served, detail, parsed, posted, received, serving
 
@@ -174,7 +174,7 @@ def test_large_bodies(encoder: OnnxEncoder) -> None:
         assert parsed(refused)[0] == 413
         status, answer = parsed(served.raw(posted("/rerank", b"", "Content-Length: 99999999999999999", length=False)))
         assert (status, answer) == (413, {"detail": "the body has more than 20,000 bytes"})
-        assert served.service.under_way() == 0
+        assert served.service.requests_in_progress() == 0
 
 
 @pytest.mark.parametrize(
@@ -247,12 +247,12 @@ def test_metrics(shared: Served) -> None:
     assert grown("maxsieve_reranked_documents_total") == 2
     assert grown('maxsieve_requests_total{route="/rerank",status="200"}') == 1
     assert grown('maxsieve_group_size_count{what="searching"}') == 1
-    assert after["maxsieve_under_way"] == 0
+    assert after["maxsieve_requests_in_progress"] == 0
 
 
 def test_every_request_is_handled_on_the_event_loop() -> None:
     """FastAPI would call other functions on threads, of which there are few, and for which nobody can wait."""
-    for module in (reranking, searching, documents, health, schema):
+    for module in (rerank_routes, search_routes, document_routes, health, schema):
         for route in module.router.routes:
             assert isinstance(route, APIRoute)
             calls = [route.endpoint, *(one.call for one in route.dependant.dependencies)]

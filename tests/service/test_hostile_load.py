@@ -68,5 +68,5 @@ def test_attacks_are_refused_and_others_answered(encoder: OnnxEncoder, docs: Pat
         for number, status in enumerate(found):
             assert status in EXPECTED[hostile.WAYS[number // 2].name], hostile.WAYS[number // 2].name
         assert set(statuses) == {200}
-        until(lambda: served.service.under_way() == 0)
+        until(lambda: served.service.requests_in_progress() == 0)
         until(lambda: served.connections() == 0)

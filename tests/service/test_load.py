@@ -51,7 +51,7 @@ class Asked(threading.Thread):
 def test_too_many_are_told_to_wait(gated: GatedEncoder) -> None:
     with serving(gated, waiting=3) as served:
         asked = [Asked(served) for _ in range(3)]
-        until(lambda: served.service.under_way() == 3)
+        until(lambda: served.service.requests_in_progress() == 3)
         for _ in range(2):
             refused = served.client.post("/rerank", json=RERANK)
             assert refused.status_code == 429
@@ -68,7 +68,7 @@ def test_too_many_bytes_are_told_to_wait(gated: GatedEncoder) -> None:
     with serving(gated, waiting_bytes=1000) as served:
         body = {**RERANK, "x": "x" * 600}
         asked = Asked(served, body)
-        until(lambda: served.service.under_way() == 1)
+        until(lambda: served.service.requests_in_progress() == 1)
         assert served.client.post("/rerank", json=body).status_code == 429
         chunked = posted("/rerank", b"0\r\n\r\n", "Transfer-Encoding: chunked", length=False)
         assert parsed(served.raw(chunked))[0] == 429  # it might be as long as any other
@@ -104,8 +104,8 @@ def test_who_hangs_up_before_the_turn_is_skipped(gated: GatedEncoder) -> None:
         assert gated.came.acquire(timeout=PATIENCE)
         with served.connect() as connection:
             connection.sendall(posted("/rerank", json.dumps({"query": "gone", "texts": ["gone"]}).encode()))
-            until(lambda: served.service.under_way() == 2)
-        until(lambda: served.service.under_way() == 1)
+            until(lambda: served.service.requests_in_progress() == 2)
+        until(lambda: served.service.requests_in_progress() == 1)
         gated.gate.set()
         assert first.wait().status_code == 200
         assert not any("gone" in call for call in gated.calls)
@@ -123,7 +123,7 @@ def test_who_hangs_up_stops_what_is_left(gated: GatedEncoder) -> None:
             texts = [f"text {number}" for number in range(200)]
             connection.sendall(posted("/rerank", json.dumps({"query": "river", "texts": texts}).encode()))
             until(lambda: gated.calls)
-        until(lambda: served.service.under_way() == 0)
+        until(lambda: served.service.requests_in_progress() == 0)
         gated.gate.set()
         assert served.client.post("/rerank", json={"query": "last", "texts": ["last"]}).status_code == 200
         assert sum(map(len, gated.calls)) < 30
@@ -149,7 +149,7 @@ def test_a_body_that_never_comes(encoder: OnnxEncoder) -> None:
         status, body = parsed(received(connection))
         assert status == 408
         assert "did not arrive" in body["detail"]
-        until(lambda: served.service.under_way() == 0)
+        until(lambda: served.service.requests_in_progress() == 0)
 
 
 def test_an_answer_that_nobody_takes(encoder: OnnxEncoder) -> None:
@@ -162,7 +162,7 @@ def test_an_answer_that_nobody_takes(encoder: OnnxEncoder) -> None:
         request = posted("/rerank", body).replace(b"Connection: close\r\n", b"")
         with pytest.raises(ConnectionError):
             connection.sendall(request * 20)  # their answers are larger than the buffers of both ends
-        until(lambda: served.service.under_way() == 0)
+        until(lambda: served.service.requests_in_progress() == 0)
         assert served.client.get("/healthz").status_code == 200
 
 
@@ -223,7 +223,7 @@ def test_running_requests_are_answered_before_the_end(line: CommandLine, docs: P
         thread = threading.Thread(target=ask)
         with httpx.Client(base_url=address) as client:
             thread.start()
-            until(lambda: "maxsieve_under_way 1.0" in client.get("/metrics").text or answers)
+            until(lambda: "maxsieve_requests_in_progress 1.0" in client.get("/metrics").text or answers)
             process.send_signal(how)
             thread.join(PATIENCE)
             assert process.wait(PATIENCE) == 0

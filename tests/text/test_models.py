@@ -22,7 +22,7 @@ from maxsieve.errors import MaxsieveError, ModelFetchError, ModelMissingError
 from maxsieve.text import fetch_model, list_models, load_encoder, model_path
 from maxsieve.text.encoders import builtin
 from maxsieve.text.encoders.builtin import MODELS, BuiltInModel
-from maxsieve.text.encoders.carriers import Carrier, Member
+from maxsieve.text.encoders.carriers import Carrier, WheelFile
 from maxsieve.text.encoders.hub import _reach
 
 CONTENTS = {"model.onnx": b"weights" * 100_000, "deep/config.json": b"{}"}
@@ -47,7 +47,7 @@ def write_wheel(folder: Path, contents: dict[str, bytes] = CONTENTS) -> Path:
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model called "tiny", an empty cache, and the only folder in which pip looks."""
     members = {
-        name: Member(f"tiny_carrier/data/{name}", len(content), hashlib.sha256(content).hexdigest())
+        name: WheelFile(f"tiny_carrier/data/{name}", len(content), hashlib.sha256(content).hexdigest())
         for name, content in CONTENTS.items()
     }
     monkeypatch.setitem(

@@ -3,7 +3,7 @@
     MAXSIEVE_CORPORA=... python -m benchmarks.runs.cluster.adding --documents 1000
 
 The texts are those of SciFact, and the encoder is the default one. "one collection" is `Collection.add`. "no workers"
-is `ShardedCollection.add` in the same process: the difference is the cost of staging and of writing shards. "driver"
+is `Collection.add` in the same process: the difference is the cost of staging and of writing shards. "driver"
 adds the same texts again: all are skipped and nothing is encoded, so this is the cost of the process that adds. The
 other lines use workers of a local Ray; the time to start Ray is not included. If other programs run at the same time,
 compare the CPU times. "in all" includes Ray's own processes and the start of workers. Everything is written to a
@@ -27,8 +27,7 @@ from rich.table import Table
 
 from benchmarks.runs.arguments import positive
 from benchmarks.runs.cluster.processes import Watch, mark
-from maxsieve.cluster import ShardedCollection
-from maxsieve.text import Collection
+from maxsieve import Collection
 
 
 def read_texts(documents: int) -> list[str]:
@@ -67,7 +66,7 @@ def main() -> None:
         one.encoder.encode_documents(["warm"])
         measure(table, "one collection", texts, lambda: one.add(texts, ids), lambda: one.index.tokens)
         total = one.index.tokens
-        many = ShardedCollection.create(Path(folder, "here"), one.encoder, shards=chosen.shards)
+        many = Collection.create(Path(folder, "here"), one.encoder, shards=chosen.shards)
         measure(table, "no workers", texts, lambda: many.add(texts, ids, workers=0), lambda: total)
         measure(table, "driver", texts, lambda: many.add(texts, ids, workers=0), lambda: total)
         if chosen.workers:
@@ -75,11 +74,11 @@ def main() -> None:
 
             ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
         for workers in chosen.workers:
-            corpus = ShardedCollection.create(Path(folder, f"ray{workers}"), shards=chosen.shards)
+            corpus = Collection.create(Path(folder, f"ray{workers}"), shards=chosen.shards)
             rows = [{"id": one, "text": text} for one, text in zip(ids, texts, strict=True)]
             dataset = ray.data.from_items(rows)
 
-            def add(corpus: ShardedCollection = corpus, dataset: Any = dataset, workers: int = workers) -> None:
+            def add(corpus: Collection = corpus, dataset: Any = dataset, workers: int = workers) -> None:
                 corpus.add(dataset, text="text", id="id", workers=workers)
 
             measure(table, f"dataset, workers: {workers}", texts, add, lambda: total)

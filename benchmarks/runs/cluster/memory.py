@@ -25,8 +25,9 @@ from rich.table import Table
 
 from benchmarks.runs.arguments import positive
 from benchmarks.runs.cluster.processes import Watch, mark
-from maxsieve.cluster import ShardedCollection, adding
-from maxsieve.cluster.staging import staged_bytes
+from maxsieve import Collection
+from maxsieve.text.distributed import add as adding
+from maxsieve.text.distributed.staged import staged_bytes
 
 WORDS, WORD = 1000, re.compile(r"[0-9]+")
 NAMES = {
@@ -74,7 +75,7 @@ def measure(documents: int) -> dict[str, int]:
 
     dataset = ray.data.range(documents, override_num_blocks=max(4, documents // 1000))
     with tempfile.TemporaryDirectory() as folder:
-        corpus = ShardedCollection.create(Path(folder, "corpus"), TableEncoder(), shards=4)
+        corpus = Collection.create(Path(folder, "corpus"), TableEncoder(), shards=4)
         staged: list[int] = []
         watch = Watch(lambda: staged.append(staged_bytes(corpus.path)))
         corpus.add(dataset.map_batches(write_texts, batch_size=1000), text="body", id="id")

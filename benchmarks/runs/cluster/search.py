@@ -23,7 +23,7 @@ import maxsieve as ms
 from maxsieve.cluster import Cluster
 from maxsieve.cluster.agreement import Offers, merge
 from maxsieve.cluster.manifest import read_cluster
-from maxsieve.cluster.member import Member, SearchRequest
+from maxsieve.cluster.member import Member, MemberRequest
 
 DIM, LENGTH, TOKENS, K = 128, 80, 32, 10
 POLICIES: dict[str, Any] = {"Certified": ms.Certified(), "Bandit": ms.Bandit(), "Exhaustive": ms.Exhaustive()}
@@ -132,7 +132,7 @@ def steps(path: Path, queries: list[Any]) -> list[float]:
     seconds: list[list[float]] = []
     for number, query in enumerate([*queries[:5], *queries]):
         shards = tuple(range(len(manifest.shards)))
-        request = SearchRequest(manifest.fingerprint, shards, False, query, K, ms.Certified())
+        request = MemberRequest(manifest.fingerprint, shards, False, query, K, ms.Certified())
         replies: tuple[Any, ...] = ()
         took = []
         while True:

@@ -14,7 +14,7 @@ from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
 from maxsieve.options import PerQuery, SearchOptions
-from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
+from maxsieve.policies import POLICIES, Policy
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.rerank import rerank, to_encoder
@@ -26,7 +26,7 @@ optional("haystack", package="haystack-ai>=3")
 from haystack import Document, component, default_from_dict, default_to_dict  # noqa: E402
 from haystack.utils.filters import document_matches_filter  # noqa: E402
 
-_POLICIES: dict[str, type[Policy]] = {kind.__name__: kind for kind in (Bandit, Calibrated, Certified, Exhaustive)}
+_POLICIES: dict[str, type[Policy]] = {kind.policy.__name__: kind.policy for kind in POLICIES.values()}
 
 
 @component

@@ -63,7 +63,8 @@ def _options(
 
 
 @functools.cache
-def _register() -> None:
+def register_commands() -> None:
+    """Registers all commands, once."""
     from maxsieve.cli import (
         bench,
         cache,
@@ -91,7 +92,7 @@ def run(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     try:
         prepare_streams()
-        _register()
+        register_commands()
         command = typer.main.get_command(app)
         settings = copy_context()  # context variables that a command sets do not outlive it
         code = settings.run(command.main, arguments, prog_name="maxsieve", standalone_mode=False)

@@ -17,11 +17,12 @@ from maxsieve import Hits, Index, isa
 from maxsieve.cli import options
 from maxsieve.cli.collections import open_single
 from maxsieve.cli.console import Output, emit, say, shows_progress
+from maxsieve.cli.policy_options import to_policy
 from maxsieve.common.progress import progress_bar
-from maxsieve.policies import Bandit, Certified, Exhaustive, Policy
+from maxsieve.policies import POLICIES, Policy
+from maxsieve.storage.calibration import queries_needed
 
 F32 = NDArray[np.float32]
-POLICIES: dict[str, Policy] = {"certified": Certified(), "bandit": Bandit(), "exhaustive": Exhaustive()}
 QUERY_CHARACTERS = 150
 """How many characters of a document's text become a query: about 30 tokens."""
 CENTRES = 2000
@@ -56,7 +57,8 @@ def bench(
     k: options.K = 10,
     queries: Annotated[int, typer.Option(min=1, help="How many queries.")] = 20,
     rounds: Annotated[int, typer.Option(min=1, help="How often each query is run; the fastest run counts.")] = 3,
-    alpha: options.Alpha = None,
+    alpha: Annotated[float | None, typer.Option(help="Bandit: scales the radius, in (0, 1].")] = None,
+    overlap: Annotated[float | None, typer.Option(help="Calibrated: the share of hits to find, in (0, 1).")] = None,
     threads: options.Threads = None,
     documents: Annotated[int, typer.Option(min=1, help="Random vectors: number of documents.")] = 1000,
     length: Annotated[int, typer.Option(min=2, help="Random vectors: mean tokens of a document.")] = 180,
@@ -69,17 +71,26 @@ def bench(
 
     The queries are the beginnings of documents of the collection, or random vectors near those of a document.
     """
-    policies = {**POLICIES, "bandit": options.to_policy(options.PolicyName.BANDIT, alpha)}
+    knobs: dict[str, Any] = {"alpha": alpha, "overlap": overlap}
+    policies = {
+        kind.name: to_policy(kind.name, {knob: knobs.get(knob) for knob in kind.parameter_names})
+        for kind in POLICIES.values()
+    }
     shown = shows_progress(progress)
     if collection is not None:
         with open_single(collection, encoder) as found:
             asked = _own_queries(found, queries)
+            if not found.calibrated:
+                del policies["calibrated"]
+                say("calibrated is left out: this collection is not calibrated (maxsieve calibrate)")
             rows = measure(found.index, asked, policies, k, rounds, threads, progress=shown)
             _show(found.index, asked, rows, as_json=as_json)
         return
     stream = np.random.default_rng(0)
     index = Index.build(_random_documents(documents, dim, length, stream), range(documents), progress=shown)
     asked = [_random_query(index, tokens, stream) for _ in range(queries)]
+    needed = queries_needed(policies["calibrated"].target)
+    index.calibrate([_random_query(index, tokens, stream) for _ in range(needed)], k, progress=shown)
     _show(index, asked, measure(index, asked, policies, k, rounds, threads, progress=shown), as_json=as_json)
 
 

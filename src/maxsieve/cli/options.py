@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from maxsieve.cli.failures import sentence
-from maxsieve.policies import Bandit, Calibrated, Certified, Exhaustive, Policy
 from maxsieve.where import to_where
 
 if TYPE_CHECKING:
@@ -116,93 +115,6 @@ WhereOption = Annotated[
         show_default=False,
     ),
 ]
-
-
-class PolicyName(str, Enum):
-    """The search policies."""
-
-    CERTIFIED = "certified"
-    CALIBRATED = "calibrated"
-    EXHAUSTIVE = "exhaustive"
-    BANDIT = "bandit"
-
-
-class RadiusName(str, Enum):
-    """The bandit's radius."""
-
-    PAPER = "paper"
-    SERFLING = "serfling"
-
-
-PolicyOption = Annotated[
-    PolicyName,
-    typer.Option(
-        "--policy",
-        help="certified and exhaustive are exact; calibrated finds most of the exact answer much faster; bandit is "
-        "the published algorithm.",
-    ),
-]
-Overlap = Annotated[
-    float | None,
-    typer.Option(
-        help="Calibrated: the share of the exact answer to find on average, in (0, 1).",
-        show_default=str(Calibrated().overlap),
-    ),
-]
-Alpha = Annotated[
-    float | None, typer.Option(help="Bandit: scales the radius, in (0, 1].", show_default=str(Bandit().alpha))
-]
-Delta = Annotated[
-    float | None, typer.Option(help="Bandit: the radius's error probability.", show_default=str(Bandit().delta))
-]
-Radius = Annotated[RadiusName | None, typer.Option(help="Bandit: which radius.", show_default=Bandit().radius)]
-Margin = Annotated[
-    int | None,
-    typer.Option(
-        min=0, help="Bandit: it may stop when k + MARGIN documents are left.", show_default=str(Bandit().margin)
-    ),
-]
-Seed = Annotated[
-    int | None, typer.Option(min=0, help="Bandit: random seed of the reveal order.", show_default=str(Bandit().seed))
-]
-
-
-def to_policy(
-    name: PolicyName,
-    alpha: float | None = None,
-    delta: float | None = None,
-    radius: RadiusName | None = None,
-    seed: int | None = None,
-    overlap: float | None = None,
-    margin: int | None = None,
-) -> Policy:
-    """The policy that the options describe. An option that belongs to another policy is an error.
-
-    >>> to_policy(PolicyName.BANDIT, alpha=0.3)
-    Bandit(alpha=0.3, delta=0.01, margin=5, block=4, seed=0, radius='paper')
-    """
-    knobs: dict[PolicyName, dict[str, Any]] = {
-        PolicyName.BANDIT: {
-            "alpha": alpha,
-            "delta": delta,
-            "margin": margin,
-            "radius": radius and radius.value,
-            "seed": seed,
-        },
-        PolicyName.CALIBRATED: {"overlap": overlap},
-    }
-    given = {owner: {knob: value for knob, value in own.items() if value is not None} for owner, own in knobs.items()}
-    for owner, own in given.items():
-        if own and owner is not name:
-            raise typer.BadParameter(f"--{next(iter(own))} works only with --policy {owner.value}")
-    try:
-        if name is PolicyName.BANDIT:
-            return Bandit(**given[name])
-        if name is PolicyName.CALIBRATED:
-            return Calibrated(**given[name])
-    except ValueError as problem:
-        raise typer.BadParameter(sentence(problem)) from None
-    return Certified() if name is PolicyName.CERTIFIED else Exhaustive()
 
 
 def to_hybrid(given: str | None) -> Hybrid | None:

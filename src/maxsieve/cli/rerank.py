@@ -10,6 +10,8 @@ from maxsieve.cli import options
 from maxsieve.cli.answers import show_answer
 from maxsieve.cli.console import Output, emit
 from maxsieve.cli.failures import report_bad
+from maxsieve.cli.policy_options import with_policy
+from maxsieve.policies import CERTIFIED, Calibrated, Policy
 from maxsieve.text.collection.answers import to_plain
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
@@ -20,6 +22,7 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example:  printf 'tea\\ncoffee\\nbread' | maxsieve rerank 'a hot drink' -k 2")(rerank)
 
 
+@with_policy
 def rerank(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to search for.", show_default=False)],
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The candidates: a file, or standard input.")] = STDIN,
@@ -31,7 +34,7 @@ def rerank(
     title_field: Annotated[str, typer.Option(help="The field with the title, if there is one.")] = "title",
     encoder: Annotated[str, typer.Option(help="A model's name, a folder, or st:NAME.")] = DEFAULT_ENCODER,
     k: options.K = 10,
-    policy: options.PolicyOption = options.PolicyName.CERTIFIED,
+    policy: Policy = CERTIFIED,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Skip documents that can't be read, and count them.")
     ] = False,
@@ -43,11 +46,10 @@ def rerank(
     """
     if not query.strip():
         raise typer.BadParameter("the query is empty")
-    if policy is options.PolicyName.CALIBRATED:
+    if isinstance(policy, Calibrated):
         raise typer.BadParameter(
             "--policy calibrated works only with maxsieve search, on a collection that was calibrated"
         )
-    chosen = options.to_policy(policy)
     reader = DocumentReader([Input(source, format_)], Fields(id_field, text_field, title_field), skip_bad=skip_bad)
     candidates = list(reader)
     report_bad(reader.bad, reader.first_bad)
@@ -60,9 +62,9 @@ def rerank(
         ids=[candidate.id or str(number) for number, candidate in enumerate(candidates, start=1)],
         metadata=[candidate.metadata for candidate in candidates],
         encoder=encoder,
-        policy=chosen,
+        policy=policy,
     )
     if as_json:
         emit(to_plain(hits))
     else:
-        show_answer(Output(), hits, policy=chosen)
+        show_answer(Output(), hits, policy=policy)

@@ -19,10 +19,12 @@ from maxsieve.cli.answers import show_answer
 from maxsieve.cli.collections import ClusterOptions, cluster_options, open_collection
 from maxsieve.cli.console import Output, emit, say, shows_progress
 from maxsieve.cli.interactive import PROMPT
+from maxsieve.cli.policy_options import with_policy
 from maxsieve.cli.queries import Query, read_queries
 from maxsieve.common.printable import printable
 from maxsieve.common.progress import progress_bar
 from maxsieve.options import SearchOptions
+from maxsieve.policies import CERTIFIED, Calibrated, Policy
 from maxsieve.text.collection.answers import to_plain
 from maxsieve.text.encoders.truncation_warning import naming_texts
 from maxsieve.text.inputs.reading import STDIN, opened
@@ -42,6 +44,7 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example:  maxsieve search docs.ms how do I split a path")(search)
 
 
+@with_policy
 def search(
     collection: options.CollectionPath,
     query: Annotated[
@@ -55,13 +58,7 @@ def search(
     run: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the answers to a TREC run file.")] = None,
     encoder: options.EncoderName = None,
     k: options.K = 10,
-    policy: options.PolicyOption = options.PolicyName.CERTIFIED,
-    overlap: options.Overlap = None,
-    alpha: options.Alpha = None,
-    delta: options.Delta = None,
-    margin: options.Margin = None,
-    radius: options.Radius = None,
-    seed: options.Seed = None,
+    policy: Policy = CERTIFIED,
     first_stage: options.FirstStage = None,
     depth: options.Depth = None,
     hybrid: options.HybridOption = None,
@@ -86,14 +83,13 @@ def search(
         raise typer.BadParameter("--depth works only with --first-stage or --hybrid")
     if explain and not as_json:
         raise typer.BadParameter("--explain works only with --json; without it, matches are marked in the text")
-    chosen = options.to_policy(policy, alpha, delta, radius, seed, overlap, margin)
     condition = options.to_filter(where)
     with open_collection(collection, encoder) as found:
-        if policy is options.PolicyName.CALIBRATED:
+        if isinstance(policy, Calibrated):
             options.check_calibrated(found)
         asked_for = SearchOptions(
             k,
-            chosen,
+            policy,
             first_stage="bm25" if first_stage else None,
             depth=depth or options.DEFAULT_DEPTH,
             hybrid=fusion,
@@ -101,12 +97,12 @@ def search(
             threads=threads,
             **(cluster_options() or ClusterOptions()).searching,
         )
-        searcher = Searcher(found, asked_for)
+        searcher = TextSearcher(found, asked_for)
         single = bool(query)
         if not (query or queries or run or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
             from maxsieve.cli.interactive import Conversation
 
-            Conversation(Output(), searcher.one, k, condition, partial(show_answer, policy=chosen)).run()
+            Conversation(Output(), searcher.one, k, condition, partial(show_answer, policy=policy)).run()
             return
         sink = to_json(explain=explain, with_id=not single) if as_json else to_reader(searcher, named=not single)
         if query:
@@ -121,7 +117,7 @@ def search(
 
 
 def _answer(
-    queries: Iterable[Query], searcher: Searcher, sink: Sink, run: Path | None, *, progress: bool, as_json: bool
+    queries: Iterable[Query], searcher: TextSearcher, sink: Sink, run: Path | None, *, progress: bool, as_json: bool
 ) -> None:
     """Sends answers to the sink, or to a run file (and then to the sink only if it is JSON)."""
     if run is None:
@@ -142,7 +138,7 @@ def _answer(
 
 
 @dataclass(frozen=True)
-class Searcher:
+class TextSearcher:
     """A collection with the options of the command."""
 
     collection: Collection
@@ -183,7 +179,7 @@ def to_json(*, explain: bool, with_id: bool) -> Sink:
     return sink
 
 
-def to_reader(searcher: Searcher, *, named: bool) -> Sink:
+def to_reader(searcher: TextSearcher, *, named: bool) -> Sink:
     """Answers are shown; ``named``: under their queries, with a line between."""
     console = Output()
     shown = False

@@ -53,7 +53,7 @@ END_TIMEOUT = 10.0
 
 
 @dataclass(frozen=True)
-class SearchRequest:
+class MemberRequest:
     """A request to a member.
 
     version
@@ -159,7 +159,7 @@ class Member:
         self._snapshots: dict[tuple[str, tuple[int, ...]], Snapshot] = {}
         self._sessions: dict[str, _Session] = {}
 
-    def advance(self, session: str, request: SearchRequest | PlacesRequest | None, replies: Replies) -> Step:
+    def advance(self, session: str, request: MemberRequest | PlacesRequest | None, replies: Replies) -> Step:
         """The next step of a search after these replies: the offers of this member, or its part of the answer.
 
         Without a request, it continues a session, or raises `UnknownSessionError` if it does not know the session.
@@ -233,7 +233,7 @@ class Member:
         return folder.snapshot.of(shards)
 
 
-def search_shards(snapshot: Snapshot, request: SearchRequest, agree: _Agree | None, threads: int) -> Part:
+def search_shards(snapshot: Snapshot, request: MemberRequest, agree: _Agree | None, threads: int) -> Part:
     """Runs a whole search of some shards. It calls ``agree`` where it needs numbers about all documents."""
     chosen = select(snapshot, request.candidates, request.exclude, request.where)
     snapshot.expect(scattered=isinstance(request.policy, CalibratedDepth))
@@ -261,7 +261,7 @@ class _Session:
     """One search in its own thread. It stops at each agreement until the reply has arrived."""
 
     def __init__(
-        self, open_snapshot: _Open, request: SearchRequest, threads: int, forget: Callable[[_Session], None]
+        self, open_snapshot: _Open, request: MemberRequest, threads: int, forget: Callable[[_Session], None]
     ) -> None:
         self._open, self._request, self._threads, self._forget = open_snapshot, request, threads, forget
         self._changed = threading.Condition()

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from maxsieve.cluster.coordinator import LatencyHistory, MemberAnswers, ToRequest, run
 from maxsieve.cluster.engine import Engine, MemberInfo, Members, Shards
 from maxsieve.cluster.manifest import read_cluster
-from maxsieve.cluster.member import SearchRequest
+from maxsieve.cluster.member import MemberRequest
 from maxsieve.cluster.reports import Best, merge_parts, merge_reports
 from maxsieve.cluster.sharding import by_shard
-from maxsieve.cluster.snapshot import Place, ShardedSnapshot
+from maxsieve.cluster.snapshot import ShardedSnapshot, ShardPlace
 from maxsieve.cluster.tier0_places import PlacesRequest
 from maxsieve.errors import ClosedIndexError, StaleVersionError
 from maxsieve.hits import Promise, Report
@@ -128,7 +128,7 @@ class ShardedSearch:
             wait = min(2 * wait, LONGEST_WAIT)
         return run(*arguments, timeout=options.timeout, partial=options.partial)
 
-    def _request(self, query: int, k: int, policy: FixedPolicy) -> Callable[[Shards, bool], SearchRequest]:
+    def _request(self, query: int, k: int, policy: FixedPolicy) -> Callable[[Shards, bool], MemberRequest]:
         """A function that makes the request from a member's shards, and from whether these are all shards."""
         manifest, options = self._snapshot.manifest, self._options
         shards = len(manifest.shards)
@@ -137,8 +137,8 @@ class ShardedSearch:
             IdsByShard(options.exclude.of(query), shards),
         )
 
-        def to_request(shards: Shards, alone: bool) -> SearchRequest:
-            return SearchRequest(
+        def to_request(shards: Shards, alone: bool) -> MemberRequest:
+            return MemberRequest(
                 version=manifest.fingerprint,
                 shards=shards,
                 alone=alone,
@@ -162,7 +162,7 @@ class ShardedRanking:
         self.ids, self.scores, self.sequence, self.n_searched = best
 
     @cached_property
-    def places(self) -> list[Place]:
+    def places(self) -> list[ShardPlace]:
         """Where the documents are."""
         known = self._snapshot.known(self.ids)
         return [known[id] for id in self.ids]

@@ -25,7 +25,7 @@ from maxsieve.storage.segments import Layout
 from maxsieve.storage.snapshot import Snapshot
 
 
-class Place(NamedTuple):
+class ShardPlace(NamedTuple):
     """Where a document is: its shard, and its position there."""
 
     shard: int
@@ -149,23 +149,23 @@ class ShardedSnapshot:
         """All ids, in insertion order."""
         return self.here.ids_in_order()
 
-    def known(self, ids: Sequence[Id]) -> dict[Id, Place]:
+    def known(self, ids: Sequence[Id]) -> dict[Id, ShardPlace]:
         """The places of those ids that are there."""
-        found: dict[Id, Place] = {}
+        found: dict[Id, ShardPlace] = {}
         for shard, numbers in by_shard(ids, len(self.manifest.shards)).items():
             positions = self.shard(shard).known([ids[number] for number in numbers])
-            found |= {id: Place(shard, position) for id, position in positions.items()}
+            found |= {id: ShardPlace(shard, position) for id, position in positions.items()}
         return found
 
-    def metadata(self, places: list[Place]) -> list[Any]:
+    def metadata(self, places: list[ShardPlace]) -> list[Any]:
         """The metadata of documents; None for those without."""
         return [self.shard(place.shard).metadata([place.position])[0] for place in places]
 
-    def vectors(self, place: Place) -> NDArray[np.float32] | NDArray[np.float16]:
+    def vectors(self, place: ShardPlace) -> NDArray[np.float32] | NDArray[np.float16]:
         """A copy of a document's rows."""
         return self.shard(place.shard).vectors(place.position)
 
-    def explain(self, query: NDArray[np.float32], place: Place) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def explain(self, query: NDArray[np.float32], place: ShardPlace) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """For each query token, the most similar token of a document, and how similar."""
         return self.shard(place.shard).explain(query, place.position)
 

@@ -55,7 +55,7 @@ def pieces_of(batches: Iterable[Any], columns: TableColumns) -> Iterator[TokenVe
     If the type does not say the dimension, leading documents without tokens are held back until one has tokens.
     """
     dim, first = columns.dim, 0
-    waiting = _Waiting(columns)
+    waiting = _WaitingRows(columns)
     for batch in batches:
         batch.validate(
             full=True
@@ -66,14 +66,14 @@ def pieces_of(batches: Iterable[Any], columns: TableColumns) -> Iterator[TokenVe
         if rows is not None:
             dim = rows.shape[1]
             yield waiting.with_rows(rows)
-            waiting = _Waiting(columns)
+            waiting = _WaitingRows(columns)
     if dim is None:
         raise ValueError("no document has a token, so the dimension is unknown: give dim=")
     if first == 0 or waiting.lengths:
         yield waiting.with_rows(np.empty((0, dim), columns.dtype))
 
 
-class _Waiting:
+class _WaitingRows:
     """Documents whose rows are not known yet."""
 
     def __init__(self, columns: TableColumns) -> None:

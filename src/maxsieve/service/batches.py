@@ -21,10 +21,10 @@ class Waiting(Generic[Ask, Answer]):
 
     def __init__(self, ask: Ask, answer: asyncio.Future[Answer]) -> None:
         self.ask, self.answer = ask, answer
-        self.batch: Batch[Ask, Answer] | None = None
+        self.batch: BatchOfRequests[Ask, Answer] | None = None
 
 
-class Batch(Generic[Ask, Answer]):
+class BatchOfRequests(Generic[Ask, Answer]):
     """Requests that are processed together. The work is stopped when nobody waits for it any more."""
 
     def __init__(self, members: list[Waiting[Ask, Answer]]) -> None:
@@ -56,7 +56,7 @@ class Batcher(Generic[Key, Ask, Answer]):
     ) -> None:
         self._work, self._executor, self._together, self._watch = work, executor, together, watch
         self._queues: dict[Key, deque[Waiting[Ask, Answer]]] = {}
-        self._running: Batch[Ask, Answer] | None = None
+        self._running: BatchOfRequests[Ask, Answer] | None = None
 
     @property
     def waiting(self) -> int:
@@ -88,7 +88,7 @@ class Batcher(Generic[Key, Ask, Answer]):
             return
         key = next(iter(self._queues))
         queue = self._queues.pop(key)
-        batch = Batch([queue.popleft() for _ in range(min(len(queue), self._together))])
+        batch = BatchOfRequests([queue.popleft() for _ in range(min(len(queue), self._together))])
         if queue:
             self._queues[key] = queue  # at the end of the line
         self._running = batch
@@ -98,7 +98,10 @@ class Batcher(Generic[Key, Ask, Answer]):
         outcomes.add_done_callback(lambda done: self._finish(batch, done, perf_counter() - started))
 
     def _finish(
-        self, batch: Batch[Ask, Answer], done: asyncio.Future[Sequence[Answer | BaseException]], seconds: float
+        self,
+        batch: BatchOfRequests[Ask, Answer],
+        done: asyncio.Future[Sequence[Answer | BaseException]],
+        seconds: float,
     ) -> None:
         self._running = None
         failure = None if done.cancelled() else done.exception()

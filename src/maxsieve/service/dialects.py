@@ -27,7 +27,7 @@ Model = Annotated[
 Top = Annotated[int, Field(ge=1, description="How many to return; all of them by default.")] | None
 
 
-class Scored(NamedTuple):
+class RankedDocument(NamedTuple):
     """A document's position in the request, its relevance, and its MaxSim score (None if it has no token)."""
 
     place: int
@@ -35,10 +35,10 @@ class Scored(NamedTuple):
     score: float | None
 
 
-class Ranking(NamedTuple):
+class RankedDocuments(NamedTuple):
     """Documents, best first, and how many tokens were encoded."""
 
-    documents: list[Scored]
+    documents: list[RankedDocument]
     tokens: int
 
 
@@ -73,7 +73,7 @@ class DocumentsDialect(Dialect):
         """How many documents to return."""
         return self.top_n
 
-    def reply(self, ranking: Ranking, encoder: str) -> dict[str, Any]:
+    def reply(self, ranking: RankedDocuments, encoder: str) -> dict[str, Any]:
         """The answer, as the clients of all four expect it."""
         results = []
         for one in ranking.documents:
@@ -115,7 +115,7 @@ class VoyageDialect(Dialect):
         """How many documents to return."""
         return self.top_k
 
-    def reply(self, ranking: Ranking, encoder: str) -> dict[str, Any]:
+    def reply(self, ranking: RankedDocuments, encoder: str) -> dict[str, Any]:
         """The answer, as Voyage's clients expect it."""
         return {
             "object": "list",
@@ -150,7 +150,7 @@ class TextsDialect(Dialect):
         """How many documents to return."""
         return self.top_n
 
-    def reply(self, ranking: Ranking, encoder: str) -> list[dict[str, Any]]:
+    def reply(self, ranking: RankedDocuments, encoder: str) -> list[dict[str, Any]]:
         """The answer, as clients of TEI expect it."""
         return [
             {

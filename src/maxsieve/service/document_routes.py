@@ -11,7 +11,7 @@ from maxsieve.service.failures import answer, documented
 from maxsieve.service.open_collections import OpenCollection
 from maxsieve.service.schemas import AddAnswer, AddRequest, DeleteAnswer, DeleteRequest
 from maxsieve.service.search_routes import Name
-from maxsieve.service.service import Here, Service, attended
+from maxsieve.service.service import Service, ServiceDep, cancelled_on_disconnect
 from maxsieve.service.settings import CHARACTERS
 from maxsieve.service.strict import StrictRoute
 
@@ -20,9 +20,9 @@ PATH = "/v1/collections/{name}/documents"
 
 
 @router.post(PATH, response_model=AddAnswer, responses=documented(409, 423, 507))
-async def add(name: Name, body: AddRequest, request: Request, here: Here, seconds: Seconds) -> Response:
+async def add(name: Name, body: AddRequest, request: Request, service: ServiceDep, seconds: Seconds) -> Response:
     """Add or replace documents. A document that is already stored with the same text and metadata is skipped."""
-    opened = _writable(here, name)
+    opened = _writable(service, name)
     if sum(len(one.text) for one in body.documents) > CHARACTERS:
         raise HTTPException(413, f"the documents have more than {CHARACTERS:,} characters in total")
     given = {one.id is None for one in body.documents}
@@ -39,24 +39,24 @@ async def add(name: Name, body: AddRequest, request: Request, here: Here, second
             )
         return answer(added._asdict())
 
-    return await attended(request, here.write(work), seconds)
+    return await cancelled_on_disconnect(request, service.write(work), seconds)
 
 
 @router.delete(PATH, response_model=DeleteAnswer, responses=documented(423, 507))
-async def delete(name: Name, body: DeleteRequest, request: Request, here: Here, seconds: Seconds) -> Response:
+async def delete(name: Name, body: DeleteRequest, request: Request, service: ServiceDep, seconds: Seconds) -> Response:
     """Delete documents. If one of the ids is unknown, nothing is deleted."""
-    opened = _writable(here, name)
+    opened = _writable(service, name)
 
     def work() -> Response:
         with opened.using() as collection:
             collection.delete(body.ids)
         return answer({"deleted": len(set(body.ids))})
 
-    return await attended(request, here.write(work), seconds)
+    return await cancelled_on_disconnect(request, service.write(work), seconds)
 
 
-def _writable(here: Service, name: str) -> OpenCollection:
-    opened = here.shelf[name]
-    if not here.settings.writable:
+def _writable(service: Service, name: str) -> OpenCollection:
+    opened = service.shelf[name]
+    if not service.settings.writable:
         raise HTTPException(403, "this service is read-only: it was started without 'writable'")
     return opened

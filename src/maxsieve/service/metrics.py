@@ -13,7 +13,7 @@ SIZES = (1, 2, 4, 8, 16, 32, 64)
 class Metrics:
     """Counts of one service; names are those of docs/service.md."""
 
-    def __init__(self, collections: Iterable[str], under_way: Callable[[], int]) -> None:
+    def __init__(self, collections: Iterable[str], requests_in_progress: Callable[[], int]) -> None:
         self._registry = registry = CollectorRegistry()
         self.requests = Counter("maxsieve_requests", "Answered requests.", ("route", "status"), registry=registry)
         self.seconds = Histogram(
@@ -38,7 +38,9 @@ class Metrics:
             "maxsieve_searches", "Searches by what they guarantee.", ("collection", "guarantee"), registry=registry
         )
         self.reranked = Counter("maxsieve_reranked_documents", "Documents that were reranked.", registry=registry)
-        Gauge("maxsieve_under_way", "Requests that are not answered yet.", registry=registry).set_function(under_way)
+        Gauge("maxsieve_requests_in_progress", "Requests that are not answered yet.", registry=registry).set_function(
+            requests_in_progress
+        )
         for name in collections:
             self.searches.labels(name, "exact")
 

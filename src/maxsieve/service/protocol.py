@@ -14,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from maxsieve.common.printable import printable_json
 
-FREE_CHUNKS, CHUNK_BYTES = 1000, 256
+FREE_CHUNKS, CHUNK_BYTES = 512, 256
 """A chunked body may have so many chunks, and one more for so many bytes: a chunk costs more than the bytes in it."""
 
 

@@ -73,7 +73,7 @@ def _schema_of(kind: PolicyKind) -> Any:
             upper: dict[str, Any] = {"lt" if parameter.open else "le": 1 if parameter.most is None else parameter.most}
             fields[parameter.name] = (float, Field(parameter.default, gt=parameter.least or 0, **upper))
     name = f"{kind.policy.__name__}Policy"
-    return create_model(name, __base__=PolicySchema, __doc__=f"{kind.summary.capitalize()}.", **fields)
+    return create_model(name, __base__=PolicySchema, __doc__=f"{kind.policy.__name__}: {kind.summary}.", **fields)
 
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ _OPTIONS = ("k", "candidates", "exclude", "where", "first_stage", "depth", "hybr
 """The fields of a request that are options of a search by the same names."""
 
 
-class SearchRequest(Shape):
+class SearchBody(Shape):
     """A query, as text or as token vectors, and the options of the search."""
 
     query: str | None = Field(None, max_length=QUERY_CHARACTERS, description="The text to search for.")
@@ -116,7 +116,7 @@ class SearchRequest(Shape):
     trace: bool = Field(False, description="Whether to return the steps of the search.")
 
     @model_validator(mode="after")
-    def _one_query(self) -> SearchRequest:
+    def _one_query(self) -> SearchBody:
         if (self.query is None) == (self.vectors is None):
             raise ValueError("give either a query or vectors")
         if self.vectors is not None and (self.first_stage is not None or self.hybrid is not None):
@@ -169,7 +169,7 @@ class PassagePlace(BaseModel):
     page: int | None
 
 
-class Hit(BaseModel):
+class SearchHit(BaseModel):
     """A document that was found."""
 
     rank: int
@@ -227,7 +227,7 @@ class QueryOfSearch(BaseModel):
 class SearchAnswer(BaseModel):
     """Hits, best first, and the report."""
 
-    hits: list[Hit]
+    hits: list[SearchHit]
     report: ReportOfSearch
     query: QueryOfSearch
     timing_ms: dict[str, float] = Field(description="Encoding, waiting, and each stage of the search.")

@@ -17,9 +17,9 @@ from maxsieve.service.bodies import Rows
 from maxsieve.service.deadlines import Seconds
 from maxsieve.service.failures import answer, documented
 from maxsieve.service.open_collections import OpenCollection
-from maxsieve.service.schemas import CollectionFacts, CollectionList, SearchAnswer, SearchRequest
-from maxsieve.service.service import Found, Here, SearchAsk, SearchKey, Service, attended
-from maxsieve.service.settings import MATCHES, TRACED_TOKENS
+from maxsieve.service.schemas import CollectionFacts, CollectionList, SearchAnswer, SearchBody
+from maxsieve.service.service import Found, SearchAsk, SearchKey, Service, ServiceDep, cancelled_on_disconnect
+from maxsieve.service.settings import MANY_HITS, MATCHES, TRACED_TOKENS
 from maxsieve.service.strict import StrictRoute
 from maxsieve.text.collection.answers import guarantee_sentence, to_plain
 from maxsieve.text.collection.words import whole_word
@@ -31,56 +31,72 @@ Name = Annotated[str, Path(max_length=100, description="A collection that the se
 
 
 @router.get("/v1/collections", response_model=CollectionList, responses=documented())
-async def collections(request: Request, here: Here, seconds: Seconds) -> Response:
+async def collections(request: Request, service: ServiceDep, seconds: Seconds) -> Response:
     """All collections of the service."""
 
     def facts() -> Response:
-        return answer({"collections": [_facts(here, name) for name in here.shelf]})
+        return answer({"collections": [_facts(service, name) for name in service.shelf]})
 
-    return await attended(request, here.aside(facts), seconds)
+    return await cancelled_on_disconnect(request, service.run_in_thread(facts), seconds)
 
 
 @router.get("/v1/collections/{name}", response_model=CollectionFacts, responses=documented())
-async def collection(name: Name, request: Request, here: Here, seconds: Seconds) -> Response:
+async def collection(name: Name, request: Request, service: ServiceDep, seconds: Seconds) -> Response:
     """Facts about a collection."""
-    return await attended(request, here.aside(lambda: answer(_facts(here, name))), seconds)
+    return await cancelled_on_disconnect(request, service.run_in_thread(lambda: answer(_facts(service, name))), seconds)
 
 
 @router.post("/v1/collections/{name}/search", response_model=SearchAnswer, responses=documented())
-async def search(name: Name, body: SearchRequest, request: Request, here: Here, seconds: Seconds) -> Response:
+async def search(name: Name, body: SearchBody, request: Request, service: ServiceDep, seconds: Seconds) -> Response:
     """Find the best documents of a collection for a text or for token vectors."""
-    return await attended(request, _search(name, body, here), seconds)
+    return await cancelled_on_disconnect(request, _search(name, body, service), seconds)
 
 
-async def _search(name: str, body: SearchRequest, here: Service) -> Response:
-    opened = here.shelf[name]
-    options = body.options(threads=here.settings.threads, timeout=here.settings.deadline)
+async def _search(name: str, body: SearchBody, service: Service) -> Response:
+    opened = service.shelf[name]
+    options = body.options(threads=service.settings.threads, timeout=service.settings.deadline)
     started = perf_counter()
     if body.query is not None:
-        [rows], encoder = await here.encode(name, [body.query], queries=True)
+        if _may_be_too_much(body, len(body.query)):
+            await service.run_large(lambda: _check_text(opened, body, body.query or ""))
+        [rows], encoder = await service.encode(name, [body.query], queries=True)
         if not len(rows):
             raise HTTPException(400, f"the query is {body.query!r}, which contains nothing to search for")
         ask = SearchAsk(body.query, rows, encoder)
     else:
         ask = SearchAsk("", _rows(body.vectors or []), None)
     encoded, tokens = perf_counter(), len(ask.rows)
+    if _may_be_too_much(body, tokens):
+        await service.run_large(lambda: _check_tokens(opened, body, tokens))
+    found = await service.search(SearchKey(opened.name, body.group, options), ask)
+    service.metrics.searches.labels(name, found.hits.report.guarantee).inc()
+    times = {"encode": encoded - started, "search": perf_counter() - encoded}
+    run = service.run_in_thread if body.k <= MANY_HITS and not body.trace else service.run_large
+    return await run(lambda: answer(_plain(body, ask, found, times)))
+
+
+def _may_be_too_much(body: SearchBody, tokens: int) -> bool:
+    """Whether `_check_tokens` has something to check, if the query has at most so many tokens."""
+    return (body.trace and tokens > TRACED_TOKENS) or (body.matches and body.k * tokens > MATCHES)
+
+
+def _check_text(opened: OpenCollection, body: SearchBody, query: str) -> None:
+    """Refuses a text with too many tokens before it is encoded, which would take far longer than to count them."""
+    with opened.using() as collection:
+        encoder = collection.encoder
+    if isinstance(encoder, Traceable):
+        _check_tokens(opened, body, len(encoder.query_spans(query)))
+
+
+def _check_tokens(opened: OpenCollection, body: SearchBody, tokens: int) -> None:
+    """Refuses a search with too long a trace, or whose hits would list too many matches."""
     if body.trace and tokens > TRACED_TOKENS:
         raise HTTPException(
             400, f"trace: a query that is traced may have {TRACED_TOKENS} tokens, and this one has {tokens:,}"
         )
-    if body.matches and body.k * tokens > MATCHES:
-        await here.aside(lambda: _check_matches(opened, body.k, tokens))
-    found = await here.search(SearchKey(opened.name, body.group, options), ask)
-    here.metrics.searches.labels(name, found.hits.report.guarantee).inc()
-    times = {"encode": encoded - started, "search": perf_counter() - encoded}
-    return await here.aside(lambda: answer(_plain(body, ask, found, times)))
-
-
-def _check_matches(opened: OpenCollection, k: int, tokens: int) -> None:
-    """Refuses a search whose hits would list too many matches."""
     with opened.using() as collection:
-        hits = min(k, len(collection))
-    if hits * tokens > MATCHES:
+        hits = min(body.k, len(collection))
+    if body.matches and hits * tokens > MATCHES:
         raise HTTPException(
             400,
             f"matches: {hits:,} hits for {tokens:,} tokens of the query are too many to list their matches; "
@@ -100,7 +116,7 @@ def _rows(vectors: Sequence[Sequence[float]] | Rows) -> NDArray[np.float32]:
     return rows
 
 
-def _plain(body: SearchRequest, ask: SearchAsk, found: Found, seconds: dict[str, float]) -> dict[str, Any]:
+def _plain(body: SearchBody, ask: SearchAsk, found: Found, seconds: dict[str, float]) -> dict[str, Any]:
     """The answer as JSON-compatible data."""
     hits, report = found.hits, found.hits.report
     plain = to_plain(hits, explain=body.matches)
@@ -151,8 +167,8 @@ def _words(query: str, ask: SearchAsk) -> list[dict[str, Any]]:
     return [{"word": query[start:end], "start": start, "end": end} for start, end in spans if start < end]
 
 
-def _facts(here: Service, name: str) -> dict[str, Any]:
-    with here.shelf[name].using() as collection:
+def _facts(service: Service, name: str) -> dict[str, Any]:
+    with service.shelf[name].using() as collection:
         facts = collection.info()
     return {
         "name": name,
@@ -162,5 +178,5 @@ def _facts(here: Service, name: str) -> dict[str, Any]:
         "store": facts["store"],
         "encoder": facts["encoder"]["name"],
         "calibrated": facts["calibration"] is not None,
-        "writable": here.settings.writable,
+        "writable": service.settings.writable,
     }

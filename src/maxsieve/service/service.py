@@ -19,9 +19,10 @@ from starlette.requests import Request
 from maxsieve._core import Stop
 from maxsieve.options import SearchOptions
 from maxsieve.service.batches import Batcher
+from maxsieve.service.bodies import wrong_dim
 from maxsieve.service.metrics import Metrics
 from maxsieve.service.open_collections import Shelf
-from maxsieve.service.settings import CHUNK, TOGETHER, Settings
+from maxsieve.service.settings import CHUNK, LONG_QUERY, LONG_QUERY_TOKENS, MANY_HITS, TOGETHER, Settings
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.encoders.encoder import Encoder
@@ -70,28 +71,31 @@ class Found(NamedTuple):
 class Service:
     """The state of the server.
 
-    It has threads: one reads large bodies, one encodes, one searches, one writes, two format answers, and one looks
-    after the health of the collections, so that it never waits for the others.
+    It has threads: one reads large bodies and formats large answers, one encodes, one searches, one writes, two format
+    other answers, and one looks after the health of the collections, so that it never waits for the others.
     """
 
     def __init__(self, shelf: Shelf, encoder: Encoder, settings: Settings) -> None:
         self.shelf, self.encoder, self.settings = shelf, encoder, settings
-        self.metrics = Metrics(shelf, self.under_way)
+        self.metrics = Metrics(shelf, self.requests_in_progress)
         self.ending = False
         self._requests = self._bytes = 0
         self._encoder_thread = ThreadPoolExecutor(1, "encoding")
         self._search_thread = ThreadPoolExecutor(1, "searching")
         self._write_thread = ThreadPoolExecutor(1, "writing")
         self._others = ThreadPoolExecutor(2, "answering")
-        self._body_thread = ThreadPoolExecutor(1, "reading")
+        self._large_thread = ThreadPoolExecutor(1, "large")
         self._health_thread = ThreadPoolExecutor(1, "health")
         watch = self.metrics.group
-        # two queues take turns on one thread, so that a long list of texts does not delay queries
-        self._queries: Batcher[str, list[str], Encoded] = Batcher(
-            partial(self._encode, queries=True),
-            self._encoder_thread,
-            together=TOGETHER,
-            watch=partial(watch, "encoding queries"),
+        # queues that share a thread take turns, so that large requests do not delay small ones
+        self._queries, self._long_queries = (
+            Batcher[str, list[str], Encoded](
+                partial(self._encode, queries=True),
+                self._encoder_thread,
+                together=together,
+                watch=partial(watch, "encoding queries"),
+            )
+            for together in (TOGETHER, 1)
         )
         self._passages: Batcher[str, list[str], Encoded] = Batcher(
             partial(self._encode, queries=False),
@@ -99,8 +103,11 @@ class Service:
             together=TOGETHER // CHUNK,
             watch=partial(watch, "encoding documents"),
         )
-        self._searching: Batcher[SearchKey, SearchAsk, Found] = Batcher(
-            self._search, self._search_thread, together=TOGETHER, watch=partial(watch, "searching")
+        self._searches, self._large_searches = (
+            Batcher[SearchKey, SearchAsk, Found](
+                self._search, self._search_thread, together=together, watch=partial(watch, "searching")
+            )
+            for together in (TOGETHER, 1)
         )
         self._writing: Batcher[None, Callable[[], Any], Any] = Batcher(
             lambda _, works, stop: [work() for work in works], self._write_thread, together=1
@@ -109,11 +116,11 @@ class Service:
     def close(self) -> None:
         """Stops the threads and closes the collections, after the last request."""
         threads = (self._encoder_thread, self._search_thread, self._write_thread, self._others)
-        for one in (*threads, self._body_thread, self._health_thread):
+        for one in (*threads, self._large_thread, self._health_thread):
             one.shutdown(cancel_futures=True)
         self.shelf.close()
 
-    def under_way(self) -> int:
+    def requests_in_progress(self) -> int:
         """How many admitted requests are not answered yet."""
         return self._requests
 
@@ -135,7 +142,9 @@ class Service:
     async def encode(self, collection: str, texts: Sequence[str], *, queries: bool) -> Encoded:
         """Token vectors of texts, a few at a time, so that other requests get their turn."""
         vectors: list[F32] = []
-        batcher = self._queries if queries else self._passages
+        batcher = self._passages
+        if queries:
+            batcher = self._queries if sum(map(len, texts)) <= LONG_QUERY else self._long_queries
         for start in range(0, len(texts), CHUNK):
             some = await batcher.ask(collection, list(texts[start : start + CHUNK]))
             vectors += some.vectors
@@ -143,15 +152,17 @@ class Service:
 
     async def search(self, key: SearchKey, ask: SearchAsk) -> Found:
         """The hits for a query."""
-        return await self._searching.ask(key, ask)
+        options = key.options
+        small = len(ask.rows) <= LONG_QUERY_TOKENS and options.k <= MANY_HITS and not options.trace
+        return await (self._searches if small else self._large_searches).ask(key, ask)
 
-    async def aside(self, work: Callable[[], T]) -> T:
+    async def run_in_thread(self, work: Callable[[], T]) -> T:
         """Runs work on another thread, so that the event loop is not blocked. If nobody waits for it, it is stopped."""
         return await _stoppable(self._others, work)
 
-    async def read(self, work: Callable[[], T]) -> T:
-        """Reads a large body: one at a time, because each takes a multiple of its size."""
-        return await _stoppable(self._body_thread, work)
+    async def run_large(self, work: Callable[[], T]) -> T:
+        """Runs large work, such as reading a large body: one at a time, so that small requests never wait for it."""
+        return await _stoppable(self._large_thread, work)
 
     async def examine(self, work: Callable[[], T]) -> T:
         """Looks after the health of the service."""
@@ -182,7 +193,7 @@ class Service:
         encoder = collection.encoder
         # a projection may have been fitted, or the collection been replaced, since the texts were encoded
         if wrong := next((ask for ask in asks if not ask.encoder and ask.rows.shape[1] != collection.index.dim), None):
-            raise ValueError(f"vectors: dim is {collection.index.dim} here, and the rows have {wrong.rows.shape[1]}")
+            raise ValueError(wrong_dim(collection.index.dim, wrong.rows.shape[1]))
         vectors = [
             ask.rows if ask.encoder in (None, encoder) else encoder.encode_queries([ask.text])[0] for ask in asks
         ]
@@ -204,7 +215,7 @@ async def _stoppable(executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         stop.request()
 
 
-async def attended(request: Request, work: Awaitable[T], seconds: float) -> T:
+async def cancelled_on_disconnect(request: Request, work: Awaitable[T], seconds: float) -> T:
     """Awaits the work; cancels it if the client disconnects or the time is over."""
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_disconnected(request))
@@ -241,10 +252,10 @@ def service_of(request: Request) -> Service:
     return service
 
 
-async def _here(request: Request) -> Service:
+async def _service(request: Request) -> Service:
     # FastAPI calls a function that is not async on threads of its own
     return service_of(request)
 
 
-Here = Annotated[Service, Depends(_here)]
+ServiceDep = Annotated[Service, Depends(_service)]
 """The service, as a dependency of routes."""

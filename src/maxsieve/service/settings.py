@@ -30,6 +30,12 @@ MATCHES = 50_000
 TRACED_TOKENS = 128
 """Limit on the tokens of a query whose search is traced: a trace may have a round for each."""
 
+LONG_QUERY, LONG_QUERY_TOKENS = 1000, 128
+"""A query with more characters is encoded by itself, and with more tokens searched by itself, in turns with others."""
+
+MANY_HITS = 100
+"""A search for more hits is done by itself, too."""
+
 VALUES = 100_000
 """Limit on the JSON values of a body, besides the numbers of vectors."""
 

@@ -33,15 +33,22 @@ class StrictRequest(Request):
         self.scope[BEGUN] = perf_counter()
         if len(body) <= SMALL:
             return self._read(body)
-        here = service_of(self)
-        seconds = here.settings.deadline
+        service = service_of(self)
+        seconds = service.settings.deadline
         try:
-            return await asyncio.wait_for(here.read(partial(self._read, body)), seconds)
+            return await asyncio.wait_for(service.run_large(partial(self._read_large, body)), seconds)
         except asyncio.TimeoutError:
             raise too_late(seconds) from None
 
-    def _read(self, body: bytes) -> Any:
-        value, errors = self.validate(read_json(body), loc=("body",))
+    def _read_large(self, body: bytes) -> Any:
+        dim, opened = None, service_of(self).shelf.get(self.path_params.get("name", ""))
+        if opened is not None:
+            with opened.using() as collection:
+                dim = collection.index.dim
+        return self._read(body, dim)
+
+    def _read(self, body: bytes, dim: int | None = None) -> Any:
+        value, errors = self.validate(read_json(body, dim), loc=("body",))
         if errors:
             raise HTTPException(422, validation_sentence(errors))
         return value

@@ -106,7 +106,7 @@ def build_segments(
     documents: Documents, names: Names, layout: Layout, threads: int, advance: Callable[[int], None] = lambda _: None
 ) -> Iterator[Segment]:
     """The segments of these documents, each when it is full. All documents must be read, or an error raised."""
-    waiting = _Waiting(max(1, segments.BLOCK_BYTES // (4 * layout.dim)))
+    waiting = _WaitingDocuments(max(1, segments.BLOCK_BYTES // (4 * layout.dim)))
     first = 0
 
     def next_segment() -> Segment:
@@ -128,7 +128,7 @@ def build_segments(
         yield next_segment()
 
 
-class _Waiting:
+class _WaitingDocuments:
     """Documents that wait until there are enough tokens for a segment. Their arrays must not change meanwhile."""
 
     def __init__(self, capacity: int) -> None:

@@ -54,6 +54,7 @@ def collect() -> list[Docstring]:
 
 
 def _everything() -> Iterator[Docstring]:
+    importlib.import_module("asyncio")  # before `_asyncio`: imported first, that would leave it without a current task
     for module in source_modules():
         yield from parsed(module)
     for name in compiled_modules():

@@ -33,11 +33,11 @@ def _guarantee(guarantee: str, policy: Policy | None) -> str:
     return "exact" if guarantee == "exact" else "no guarantee"
 
 
-def _fusion(hybrid: HybridScores) -> str:
+def _fusion(scores: HybridScores) -> str:
     """How the scores of the guarantee were fused."""
-    if hybrid.fusion == "rrf":
-        return f"by rank among the {hybrid.depth:,} best of BM25 and of late interaction"
-    return f"by BM25 ({hybrid.fusion:g}) and late interaction ({1 - hybrid.fusion:g})"
+    if scores.fusion == "rrf":
+        return f"by rank among the {scores.depth:,} best of BM25 and of late interaction"
+    return f"by BM25 ({scores.fusion:g}) and late interaction ({1 - scores.fusion:g})"
 
 
 def _calibrated(hits: TextHits, policy: Calibrated) -> str:

@@ -116,7 +116,7 @@ def _checked(documents: Iterator[Document], folder: ShardedFolder, own: Collecti
         yield document
 
 
-class Part(NamedTuple):
+class BatchPart(NamedTuple):
     """The passages of a staged batch that belong to one shard, as places in the batch, and their sequence numbers."""
 
     batch: StagedBatch
@@ -128,7 +128,7 @@ class Part(NamedTuple):
 class Change:
     """The change of one shard in a commit."""
 
-    parts: list[Part] = field(default_factory=list)
+    parts: list[BatchPart] = field(default_factory=list)
     delete: list[Id] = field(default_factory=list)
 
 
@@ -227,7 +227,7 @@ class Additions:
             )
             places = np.flatnonzero(kept)
             for shard, some in by_shard([keys[place] for place in places], shards).items():
-                part = Part(batch, places[some], sequence + some)
+                part = BatchPart(batch, places[some], sequence + some)
                 changes.setdefault(shard, Change()).parts.append(part)
             sequence += len(places)
             for one in batch.documents:

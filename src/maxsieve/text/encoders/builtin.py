@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from maxsieve.text.encoders.carriers import Carrier, Member
+from maxsieve.text.encoders.carriers import Carrier, WheelFile
 from maxsieve.text.encoders.late_models import LATE_MODELS
 
 
@@ -37,7 +37,7 @@ class BuiltInModel:
 
 
 def _carrier(requirement: str, folder: str, files: dict[str, tuple[int, str]]) -> Carrier:
-    return Carrier(requirement, {name: Member(f"{folder}/{name}", size, sha) for name, (size, sha) in files.items()})
+    return Carrier(requirement, {name: WheelFile(f"{folder}/{name}", size, sha) for name, (size, sha) in files.items()})
 
 
 MODELS = {

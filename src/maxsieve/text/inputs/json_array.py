@@ -28,7 +28,7 @@ def read_json_array(file: BinaryIO, source: str, fields: Fields) -> Found:
     """
     number = 0
     try:
-        for item, problem in _items(_Text(file)):
+        for item, problem in _items(_JsonText(file)):
             number += 1
             place = Place(source, "item", number)
             if problem:
@@ -43,7 +43,7 @@ def read_json_array(file: BinaryIO, source: str, fields: Fields) -> Found:
         yield BadInput(Place(source, "item", number + 1), f"not JSON: {problem}, and the rest is not read")
 
 
-def _items(text: _Text) -> Iterator[tuple[Any, str]]:
+def _items(text: _JsonText) -> Iterator[tuple[Any, str]]:
     """The items, each with an error message if Python can parse it but it is not valid JSON."""
     text.expect("[")
     if text.comes("]"):
@@ -57,7 +57,7 @@ def _items(text: _Text) -> Iterator[tuple[Any, str]]:
         text.expect(",")
 
 
-class _Text:
+class _JsonText:
     """The text of a file. Only as much of it as one item needs is in memory."""
 
     def __init__(self, file: BinaryIO) -> None:

@@ -26,7 +26,7 @@ def read_word(file: BinaryIO) -> FileText:
     _check_size(file)
     document = docx.Document(file)
     names = {style.style_id: style.name or "" for style in document.styles}
-    text = _Text()
+    text = _WordText()
     walker = etree.iterwalk(document.element.body, events=("start", "end"))
     for event, element in walker:
         tag = element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
@@ -45,7 +45,7 @@ def read_word(file: BinaryIO) -> FileText:
     return FileText("\n\n".join(text.blocks), text.title or _title(document))
 
 
-class _Text:
+class _WordText:
     """Collects blocks of text: paragraphs, and rows of tables, whose cells may contain tables."""
 
     def __init__(self) -> None:

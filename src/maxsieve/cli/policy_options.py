@@ -1,0 +1,82 @@
+"""``--policy``, and an option for each parameter of a policy, as the registry has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maxsieve.cli.failures import sentence
+from maxsieve.policies import POLICIES, PolicyKind, policy_named
+from maxsieve.policies import Parameter as PolicyParameter
+
+if TYPE_CHECKING:
+    PolicyName = Enum
+else:
+    PolicyName = Enum("PolicyName", {name.upper(): name for name in POLICIES}, type=str)
+
+DEFAULT = next(iter(POLICIES))
+SUMMARY = "How to search. " + "; ".join(f"{kind.name}: {kind.summary}" for kind in POLICIES.values()) + "."
+
+
+def with_policy(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameter ``policy`` is a policy, as one with the options from which it is made."""
+    own = signature(command, eval_str=True)
+    parameters: list[Parameter] = []
+    for parameter in own.parameters.values():
+        if parameter.name == "policy":
+            parameters += _options()
+        else:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+
+    def run(**given: Any) -> None:
+        name = given.pop("policy").value
+        values = {knob: given.pop(knob) for kind in POLICIES.values() for knob in kind.parameter_names}
+        command(**given, policy=to_policy(name, values))
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def to_policy(name: str, values: dict[str, Any]) -> Any:
+    """The policy that the options describe. An option that belongs to another policy is an error.
+
+    >>> to_policy("bandit", {"alpha": 0.3, "overlap": None})
+    Bandit(alpha=0.3, delta=0.01, margin=5, block=4, seed=0, radius='paper')
+    """
+    given = {knob: getattr(value, "value", value) for knob, value in values.items() if value is not None}
+    for owner in POLICIES.values():
+        if owner.name != name and (others := [knob for knob in given if knob in owner.parameter_names]):
+            raise typer.BadParameter(f"--{others[0]} works only with --policy {owner.name}")
+    try:
+        return policy_named(name, given)
+    except ValueError as problem:
+        raise typer.BadParameter(sentence(problem)) from None
+
+
+def _options() -> list[Parameter]:
+    """The option of the policy, and one for each parameter of each policy."""
+    policy = Annotated[PolicyName, typer.Option("--policy", help=SUMMARY)]
+    chosen = Parameter("policy", Parameter.KEYWORD_ONLY, default=PolicyName(DEFAULT), annotation=policy)
+    return [chosen, *(_option(kind, knob) for kind in POLICIES.values() for knob in kind.parameters)]
+
+
+def _option(kind: PolicyKind, knob: PolicyParameter) -> Parameter:
+    limits = ""
+    if knob.type is float:
+        limits = f", in (0, {1 if knob.most is None else knob.most:g}{')' if knob.open else ']'}"
+    option = typer.Option(
+        f"--{knob.name}",
+        help=f"{kind.policy.__name__}: {knob.help}{limits}.",
+        show_default=str(knob.default),
+        min=knob.least if knob.type is int else None,
+    )
+    make_enum: Any = Enum
+    choices = {choice.upper(): choice for choice in knob.choices}
+    value: Any = make_enum(knob.name, choices, type=str) if choices else knob.type
+    return Parameter(knob.name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[value | None, option])
