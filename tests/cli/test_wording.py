@@ -150,5 +150,5 @@ def test_a_format_that_is_not_written(docs: CommandLine) -> None:
 
 @pytest.mark.parametrize("command", ["index", "rerank"])
 def test_an_encoder_of_the_hub(line: CommandLine, command: str) -> None:
-    said = line(command, "it.ms", "--encoder", "who/what", stdin="red", code=1).stderr
+    said = line(command, "it.ms", "--encoder", "who/what", stdin="red", code=5).stderr
     assert "'st:who/what'" in said

@@ -9,7 +9,14 @@ import pytest
 from long_form import FULL
 from maxsieve.text import OnnxEncoder, fetch_model
 
-collect_ignore = [] if FULL else ["test_encoding_equality.py", "test_multi_vector.py", "tiny_checkpoints.py"]  # torch
+_WITH_TORCH = (
+    "test_encoding_equality",
+    "test_multi_vector",
+    "test_colbert_export",
+    "tiny_checkpoints",
+    "random_models",
+)
+collect_ignore = [] if FULL else [f"{name}.py" for name in _WITH_TORCH]
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
+from maxsieve.errors import ModelMissingError
 from maxsieve.text import OnnxEncoder, TruncationWarning, load_encoder
 
 from .tiny_onnx import row, write_folder, write_model
@@ -99,7 +100,7 @@ def test_a_checkpoint_for_torch_is_told_its_name(tmp_path: Path, file: str) -> N
 
 @pytest.mark.parametrize("name", ["who/what", "who/what-2.0@main"])
 def test_a_name_on_the_hub_is_told_its_prefix(name: str) -> None:
-    with pytest.raises(ValueError, match=f"'st:{name}'"):
+    with pytest.raises(ModelMissingError, match=rf"{name} was not fetched: .*'st:{name}'"):
         load_encoder(name)
 
 

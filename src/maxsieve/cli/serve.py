@@ -36,7 +36,8 @@ def serve(
         int, typer.Option(min=0, max=65535, help="The port to listen on; 0 for any free port.")
     ] = DEFAULT_PORT,
     encoder: Annotated[
-        str, typer.Option(help="The encoder of reranking and of the collections: minilm, a folder, or st:NAME.")
+        str,
+        typer.Option(help="The encoder of reranking and of the collections: a name, a folder, or st:NAME."),
     ] = DEFAULT_ENCODER,
     writable: Annotated[bool, typer.Option("--writable", help="Let requests add and delete documents.")] = False,
     api_key: Annotated[

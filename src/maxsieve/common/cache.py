@@ -31,10 +31,17 @@ def cache_folder() -> Path:
     return Path(optional("platformdirs", "text").user_cache_dir("maxsieve", appauthor=False))
 
 
-def once(folder: Path, make: Callable[[Path], None], *, is_whole: Callable[[Path], bool] = Path.is_dir) -> None:
+def once(
+    folder: Path,
+    make: Callable[[Path], None],
+    *,
+    is_whole: Callable[[Path], bool] = Path.is_dir,
+    resume: bool = False,
+) -> None:
     """Creates `folder` by ``make(an empty folder)``, unless it is complete. One process at a time does this.
 
-    A process that dies leaves its unfinished folder under a temporary name; the next one removes it.
+    A process that dies leaves its unfinished folder under a temporary name; the next one removes it, or gets it as it
+    is with `resume`.
     """
     if is_whole(folder):
         return
@@ -45,14 +52,16 @@ def once(folder: Path, make: Callable[[Path], None], *, is_whole: Callable[[Path
         if is_whole(folder):
             return
         scratch = folder.with_name(folder.name + PART)
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir()
+        if not resume:
+            shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(exist_ok=resume)
         try:
             make(scratch)
             if folder.exists():
                 shutil.rmtree(folder)
             replace_folder(scratch, folder)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            if not resume:
+                shutil.rmtree(scratch, ignore_errors=True)
     finally:
         unlock(lock)

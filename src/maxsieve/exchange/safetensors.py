@@ -59,6 +59,14 @@ def read_safetensors(
         return named_vectors(header, names, lengths, ids, lambda name: _tensor(data, header, name, start))
 
 
+def read_tensors(path: PathLike) -> dict[str, NDArray[Any]]:
+    """All tensors of a ``.safetensors`` file by name, memory-mapped."""
+    data = map_file(path)
+    with naming_content_errors(path):
+        header, start = _read_header(data)
+        return {name: _tensor(data, header, name, start) for name in header if name != "__metadata__"}
+
+
 def write_safetensors(vectors: Writable, path: PathLike) -> None:
     """Writes the tensors ``lengths``, ``ids`` if they are int, and ``rows``; str ids as JSON in the metadata.
 

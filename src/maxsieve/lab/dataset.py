@@ -21,7 +21,7 @@ from maxsieve.lab.embed import embed, embed_as_indexed
 from maxsieve.lab.embedded import Embedded
 from maxsieve.text import Collection, Encoder, load_encoder
 from maxsieve.text.encoders.builtin import BUILT_IN_ENCODERS
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
+from maxsieve.text.encoders.encoder import MINILM
 
 AS_INDEXED = -1
 """Vectors are cached by their dimensions; those of `maxsieve index`, by their dimensions times this."""
@@ -57,7 +57,7 @@ class Dataset:
         cls,
         corpus: str | Path,
         *,
-        encoder: str = DEFAULT_ENCODER,
+        encoder: str = MINILM,
         dim: int | None = None,
         progress: bool = False,
     ) -> Dataset:

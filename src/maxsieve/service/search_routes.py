@@ -164,7 +164,7 @@ def _words(query: str, ask: SearchAsk) -> list[dict[str, Any]]:
     if not isinstance(ask.encoder, Traceable):
         return []
     spans = dict.fromkeys(whole_word(query, span) for span in ask.encoder.query_spans(query))
-    return [{"word": query[start:end], "start": start, "end": end} for start, end in spans]
+    return [{"word": query[start:end], "start": start, "end": end} for start, end in spans if start < end]
 
 
 def _facts(service: Service, name: str) -> dict[str, Any]:

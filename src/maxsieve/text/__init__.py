@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from maxsieve.text.collection.collection import Collection
     from maxsieve.text.collection.hits import TextHits
     from maxsieve.text.collection.rerank import rerank
+    from maxsieve.text.encoders.colbert import ColbertEncoder
     from maxsieve.text.encoders.encoder import Encoder, Measuring, Traceable, load_encoder
     from maxsieve.text.encoders.models import ModelInfo, fetch_model, list_models, model_path
     from maxsieve.text.encoders.multi_vector import SentenceTransformersEncoder
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BM25",
+    "ColbertEncoder",
     "Collection",
     "Encoder",
     "FolderSync",
@@ -55,6 +57,7 @@ _MODULES = {
     "lexical.bm25": ("BM25",),
     "collection.hits": ("TextHits",),
     "encoders.models": ("ModelInfo", "fetch_model", "list_models", "model_path"),
+    "encoders.colbert": ("ColbertEncoder",),
     "encoders.multi_vector": ("SentenceTransformersEncoder",),
     "encoders.onnx": ("OnnxEncoder",),
     "passages": ("Passage",),

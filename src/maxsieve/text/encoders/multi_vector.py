@@ -50,6 +50,16 @@ class SentenceTransformersEncoder:
         """The name for `load_encoder`: ``st:`` and a folder, a built-in model, or the hub's name and revision."""
         return SENTENCE_TRANSFORMERS + self._checkpoint.name
 
+    @property
+    def folder(self) -> Path:
+        """The checkpoint's folder."""
+        return self._checkpoint.folder
+
+    @property
+    def model(self) -> Any:
+        """The `MultiVectorEncoder` itself."""
+        return self._model
+
     @cached_property
     def dim(self) -> int:
         """The dimension: how many numbers a row has."""

@@ -7,7 +7,7 @@ the scale of its activations over the whole batch. Nothing is padded, and it is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import compress
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.text.encoders.carriers import sha256
+from maxsieve.text.encoders.colbert_files import is_colbert
 from maxsieve.text.encoders.encoder import F32, Span, as_text, as_texts, unit_rows
 from maxsieve.text.encoders.onnx_files import OnnxFiles, OnnxModel, open_tokenizer
 from maxsieve.text.encoders.truncation import Truncation, own_tokens
@@ -25,10 +26,26 @@ from maxsieve.text.encoders.truncation_warning import report_truncation
 from maxsieve.text.encoders.workers import spread
 
 
-class _Encoded(NamedTuple):
+class Encoded(NamedTuple):
+    """The rows of a text, and its number of tokens before truncation: exact, or a lower bound."""
+
     rows: F32
     length: int
     exact: bool
+
+
+def encode_texts(
+    encode: Callable[[str], Encoded], texts: list[str], *, limit: int, threads: int, progress: bool = False
+) -> list[F32]:
+    """The rows of all texts, each encoded by itself; reports texts that are longer than the limit."""
+    with progress_bar("encoding", len(texts), shown=progress, unit="texts") as advance:
+
+        def done(one: Encoded) -> None:
+            advance(1, len(one.rows))
+
+        encoded = spread(encode, texts, threads=threads, done=done, size=len)
+    report_truncation(texts, [(one.length, one.exact) for one in encoded], limit)
+    return [one.rows for one in encoded]
 
 
 class OnnxEncoder:
@@ -47,13 +64,18 @@ class OnnxEncoder:
         self._asked: dict[str, Any] = {"max_tokens": max_tokens, "threads": threads, "name": name}
         self._threads = thread_count(threads)
         self._files = OnnxFiles.find(Path(folder))
-        self._name = str(self._files.folder) if name is None else name
+        if is_colbert(self._files.folder):
+            raise ValueError(
+                f"{self._files.folder} has a ColBERT model, which encodes queries and documents differently: "
+                "ColbertEncoder runs it"
+            )
+        self._name = self._files.name if name is None else name
         self._max_tokens = self._files.max_tokens(max_tokens)
         self._tokens = Truncation(open_tokenizer(self._files.tokenizer, self._max_tokens), self._max_tokens)
         self._model = OnnxModel(self._files.model)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(OnnxEncoder, **self._asked), (self._files.folder,)
+        return partial(OnnxEncoder, **self._asked), (self._files.model,)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OnnxEncoder:
         return self  # it never changes
@@ -106,18 +128,11 @@ class OnnxEncoder:
         return self.document_spans(text)
 
     def _encode(self, texts: list[str], *, progress: bool) -> list[F32]:
-        with progress_bar("encoding", len(texts), shown=progress, unit="texts") as advance:
+        return encode_texts(self._encode_one, texts, limit=self._max_tokens, threads=self._threads, progress=progress)
 
-            def done(one: _Encoded) -> None:
-                advance(1, len(one.rows))
-
-            encoded = spread(self._encode_one, texts, threads=self._threads, done=done, size=len)
-        report_truncation(texts, [(one.length, one.exact) for one in encoded], self._max_tokens)
-        return [one.rows for one in encoded]
-
-    def _encode_one(self, text: str) -> _Encoded:
+    def _encode_one(self, text: str) -> Encoded:
         encoding, length, exact = self._tokens.encode(text)
         own = own_tokens(encoding)
         if not own.any():
-            return _Encoded(np.empty((0, self.dim), np.float32), length, exact)
-        return _Encoded(unit_rows(self._model.hidden(encoding)[own]), length, exact)
+            return Encoded(np.empty((0, self.dim), np.float32), length, exact)
+        return Encoded(unit_rows(self._model.hidden(encoding)[own]), length, exact)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
+from maxsieve.text.encoders.stated import Stated
 
 _LIMIT = 512  # BERT's limit, used if the folder does not state one
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -28,38 +29,40 @@ class OnnxFiles(NamedTuple):
     tokenizer: Path
 
     @classmethod
-    def find(cls, folder: Path) -> OnnxFiles:
-        """The files in a folder."""
-        folder = folder.absolute()
-        if not folder.is_dir():
-            raise FileNotFoundError(f"{folder} is not a folder")
-        model, tokenizer = folder / "model.onnx", folder / "tokenizer.json"
-        if not model.is_file():
-            others = sorted(folder.glob("*.onnx"))
-            if len(others) != 1:
-                found = ", ".join(other.name for other in others) or "none"
-                for_torch = not others and any((folder / name).is_file() for name in _FOR_TORCH)
-                hint = f"; to use it as a checkpoint for Sentence Transformers, give 'st:{folder}'" if for_torch else ""
-                raise FileNotFoundError(f"{folder} must contain model.onnx, or one file *.onnx; found: {found}{hint}")
-            model = others[0]
+    def find(cls, path: Path) -> OnnxFiles:
+        """The files in a folder; or those of one ``*.onnx`` file in it, or in its folder ``onnx``."""
+        path = path.absolute()
+        if is_onnx_file(path):
+            inside = path.parent.name == "onnx" and not (path.parent / "tokenizer.json").is_file()
+            folder, model = path.parent.parent if inside else path.parent, path
+        elif path.is_dir():
+            folder, model = path, _only_model(path)
+        else:
+            raise FileNotFoundError(f"{path} is not a folder")
+        tokenizer = folder / "tokenizer.json"
         if not tokenizer.is_file():
             raise FileNotFoundError(f"{tokenizer} is missing: {model.name} needs its tokenizer")
         return cls(folder, model, tokenizer)
 
     @property
+    def name(self) -> str:
+        """The name that finds these files again: the folder, if it has no other model, or the model's file."""
+        return str(self.folder if self.model in (self.folder / "model.onnx", *_alone(self.folder)) else self.model)
+
+    @property
     def decisive(self) -> list[Path]:
         """The files that the vectors depend on. Weights may be in further files, whose names start with the model's."""
-        return [*sorted(self.folder.glob(f"{self.model.name}*")), self.tokenizer]
+        return [*sorted(self.model.parent.glob(f"{self.model.name}*")), self.tokenizer]
 
     def max_tokens(self, asked: int | None) -> int:
         """The token limit: the requested one, if the model has that many positions, or else the folder's own."""
-        config = _read_json(self.folder / "config.json")
+        config = Stated.read(self.folder / "config.json").content
         positions = config.get("max_position_embeddings")
         if positions is not None and "roberta" in str(config.get("model_type")):
             positions -= (
                 config.get("pad_token_id", 1) + 1
             )  # RoBERTa's positions start after the id of its padding token
-        stated = [positions, _read_json(self.folder / "tokenizer_config.json").get("model_max_length")]
+        stated = [positions, Stated.read(self.folder / "tokenizer_config.json").content.get("model_max_length")]
         limits = [int(limit) for limit in stated if isinstance(limit, (int, float)) and 0 < limit < 1 << 20]
         if asked is None:
             return min(limits, default=_LIMIT)
@@ -69,7 +72,8 @@ class OnnxFiles(NamedTuple):
 class OnnxModel:
     """An ONNX graph from token numbers to hidden states."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, dim: int | None = None) -> None:
+        """`dim`, if it is known, says which output is meant if there are several."""
         runtime = optional("onnxruntime", "text")
         options = runtime.SessionOptions()
         # One thread, the caller's: texts are distributed over threads already. The runtime's would not survive a fork.
@@ -81,32 +85,38 @@ class OnnxModel:
         except Exception as problem:  # its errors have no other common base class
             raise ValueError(f"{path} can't be loaded as an ONNX model: {problem}") from None
         self._path = path
-        self._output, self.dim = self._find_output()
+        self.output, self.dim = self._find_output(dim)
         self._inputs = self._find_inputs()
 
     def hidden(self, encoding: Any) -> NDArray[Any]:
         """The hidden states [L, d] of a text as `tokenizers` encoded it."""
-        values = zip(_INPUTS, (encoding.ids, encoding.attention_mask, encoding.type_ids), strict=True)
+        return self.states(encoding.ids, encoding.attention_mask, encoding.type_ids)
+
+    def states(self, ids: Sequence[int], attention: Sequence[int], kinds: Sequence[int]) -> NDArray[Any]:
+        """The output [L, d] for these tokens, with their attention mask and types."""
+        values = zip(_INPUTS, (ids, attention, kinds), strict=True)
         feed = {name: np.array([value], self._inputs[name]) for name, value in values if name in self._inputs}
         try:
-            (states,) = self._session.run([self._output], feed)
+            (states,) = self._session.run([self.output], feed)
         except Exception as problem:
-            length = len(encoding.ids)
-            raise ValueError(f"{self._path} fails on a text of {length} tokens: {problem}") from None
+            raise ValueError(f"{self._path} fails on a text of {len(ids)} tokens: {problem}") from None
         return np.asarray(states[0])
 
-    def _find_output(self) -> tuple[str, int | None]:
+    def _find_output(self, dim: int | None) -> tuple[str, int | None]:
         outputs = self._session.get_outputs()
-        states = [output for output in outputs if output.name == "last_hidden_state"] or [
-            output for output in outputs if len(output.shape) == 3 and output.type in _FLOATS
-        ]
+        tokens = [output for output in outputs if len(output.shape) == 3 and output.type in _FLOATS]
+        states = (
+            [output for output in tokens if dim is not None and output.shape[-1] == dim]
+            or [output for output in outputs if output.name == "last_hidden_state"]
+            or tokens
+        )
         if len(states) != 1:
             given = ", ".join(f"{output.name} {output.shape}" for output in outputs)
             raise ValueError(
                 f"{self._path} must have an output last_hidden_state, or just one [batch, tokens, d]: {given}"
             )
-        dim = states[0].shape[-1] if states[0].shape else None
-        return states[0].name, dim if isinstance(dim, int) else None
+        width = states[0].shape[-1] if states[0].shape else None
+        return states[0].name, width if isinstance(width, int) else None
 
     def _find_inputs(self) -> dict[str, Any]:
         inputs = {tensor.name: tensor.type for tensor in self._session.get_inputs()}
@@ -134,13 +144,30 @@ def open_tokenizer(path: Path, max_tokens: int) -> Any:
     return tokenizer
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        content = json.loads(path.read_bytes())
-    except ValueError as problem:
-        raise ValueError(f"{path} is not valid JSON: {problem}") from None
-    if not isinstance(content, dict):
-        raise ValueError(f"{path} must contain a JSON object")
-    return content
+def is_onnx_file(path: Path) -> bool:
+    """Whether a path is a file with an ONNX model."""
+    return path.suffix == ".onnx" and path.is_file()
+
+
+def _models(folder: Path) -> list[Path]:
+    return [*sorted(folder.glob("*.onnx")), *sorted(folder.glob("onnx/*.onnx"))]
+
+
+def _alone(folder: Path) -> list[Path]:
+    """The model that a folder stands for, if it has no ``model.onnx``: the only one, or ``onnx/model.onnx``."""
+    models = _models(folder)
+    standard = [model for model in models if model == folder / "onnx" / "model.onnx"]
+    return models if len(models) == 1 else standard if len(models) == len([*folder.glob("onnx/*.onnx")]) else []
+
+
+def _only_model(folder: Path) -> Path:
+    if (model := folder / "model.onnx").is_file():
+        return model
+    if alone := _alone(folder):
+        return alone[0]
+    models = _models(folder)
+    found = ", ".join(model.relative_to(folder).as_posix() for model in models) or "none"
+    for_torch = not models and any((folder / name).is_file() for name in _FOR_TORCH)
+    hint = f"; to use it as a checkpoint for Sentence Transformers, give 'st:{folder}'" if for_torch else ""
+    hint = "; give the path of one of them" if models else hint
+    raise FileNotFoundError(f"{folder} must contain model.onnx, or one file *.onnx; found: {found}{hint}")
