@@ -10,6 +10,7 @@
 
 #include "codebook/codebook.hpp"
 #include "kernels/kernel.hpp"
+#include "lists/lists.hpp"
 
 namespace maxsieve {
 
@@ -54,8 +55,9 @@ class Document {
 
 class Corpus {
   public:
-    // `codebook` names the segments' centroids; null if there is none. It must live longer.
-    Corpus(int64_t d, std::vector<Segment> segments, const Codebook* codebook);
+    // `codebook` names the segments' centroids; null if there is none. It must live longer. `lists` are those of the
+    // first documents, or have no codebook if there are none.
+    Corpus(int64_t d, std::vector<Segment> segments, const Codebook* codebook, Lists lists);
 
     int64_t d() const { return d_; }
     int64_t stride() const { return code_stride(d_); }
@@ -66,6 +68,10 @@ class Corpus {
     bool coded() const { return coded_; }
     bool has_codebook() const { return codebook_ != nullptr; }
     const Codebook& codebook() const { return *codebook_; }
+
+    // Whether the first documents have lists.
+    bool has_lists() const { return lists_.codebook != nullptr; }
+    const Lists& lists() const { return lists_; }
 
     // Whether insertion order is that of the documents' sequence numbers; else it is that of their positions.
     bool sequenced() const { return sequenced_; }
@@ -82,6 +88,7 @@ class Corpus {
     int64_t d_, tokens_ = 0;
     bool coded_ = true, sequenced_;
     const Codebook* codebook_;
+    Lists lists_;
     std::vector<Segment> segments_;
     std::vector<int64_t> starts_;  // position of each segment's first document, and the end
 };

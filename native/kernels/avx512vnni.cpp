@@ -23,6 +23,7 @@
 // Overflow: |y| <= 127, 1 <= u <= 255. A sum starts within 128 * 127 * 4096 and moves by at most 255 * 127 * 4096:
 // below 2^28 throughout.
 
+#include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/prefetch.hpp"
 #include "kernels/generic/quantise.hpp"
@@ -30,6 +31,7 @@
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/x86/avx512.hpp"
 #include "kernels/x86/avx512_lanes.hpp"
+#include "kernels/x86/avx512_row_dots.hpp"
 
 namespace maxsieve {
 namespace {
@@ -260,6 +262,8 @@ const Kernel kAvx512vnni{
     .pack = pack,
     .maxima = maxima,
     .dots = dots,
+    .row_dots = avx512_row_dots,
+    .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,
     .lookup = generic_lookup,
