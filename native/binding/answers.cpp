@@ -47,6 +47,12 @@ Dict<double> stages(const Answer& answer) {
     return stages;
 }
 
+Dict<int64_t> counts(const Answer& answer) {
+    nb::dict counts;
+    for (const auto& [what, count] : answer.counts) counts[what] = count;
+    return counts;
+}
+
 }  // namespace
 
 void bind_answers(nb::module_& m) {
@@ -62,6 +68,7 @@ void bind_answers(nb::module_& m) {
         .def_prop_ro("isa", [](const Answer& answer) { return answer.isa; })
         .def_ro("seconds", &Answer::seconds)
         .def_prop_ro("stages", &stages)
+        .def_prop_ro("counts", &counts)
         .def_prop_ro(
             "trace", [](const Answer& answer) { return answer.trace.get(); }, nb::rv_policy::reference_internal,
             nb::for_getter(nb::sig("def trace(self) -> Trace | None")));

@@ -21,6 +21,10 @@ using WrittenRows = StoredRows<WrittenMatrix>;
 struct AnyFloats {};
 using ArrayList = nanobind::typed<nanobind::list, AnyFloats>;
 
+// Ascending positions: an array, which is checked in each call, or `Candidates`, which were checked once.
+struct AnyCandidates {};
+using CandidatesSequence = nanobind::typed<nanobind::sequence, AnyCandidates>;
+
 }  // namespace maxsieve
 
 namespace nanobind::detail {
@@ -41,6 +45,11 @@ struct type_caster<maxsieve::StoredRows<Matrix>> {
 template <>
 struct type_caster<maxsieve::AnyFloats> {
     static constexpr auto Name = const_name("numpy.typing.NDArray[typing.Any]");
+};
+
+template <>
+struct type_caster<maxsieve::AnyCandidates> {
+    static constexpr auto Name = const_name("numpy.typing.NDArray[numpy.int64] | Candidates");
 };
 
 }  // namespace nanobind::detail

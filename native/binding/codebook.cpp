@@ -18,36 +18,46 @@ namespace {
 // The centroid of each token with codes [tokens, padded d].
 Array<uint16_t> assign(const HeldCodebook& held, const Matrix<const int8_t>& codes, int threads) {
     const Codebook& book = held.view();
+    require(book.centroids <= Codebook::kMostOfTier0, "two bytes name at most 65,536 centroids");
     require(static_cast<int64_t>(codes.shape(1)) == code_stride(book.d), "codes must be [tokens, padded d]");
     require(threads >= 1, "threads must be at least 1");
     const size_t tokens = codes.shape(0);
-    std::vector<uint16_t> ids(tokens);
+    std::vector<uint16_t> names(tokens);
     interruptible([&](Interrupt& interrupt) {
         Crew crew(threads, interrupt);
-        Assigner(current_kernel(), book).assign(codes.data(), static_cast<int64_t>(tokens), ids.data(), crew);
+        std::vector<uint32_t> ids(tokens);
+        Assigner(current_kernel(), book, kProbes).assign(codes.data(), static_cast<int64_t>(tokens), ids.data(), crew);
+        std::ranges::transform(ids, names.begin(), [](uint32_t id) { return static_cast<uint16_t>(id); });
     });
-    return to_numpy(std::move(ids), {tokens});
+    return to_numpy(std::move(names), {tokens});
 }
+
+// Tokens of the sample for each group that heads of a fine codebook are learned from.
+constexpr int64_t kHeadSample = 128;
 
 // Heads, starts, codes, scale and length of a codebook learned from codes [tokens, padded d], each with its scale.
 using TrainedArrays = Tuple<Array<int8_t>, Array<int64_t>, Array<int8_t>, float, Array<float>>;
 TrainedArrays train(int64_t d, const Matrix<const int8_t>& codes, const Flat<const float>& scale, int64_t centroids,
-                    uint64_t seed, int threads) {
+                    uint64_t seed, int threads, int64_t groups, int64_t probes) {
     require(d >= 1 && code_stride(d) <= kMaxStride, "a vector has 1 to 4096 dimensions");
     require(static_cast<int64_t>(codes.shape(1)) == code_stride(d), "codes must be [tokens, padded d]");
     require(codes.shape(0) >= 1 && scale.shape(0) == codes.shape(0), "a scale for each token, and at least one token");
     require(centroids >= 1 && centroids <= Codebook::kMostCentroids &&
                 std::has_single_bit(static_cast<uint64_t>(centroids)),
-            "centroids must be a power of two, at most 65,536");
+            "centroids must be a power of two, at most 1,048,576");
+    require(groups >= 0 && groups <= centroids, "groups must not outnumber centroids; 0 is the shape of tier 0");
+    require(probes >= 1 && probes <= kProbes, "probes must be 1 to 8");
     require(threads >= 1, "threads must be at least 1");
+    const CodebookShape shape =
+        groups == 0 ? CodebookShape::of_tier0(centroids) : CodebookShape{groups, centroids, probes, kHeadSample};
     const Sample sample{d, static_cast<int64_t>(codes.shape(0)), codes.data(), scale.data()};
     TrainedCodebook made = interruptible([&](Interrupt& interrupt) {
         Crew crew(threads, interrupt);
-        return TrainedCodebook(sample, centroids, seed, current_kernel(), crew);
+        return TrainedCodebook(sample, shape, seed, current_kernel(), crew);
     });
-    const size_t groups = made.starts.size() - 1, count = made.length.size(), stride = codes.shape(1);
+    const size_t made_groups = made.starts.size() - 1, count = made.length.size(), stride = codes.shape(1);
     return nb::make_tuple(
-        to_numpy(std::move(made.heads), {groups, stride}), to_numpy(std::move(made.starts), {groups + 1}),
+        to_numpy(std::move(made.heads), {made_groups, stride}), to_numpy(std::move(made.starts), {made_groups + 1}),
         to_numpy(std::move(made.codes), {count, stride}), made.scale, to_numpy(std::move(made.length), {count}));
 }
 
@@ -60,7 +70,7 @@ HeldCodebook::HeldCodebook(int64_t d, Matrix<const int8_t> heads, Flat<const int
     const auto groups = static_cast<int64_t>(heads_.shape(0)), centroids = static_cast<int64_t>(codes_.shape(0));
     require(centroids >= 1 && centroids <= Codebook::kMostCentroids &&
                 std::has_single_bit(static_cast<uint64_t>(centroids)),
-            "centroids must be a power of two, at most 65,536");
+            "centroids must be a power of two, at most 1,048,576");
     for (const auto* matrix : {&heads_, &codes_}) {
         require(static_cast<int64_t>(matrix->shape(1)) == code_stride(d), "codes must be [centroids, padded d]");
     }
@@ -90,7 +100,8 @@ void bind_codebook(nb::module_& m) {
                       Flat<const float>>(),
              "dim"_a, "heads"_a, "starts"_a, "codes"_a, "scale"_a, "length"_a);
     m.def("assign", &assign, "codebook"_a, "codes"_a, "threads"_a);
-    m.def("train", &train, "dim"_a, "codes"_a, "scale"_a, "centroids"_a, "seed"_a, "threads"_a);
+    m.def("train", &train, "dim"_a, "codes"_a, "scale"_a, "centroids"_a, "seed"_a, "threads"_a, "groups"_a = 0,
+          "probes"_a = kProbes);
 }
 
 }  // namespace maxsieve

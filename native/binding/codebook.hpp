@@ -23,6 +23,8 @@ class HeldCodebook {
     Codebook view_{};
 };
 
+using CodebookObject = nanobind::typed<nanobind::object, HeldCodebook>;
+
 void bind_codebook(nanobind::module_& m);
 
 }  // namespace maxsieve

@@ -25,10 +25,18 @@ const Codebook* view(int64_t d, const std::vector<Segment>& segments, const std:
     if (!codebook) return nullptr;
     const Codebook& book = nb::cast<const HeldCodebook&>(*codebook).view();
     require(book.d == d, "the codebook must have the corpus's dimension");
+    require(book.centroids <= Codebook::kMostOfTier0, "two bytes name at most 65,536 centroids");
     for (const Segment& segment : segments) {
         require(segment.centroids != nullptr, "with a codebook every segment must have centroids");
     }
     return &book;
+}
+
+Lists view(int64_t d, const std::optional<ListsObject>& lists) {
+    if (!lists) return {nullptr, {}};
+    const Lists& view = nb::cast<const HeldLists&>(*lists).view();
+    require(view.codebook->d == d, "the codebook of the lists must have the corpus's dimension");
+    return view;
 }
 
 }  // namespace
@@ -87,10 +95,14 @@ HeldSegment::HeldSegment(int64_t d, Flat<const int64_t> offsets, std::optional<R
     }
 }
 
-HeldCorpus::HeldCorpus(int64_t d, SegmentTuple segments, std::optional<CodebookObject> codebook)
+HeldCorpus::HeldCorpus(int64_t d, SegmentTuple segments, std::optional<CodebookObject> codebook,
+                       std::optional<ListsObject> lists)
     : segments_(std::move(segments)),
       codebook_(std::move(codebook)),
-      corpus_(d, views(d, segments_), view(d, views(d, segments_), codebook_)) {}
+      lists_(std::move(lists)),
+      corpus_(d, views(d, segments_), view(d, views(d, segments_), codebook_), view(d, lists_)) {
+    require(!lists_ || corpus_.lists().documents() <= corpus_.documents(), "there are lists of more documents");
+}
 
 void bind_corpus(nb::module_& m) {
     nb::class_<HeldSegment>(m, "Segment")
@@ -101,8 +113,8 @@ void bind_corpus(nb::module_& m) {
              "dim"_a, "offsets"_a, "rows"_a = nb::none(), "codes"_a = nb::none(), "scale"_a = nb::none(),
              "rho"_a = nb::none(), "nu"_a = nb::none(), "centroids"_a = nb::none(), "sequence"_a = nb::none());
     nb::class_<HeldCorpus>(m, "Corpus")
-        .def(nb::init<int64_t, SegmentTuple, std::optional<CodebookObject>>(), "dim"_a, "segments"_a,
-             "codebook"_a = nb::none());
+        .def(nb::init<int64_t, SegmentTuple, std::optional<CodebookObject>, std::optional<ListsObject>>(), "dim"_a,
+             "segments"_a, "codebook"_a = nb::none(), "lists"_a = nb::none());
     m.def("code_stride", &code_stride, "dim"_a);
 }
 

@@ -8,6 +8,7 @@
 #include "binding/any_array.hpp"
 #include "binding/arrays.hpp"
 #include "binding/codebook.hpp"
+#include "binding/lists.hpp"
 #include "index/corpus.hpp"
 
 namespace maxsieve {
@@ -33,18 +34,20 @@ class HeldSegment {
 };
 
 using SegmentTuple = Tuple<HeldSegment, nanobind::ellipsis>;
-using CodebookObject = nanobind::typed<nanobind::object, HeldCodebook>;
+using ListsObject = nanobind::typed<nanobind::object, HeldLists>;
 
 class HeldCorpus {
   public:
-    // With a codebook, every segment must have centroids.
-    HeldCorpus(int64_t d, SegmentTuple segments, std::optional<CodebookObject> codebook);
+    // With a codebook, every segment must have centroids. With lists, the first documents are in them.
+    HeldCorpus(int64_t d, SegmentTuple segments, std::optional<CodebookObject> codebook,
+               std::optional<ListsObject> lists);
 
     const Corpus& get() const { return corpus_; }
 
   private:
     SegmentTuple segments_;
     std::optional<CodebookObject> codebook_;
+    std::optional<ListsObject> lists_;
     Corpus corpus_;
 };
 

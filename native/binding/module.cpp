@@ -9,6 +9,7 @@
 #include "binding/codebook.hpp"
 #include "binding/corpus.hpp"
 #include "binding/ingest.hpp"
+#include "binding/lists.hpp"
 #include "binding/search.hpp"
 #include "binding/stopping.hpp"
 #include "binding/without_gil.hpp"
@@ -62,7 +63,9 @@ NB_MODULE(_core_supported, m) {
         }
     });
     bind_codebook(m);
+    bind_list_parts(m);
     bind_corpus(m);
+    bind_making_lists(m);
     bind_policies(m);
     bind_traces(m);
     bind_answers(m);

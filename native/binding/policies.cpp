@@ -1,6 +1,10 @@
 // The policies and their parameters.
 
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+
+#include <limits>
 
 #include "binding/arrays.hpp"
 #include "binding/search.hpp"
@@ -24,6 +28,12 @@ BanditKnobs knobs(double alpha, double delta, int64_t margin, int64_t block, uin
 
 }  // namespace
 
+std::optional<WalkShape> to_shape(const std::optional<WalkPair>& walk) {
+    if (!walk) return std::nullopt;
+    require(walk->first >= 1 && walk->second >= 1, "a walk needs a centroid near each token, and an open group");
+    return WalkShape{walk->first, walk->second};
+}
+
 void bind_policies(nb::module_& m) {
     nb::class_<Policy>(m, "Policy");
     nb::class_<Certified, Policy>(m, "Certified").def(nb::init<>());
@@ -31,11 +41,14 @@ void bind_policies(nb::module_& m) {
     nb::class_<Calibrated, Policy>(m, "Calibrated")
         .def(
             "__init__",
-            [](Calibrated* self, int64_t depth, double mean_length) {
+            [](Calibrated* self, int64_t depth, double mean_length, std::optional<WalkPair> walk,
+               std::optional<int64_t> since) {
                 require(depth >= 1 && mean_length > 0.0, "depth must be at least 1, and documents must have a length");
-                new (self) Calibrated(depth, mean_length);
+                require(!since || *since >= 0, "positions begin with 0");
+                new (self)
+                    Calibrated(depth, mean_length, to_shape(walk), since.value_or(std::numeric_limits<int64_t>::max()));
             },
-            "depth"_a, "mean_length"_a);
+            "depth"_a, "mean_length"_a, "walk"_a = nb::none(), "since"_a = nb::none());
     nb::class_<Bandit, Policy>(m, "Bandit")
         .def(
             "__init__",

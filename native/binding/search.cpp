@@ -1,9 +1,11 @@
 #include "binding/search.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "binding/arrays.hpp"
@@ -17,6 +19,7 @@
 #include "search/rescore.hpp"
 #include "search/search.hpp"
 #include "search/tier0.hpp"
+#include "search/walk.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -34,13 +37,39 @@ void require_position(int64_t position, const Corpus& corpus) {
     require(position >= 0 && position < corpus.documents(), "no document at this position");
 }
 
-std::span<const int64_t> to_positions(const Flat<const int64_t>& array, const Corpus& corpus) {
-    const std::span<const int64_t> positions(array.data(), array.shape(0));
-    for (size_t p = 0; p < positions.size(); ++p) {
-        require_position(positions[p], corpus);
-        require(p == 0 || positions[p - 1] < positions[p], "candidates must ascend");
+// Positions that were found to ascend. To find that out takes as long as a walk of lists, if there are a million.
+class Candidates {
+  public:
+    explicit Candidates(Flat<const int64_t> array) : array_(std::move(array)) {
+        const auto all = positions();
+        require(all.empty() || all.front() >= 0, "positions begin with 0");
+        for (size_t p = 1; p < all.size(); ++p) require(all[p - 1] < all[p], "candidates must ascend");
     }
-    return positions;
+
+    std::span<const int64_t> positions() const { return {array_.data(), array_.shape(0)}; }
+
+    std::span<const int64_t> positions_in(const Corpus& corpus) const {
+        const auto all = positions();
+        if (!all.empty()) require_position(all.back(), corpus);
+        return all;
+    }
+
+  private:
+    Flat<const int64_t> array_;
+};
+
+std::span<const int64_t> to_positions(const Flat<const int64_t>& array, const Corpus& corpus) {
+    return Candidates(array).positions_in(corpus);
+}
+
+// What a caller gives for each query, held as long as the search takes.
+std::vector<Candidates> to_candidates(const CandidatesSequence& given) {
+    std::vector<Candidates> all;
+    for (const nb::handle one : given) {
+        const bool checked = nb::isinstance<Candidates>(one);
+        all.push_back(checked ? nb::cast<const Candidates&>(one) : Candidates(nb::cast<Flat<const int64_t>>(one)));
+    }
+    return all;
 }
 
 // A Python function. Its argument is a list of offers, each a tuple (kind, k, values, orders). It returns the numbers
@@ -76,16 +105,20 @@ class PythonExchange : public Exchange {
 };
 
 List<Answer> search_all(const HeldCorpus& held, const std::vector<Matrix<const float>>& rows,
-                        const std::vector<Flat<const int64_t>>& candidates, int64_t k, const Policy& policy,
-                        int threads, bool trace, std::optional<Share> exchange) {
+                        const CandidatesSequence& given, int64_t k, const Policy& policy, int threads, bool trace,
+                        std::optional<Share> exchange) {
     const Corpus& corpus = held.get();
     require(corpus.coded() || !policy.needs_codes(), "this policy needs codes");
     require(corpus.has_codebook() || !policy.needs_codebook(), "this policy needs a codebook");
+    require(corpus.has_lists() || !policy.needs_lists(), "this policy needs lists");
     require(k >= 1 && threads >= 1, "k and threads must be at least 1");
+    const std::vector<Candidates> candidates = to_candidates(given);
     require(rows.size() == candidates.size(), "one list of candidates for each query");
     std::vector<Query> queries;
     for (size_t i = 0; i < rows.size(); ++i) {
-        queries.push_back(to_query(rows[i], to_positions(candidates[i], corpus), corpus));
+        queries.push_back(to_query(rows[i], candidates[i].positions_in(corpus), corpus));
+        require(!policy.needs_lists() || queries.back().tokens <= kMostWalkedTokens,
+                "lists are walked for at most 65,535 query tokens");
     }
     require(!trace || queries.size() == 1, "one query at a time can be traced");
     require(!exchange || (queries.size() == 1 && !trace), "one query at a time can be shared, without a trace");
@@ -177,57 +210,78 @@ Array<float> cells_of_all(const HeldCorpus& held, const Matrix<const float>& que
                     {documents, query.shape(0)});
 }
 
-// For each given place: how many of a query's candidates come before it in the order of tier 0.
+// The proxies of a query's candidates: by tier 0, or by lists.
+Tier0 proxies_of(const Engine& engine, const Query& query, const std::optional<WalkShape>& walk) {
+    return walk ? walk_all(engine, query, *walk) : tier0(engine, query);
+}
+
+void require_proxies(const Corpus& corpus, const Matrix<const float>& rows, const std::optional<WalkShape>& walk,
+                     int threads) {
+    require(walk ? corpus.has_lists() : corpus.has_codebook(), "proxies need a codebook, or lists if these are walked");
+    require(!walk || static_cast<int64_t>(rows.shape(0)) <= kMostWalkedTokens,
+            "lists are walked for at most 65,535 query tokens");
+    require(threads >= 1, "threads must be at least 1");
+}
+
+// How many of a query's candidates stand before some places in the list by proxy.
 Array<int64_t> count_before_places(const HeldCorpus& held, const Matrix<const float>& rows,
                                    const Flat<const int64_t>& candidates, const Flat<const int32_t>& proxies,
-                                   const Flat<const int64_t>& orders, int threads) {
+                                   const Flat<const int64_t>& orders, int threads,
+                                   const std::optional<WalkPair>& walk) {
     const Corpus& corpus = held.get();
-    require(corpus.has_codebook() && threads >= 1, "tier 0 needs a codebook and a thread");
+    const std::optional<WalkShape> shape = to_shape(walk);
+    require_proxies(corpus, rows, shape, threads);
     require(proxies.shape(0) == orders.shape(0), "a place is a proxy and an order");
     const Query query = to_query(rows, to_positions(candidates, corpus), corpus);
     std::vector<Place> places;
     for (size_t i = 0; i < proxies.shape(0); ++i) places.push_back({proxies.data()[i], orders.data()[i]});
     std::vector<int64_t> counts = interruptible([&](Interrupt& interrupt) {
         Crew crew(threads, interrupt);
-        return count_before(tier0({corpus, current_kernel(), crew}, query), corpus, query.candidates, places);
+        return count_before(proxies_of({corpus, current_kernel(), crew}, query, shape), corpus, query.candidates,
+                            places);
     });
     const size_t count = counts.size();
     return to_numpy(std::move(counts), {count});
 }
 
-// The ranks of some of a query's candidates in the order of tier 0, counted from 1.
+// The places by proxy, from 1, of some of a query's candidates; the largest integer for one that has no place.
 Array<int64_t> ranks_of(const HeldCorpus& held, const Matrix<const float>& rows, const Flat<const int64_t>& candidates,
-                        const Flat<const int64_t>& wanted, int threads) {
+                        const Flat<const int64_t>& wanted, int threads, const std::optional<WalkPair>& walk) {
     const Corpus& corpus = held.get();
-    require(corpus.has_codebook() && threads >= 1, "ranks need a codebook and a thread");
+    const std::optional<WalkShape> shape = to_shape(walk);
+    require_proxies(corpus, rows, shape, threads);
     const Query query = to_query(rows, to_positions(candidates, corpus), corpus);
     const std::span<const int64_t> positions = to_positions(wanted, corpus);
     require(std::ranges::includes(query.candidates, positions), "what is wanted must be among the candidates");
     std::vector<int64_t> places = interruptible([&](Interrupt& interrupt) {
         Crew crew(threads, interrupt);
-        const Tier0 tier = tier0({corpus, current_kernel(), crew}, query);
+        const Tier0 tier = proxies_of({corpus, current_kernel(), crew}, query, shape);
         std::vector<Place> places_of_wanted;
         size_t hint = 0;
         for (const int64_t position : positions) {
             const auto found = std::ranges::lower_bound(query.candidates, position) - query.candidates.begin();
             places_of_wanted.push_back({tier.proxies[static_cast<size_t>(found)], corpus.order(position, hint)});
         }
-        return count_before(tier, corpus, query.candidates, places_of_wanted);
+        std::vector<int64_t> ranks = count_before(tier, corpus, query.candidates, places_of_wanted);
+        for (size_t i = 0; i < ranks.size(); ++i) {
+            ranks[i] = places_of_wanted[i].proxy < 0 ? std::numeric_limits<int64_t>::max() : ranks[i] + 1;
+        }
+        return ranks;
     });
-    for (int64_t& place : places) ++place;
     const size_t count = places.size();
     return to_numpy(std::move(places), {count});
 }
 
-// The proxies of tier 0 of a query's candidates.
+// The proxies of a query's candidates; -1 for one that has no place.
 Array<int32_t> tier0_of(const HeldCorpus& held, const Matrix<const float>& rows, const Flat<const int64_t>& candidates,
-                        int threads) {
+                        int threads, const std::optional<WalkPair>& walk) {
     const Corpus& corpus = held.get();
-    require(corpus.has_codebook() && threads >= 1, "tier 0 needs a codebook and a thread");
+    const std::optional<WalkShape> shape = to_shape(walk);
+    require_proxies(corpus, rows, shape, threads);
     const Query query = to_query(rows, to_positions(candidates, corpus), corpus);
     Tier0 tier = interruptible([&](Interrupt& interrupt) {
         Crew crew(threads, interrupt);
-        return tier0({corpus, current_kernel(), crew}, query);
+        return proxies_of({corpus, current_kernel(), crew}, query, shape);
     });
     const size_t count = tier.proxies.size();
     return to_numpy(std::move(tier.proxies), {count});
@@ -252,16 +306,17 @@ Tuple<Array<int64_t>, Array<float>> explain(const HeldCorpus& held, const Matrix
 }  // namespace
 
 void bind_search(nb::module_& m) {
+    nb::class_<Candidates>(m, "Candidates").def(nb::init<Flat<const int64_t>>(), "positions"_a);
     m.def("search", &search_all, "corpus"_a, "queries"_a, "candidates"_a, "k"_a, "policy"_a, "threads"_a, "trace"_a,
           "exchange"_a = nb::none());
     m.def("bounds", &bounds_of_all, "corpus"_a, "query"_a, "threads"_a);
     m.def("score", &score_all, "corpus"_a, "queries"_a, "threads"_a);
     m.def("score_arrays", &score_arrays, "arrays"_a, "dim"_a, "offsets"_a, "queries"_a, "threads"_a);
     m.def("cells", &cells_of_all, "corpus"_a, "query"_a, "threads"_a);
-    m.def("tier0", &tier0_of, "corpus"_a, "query"_a, "candidates"_a, "threads"_a);
-    m.def("ranks", &ranks_of, "corpus"_a, "query"_a, "candidates"_a, "wanted"_a, "threads"_a);
+    m.def("tier0", &tier0_of, "corpus"_a, "query"_a, "candidates"_a, "threads"_a, "walk"_a = nb::none());
+    m.def("ranks", &ranks_of, "corpus"_a, "query"_a, "candidates"_a, "wanted"_a, "threads"_a, "walk"_a = nb::none());
     m.def("count_before", &count_before_places, "corpus"_a, "query"_a, "candidates"_a, "proxies"_a, "orders"_a,
-          "threads"_a);
+          "threads"_a, "walk"_a = nb::none());
     m.def("explain", &explain, "corpus"_a, "query"_a, "position"_a);
 }
 

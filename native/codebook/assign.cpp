@@ -4,26 +4,16 @@
 #include <cstring>
 #include <limits>
 
+#include "codebook/first_places.hpp"
+
 namespace maxsieve {
 namespace {
 
-// Tokens of a task: many enough that each of some hundred groups gets a batch of them, few enough to balance the
-// threads.
-constexpr int64_t kBlock = 2048;
-// Tokens in a batch. Their dot products with some hundred centroids fit into L1.
+// Tokens of a task for each group: enough that a group, which is read from memory, serves some tens of them.
+constexpr int64_t kTokensOfGroup = 32;
+constexpr int64_t kFewestOfBlock = 2048, kMostOfBlock = 65536;
+// Tokens whose dot products are held at a time: with some hundred centroids they stay in L1.
 constexpr int64_t kBatch = 32;
-
-// The `count` places with the largest numbers. Of equal numbers the first place comes first.
-void first_largest_places(const int32_t* numbers, int64_t size, int64_t count, int32_t* places) {
-    int32_t held[kProbes];
-    int64_t filled = 0;
-    for (int64_t g = 0; g < size; ++g) {
-        if (filled == count && numbers[g] <= held[filled - 1]) continue;
-        int64_t at = filled < count ? filled++ : filled - 1;
-        for (; at > 0 && held[at - 1] < numbers[g]; --at) held[at] = held[at - 1], places[at] = places[at - 1];
-        held[at] = numbers[g], places[at] = static_cast<int32_t>(g);
-    }
-}
 
 }  // namespace
 
@@ -36,10 +26,12 @@ struct Assigner::Scratch {
     AlignedBytes kernel;
 };
 
-Assigner::Assigner(const Kernel& kernel, const Codebook& book)
+Assigner::Assigner(const Kernel& kernel, const Codebook& book, int64_t probes)
     : kernel_(kernel),
       book_(book),
+      probes_(std::min(probes, book.groups)),
       stride_(code_stride(book.d)),
+      block_(std::clamp(kTokensOfGroup * book.groups / probes_, kFewestOfBlock, kMostOfBlock)),
       heads_(pack(book.heads, book.groups)),
       groups_(static_cast<size_t>(book.groups)),
       packed_(std::make_unique<std::once_flag[]>(static_cast<size_t>(book.groups))) {}
@@ -63,17 +55,20 @@ const Assigner::Packed& Assigner::group(int64_t g) {
     return groups_[at];
 }
 
-void Assigner::assign(const int8_t* codes, int64_t tokens, uint16_t* ids, Crew& crew) {
+void Assigner::assign(const int8_t* codes, int64_t tokens, uint32_t* ids, Crew& crew) {
     std::vector<Scratch> scratches(static_cast<size_t>(crew.size()));
-    crew.run((tokens + kBlock - 1) / kBlock, [&](int64_t task, int worker) {
-        const int64_t first = task * kBlock;
-        assign_block(codes + first * stride_, std::min(kBlock, tokens - first), ids + first,
-                     scratches[static_cast<size_t>(worker)]);
+    // Blocks for all threads, also if there are few tokens.
+    const int64_t share = (tokens + crew.size() - 1) / crew.size();
+    const int64_t block = std::clamp(share, std::min(kFewestOfBlock, block_), block_);
+    crew.run((tokens + block - 1) / block, [&](int64_t task, int worker) {
+        const int64_t first = task * block;
+        assign_block(codes + first * stride_, std::min(block, tokens - first), ids + first,
+                     scratches[static_cast<size_t>(worker)], crew.interrupt());
     });
 }
 
-void Assigner::assign_block(const int8_t* codes, int64_t tokens, uint16_t* ids, Scratch& scratch) {
-    const int64_t probes = std::min(kProbes, book_.groups);
+void Assigner::assign_block(const int8_t* codes, int64_t tokens, uint32_t* ids, Scratch& scratch,
+                            Interrupt& interrupt) {
     scratch.searching.resize(static_cast<size_t>(book_.groups));
     for (auto& list : scratch.searching) list.clear();
     scratch.dots.resize(static_cast<size_t>(kBatch * heads_.lanes));
@@ -82,10 +77,11 @@ void Assigner::assign_block(const int8_t* codes, int64_t tokens, uint16_t* ids, 
         const int64_t count = std::min(kBatch, tokens - first);
         kernel_.dots(heads_.bytes.data(), heads_.lanes, stride_, codes + first * stride_, count, scratch.dots.data(),
                      scratch.kernel.data());
+        interrupt.check();
         for (int64_t j = 0; j < count; ++j) {
             int32_t probed[kProbes];
-            first_largest_places(scratch.dots.data() + j * heads_.lanes, heads_.real, probes, probed);
-            for (int64_t p = 0; p < probes; ++p) {
+            first_places(kernel_, scratch.dots.data() + j * heads_.lanes, heads_.real, probes_, probed);
+            for (int64_t p = 0; p < probes_; ++p) {
                 scratch.searching[static_cast<size_t>(probed[p])].push_back(static_cast<int32_t>(first + j));
             }
         }
@@ -98,6 +94,7 @@ void Assigner::assign_block(const int8_t* codes, int64_t tokens, uint16_t* ids, 
     for (int64_t g = 0; g < book_.groups; ++g) {
         const std::vector<int32_t>& list = scratch.searching[static_cast<size_t>(g)];
         if (list.empty()) continue;
+        interrupt.check();
         const Packed& members = group(g);
         scratch.dots.resize(static_cast<size_t>(std::max(kBatch * members.lanes, kBatch * heads_.lanes)));
         for (size_t first = 0; first < list.size(); first += kBatch) {
@@ -114,7 +111,7 @@ void Assigner::assign_block(const int8_t* codes, int64_t tokens, uint16_t* ids, 
                 const auto token = static_cast<size_t>(list[first + static_cast<size_t>(j)]);
                 if (scratch.largest[static_cast<size_t>(j)] <= scratch.best[token]) continue;
                 scratch.best[token] = scratch.largest[static_cast<size_t>(j)];
-                ids[token] = static_cast<uint16_t>(book_.starts[g] + scratch.place[static_cast<size_t>(j)]);
+                ids[token] = static_cast<uint32_t>(book_.starts[g] + scratch.place[static_cast<size_t>(j)]);
             }
         }
     }

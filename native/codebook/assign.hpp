@@ -13,15 +13,16 @@
 
 namespace maxsieve {
 
-// How many groups a token searches.
+// Groups of which the members are searched for a token of tier 0, and the most that may be.
 constexpr int64_t kProbes = 8;
 
 class Assigner {
   public:
-    Assigner(const Kernel& kernel, const Codebook& book);
+    // `probes`: groups of which the members are searched, 1 to kProbes.
+    Assigner(const Kernel& kernel, const Codebook& book, int64_t probes);
 
-    // Writes ids[j] for the tokens with codes [tokens][stride], on the threads of the crew.
-    void assign(const int8_t* codes, int64_t tokens, uint16_t* ids, Crew& crew);
+    // ids[j] of the tokens with codes [tokens][stride], on the crew's threads.
+    void assign(const int8_t* codes, int64_t tokens, uint32_t* ids, Crew& crew);
 
   private:
     // Codes packed for dot products. Rows of zeros fill the last panel.
@@ -33,11 +34,11 @@ class Assigner {
 
     Packed pack(const int8_t* codes, int64_t count) const;
     const Packed& group(int64_t g);
-    void assign_block(const int8_t* codes, int64_t tokens, uint16_t* ids, Scratch& scratch);
+    void assign_block(const int8_t* codes, int64_t tokens, uint32_t* ids, Scratch& scratch, Interrupt& interrupt);
 
     const Kernel& kernel_;
     const Codebook book_;
-    int64_t stride_;
+    int64_t probes_, stride_, block_;
     Packed heads_;
     std::vector<Packed> groups_;  // packed when they are first searched
     std::unique_ptr<std::once_flag[]> packed_;

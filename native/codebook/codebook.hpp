@@ -1,4 +1,5 @@
-// The codebook of tier 0: centroids in groups; spec/codebook.py is the definition. A view: it owns no memory.
+// A codebook, of tier 0 or of lists: centroids in groups; spec/codebook.py is the definition. A view: nothing here is
+// owned.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +7,9 @@
 namespace maxsieve {
 
 struct Codebook {
-    // An id of a centroid has two bytes.
-    static constexpr int64_t kMostCentroids = 65536;
+    // The most centroids of any codebook, and of one whose centroids are named by two bytes.
+    static constexpr int64_t kMostCentroids = int64_t{1} << 20;
+    static constexpr int64_t kMostOfTier0 = 65536;
 
     int64_t d, groups, centroids;  // centroids: a power of two
     const int8_t* heads;           // [groups][code_stride(d)]

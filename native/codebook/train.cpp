@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <span>
 
@@ -28,27 +29,31 @@ struct Directions {
 // Scales sums [count][stride] to unit length, and writes them as codes with one common scale. A zero sum gives zero
 // codes.
 Directions to_codes(const std::vector<int64_t>& sums, int64_t count, int64_t stride) {
-    std::vector<double> unit(sums.size());
+    std::vector<double> norms(static_cast<size_t>(count));
     double largest = 0.0;
     for (int64_t c = 0; c < count; ++c) {
-        double* row = unit.data() + c * stride;
+        const int64_t* row = sums.data() + c * stride;
         F64x8 lanes = {};
+        double most = 0.0;
         for (int64_t k = 0; k < stride; ++k) {
-            row[k] = static_cast<double>(sums[static_cast<size_t>(c * stride + k)]);
-            lanes[k % kLanes] += row[k] * row[k];
+            const auto number = static_cast<double>(row[k]);
+            lanes[k % kLanes] += number * number;
+            most = std::max(most, std::fabs(number));
         }
-        const double norm = std::sqrt(fold(lanes));
-        if (norm == 0.0) continue;
-        for (int64_t k = 0; k < stride; ++k) {
-            row[k] /= norm;
-            largest = std::max(largest, std::fabs(row[k]));
-        }
+        const double norm = norms[static_cast<size_t>(c)] = std::sqrt(fold(lanes));
+        if (norm > 0.0) largest = std::max(largest, most / norm);
     }
     Directions directions{std::vector<int8_t>(sums.size()), static_cast<float>(largest / 127.0)};
     if (directions.scale == 0.0F) return directions;
-    for (size_t i = 0; i < unit.size(); ++i) {
-        const double code = std::nearbyint(unit[i] / static_cast<double>(directions.scale));
-        directions.codes[i] = static_cast<int8_t>(std::clamp(code, -127.0, 127.0));
+    const auto scale = static_cast<double>(directions.scale);
+    for (int64_t c = 0; c < count; ++c) {
+        const double norm = norms[static_cast<size_t>(c)];
+        if (norm == 0.0) continue;
+        for (int64_t i = c * stride; i < (c + 1) * stride; ++i) {
+            const double unit = static_cast<double>(sums[static_cast<size_t>(i)]) / norm;
+            const double code = std::nearbyint(unit / scale);
+            directions.codes[static_cast<size_t>(i)] = static_cast<int8_t>(std::clamp(code, -127.0, 127.0));
+        }
     }
     return directions;
 }
@@ -84,7 +89,7 @@ class Weighted {
 // Tokens sorted by the place they were assigned to: those of place p are order[starts[p]] to order[starts[p + 1] - 1].
 struct Members {
     template <class Place>
-    Members(std::span<const Place> places, int64_t count)
+    Members(const std::vector<Place>& places, int64_t count)
         : starts(static_cast<size_t>(count) + 1, 0), order(places.size()) {
         for (const Place place : places) ++starts[static_cast<size_t>(place) + 1];
         std::partial_sum(starts.begin(), starts.end(), starts.begin());
@@ -149,35 +154,31 @@ std::vector<int32_t> nearest(const Kernel& kernel, const Directions& to, int64_t
     return places;
 }
 
-// k-means of the chosen tokens, which compares every token with every direction. It starts from the tokens in `first`;
-// if they are fewer than `count`, they repeat.
-struct Clusters {
-    Directions directions;
-    std::vector<int32_t> places;
-};
-Clusters cluster(const Weighted& tokens, std::span<const int64_t> chosen, std::span<const int64_t> first, int64_t count,
-                 int rounds, const Kernel& kernel, Crew* crew) {
+// k-means of some tokens, all directions compared with all. `first` are the tokens it starts from, in turn.
+Directions cluster(const Weighted& tokens, std::span<const int64_t> chosen, std::span<const int64_t> first,
+                   int64_t count, int rounds, const Kernel& kernel, Crew* crew) {
     std::vector<int64_t> sums(static_cast<size_t>(count * tokens.stride));
     for (int64_t p = 0; p < count; ++p) {
         tokens.add_to(sums.data() + p * tokens.stride, first[static_cast<size_t>(p) % first.size()]);
     }
-    Clusters clusters{to_codes(sums, count, tokens.stride), {}};
-    for (int round = 0;; ++round) {
-        clusters.places = nearest(kernel, clusters.directions, count, tokens.stride, tokens.sample.codes, chosen, crew);
-        if (round == rounds) return clusters;
+    Directions directions = to_codes(sums, count, tokens.stride);
+    for (int round = 0; round < rounds; ++round) {
+        const std::vector<int32_t> places =
+            nearest(kernel, directions, count, tokens.stride, tokens.sample.codes, chosen, crew);
         std::fill(sums.begin(), sums.end(), 0);
         std::vector<bool> chosen_by(static_cast<size_t>(count));
         for (size_t j = 0; j < chosen.size(); ++j) {
-            tokens.add_to(sums.data() + clusters.places[j] * tokens.stride, chosen[j]);
-            chosen_by[static_cast<size_t>(clusters.places[j])] = true;
+            tokens.add_to(sums.data() + places[j] * tokens.stride, chosen[j]);
+            chosen_by[static_cast<size_t>(places[j])] = true;
         }
         for (int64_t p = 0; p < count; ++p) {
             if (chosen_by[static_cast<size_t>(p)]) continue;
             const auto again = static_cast<size_t>(p + round + 1) % first.size();
             tokens.add_to(sums.data() + p * tokens.stride, first[again]);
         }
-        clusters.directions = to_codes(sums, count, tokens.stride);
+        directions = to_codes(sums, count, tokens.stride);
     }
+    return directions;
 }
 
 // How many of the `centroids` each group gets: one, and a share of the others in proportion to its tokens. The largest
@@ -203,19 +204,25 @@ std::vector<int64_t> shares(const Members& members, int64_t groups, int64_t toke
 
 }  // namespace
 
-TrainedCodebook::TrainedCodebook(const Sample& sample, int64_t centroids, uint64_t seed, const Kernel& kernel,
+CodebookShape CodebookShape::of_tier0(int64_t centroids) {
+    const int64_t groups = int64_t{1} << (std::bit_width(static_cast<uint64_t>(centroids)) - 1) / 2;
+    return {groups, centroids, kProbes, std::numeric_limits<int64_t>::max() / groups};
+}
+
+TrainedCodebook::TrainedCodebook(const Sample& sample, const CodebookShape& shape, uint64_t seed, const Kernel& kernel,
                                  Crew& crew)
     : d_(sample.d) {
     const Weighted tokens(sample);
-    const int64_t stride = tokens.stride;
-    const int64_t groups = int64_t{1} << (std::bit_width(static_cast<uint64_t>(centroids)) - 1) / 2;
+    const int64_t stride = tokens.stride, groups = shape.groups, centroids = shape.centroids;
     const std::vector<int64_t> shuffled = permutation(sample.tokens, seed);
     std::vector<int64_t> all(static_cast<size_t>(sample.tokens));
     std::iota(all.begin(), all.end(), 0);
 
-    Clusters top = cluster(tokens, all, shuffled, groups, kHeadRounds, kernel, &crew);
-    heads = std::move(top.directions.codes);
-    const Members members(std::span<const int32_t>(top.places), groups);
+    const std::span<const int64_t> some(shuffled.data(),
+                                        std::min(shuffled.size(), static_cast<size_t>(shape.head_sample * groups)));
+    Directions top = cluster(tokens, some, some, groups, kHeadRounds, kernel, &crew);
+    const Members members(nearest(kernel, top, groups, stride, sample.codes, all, &crew), groups);
+    heads = std::move(top.codes);
     starts.assign(1, 0);
     for (const int64_t share : shares(members, groups, sample.tokens, centroids))
         starts.push_back(starts.back() + share);
@@ -228,25 +235,25 @@ TrainedCodebook::TrainedCodebook(const Sample& sample, int64_t centroids, uint64
         if (own.empty()) own.push_back(shuffled[static_cast<size_t>(g) % shuffled.size()]);
         std::vector<int64_t> from = permutation(static_cast<int64_t>(own.size()), seed + 1 + static_cast<uint64_t>(g));
         for (int64_t& place : from) place = own[static_cast<size_t>(place)];
-        const Clusters inner = cluster(tokens, own, from, count, kGroupRounds, kernel, nullptr);
-        const double unit = static_cast<double>(inner.directions.scale) * kUnit;
+        const Directions inner = cluster(tokens, own, from, count, kGroupRounds, kernel, nullptr);
+        const double unit = static_cast<double>(inner.scale) * kUnit;
         for (int64_t i = 0; i < count * stride; ++i) {
-            sums[static_cast<size_t>(first * stride + i)] = static_cast<int64_t>(
-                std::nearbyint(static_cast<double>(inner.directions.codes[static_cast<size_t>(i)]) * unit));
+            sums[static_cast<size_t>(first * stride + i)] =
+                static_cast<int64_t>(std::nearbyint(static_cast<double>(inner.codes[static_cast<size_t>(i)]) * unit));
         }
     });
 
-    std::vector<uint16_t> ids(static_cast<size_t>(sample.tokens));
+    std::vector<uint32_t> ids(static_cast<size_t>(sample.tokens));
     for (int round = 0;; ++round) {
         Directions directions = to_codes(sums, centroids, stride);
         codes = std::move(directions.codes), scale = directions.scale;
         length.assign(static_cast<size_t>(centroids), 1.0F);
-        Assigner(kernel, view()).assign(sample.codes, sample.tokens, ids.data(), crew);
+        Assigner(kernel, view(), shape.probes).assign(sample.codes, sample.tokens, ids.data(), crew);
         if (round == kPolishRounds) break;
-        sums = sums_of(tokens, Members(std::span<const uint16_t>(ids), centroids), centroids, shuffled, crew);
+        sums = sums_of(tokens, Members(ids, centroids), centroids, shuffled, crew);
     }
 
-    const Members last(std::span<const uint16_t>(ids), centroids);
+    const Members last(ids, centroids);
     const auto length_of = [&](int64_t j) {
         return tokens.norm[static_cast<size_t>(j)] * static_cast<double>(sample.scale[j]);
     };

@@ -1,9 +1,9 @@
 // Makes a codebook by spherical k-means on a sample of tokens. Two levels make the cost C sqrt(C), not C^2.
 //
-// First it finds heads for about sqrt(C) groups. Then each group gets its share of the C centroids. Then two rounds
-// over all centroids use the same search that assigns tokens later. All sums are sums of integers (codes times a
-// fixed-point weight that gives every token unit length), and norms are computed in lane order. So a sample gives the
-// same codebook on every CPU and with any number of threads.
+// First heads for the groups, then, within each group, its share of the C centroids; then two rounds over all of them
+// with the search that assigns tokens later. Sums are of integers (codes times a fixed-point weight that gives
+// every token unit length) and norms in lane order, so that a sample gives the same codebook on any CPU and any number
+// of threads.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,19 @@ struct Sample {
     const float* scale;
 };
 
+// How many groups and centroids to make, of how many groups the members are searched for a token's centroid, and how
+// many tokens of the sample for each group its heads are learned from.
+struct CodebookShape {
+    int64_t groups, centroids, probes, head_sample;
+
+    // That of tier 0: about as many groups as centroids in each.
+    static CodebookShape of_tier0(int64_t centroids);
+};
+
 class TrainedCodebook {
   public:
-    // `centroids` is a power of two. The sample must not be empty.
-    TrainedCodebook(const Sample& sample, int64_t centroids, uint64_t seed, const Kernel& kernel, Crew& crew);
+    // There must be a token, and as many centroids as groups.
+    TrainedCodebook(const Sample& sample, const CodebookShape& shape, uint64_t seed, const Kernel& kernel, Crew& crew);
 
     Codebook view() const;
 

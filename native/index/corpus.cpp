@@ -5,10 +5,11 @@
 
 namespace maxsieve {
 
-Corpus::Corpus(int64_t d, std::vector<Segment> segments, const Codebook* codebook)
+Corpus::Corpus(int64_t d, std::vector<Segment> segments, const Codebook* codebook, Lists lists)
     : d_(d),
       sequenced_(!segments.empty() && segments.front().sequence != nullptr),
       codebook_(codebook),
+      lists_(std::move(lists)),
       segments_(std::move(segments)),
       starts_{0} {
     for (const Segment& segment : segments_) {

@@ -11,6 +11,7 @@
 
 #include "codebook/codebook.hpp"
 #include "kernels/kernel.hpp"
+#include "lists/lists.hpp"
 
 namespace maxsieve {
 
@@ -55,8 +56,9 @@ class Document {
 
 class Corpus {
   public:
-    // The segments' centroids are those of `codebook`, which must live longer than the corpus. Null if there is none.
-    Corpus(int64_t d, std::vector<Segment> segments, const Codebook* codebook);
+    // `codebook` names the segments' centroids; null if there is none. It must live longer. `lists` are those of the
+    // first documents, or have no codebook if there are none.
+    Corpus(int64_t d, std::vector<Segment> segments, const Codebook* codebook, Lists lists);
 
     int64_t d() const { return d_; }
     int64_t stride() const { return code_stride(d_); }
@@ -68,7 +70,11 @@ class Corpus {
     bool has_codebook() const { return codebook_ != nullptr; }
     const Codebook& codebook() const { return *codebook_; }
 
-    // Whether sequence numbers give the insertion order. Otherwise positions give it.
+    // Whether the first documents have lists.
+    bool has_lists() const { return lists_.codebook != nullptr; }
+    const Lists& lists() const { return lists_; }
+
+    // Whether insertion order is that of the documents' sequence numbers; else it is that of their positions.
     bool sequenced() const { return sequenced_; }
 
     // The insertion order of the document at a position. It breaks ties: the lower number comes first.
@@ -83,6 +89,7 @@ class Corpus {
     int64_t d_, tokens_ = 0;
     bool coded_ = true, sequenced_;
     const Codebook* codebook_;
+    Lists lists_;
     std::vector<Segment> segments_;
     std::vector<int64_t> starts_;  // the first position of each segment, and the end
 };

@@ -24,6 +24,7 @@
 // Overflow: |<y, c>| <= 127^2 * 4096 < 2^27.
 
 #include "compiler.hpp"
+#include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/prefetch.hpp"
 #include "kernels/generic/quantise.hpp"
@@ -31,6 +32,7 @@
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/x86/amx_tiles.hpp"
 #include "kernels/x86/avx512.hpp"
+#include "kernels/x86/avx512_row_dots.hpp"
 
 namespace maxsieve {
 namespace {
@@ -234,6 +236,8 @@ const Kernel kAmx{
     .pack = pack,
     .maxima = maxima,
     .dots = dots,
+    .row_dots = avx512_row_dots,
+    .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,
     .lookup = generic_lookup,

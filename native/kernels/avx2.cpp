@@ -24,8 +24,10 @@
 #include "kernels/avx2/avxvnni.hpp"
 #include "kernels/avx2/dots.hpp"
 #include "kernels/generic/cells.hpp"
+#include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/row_dots.hpp"
 #include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/kernel.hpp"
@@ -84,6 +86,8 @@ const Kernel kAvx2{
     .pack = pack<SignedPairs>,
     .maxima = maxima<SignedPairs>,
     .dots = dots<SignedPairs>,
+    .row_dots = generic_row_dots,
+    .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,
     .lookup = generic_lookup,
@@ -101,6 +105,8 @@ const Kernel kAvxVnni{
     .pack = avxvnni_pack,
     .maxima = avxvnni_maxima,
     .dots = avxvnni_dots,
+    .row_dots = generic_row_dots,
+    .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,
     .lookup = generic_lookup,

@@ -24,6 +24,7 @@
 // Overflow: |y| <= 127, 1 <= u <= 255. A sum starts within 128 * 127 * 4096 and moves by at most 255 * 127 * 4096: it
 // is always below 2^28.
 
+#include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/prefetch.hpp"
 #include "kernels/generic/quantise.hpp"
@@ -31,6 +32,7 @@
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/x86/avx512.hpp"
 #include "kernels/x86/avx512_lanes.hpp"
+#include "kernels/x86/avx512_row_dots.hpp"
 
 namespace maxsieve {
 namespace {
@@ -262,6 +264,8 @@ const Kernel kAvx512vnni{
     .pack = pack,
     .maxima = maxima,
     .dots = dots,
+    .row_dots = avx512_row_dots,
+    .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,
     .lookup = generic_lookup,

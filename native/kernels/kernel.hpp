@@ -21,8 +21,11 @@ constexpr int64_t code_stride(int64_t d) {
     return (d + kCodeAlign - 1) / kCodeAlign * kCodeAlign;
 }
 
-// Bytes of scratch memory that the caller gives to `maxima` and `dots`, because a thread's stack may be small. It has
-// room for 16 rows of codes in whole vectors of 64 bytes, and for 8 KiB more.
+// Numbers of a group, of which `group_largest` gives the largest.
+constexpr int64_t kGroup = 16;
+
+// Bytes of scratch memory that any kernel's `maxima` gets, for 16 rows of codes in whole vectors of 64 bytes and 8 KiB
+// besides. It is the caller's: a thread's stack may be small.
 constexpr size_t scratch_bytes(int64_t stride) {
     return static_cast<size_t>(16 * ((stride + 63) / 64 * 64) + 8192);
 }
@@ -66,8 +69,13 @@ struct Kernel {
     void (*dots)(const int8_t* packed, int64_t tokens, int64_t stride, const int8_t* rows, int64_t count, int32_t* out,
                  int8_t* scratch);
 
-    // For each row: the largest of its first `real` numbers, and the first place where it is. Rows are `apart` numbers
-    // apart.
+    // out[j] = <y, c_j> for `count` rows c_j of codes, and the codes y of one query token as int16.
+    void (*row_dots)(const int16_t* query, int64_t stride, const int8_t* rows, int64_t count, int32_t* out);
+
+    // largest[g] = the largest of the numbers in group g; groups have kGroup numbers, the last may have fewer.
+    void (*group_largest)(const uint32_t* numbers, int64_t count, uint32_t* largest);
+
+    // Of the first `real` numbers of each row, rows being `apart` numbers apart, the largest and its first place.
     void (*first_largest)(const int32_t* rows, int64_t apart, int64_t real, int64_t count, int32_t* largest,
                           int32_t* place);
 

@@ -8,8 +8,10 @@
 #include "kernels/neon.hpp"
 
 #include "kernels/generic/cells.hpp"
+#include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/row_dots.hpp"
 #include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 
@@ -41,6 +43,8 @@ const Kernel kNeon{
     .pack = pack,
     .maxima = maxima,
     .dots = dots<Widening>,
+    .row_dots = generic_row_dots,
+    .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,
     .lookup = generic_lookup,

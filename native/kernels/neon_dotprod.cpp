@@ -13,8 +13,10 @@
 // registers, with 8 of document tokens, 4 of running maxima and one or two of query tokens.
 
 #include "kernels/generic/cells.hpp"
+#include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/row_dots.hpp"
 #include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/neon.hpp"
@@ -126,6 +128,8 @@ const Kernel kNeonDotprod{
     .pack = pack,
     .maxima = maxima,
     .dots = dots,
+    .row_dots = generic_row_dots,
+    .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,
     .lookup = generic_lookup,

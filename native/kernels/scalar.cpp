@@ -6,8 +6,10 @@
 #include <cmath>
 
 #include "kernels/generic/cells.hpp"
+#include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/row_dots.hpp"
 #include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/kernel.hpp"
@@ -85,6 +87,8 @@ const Kernel kScalar{
     .pack = pack,
     .maxima = maxima,
     .dots = dots,
+    .row_dots = generic_row_dots,
+    .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,
     .lookup = generic_lookup,

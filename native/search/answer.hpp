@@ -25,8 +25,9 @@ struct Answer {
     int64_t survivors = -1;  // candidates that passed tier 0; without tier 0, `search` sets all candidates
     int64_t rescored = 0;
     std::vector<Round> rounds;
-    std::vector<std::pair<const char*, double>> stages;  // the seconds of each stage
-    const char* isa = nullptr;                           // the kernel that ran
+    std::vector<std::pair<const char*, double>> stages;   // seconds of each
+    std::vector<std::pair<const char*, int64_t>> counts;  // what a walk of lists has read; empty without one
+    const char* isa = nullptr;                            // the kernel that ran
     double seconds = 0.0;
     std::unique_ptr<Trace> trace;  // null unless it was asked for
 };

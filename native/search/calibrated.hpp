@@ -1,24 +1,37 @@
-// The calibrated policy: the certified top K of the n documents with the largest proxies of tier 0. The caller chooses
-// n; docs/theory.md has the theorem.
+// The calibrated policy: the certified top K of the first n documents by a cheap proxy, that of tier 0 or that of
+// lists. How large n must be is not decided here; docs/theory.md has the theorem.
 #pragma once
 
+#include <optional>
+
+#include "search/near_centroids.hpp"
 #include "search/policy.hpp"
 
 namespace maxsieve {
 
 class Calibrated final : public Policy {
   public:
-    // `mean_length`: the mean number of tokens of the documents that can be hits, over all shards.
-    Calibrated(int64_t depth, double mean_length) : depth_(depth), mean_length_(mean_length) {}
+    // `mean_length`: tokens of a document that can be a hit, on average over all of them, all shards included. With
+    // `walk`, the proxy is that of lists. Documents at positions from `since` on are all followed up, whatever their
+    // proxies; so are those that have no lists yet, if it is that of lists.
+    Calibrated(int64_t depth, double mean_length, std::optional<WalkShape> walk, int64_t since)
+        : depth_(depth), mean_length_(mean_length), walk_(walk), since_(since) {}
 
     const char* name() const override { return "Calibrated"; }
     std::vector<Answer> search(const Task& task) const override;
     size_t bytes_kept() const override;
-    bool needs_codebook() const override { return true; }
+    bool needs_codebook() const override { return !walk_; }
+    bool needs_lists() const override { return walk_.has_value(); }
 
   private:
+    struct Chosen;
+    Chosen choose_by_tier0(const Engine& engine, const Query& old, const Task& task) const;
+    Chosen choose_by_lists(const Engine& engine, const Query& old, const Task& task) const;
+
     int64_t depth_;  // n
     double mean_length_;
+    std::optional<WalkShape> walk_;
+    int64_t since_;
 };
 
 }  // namespace maxsieve

@@ -27,6 +27,9 @@ class Policy {
 
     // Whether tokens need centroids.
     virtual bool needs_codebook() const { return false; }
+
+    // Whether there must be lists.
+    virtual bool needs_lists() const { return false; }
 };
 
 }  // namespace maxsieve

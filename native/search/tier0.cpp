@@ -1,6 +1,7 @@
 #include "search/tier0.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "search/ranges.hpp"
@@ -34,18 +35,27 @@ Place nth_place_of_all(const Tier0& tier, const Corpus& corpus, std::span<const 
                        Exchange& exchange) {
     std::vector<int64_t> first(candidates.begin(), candidates.end());
     if (static_cast<int64_t>(candidates.size()) > n) first = survivors(tier, corpus, candidates, n, nullptr);
-    Offer offer{Offer::Kind::kth, n, {}, std::vector<double>{}};
+    std::vector<Placed> placed;
     size_t hint = 0, i = 0;
     for (const int64_t position : first) {
         while (candidates[i] != position) ++i;
-        offer.values.push_back(static_cast<double>(tier.proxies[i]));
-        offer.orders->push_back(static_cast<double>(corpus.order(position, hint)));
+        placed.push_back({{tier.proxies[i], corpus.order(position, hint)}, position});
     }
-    const std::vector<double> last = exchange.share({std::move(offer)});
-    return {static_cast<int32_t>(last[0]), static_cast<int64_t>(last[1])};
+    return *last_of_all(placed, n, exchange);
 }
 
 }  // namespace
+
+std::optional<Place> last_of_all(std::span<const Placed> first, int64_t n, Exchange& exchange) {
+    Offer offer{Offer::Kind::kth, n, {}, std::vector<double>{}};
+    for (const Placed& one : first) {
+        offer.values.push_back(static_cast<double>(one.place.proxy));
+        offer.orders->push_back(static_cast<double>(one.place.order));
+    }
+    const std::vector<double> last = exchange.share({std::move(offer)});
+    if (!std::isfinite(last[0])) return std::nullopt;
+    return Place{static_cast<int32_t>(last[0]), static_cast<int64_t>(last[1])};
+}
 
 Tier0 tier0(const Engine& engine, const Query& query) {
     const Corpus& corpus = engine.corpus;
@@ -97,10 +107,11 @@ std::vector<int64_t> count_before(const Tier0& tier, const Corpus& corpus, std::
     std::ranges::sort(sorted, [&](size_t a, size_t b) { return places[a].before(places[b]); });
     // after[i]: candidates that come before the i-th of the sorted places, but not before the previous one
     std::vector<int64_t> after(places.size(), 0);
-    const int32_t lowest = places.empty() ? 0 : places[sorted.back()].proxy;
+    if (places.empty()) return {};
+    const int32_t lowest = std::max(0, places[sorted.back()].proxy);  // below 0: no place
     size_t hint = 0;
     for (size_t i = 0; i < candidates.size(); ++i) {
-        if (places.empty() || tier.proxies[i] < lowest) continue;  // true for most
+        if (tier.proxies[i] < lowest) continue;  // as most do
         const Place here{tier.proxies[i], corpus.order(candidates[i], hint)};
         const auto next = std::ranges::partition_point(sorted, [&](size_t p) { return !here.before(places[p]); });
         if (next != sorted.end()) ++after[static_cast<size_t>(next - sorted.begin())];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,8 +14,8 @@
 namespace maxsieve {
 
 struct Tier0 {
-    std::vector<int32_t> proxies;  // one for each candidate
-    int64_t largest;               // no proxy is larger
+    std::vector<int32_t> proxies;  // of each candidate; -1 for one that has no place in the list by proxy
+    int64_t largest;               // no proxy is above it
     double table_seconds, scan_seconds;
     int64_t strips;  // number of strips of the query; each reads all centroids and all tokens
 };
@@ -30,12 +31,22 @@ struct Place {
     bool before(const Place& other) const { return proxy != other.proxy ? proxy > other.proxy : order < other.order; }
 };
 
-// The first n candidates of this list, in ascending order of position. With an exchange, it is the list of all members.
-// The list must have more than n candidates.
+// The place of the document at a position.
+struct Placed {
+    Place place;
+    int64_t position;
+};
+
+// The candidates that are the first n in that list, in ascending order of position. With an exchange, n counts those of
+// all members; there must be more than n in all.
 std::vector<int64_t> survivors(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates, int64_t n,
                                Exchange* exchange);
 
-// For each place: how many candidates come before it.
+// The n-th place in the list of all members, each of which gives its own first n, in any order; nothing if there are
+// fewer than n in all.
+std::optional<Place> last_of_all(std::span<const Placed> first, int64_t n, Exchange& exchange);
+
+// How many candidates stand before each of some places.
 std::vector<int64_t> count_before(const Tier0& tier, const Corpus& corpus, std::span<const int64_t> candidates,
                                   std::span<const Place> places);
 

@@ -2,8 +2,8 @@
 
 It is the oracle of the tests, and imports nothing from the engine. Read it beside the paper, in this order:
 `arithmetic` (how numbers round), `maxsim` (cells and scores), `quantiser` (codes and their errors), `certified` (the
-default policy; `shards`: over several machines), `codebook` and `calibrated` (two bytes per token), `bounds` and
-`bandit` (the paper's sections 3 and 4, appendices A, C and D.1).
+default policy; `shards`: over several machines), `codebook`, `lists` and `calibrated` (two bytes per token, or
+only the documents in a few lists), `bounds` and `bandit` (the paper's sections 3 and 4, appendices A, C and D.1).
 """
 
 from maxsieve.spec.arithmetic import fma32, lane_sum, log, norm_up, normalise, permutation, sample, up32
@@ -20,11 +20,17 @@ from maxsieve.spec.bandit import (
 )
 from maxsieve.spec.bounds import KAPPA, hard_bounds, hybrid_interval, paper_factor, rho_n, serfling_factors
 from maxsieve.spec.calibrated import (
+    INFINITE,
     CalibratedAnswer,
     depth,
+    first_by_lists,
     first_by_proxy,
+    followed,
+    grown_ranks,
     queries_needed,
     ranks_by_proxy,
+    struck_ranks,
+    tail_depth,
     tier0_proxies,
 )
 from maxsieve.spec.certified import (
@@ -42,10 +48,21 @@ from maxsieve.spec.codebook import (
     Codebook,
     assign,
     by_proxy,
+    groups_of,
     lookup_proxies,
     lookup_proxy,
     similarity_table,
     survivors,
+)
+from maxsieve.spec.lists import (
+    BLOCK,
+    Lists,
+    Walk,
+    list_proxies,
+    list_weights,
+    make_lists,
+    nearest_centroids,
+    walked_proxies,
 )
 from maxsieve.spec.maxsim import cells, score_of_cells, scores, scores_float64, similarities, top_k
 from maxsieve.spec.quantiser import (
@@ -58,6 +75,8 @@ from maxsieve.spec.quantiser import (
 )
 
 __all__ = [
+    "BLOCK",
+    "INFINITE",
     "KAPPA",
     "PROBES",
     "BanditAnswer",
@@ -65,11 +84,13 @@ __all__ = [
     "CertifiedAnswer",
     "Codebook",
     "DocumentCodes",
+    "Lists",
     "QueryCodes",
     "Rescoring",
     "RevealModel",
     "Round",
     "Step",
+    "Walk",
     "assign",
     "bandit",
     "by_proxy",
@@ -80,15 +101,23 @@ __all__ = [
     "epsilon",
     "error_terms",
     "exact_model",
+    "first_by_lists",
     "first_by_proxy",
     "fma32",
+    "followed",
+    "groups_of",
+    "grown_ranks",
     "hard_bounds",
     "hybrid_interval",
     "integer_maxima",
     "lane_sum",
+    "list_proxies",
+    "list_weights",
     "log",
     "lookup_proxies",
     "lookup_proxy",
+    "make_lists",
+    "nearest_centroids",
     "norm_up",
     "normalise",
     "paper_factor",
@@ -111,8 +140,11 @@ __all__ = [
     "sieve",
     "similarities",
     "similarity_table",
+    "struck_ranks",
     "survivors",
+    "tail_depth",
     "tier0_proxies",
     "top_k",
     "up32",
+    "walked_proxies",
 ]

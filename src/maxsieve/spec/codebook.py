@@ -17,7 +17,7 @@ from maxsieve.spec.arithmetic import F32
 from maxsieve.spec.quantiser import QueryCodes
 
 PROBES = 8
-"""How many groups are searched for a token's centroid."""
+"""How many groups are searched for a token's centroid in tier 0."""
 
 
 class Codebook(NamedTuple):
@@ -33,24 +33,32 @@ class Codebook(NamedTuple):
     length: F32
 
 
-def assign(book: Codebook, codes: NDArray[np.int8]) -> NDArray[np.uint16]:
+def groups_of(book: Codebook, x: NDArray[np.int8], probes: int) -> NDArray[np.int64]:
+    """The centroids, ascending, of the groups whose heads have the largest dot products with a token's codes [d].
+
+    Ties go to the first group.
+    """
+    to_heads = book.heads.astype(np.int64) @ x.astype(np.int64)
+    probed = np.lexsort((np.arange(len(to_heads)), -to_heads))[:probes]
+    return np.sort(np.concatenate([np.arange(book.starts[g], book.starts[g + 1]) for g in probed]))
+
+
+def assign(book: Codebook, codes: NDArray[np.int8], probes: int = PROBES) -> NDArray[np.int64]:
     """The centroid of each token, from its int8 codes [tokens, d].
 
-    The `PROBES` groups whose heads have the largest dot products with the token are searched for the centroid with the
-    largest dot product. Ties go to the first. A document's scale is positive and the same for all its tokens, so codes
-    give the same result as vectors.
+    The ``probes`` groups whose heads have the largest dot products with the token are searched for the centroid with
+    the largest dot product. Ties go to the first. A document's scale is positive and the same for all its tokens, so
+    codes give the same result as vectors.
 
     >>> book = Codebook(np.array([[9, 0], [0, 9]], np.int8), np.array([0, 1, 3]), np.array([[9, 0], [0, 9], [5, 7]],
     ...     np.int8), np.float32(0.1), np.ones(3, np.float32))
     >>> assign(book, np.array([[100, 3], [50, 60], [0, 80]], np.int8)).tolist()
     [0, 2, 1]
     """
-    ids = np.empty(len(codes), np.uint16)
-    for j, x in enumerate(codes.astype(np.int64)):
-        to_heads = book.heads.astype(np.int64) @ x
-        probed = np.lexsort((np.arange(len(to_heads)), -to_heads))[:PROBES]
-        members = np.sort(np.concatenate([np.arange(book.starts[g], book.starts[g + 1]) for g in probed]))
-        ids[j] = members[np.argmax(book.codes[members].astype(np.int64) @ x)]
+    ids = np.empty(len(codes), np.int64)
+    for j, x in enumerate(codes):
+        members = groups_of(book, x, probes)
+        ids[j] = members[np.argmax(book.codes[members].astype(np.int64) @ x.astype(np.int64))]
     return ids
 
 
@@ -71,12 +79,12 @@ def similarity_table(book: Codebook, y: QueryCodes) -> NDArray[np.uint8]:
     return np.asarray(np.clip(steps, np.float32(0), np.float32(255)), np.uint8)
 
 
-def lookup_proxy(table: NDArray[np.uint8], ids: NDArray[np.uint16]) -> int:
+def lookup_proxy(table: NDArray[np.uint8], ids: NDArray[np.int64]) -> int:
     """A document's proxy in tier 0: for each query token the largest byte of its tokens' centroids, summed."""
     return int(table[ids].max(axis=0).astype(np.int64).sum())
 
 
-def lookup_proxies(table: NDArray[np.uint8], documents: Sequence[NDArray[np.uint16]]) -> NDArray[np.int64]:
+def lookup_proxies(table: NDArray[np.uint8], documents: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Proxies of documents, given as the centroids of their tokens; -1 for an empty document."""
     return np.array([lookup_proxy(table, ids) if len(ids) else -1 for ids in documents], np.int64)
 

@@ -1,0 +1,218 @@
+// Documents are walked in blocks, each of which has 4 bytes a document that stay in a cache of 256 KiB: the sum of
+// weights in the upper two bytes, the query token that was added last in the lower two. The lists of a query token are
+// read best first, so that the first weight a document gets from it is the largest; later ones are not added.
+//
+// Overflow: a query of T tokens has weights of at most 65535 / T. A document gets at most one for each token.
+//
+// Bounds: a member is cut to the memory, so that a damaged file adds to a wrong document, never to another's memory.
+
+#include "search/walk.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <span>
+
+#include "compiler.hpp"
+#include "search/stopwatch.hpp"
+
+namespace maxsieve {
+namespace {
+
+// A list to be walked: where its members begin, for each block, and what they get.
+struct Walked {
+    const uint32_t* starts;
+    uint32_t token, weight;  // the weight in the upper two bytes
+};
+
+// A block of a part, and the position of its first document.
+struct Block {
+    const ListPart* part;
+    std::span<const Walked> lists;
+    int64_t number, first, documents;
+};
+
+// How far ahead starts and members are fetched: lists are short and far apart.
+constexpr size_t kStartsAhead = 24, kMembersAhead = 12;
+
+int64_t walk_block(const Block& block, uint32_t* sums, size_t mask) {
+    const auto b = block.number;
+    const uint16_t* members = block.part->members();
+    int64_t postings = 0;
+    const size_t count = block.lists.size();
+    for (size_t i = 0; i < count; ++i) {
+        if (i + kStartsAhead < count) MAXSIEVE_PREFETCH(block.lists[i + kStartsAhead].starts + b);
+        if (i + kMembersAhead < count) MAXSIEVE_PREFETCH(members + block.lists[i + kMembersAhead].starts[b]);
+        const Walked& list = block.lists[i];
+        const uint16_t* member = members + list.starts[b];
+        const uint16_t* const end = members + list.starts[b + 1];
+        postings += end - member;
+        const uint32_t token = list.token, weight = list.weight;
+        for (; member != end; ++member) {
+            uint32_t& sum = sums[*member & mask];
+            const uint32_t last = sum & 0xFFFF;
+            // no branch, which nobody could predict
+            sum += (weight + token - last) & (0U - static_cast<uint32_t>(last != token));
+        }
+    }
+    return postings;
+}
+
+// Sets to zero what is between the first and the last of some positions, ascending, and is none of them.
+void clear_between(std::span<const int64_t> positions, int64_t first, uint32_t* sums) {
+    const auto gap = positions.back() - positions.front() - static_cast<int64_t>(positions.size()) + 1;
+    if (gap == 0) return;
+    if (positions.size() == 2) {
+        std::fill_n(sums + (positions.front() - first) + 1, gap, 0U);
+        return;
+    }
+    const size_t middle = positions.size() / 2;
+    clear_between(positions.first(middle + 1), first, sums);
+    clear_between(positions.subspan(middle), first, sums);
+}
+
+// The candidates of a block. The sums of all other documents become zero.
+std::span<const int64_t> only_candidates(std::span<const int64_t> candidates, const Block& block, uint32_t* sums) {
+    const auto begin = std::ranges::lower_bound(candidates, block.first);
+    const auto end = std::ranges::lower_bound(candidates, block.first + block.documents);
+    const std::span<const int64_t> own(begin, end);
+    if (own.empty()) {
+        std::fill_n(sums, block.documents, 0U);
+        return own;
+    }
+    std::fill(sums, sums + (own.front() - block.first), 0U);
+    std::fill(sums + (own.back() - block.first) + 1, sums + block.documents, 0U);
+    clear_between(own, block.first, sums);
+    return own;
+}
+
+// The best so far, of one thread: more than n at times.
+class FirstPlaces {
+  public:
+    explicit FirstPlaces(int64_t n) : n_(static_cast<size_t>(n)) {}
+
+    void add(const Engine& engine, const Block& block, const uint32_t* sums) {
+        std::vector<uint32_t> largest(static_cast<size_t>((block.documents + kGroup - 1) / kGroup));
+        engine.kernel.group_largest(sums, block.documents, largest.data());
+        if (places_.size() < n_) raise(largest);
+        size_t hint = 0;
+        for (size_t g = 0; g < largest.size(); ++g) {
+            if (largest[g] >> 16 < lowest_) continue;  // as is almost always so
+            const int64_t first = static_cast<int64_t>(g) * kGroup;
+            for (int64_t i = first; i < std::min(first + kGroup, block.documents); ++i) {
+                const uint32_t proxy = sums[i] >> 16;
+                if (proxy < lowest_) continue;
+                const int64_t position = block.first + i;
+                places_.push_back({{static_cast<int32_t>(proxy), engine.corpus.order(position, hint)}, position});
+            }
+            if (places_.size() > 2 * n_ + 1024) shrink(engine.corpus.sequenced());
+        }
+    }
+
+    void merge(const FirstPlaces& other) { places_.insert(places_.end(), other.places_.begin(), other.places_.end()); }
+
+    std::vector<Placed> take() {
+        shrink(true);
+        return std::move(places_);
+    }
+
+  private:
+    // A document below the n-th largest of the largest proxies of some groups is not among the first n.
+    void raise(std::vector<uint32_t> largest) {
+        if (largest.size() < n_) return;
+        const auto nth = largest.begin() + static_cast<std::ptrdiff_t>(n_) - 1;
+        std::nth_element(largest.begin(), nth, largest.end(), std::greater<>());
+        lowest_ = std::max(lowest_, *nth >> 16);
+    }
+
+    void shrink(bool sequenced) {
+        if (places_.size() <= n_) return;
+        const auto last = places_.begin() + static_cast<std::ptrdiff_t>(n_) - 1;
+        std::nth_element(places_.begin(), last, places_.end(),
+                         [](const Placed& a, const Placed& b) { return a.place.before(b.place); });
+        // An equal one at a later position stands behind, unless sequence numbers say otherwise.
+        lowest_ = static_cast<uint32_t>(last->place.proxy) + (sequenced ? 0 : 1);
+        places_.resize(n_);
+    }
+
+    size_t n_;
+    uint32_t lowest_ = 1;
+    std::vector<Placed> places_;
+};
+
+// What a thread keeps from block to block.
+struct Sums {
+    std::vector<uint32_t> numbers;  // a power of two
+    int64_t postings = 0;
+};
+
+// use(block, candidates, sums, worker) for every block of the lists that has candidates.
+template <class Use>
+WalkCounts walk(const Engine& engine, const Query& query, const WalkShape& shape, const Use& use) {
+    const Lists& lists = engine.corpus.lists();
+    WalkCounts counts;
+    Stopwatch watch;
+    const QueryCodes codes(engine.kernel, query.rows, query.tokens, engine.corpus.d());
+    const NearCentroids near = near_centroids(engine.kernel, *lists.codebook, codes, shape, engine.crew);
+    counts.centroids = near.scored;
+    counts.near_seconds = watch.lap();
+    std::vector<std::vector<Walked>> walked(lists.parts.size());
+    std::vector<Block> blocks;
+    int64_t first = 0;
+    for (size_t p = 0; p < lists.parts.size(); ++p) {
+        const ListPart& part = *lists.parts[p];
+        for (const NearCentroid& one : near.all) {
+            const auto list = part.list_of(one.centroid);
+            if (list) walked[p].push_back({part.starts(*list), one.token, static_cast<uint32_t>(one.weight) << 16});
+        }
+        for (int64_t b = 0; b < part.blocks(); ++b) {
+            const int64_t from = first + b * part.block();
+            blocks.push_back({&part, walked[p], b, from, std::min(part.block(), first + part.documents() - from)});
+        }
+        counts.lists += static_cast<int64_t>(walked[p].size());
+        first += part.documents();
+    }
+    std::vector<Sums> scratch(static_cast<size_t>(engine.crew.size()));
+    engine.crew.run(static_cast<int64_t>(blocks.size()), [&](int64_t task, int worker) {
+        const Block& block = blocks[static_cast<size_t>(task)];
+        Sums& mine = scratch[static_cast<size_t>(worker)];
+        mine.numbers.assign(std::bit_ceil(static_cast<size_t>(block.documents)), 0);
+        uint32_t* const sums = mine.numbers.data();
+        mine.postings += walk_block(block, sums, mine.numbers.size() - 1);
+        const auto candidates = only_candidates(query.candidates, block, sums);
+        use(block, candidates, sums, worker);
+    });
+    for (const Sums& mine : scratch) counts.postings += mine.postings;
+    counts.walk_seconds = watch.lap();
+    return counts;
+}
+
+}  // namespace
+
+WalkedFirst walk_first(const Engine& engine, const Query& query, const WalkShape& shape, int64_t n) {
+    WalkedFirst found;
+    std::vector<FirstPlaces> best(static_cast<size_t>(engine.crew.size()), FirstPlaces(n));
+    found.counts =
+        walk(engine, query, shape, [&](const Block& block, std::span<const int64_t>, const uint32_t* sums, int worker) {
+            best[static_cast<size_t>(worker)].add(engine, block, sums);
+        });
+    Stopwatch watch;
+    for (size_t i = 1; i < best.size(); ++i) best.front().merge(best[i]);
+    found.first = best.front().take();
+    found.counts.walk_seconds += watch.lap();
+    return found;
+}
+
+Tier0 walk_all(const Engine& engine, const Query& query, const WalkShape& shape) {
+    Tier0 tier{std::vector<int32_t>(query.candidates.size(), -1), kMostWalkedTokens, 0.0, 0.0, 0};
+    walk(engine, query, shape, [&](const Block& block, std::span<const int64_t> candidates, const uint32_t* sums, int) {
+        for (const int64_t& position : candidates) {
+            const uint32_t proxy = sums[position - block.first] >> 16;
+            if (proxy == 0) continue;
+            tier.proxies[static_cast<size_t>(&position - query.candidates.data())] = static_cast<int32_t>(proxy);
+        }
+    });
+    return tier;
+}
+
+}  // namespace maxsieve
