@@ -167,7 +167,9 @@ def gather_tokens(
 
 def living_lengths(segments: Sequence[Segment]) -> NDArray[np.int64]:
     """The number of tokens of each document; 0 for a deleted one."""
-    return np.concatenate([np.zeros(0, np.int64), *(np.where(one.alive, one.lengths, 0) for one in segments)])
+    return np.concatenate(
+        [np.zeros(0, np.int64), *(np.where(segment.alive, segment.lengths, 0) for segment in segments)]
+    )
 
 
 def spread_sample(total: int, wanted: int) -> NDArray[np.int64]:

@@ -341,5 +341,5 @@ def forget_failure() -> None:
 
 def _check_empty(path: Path) -> None:
     """Refuses a folder that is not empty. Files that a killed build left before its first commit do not count."""
-    if any(one.name not in (LOCK_NAME, MANIFEST_NAME + ".tmp") for one in path.iterdir()):
+    if any(entry.name not in (LOCK_NAME, MANIFEST_NAME + ".tmp") for entry in path.iterdir()):
         raise FileExistsError(f"{path} is not empty; Index.open opens an existing index")

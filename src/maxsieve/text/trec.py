@@ -40,8 +40,8 @@ def run_file(path: PathLike) -> Iterator[Write]:
     with replacing(path) as file:
 
         def write(query: str, ids: Sequence[Id], scores: Sequence[float]) -> None:
-            for rank, (one, score) in enumerate(zip(ids, scores, strict=True), start=1):
-                columns = (column(query), "Q0", column(str(one)), str(rank), repr(float(score)), TAG)
+            for rank, (id, score) in enumerate(zip(ids, scores, strict=True), start=1):
+                columns = (column(query), "Q0", column(str(id)), str(rank), repr(float(score)), TAG)
                 file.write((" ".join(columns) + "\n").encode())
 
         yield write
@@ -62,7 +62,7 @@ def write_run(run: Run, path: PathLike) -> None:
             raise ValueError(f"the hits of query {query!r} must come best first and have finite scores")
     with run_file(path) as write:
         for query, hits in run.items():
-            write(query, [one for one, _ in hits], [score for _, score in hits])
+            write(query, [id for id, _ in hits], [score for _, score in hits])
 
 
 def read_run(path: PathLike) -> dict[str, list[tuple[str, float]]]:

@@ -268,14 +268,14 @@ def _remove_all(folder: Path) -> None:
 def _check(description: Description) -> None:
     """Raises `ValueError` for values that maxsieve never writes."""
     strings = [description.encoder, *description.fingerprint.keys(), *description.fingerprint.values()]
-    if not all(type(one) is str for one in strings):
+    if not all(type(text) is str for text in strings):
         raise ValueError("the encoder is not named by strings")
-    if not all(type(one) is int and 1 <= one <= MAX_DIM for one in (description.dim, description.encoder_dim)):
+    if not all(type(number) is int and 1 <= number <= MAX_DIM for number in (description.dim, description.encoder_dim)):
         raise ValueError("a dimension is out of range")
     if description.projection is None and description.dim > description.encoder_dim:
         raise ValueError(f"{description.dim} dimensions of {description.encoder_dim}")
     if (sizes := description.passages) is not None and not (
-        all(type(one) is int for one in sizes)
+        all(type(size) is int for size in sizes)
         and 1 <= sizes.whole <= MOST_TOKENS
         and 0 <= sizes.overlap < sizes.passage <= MOST_TOKENS
     ):

@@ -180,15 +180,15 @@ class Additions:
         batch = outcome.batch
         if batch is not None:
             dropped: set[Id] = set()
-            for one in batch.documents:
-                known = self._digest(one.id)
+            for document in batch.documents:
+                known = self._digest(document.id)
                 if known is None:
-                    self._waiting[one.id] = one.digest
-                elif known == one.digest:
-                    dropped.add(one.id)
+                    self._waiting[document.id] = document.digest
+                elif known == document.digest:
+                    dropped.add(document.id)
                 else:
-                    raise repeated_id_error(one.id)
-            again = sum(one not in dropped for one in outcome.replaces)
+                    raise repeated_id_error(document.id)
+            again = sum(id not in dropped for id in outcome.replaces)
             replaced += again
             skipped += len(dropped)
             added += len(batch.documents) - len(dropped) - again
@@ -211,7 +211,7 @@ class Additions:
     def _enough(self) -> bool:
         if not self._gathered:
             return False
-        nbytes = sum(one.batch.nbytes for one in self._gathered)
+        nbytes = sum(gathered.batch.nbytes for gathered in self._gathered)
         return nbytes >= COMMIT_BYTES or time.monotonic() - self._since >= COMMIT_SECONDS
 
     def _commit(self, encoders: Encoders) -> None:
@@ -223,24 +223,27 @@ class Additions:
         for batch, dropped, replaces in self._gathered:
             keys = batch.keys(self._keys)
             kept = np.repeat(
-                [one.id not in dropped for one in batch.documents], [one.passages for one in batch.documents]
+                [document.id not in dropped for document in batch.documents],
+                [document.passages for document in batch.documents],
             )
             places = np.flatnonzero(kept)
             for shard, some in by_shard([keys[place] for place in places], shards).items():
                 part = BatchPart(batch, places[some], sequence + some)
                 changes.setdefault(shard, Change()).parts.append(part)
             sequence += len(places)
-            for one in batch.documents:
-                if one.id in replaces and one.id not in dropped:
-                    for number in range(one.passages, replaces[one.id]):
-                        key = self._keys.key(one.id, number)
+            for document in batch.documents:
+                if document.id in replaces and document.id not in dropped:
+                    for number in range(document.passages, replaces[document.id]):
+                        key = self._keys.key(document.id, number)
                         changes.setdefault(shard_of(key, shards), Change()).delete.append(key)
         root, form = self._folder.path, Form(manifest.layout, self._own.description)
-        calls = {shard: (root, manifest.shards[shard], form, one, self._replace) for shard, one in changes.items()}
+        calls = {
+            shard: (root, manifest.shards[shard], form, change, self._replace) for shard, change in changes.items()
+        }
         made = self._folder.change(write_shard, calls, encoders.change)
         self._folder.commit(made, sequence=sequence)
         self._recent.append((self._ordered, self._waiting))
-        remove_staged(root, [one.batch.name for one in self._gathered])
+        remove_staged(root, [gathered.batch.name for gathered in self._gathered])
         self._gathered, self._waiting = [], {}
         self._commits += 1
         if self._commits % COMMITS == 0:
