@@ -39,11 +39,6 @@ BATCH = 64
 """Queries of a file are encoded and searched in batches of this size."""
 
 
-def register(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(epilog="Example:  maxsieve search docs.ms how do I split a path")(search)
-
-
 @with_policy
 def search(
     collection: options.CollectionPath,
