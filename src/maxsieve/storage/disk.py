@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as replace_fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,9 @@ from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.directory import Directory, StoredSnapshot
 from maxsieve.storage.manifest import Extra, SegmentEntry
 from maxsieve.storage.segment_file import StoredSegment
-from maxsieve.storage.segments import Layout, Segment, living
+from maxsieve.storage.segments import Segment, living
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.storage.storage import Calibrate, check_new, closed, not_sharded
-
-T = TypeVar("T")
+from maxsieve.storage.storage import Calibrate, Storage, check_new, not_closed
 
 SMALL_BYTES = 4 << 20
 """Smaller segments at the end are merged when documents are added, so that adding them one by one leaves few files."""
@@ -33,7 +31,7 @@ LARGE_BYTES = 1 << 30
 """`compact` makes no segment larger than this, unless it is a single document."""
 
 
-class DiskStorage:
+class DiskStorage(Storage):
     """Follows a directory from version to version.
 
     Threads of this process take turns at writing; other processes meet the directory's lock. So does a generator of
@@ -46,21 +44,9 @@ class DiskStorage:
         self._current: StoredSnapshot | None = directory.snapshot
 
     @property
-    def layout(self) -> Layout:
-        """What all vectors have in common."""
-        return self.snapshot.layout
-
-    @property
     def snapshot(self) -> StoredSnapshot:
         """The current version."""
-        current = self._current
-        if current is None:
-            raise closed()
-        return current
-
-    def reading(self, read: Callable[[StoredSnapshot], T]) -> T:
-        """Calls a function with the current version, whose files stay readable."""
-        return read(self.snapshot)
+        return not_closed(self._current)
 
     def copy(self) -> DiskStorage:
         """Another storage at the same version, with the same mapped files."""
@@ -132,10 +118,6 @@ class DiskStorage:
         else:
             extras["calibration"] = self._directory.write_extra("calibration", new.calibration)
         return entries, extras
-
-    def rebalance(self, shards: int) -> None:
-        """Refused: there are no shards."""
-        raise not_sharded()
 
     def refresh(self) -> None:
         """Goes to the newest version."""
