@@ -204,7 +204,7 @@ class ShardedWriter:
             )
             for shard in sorted({*shares, *delete})
         }
-        made = self._folder.change(add_to_shard, calls, self._run)
+        made = self._folder.change(append_to_shard, calls, self._run)
         self.replaced += [self.made[shard] for shard in made if shard in self.made]
         self.made |= made
         self.next_sequence += 0 if segment is None else segment.documents
@@ -217,10 +217,3 @@ class ShardedWriter:
             keep[places] = True
             parts[shard] = sequenced(Merge([segment], [keep]).in_memory(), layout, self.next_sequence + places)
         return parts
-
-
-def add_to_shard(
-    root: Any, base: ShardVersion, segment: Segment | None, replace: bool, delete: list[Id]
-) -> ShardVersion:
-    """`append_to_shard` with arguments by position, as tasks have them."""
-    return append_to_shard(root, base, segment, replace=replace, delete=delete)

@@ -5,8 +5,8 @@ A module is imported when one of its experiments is requested.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -79,11 +79,9 @@ class Options:
         """Threads for work that is not timed."""
         return thread_count(self.threads)
 
-    @contextmanager
-    def bar(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
+    def bar(self, description: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
         """A progress bar, if wanted."""
-        with progress_bar(description, total, shown=self.progress) as advance:
-            yield advance
+        return progress_bar(description, total, shown=self.progress)
 
 
 @dataclass(frozen=True)
