@@ -19,8 +19,8 @@ from hostile.support import build, reseal_tiers, rewrite_blocks
 from maxsieve.errors import DamagedIndexError
 from maxsieve.lab.corpora import read_corpus
 from maxsieve.storage.blocks import ENTRY, FIXED, HEADER_BYTES
+from maxsieve.text.collection import additions as adding
 from maxsieve.text.collection.collection import Collection
-from maxsieve.text.collection.collection import additions as adding
 from maxsieve.text.inputs import BadInput, Fields, InputDocument, parquet
 from maxsieve.text.inputs.columns import as_columns
 from maxsieve.text.inputs.document import Place

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as replace_fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from maxsieve.storage.segment_file import StoredSegment
 from maxsieve.storage.segments import Segment, living
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.storage import Calibrate, Storage, check_new, not_closed
+
+T = TypeVar("T")
 
 SMALL_BYTES = 4 << 20
 """Smaller segments at the end are merged when documents are added, so that adding them one by one leaves few files."""
@@ -80,7 +82,8 @@ class DiskStorage(Storage):
         ):
             entries = list(self._directory.manifest.segments)
             # by name: a segment that is held here stays mapped, and its files could not be removed on Windows
-            for group in [[segment.entry for segment in group] for group in _groups(self._directory.segments)]:
+            shares = ((segment.entry, segment.nbytes * _mean(segment.alive)) for segment in self._directory.segments)
+            for group in list(grouped(shares)):
                 if (merged := self._merge_group(group)) is not None:
                     place = entries.index(group[0])
                     entries[place : place + len(group)] = merged
@@ -245,19 +248,26 @@ class DiskWriter:
             self._storage.commit(entries, type(segment.ids[0]), added=segment.documents)
 
 
-def _groups(segments: Sequence[StoredSegment]) -> Iterator[list[StoredSegment]]:
-    """Groups of neighbouring segments that will be merged."""
-    group: list[StoredSegment] = []
+def grouped(shares: Iterable[tuple[T, float]], most: int | None = None) -> Iterator[list[T]]:
+    """Neighbours that become one segment: not too many bytes together, and at most ``most`` of them.
+
+    >>> list(grouped([("a", 1 << 29), ("b", 1 << 29), ("c", 1.0), ("d", 1.0)], most=3))
+    [['a', 'b'], ['c', 'd']]
+    """
+    group: list[T] = []
     size = 0.0
-    for segment in segments:
-        share = segment.nbytes * (float(segment.alive.mean()) if segment.documents else 0.0)
-        if group and size + share > LARGE_BYTES:
+    for part, share in shares:
+        if group and (size + share > LARGE_BYTES or len(group) == most):
             yield group
             group, size = [], 0.0
-        group.append(segment)
+        group.append(part)
         size += share
     if group:
         yield group
+
+
+def _mean(alive: NDArray[np.bool_]) -> float:
+    return float(alive.mean()) if len(alive) else 0.0
 
 
 def _worth_folding(before: int, last: int) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
@@ -55,6 +55,9 @@ FILES = {
 """The module of each experiment that is not in a module of its own name. Its function always has its name."""
 
 
+Run: TypeAlias = "Callable[[Dataset, Options], ExperimentResult]"
+
+
 @dataclass(frozen=True)
 class Options:
     """The options of every experiment."""
@@ -84,23 +87,15 @@ class Options:
         return progress_bar(description, total, shown=self.progress)
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """A name, a summary, and the function that runs the experiment."""
+def find(name: str) -> Run:
+    """The function that runs the experiment of that name.
 
-    name: str
-    summary: str
-    run: Callable[[Dataset, Options], ExperimentResult]
-
-
-def find(name: str) -> Experiment:
-    """The experiment of that name.
-
-    >>> find("pareto").name
+    >>> find("pareto").__name__
     'pareto'
     """
     if name not in SUMMARIES:
         raise KeyError(f"there is no experiment {name!r}; the experiments are {', '.join(SUMMARIES)}")
     function = name.replace("-", "_")
     module = import_module(f"{__name__}.{FILES.get(name, function)}")
-    return Experiment(name, SUMMARIES[name], getattr(module, function))
+    run: Run = getattr(module, function)
+    return run
