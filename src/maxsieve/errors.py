@@ -82,7 +82,7 @@ class Hint:
 
     def spelled(self, spell: Spell) -> str:
         """The ending in the words of a front end; empty if it lacks something that the hint names."""
-        words = [spell(one) for one in self.named]
+        words = [spell(name) for name in self.named]
         return "" if None in words else self.ending.format(*words)
 
     def __str__(self) -> str:

@@ -26,21 +26,21 @@ def to_ids(ids: Any, what: str) -> list[Id]:
     kinds = set(map(type, checked))
     plain = kinds == {str} or (kinds == {int} and min(checked) >= SMALLEST and max(checked) <= LARGEST)
     if not plain:
-        checked = [to_id(one, what) for one in checked]
+        checked = [to_id(id, what) for id in checked]
     if len(set(map(type, checked))) > 1:
         raise TypeError(f"{what} must be all str or all int, not a mixture")
     return checked
 
 
-def to_id(one: Any, what: str) -> Id:
+def to_id(id: Any, what: str) -> Id:
     """One id, as str or int."""
-    if isinstance(one, str):
-        return str.__str__(one)  # str() would give the name of an enum's member
-    if isinstance(one, (int, np.integer)) and not isinstance(one, bool):
-        if not SMALLEST <= int(one) <= LARGEST:
-            raise ValueError(f"{what}: {one} does not fit into 64 bits")
-        return int(one)
-    raise TypeError(f"{what}: an id must be a str or an int, not {one!r}")
+    if isinstance(id, str):
+        return str.__str__(id)  # str() would give the name of an enum's member
+    if isinstance(id, (int, np.integer)) and not isinstance(id, bool):
+        if not SMALLEST <= int(id) <= LARGEST:
+            raise ValueError(f"{what}: {id} does not fit into 64 bits")
+        return int(id)
+    raise TypeError(f"{what}: an id must be a str or an int, not {id!r}")
 
 
 def find_duplicate(ids: list[Id]) -> Id | None:
@@ -48,10 +48,10 @@ def find_duplicate(ids: list[Id]) -> Id | None:
     if len(set(ids)) == len(ids):
         return None
     seen: set[Id] = set()
-    for one in ids:
-        if one in seen:
-            return one
-        seen.add(one)
+    for id in ids:
+        if id in seen:
+            return id
+        seen.add(id)
     return None
 
 

@@ -73,9 +73,9 @@ def parameters_of(policy: Any) -> tuple[Parameter, ...]:
     ['alpha', 'delta', 'margin', 'block', 'seed', 'radius']
     """
     return tuple(
-        Parameter(one.name, type(one.default), one.default, **one.metadata)
-        for one in fields(policy)
-        if one.default is not MISSING
+        Parameter(field.name, type(field.default), field.default, **field.metadata)
+        for field in fields(policy)
+        if field.default is not MISSING
     )
 
 

@@ -47,30 +47,23 @@ class Searcher(Protocol):
 
     def start(self, snapshot: AnySnapshot) -> None:
         """Prepares for searches of a version. Otherwise the first search does this."""
+        return
 
     def members(self) -> Sequence[Any]:
         """The members of a cluster that were started; none in this process."""
+        return ()
 
     def close(self) -> None:
         """Releases everything."""
+        return
 
 
-class LocalSearcher:
+class LocalSearcher(Searcher):
     """The engine in this process."""
 
     def prepare(self, snapshot: AnySnapshot, queries: Sequence[Rows], options: SearchOptions) -> LocalSearch:
         """A search for these queries."""
         return LocalSearch(snapshot.here, queries, options)
-
-    def start(self, snapshot: AnySnapshot) -> None:
-        """Nothing to prepare."""
-
-    def members(self) -> Sequence[Any]:
-        """None."""
-        return ()
-
-    def close(self) -> None:
-        """Nothing to release."""
 
 
 class LocalSearch:
@@ -104,7 +97,9 @@ class LocalSearch:
             positions = np.array([ranking.places[i] for i in entries], np.int64)
             ascending = np.argsort(positions)
             ranks = np.empty_like(positions)
-            ranks[ascending] = self._snapshot.ranks(self._queries[query], positions[ascending], threads)
+            ranks[ascending] = _core.ranks(
+                self._snapshot.corpus, self._queries[query], self._snapshot.searchable, positions[ascending], threads
+            )
             yield ranks
 
 

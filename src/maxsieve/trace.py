@@ -130,7 +130,7 @@ class Trace:
         >>> index.search(np.eye(2), k=1, trace=True).trace.revealed.tolist()
         [2, 2, 2]
         """
-        after = np.array([0, *(one.revealed for one in self.rounds)], np.int64)
+        after = np.array([0, *(traced.revealed for traced in self.rounds)], np.int64)
         last = np.where(self.dropped == 0, len(self.rounds), np.maximum(self.dropped, 0))
         return after[last]
 
@@ -160,14 +160,14 @@ class Trace:
             "tier0": None if self.tier0 is None else self.tier0.tolist(),
             "rounds": [
                 {
-                    "active": one.active,
-                    "dropped": one.dropped,
-                    "revealed": one.revealed,
-                    "threshold": _finite(one.threshold),
-                    "lower": _all_finite(one.lower.tolist()),
-                    "upper": _all_finite(one.upper.tolist()),
+                    "active": traced.active,
+                    "dropped": traced.dropped,
+                    "revealed": traced.revealed,
+                    "threshold": _finite(traced.threshold),
+                    "lower": _all_finite(traced.lower.tolist()),
+                    "upper": _all_finite(traced.upper.tolist()),
                 }
-                for one in self.rounds
+                for traced in self.rounds
             ],
             "dropped": self.dropped.tolist(),
             "revealed": self.revealed.tolist(),
@@ -194,7 +194,7 @@ def to_trace(native: _core.Trace, state: Snapshot, hits: Sequence[int]) -> Trace
         hits=places[known],
         token_order=native.tokens,
         tier0=tier0 if len(tier0) else None,
-        rounds=[TracedRound(*one) for one in native.rounds],
+        rounds=[TracedRound(*traced) for traced in native.rounds],
         dropped=native.dropped,
         rescored=native.rescored,
         scores=native.scores,

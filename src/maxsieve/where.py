@@ -113,7 +113,7 @@ class Among:
 
     def holds(self, value: Any) -> bool:
         """Whether the value satisfies it."""
-        return any(kind(value) == kind(one) and value == one for one in self.values)
+        return any(kind(value) == kind(wanted) and value == wanted for wanted in self.values)
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class Containing:
     def holds(self, value: Any) -> bool:
         """Whether the value satisfies it."""
         if isinstance(value, list):
-            return any(kind(one) == kind(self.value) and one == self.value for one in value)
+            return any(kind(part) == kind(self.value) and part == self.value for part in value)
         return isinstance(value, str) and isinstance(self.value, str) and self.value in value
 
 
@@ -274,7 +274,7 @@ class _Reader:
             )
         if len(value) > CONDITIONS:
             raise ValueError(f"{place} has {len(value):,} filters; at most {CONDITIONS} are allowed")
-        parts = tuple(self.read(one, f"{place}[{i}]", depth) for i, one in enumerate(value))
+        parts = tuple(self.read(part, f"{place}[{i}]", depth) for i, part in enumerate(value))
         return Every(parts) if word == "and" else Some(parts)
 
     def _named_test(self, path: tuple[str, ...], name: Any, operand: Any, place: str) -> Condition:
@@ -302,7 +302,7 @@ class _Reader:
         if operator == "in":
             if not isinstance(operand, (list, tuple, set, frozenset)):
                 raise ValueError(f"{place} must be a list of values, not {_shown(operand)}")
-            return Among(tuple(self._value(one, f"{place}[{i}]") for i, one in enumerate(operand)))
+            return Among(tuple(self._value(part, f"{place}[{i}]") for i, part in enumerate(operand)))
         value = self._value(operand, place)
         if operator == "contains":
             return Containing(value)

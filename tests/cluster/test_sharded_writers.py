@@ -164,7 +164,7 @@ def test_a_late_attempt_does_not_disturb_others(folder: ShardedFolder) -> None:
     """An attempt to change that nobody waits for any more: it starts from an old version, while others commit."""
     shard = shard_of("late", 3)
     base = folder.manifest.shards[shard]
-    first, second = (append_to_shard(folder.path, base, segment_of("late", 99)) for _ in range(2))
+    first, second = (append_to_shard(folder.path, base, segment_of("late", 99), False, []) for _ in range(2))
     assert first != second
     assert open_shard(folder.path, first).manifest.segments != open_shard(folder.path, second).manifest.segments
     put(folder, some(2, 1), ["early"])
@@ -199,7 +199,7 @@ def test_a_commit_must_leave_numbers_for_documents(folder: ShardedFolder) -> Non
     shard = shard_of("x", 3)
     there = files(folder)
     with folder.writing():
-        made = append_to_shard(folder.path, folder.manifest.shards[shard], segment_of("x", 20))
+        made = append_to_shard(folder.path, folder.manifest.shards[shard], segment_of("x", 20), False, [])
         with pytest.raises(ValueError, match=r"^sequence\b.*\b14\b"):
             folder.commit({shard: made})
         with pytest.raises(ValueError, match=r"^sequence\b.*\b3\b.*\b14\b"):

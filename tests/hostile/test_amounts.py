@@ -26,7 +26,6 @@ from maxsieve.text.inputs.columns import as_columns
 from maxsieve.text.inputs.document import Place
 from maxsieve.text.inputs.parquet import read_parquet
 from maxsieve.text.splitter import Sizes, split
-from maxsieve.text.trec import read_run
 from text.support import WordEncoder
 
 HUGE = 1 << 33
@@ -169,10 +168,6 @@ def test_a_line_without_an_end_in_a_corpus(tmp_path: Path) -> None:
             read_corpus(tmp_path)
         path.write_bytes(content)
     assert read_corpus(tmp_path).documents == {"a": "Tea"}
-    with open(tmp_path / "it.run", "wb") as file:
-        file.truncate(HUGE)
-    with pytest.raises(BadInput, match=r"it\.run, line 1: .*longer"):
-        read_run(tmp_path / "it.run")
 
 
 def test_a_parquet_file_that_repeats_a_long_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

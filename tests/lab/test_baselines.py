@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maxsieve as ms
-from maxsieve.lab.baselines import ball_carving, clusters, doc_uniform, token_ranks
+from maxsieve.lab.baselines import doc_uniform, token_ranks
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import to_strings
 from maxsieve.spec import ball_carving as spec_ball_carving
 from maxsieve.spec import doc_uniform as spec_doc_uniform
+from maxsieve.spec.ball_carving import centroids, clusters
 
 GAMMAS = (0.05, 0.3, 0.55, 1.0)
 TAUS = (0.2, 0.5, 0.8, 1.0)
@@ -57,7 +58,7 @@ def test_rows_without_cells_are_no_hits() -> None:
 def test_ball_carving_finds_what_the_specification_finds(tiny_dataset: Dataset, tau: float) -> None:
     data = tiny_dataset.embedded()
     ids = [str(one) for one in data.index.ids]
-    carved = {one: ball_carving(query, tau) for one, query in data.queries.items()}
+    carved = {one: centroids(query, tau) for one, query in data.queries.items()}
     found = data.search(K, ms.Exhaustive(), queries=carved)
     for one, query in data.queries.items():
         assert carved[one].dtype == np.float32
@@ -69,7 +70,7 @@ def test_ball_carving_finds_what_the_specification_finds(tiny_dataset: Dataset, 
 
 def test_tau_one_is_exhaustive(tiny_dataset: Dataset) -> None:
     data = tiny_dataset.embedded()
-    carved = {one: ball_carving(query, 1.0) for one, query in data.queries.items()}
+    carved = {one: centroids(query, 1.0) for one, query in data.queries.items()}
     found = data.search(K, ms.Exhaustive(), queries=carved)
     assert {one: to_strings(hits) for one, hits in found.items()} == data.truth(K)
 
@@ -78,6 +79,6 @@ def test_excluded_documents_are_excluded(tiny_dataset: Dataset) -> None:
     """The best document of the first query is its own, which it must not find."""
     data = tiny_dataset.embedded()
     (one,) = data.exclusions["q0"]
-    carved = {"q0": ball_carving(data.queries["q0"], 0.9)}
+    carved = {"q0": centroids(data.queries["q0"], 0.9)}
     assert to_strings(data.index.search(carved["q0"], 1)) == [one]
     assert one not in to_strings(data.search(K, ms.Exhaustive(), queries=carved)["q0"])

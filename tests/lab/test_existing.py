@@ -65,7 +65,7 @@ def test_a_collection_is_taken_as_it_is(folder: Path, qrels: Path, encoder: Word
 
 @pytest.mark.parametrize("name", ["margin", "tiers", "guarantee", "stores", "matryoshka", "encoders"])
 def test_experiments_run_on_it(folder: Path, qrels: Path, encoder: WordEncoder, name: str) -> None:
-    result = find(name).run(of_collection(folder, QUERIES, qrels, encoder="words"), Options(quick=True))
+    result = find(name)(of_collection(folder, QUERIES, qrels, encoder="words"), Options(quick=True))
     assert result.corpus == "docs"
     assert result.tables[0].rows
 
@@ -79,14 +79,14 @@ def test_numbers_as_ids(tmp_path: Path, encoder: WordEncoder) -> None:
     assert data.exclusions == {"1": ["1#i0"]}, "a query that is a document"
     assert "1#i0" not in data.truth(5)["1"]
     np.testing.assert_array_equal(data.vectors("7#i0"), dataset.indexed_collection().index.vectors("7#i0"))
-    assert find("margin").run(dataset, Options(quick=True)).tables[0].rows
+    assert find("margin")(dataset, Options(quick=True)).tables[0].rows
 
 
 def test_without_judgements_all_queries_are_asked(folder: Path, encoder: WordEncoder) -> None:
     data = of_collection(folder, QUERIES, encoder="words").as_indexed()
     assert list(data.queries) == list(QUERIES)
     with pytest.raises(ValueError, match=r"^stores\b.*judgements.*\bdocs\b"):
-        find("stores").run(of_collection(folder, QUERIES, encoder="words"), Options(quick=True))
+        find("stores")(of_collection(folder, QUERIES, encoder="words"), Options(quick=True))
 
 
 def test_another_state_is_another_dataset(folder: Path, qrels: Path, encoder: WordEncoder) -> None:
@@ -152,7 +152,7 @@ def test_vectors_with_texts_or_vectors_to_ask(
     np.testing.assert_array_equal(data.queries["q3"], encoder.encode_queries([QUERIES["q3"]])[0])
     np.testing.assert_array_equal(data.vectors("d3"), encoder.encode_queries([TEXTS[3]])[0])
     assert data.judgements["q3"] == {"d3": 1}
-    assert find("margin").run(made, Options(quick=True)).tables[0].rows
+    assert find("margin")(made, Options(quick=True)).tables[0].rows
     assert made.digest != of_vectors(documents, asked).digest
     with pytest.raises(ValueError, match=r"texts\b.*docs\.npz"):
         made.texts("it")

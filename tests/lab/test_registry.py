@@ -17,8 +17,7 @@ PARAMETERS = ["dataset", "options"]
 
 @pytest.mark.parametrize("name", experiments.SUMMARIES)
 def test_every_listed_experiment_is_there(name: str) -> None:
-    found = experiments.find(name)
-    assert (found.name, found.summary) == (name, experiments.SUMMARIES[name])
+    assert experiments.find(name).__name__ == name.replace("-", "_")
 
 
 def test_every_experiment_is_listed() -> None:

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 import maxsieve as ms
 from long_form import scaled
 from maxsieve.errors import ClosedIndexError, DamagedIndexError, IndexLockedError, MaxsieveError
+from maxsieve.storage import lock
 from maxsieve.storage.lock import writer_lock
-from maxsieve.text.collection import additions, collection_encoder, description
+from maxsieve.text.collection import additions, collection_encoder
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.encoders.projection import ProjectedEncoder, fit_projection
 from maxsieve.text.passages import Passage
@@ -356,14 +357,14 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
 
 def test_of_two_that_create_at_once_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other process is done between the first check of the folder and the lock."""
-    lock = description.writer_lock
+    taken = lock.writer_lock
 
     def late(folder: Path) -> Any:
-        monkeypatch.setattr(description, "writer_lock", lock)
+        monkeypatch.setattr(lock, "writer_lock", taken)
         Collection.create(folder, WordEncoder(), dim=None).add(FABLES)
-        return lock(folder)
+        return taken(folder)
 
-    monkeypatch.setattr(description, "writer_lock", late)
+    monkeypatch.setattr(lock, "writer_lock", late)
     with pytest.raises(FileExistsError, match="not empty"):
         Collection.create(tmp_path / "c", WordEncoder(dim=8))
     assert len(Collection.open(tmp_path / "c", WordEncoder())) == 3

@@ -26,6 +26,7 @@ from benchmarks.runs.comparison.ours import Calibrating
 from benchmarks.vectors.real import project
 from benchmarks.vectors.shapes import F32, I64, SHORTEST_QUERY, collection
 from benchmarks.vectors.truth import F64
+from maxsieve import _core
 from maxsieve.common.cache import cache_folder, once
 from maxsieve.common.threads import thread_count
 from maxsieve.lab.embedded import Embedded
@@ -82,7 +83,7 @@ class Million:
         def compute(target: Path) -> None:
             with ms.Index.open(self.folder) as index:
                 asked = (np.ascontiguousarray(query) for query in self.queries[:queries])
-                found = [index.storage.snapshot.scores([query], thread_count(None)) for query in asked]
+                found = [_core.score(index.storage.snapshot.corpus, [query], thread_count(None)) for query in asked]
             np.save(target / "scores.npy", np.concatenate(found))
 
         once(folder, compute)

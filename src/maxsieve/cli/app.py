@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections.abc import Callable
 from contextvars import copy_context
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from typer.core import TyperGroup
 
 from maxsieve.cli.console import prepare_streams, print_line, say, showing_warnings
 from maxsieve.cli.failures import ExitCode, report_failure
+from maxsieve.cli.options import add_commands, with_groups
 from maxsieve.text.encoders.truncation_warning import counting_truncations
 
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -83,9 +85,26 @@ def register_commands() -> None:
         sync,
     )
 
-    documents = (index, sync, search, rerank, serve, calibrate, maintenance, export)
-    for module in (*documents, cluster, models, cache, bench, lab, demo, doctor):
-        module.register(app)
+    documents: dict[Callable[..., None], str] = {
+        with_groups(index.index): "maxsieve index docs.ms corpus.jsonl --text-field body",
+        with_groups(index.add): "echo 'A new note.' | maxsieve add docs.ms",
+        with_groups(sync.sync): "maxsieve sync notes.ms ~/notes --watch",
+        search.search: "maxsieve search docs.ms how do I split a path",
+        rerank.rerank: "printf 'tea\\ncoffee\\nbread' | maxsieve rerank 'a hot drink' -k 2",
+        serve.serve: "maxsieve serve docs.ms",
+        calibrate.calibrate: "maxsieve calibrate docs.ms",
+        maintenance.delete: "maxsieve delete docs.ms d17 d18",
+        maintenance.info: "maxsieve info docs.ms",
+        maintenance.verify: "maxsieve verify docs.ms && echo fine",
+        maintenance.compact: "maxsieve compact docs.ms",
+        export.export: "maxsieve export docs.ms docs.jsonl --texts",
+    }
+    add_commands(app, documents)
+    for group in (cluster, models, cache):
+        group.register(app)
+    add_commands(app, {bench.bench: "maxsieve bench --documents 2000 --length 180 --dim 128"})
+    lab.register(app)
+    add_commands(app, {demo.demo: "maxsieve demo", doctor.doctor: "maxsieve doctor"})
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -43,11 +43,6 @@ class Timing(NamedTuple):
     guarantee: str
 
 
-def register(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(epilog="Example:  maxsieve bench --documents 2000 --length 180 --dim 128")(bench)
-
-
 def bench(
     collection: Annotated[
         Path | None,

@@ -27,11 +27,6 @@ SHOWN_K = 10
 DEFAULT_K = 100
 
 
-def register(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(epilog="Example:  maxsieve calibrate docs.ms")(calibrate)
-
-
 def calibrate(
     collection: options.CollectionPath,
     queries: Annotated[

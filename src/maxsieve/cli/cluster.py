@@ -11,8 +11,8 @@ import typer
 
 from maxsieve.cli import calibrate, index, maintenance, serve
 from maxsieve.cli.collections import ClusterOptions, open_collection, using_cluster
-from maxsieve.cli.console import emit, print_line
-from maxsieve.cli.options import AsJson, CollectionPath, with_groups
+from maxsieve.cli.console import print_answer
+from maxsieve.cli.options import AsJson, CollectionPath, with_groups, with_parameters
 from maxsieve.cli.search import search
 from maxsieve.common.optional import optional
 
@@ -56,10 +56,11 @@ def rebalance(
     """Distribute the documents over another number of shards. Answers stay the same."""
     with open_collection(collection) as found:
         found.rebalance(shards)
-        if as_json:
-            emit({"collection": str(collection), "shards": shards, "documents": len(found)})
-        else:
-            print_line(f"{collection}: {len(found):,} documents in {shards:,} shards")
+        print_answer(
+            {"collection": str(collection), "shards": shards, "documents": len(found)},
+            f"{collection}: {len(found):,} documents in {shards:,} shards",
+            as_json=as_json,
+        )
 
 
 def clustered(command: Callable[..., None], fields: list[str]) -> Callable[..., None]:
@@ -79,7 +80,4 @@ def clustered(command: Callable[..., None], fields: list[str]) -> Callable[..., 
         with using_cluster(chosen):
             command(**given)
 
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return run
+    return with_parameters(run, command, parameters)

@@ -55,6 +55,14 @@ def emit(answer: Any) -> None:
     print(printable_json(answer, ascii_only=not plain), flush=True)
 
 
+def print_answer(answer: Any, line: str, *, as_json: bool) -> None:
+    """Prints the answer of a command: as JSON, or as a line for a reader."""
+    if as_json:
+        emit(answer)
+    else:
+        print_line(line)
+
+
 def shows_progress(wanted: bool | None) -> bool:
     """Whether to show progress. By default (`None`), lines are printed only for work that takes over a minute."""
     if wanted is None:

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import typer
-
-from maxsieve.cli.console import emit, print_line
+from maxsieve.cli.console import print_answer
 from maxsieve.cli.options import AsJson
 from maxsieve.doctor import described, examine
-
-
-def register(app: typer.Typer) -> None:
-    """Puts the command into the tree."""
-    app.command(epilog="Example:  maxsieve doctor")(doctor)
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -20,7 +13,4 @@ def doctor(as_json: AsJson = False) -> None:
     It names neither you nor your files.
     """
     report = examine()
-    if as_json:
-        emit(report)
-    else:
-        print_line(described(report))
+    print_answer(report, described(report), as_json=as_json)

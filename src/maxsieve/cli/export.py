@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from maxsieve.text import Collection
 
 
-def register(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(epilog="Example:  maxsieve export docs.ms docs.jsonl --texts")(export)
-
-
 def export(
     collection: CollectionPath,
     target: Annotated[

@@ -22,7 +22,7 @@ from maxsieve.cli.collections import (
 )
 from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.failures import report_bad, typed
-from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName, with_groups
+from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName
 from maxsieve.errors import Argument, explain
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, MINILM
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
@@ -116,12 +116,6 @@ class New(NamedTuple):
     split: Annotated[
         bool | None, typer.Option("--split/--no-split", help="Cut long texts into passages.", show_default="split")
     ] = None
-
-
-def register(app: typer.Typer) -> None:
-    """Registers the commands."""
-    app.command(epilog="Example:  maxsieve index docs.ms corpus.jsonl --text-field body")(with_groups(index))
-    app.command(epilog="Example:  echo 'A new note.' | maxsieve add docs.ms")(with_groups(add))
 
 
 def index(

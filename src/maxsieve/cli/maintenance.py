@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxsieve.cli.collections import bytes_text, id_reader, open_collection
-from maxsieve.cli.console import emit, print_line, shows_progress
+from maxsieve.cli.console import emit, print_answer, print_line, shows_progress
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.text.collection.answers import basis, changes_text
 from maxsieve.text.collection.disk_usage import PARTS
@@ -18,14 +18,6 @@ from maxsieve.text.inputs.reading import STDIN, opened
 
 if TYPE_CHECKING:
     from maxsieve.storage.calibration import Calibration
-
-
-def register(app: typer.Typer) -> None:
-    """Registers the commands."""
-    app.command(epilog="Example:  maxsieve delete docs.ms d17 d18")(delete)
-    app.command(epilog="Example:  maxsieve info docs.ms")(info)
-    app.command(epilog="Example:  maxsieve verify docs.ms && echo fine")(verify)
-    app.command(epilog="Example:  maxsieve compact docs.ms")(compact)
 
 
 def delete(
@@ -45,10 +37,11 @@ def delete(
                 ids = [decoded(line, place).strip() for place, line in numbered(lines, "standard input")]
         wanted = list(dict.fromkeys(map(id_reader(found), ids)))
         found.delete(wanted)
-        if as_json:
-            emit({"collection": str(collection), "deleted": len(wanted), "documents": len(found)})
-        else:
-            print_line(f"{collection}: {len(wanted):,} deleted, {len(found):,} documents left")
+        print_answer(
+            {"collection": str(collection), "deleted": len(wanted), "documents": len(found)},
+            f"{collection}: {len(wanted):,} deleted, {len(found):,} documents left",
+            as_json=as_json,
+        )
 
 
 def info(collection: CollectionPath, as_json: AsJson = False) -> None:
@@ -85,10 +78,11 @@ def verify(collection: CollectionPath, progress: Progress = None, as_json: AsJso
     """Read all files and compare checksums. The exit code is 3 if something is damaged."""
     with open_collection(collection) as found:
         found.verify(progress=shows_progress(progress))
-        if as_json:
-            emit({"collection": str(collection), "damaged": False, "documents": len(found)})
-        else:
-            print_line(f"{collection}: {len(found):,} documents, all checksums agree")
+        print_answer(
+            {"collection": str(collection), "damaged": False, "documents": len(found)},
+            f"{collection}: {len(found):,} documents, all checksums agree",
+            as_json=as_json,
+        )
 
 
 def compact(collection: CollectionPath, progress: Progress = None, as_json: AsJson = False) -> None:
@@ -97,10 +91,11 @@ def compact(collection: CollectionPath, progress: Progress = None, as_json: AsJs
         before = found.index.nbytes
         found.compact(progress=shows_progress(progress))
         after = found.index.nbytes
-    if as_json:
-        emit({"collection": str(collection), "bytes_before": before, "bytes_after": after})
-    else:
-        print_line(f"{collection}: {bytes_text(after)}, {bytes_text(before)} before")
+    print_answer(
+        {"collection": str(collection), "bytes_before": before, "bytes_after": after},
+        f"{collection}: {bytes_text(after)}, {bytes_text(before)} before",
+        as_json=as_json,
+    )
 
 
 def _calibration(calibration: Calibration, facts: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from maxsieve.cli.collections import bytes_text
-from maxsieve.cli.console import emit, print_line
+from maxsieve.cli.console import emit, print_answer, print_line
 from maxsieve.cli.options import AsJson, Progress
 from maxsieve.text.encoders.encoder import MINILM
 from maxsieve.text.encoders.late_models import RECOMMENDED
@@ -88,7 +88,4 @@ def export(
 
 
 def _show(name: str, folder: Path, *, as_json: bool) -> None:
-    if as_json:
-        emit({"name": name, "path": str(folder)})
-    else:
-        print_line(str(folder))
+    print_answer({"name": name, "path": str(folder)}, str(folder), as_json=as_json)

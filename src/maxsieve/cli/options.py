@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from inspect import Parameter, signature
 from pathlib import Path
@@ -40,6 +40,12 @@ Threads = Annotated[int | None, typer.Option(min=1, max=1024, help="Number of th
 DEFAULT_DEPTH = 100
 
 
+def add_commands(app: typer.Typer, examples: Mapping[Callable[..., None], str]) -> None:
+    """Adds commands, each with an example for its help."""
+    for command, example in examples.items():
+        app.command(epilog=f"Example:  {example}")(command)
+
+
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Replaces each parameter whose type is a NamedTuple by one option per field of it.
 
@@ -66,10 +72,17 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
         filled = {name: group(**{field: given.pop(field) for field in group._fields}) for name, group in groups.items()}
         command(**given, **filled)
 
-    expanded.__name__, expanded.__doc__ = command.__name__, command.__doc__
-    expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    expanded.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return expanded
+    return with_parameters(expanded, command, parameters)
+
+
+def with_parameters(
+    run: Callable[..., None], command: Callable[..., None], parameters: list[Parameter]
+) -> Callable[..., None]:
+    """Gives a function that runs a command the name and the help of the command, and other parameters."""
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = signature(command, eval_str=True).replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
 
 
 class StoreName(str, Enum):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxsieve.cli.failures import sentence
+from maxsieve.cli.options import with_parameters
 from maxsieve.policies import POLICIES, PolicyKind, policy_named
 from maxsieve.policies import Parameter as PolicyParameter
 
@@ -37,10 +38,7 @@ def with_policy(command: Callable[..., None]) -> Callable[..., None]:
         values = {knob: given.pop(knob) for kind in POLICIES.values() for knob in kind.parameter_names}
         command(**given, policy=to_policy(name, values))
 
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return run
+    return with_parameters(run, command, parameters)
 
 
 def to_policy(name: str, values: dict[str, Any]) -> Any:

@@ -17,11 +17,6 @@ from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
 
 
-def register(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(epilog="Example:  printf 'tea\\ncoffee\\nbread' | maxsieve rerank 'a hot drink' -k 2")(rerank)
-
-
 @with_policy
 def rerank(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to search for.", show_default=False)],

@@ -39,11 +39,6 @@ BATCH = 64
 """Queries of a file are encoded and searched in batches of this size."""
 
 
-def register(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(epilog="Example:  maxsieve search docs.ms how do I split a path")(search)
-
-
 @with_policy
 def search(
     collection: options.CollectionPath,
@@ -102,7 +97,7 @@ def search(
         if not (query or queries or run or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
             from maxsieve.cli.interactive import Conversation
 
-            Conversation(Output(), searcher.one, k, condition, partial(show_answer, policy=policy)).run()
+            Conversation(Output(), searcher.answer, k, condition, partial(show_answer, policy=policy)).run()
             return
         sink = to_json(explain=explain, with_id=not single) if as_json else to_reader(searcher, named=not single)
         if query:
@@ -144,7 +139,7 @@ class TextSearcher:
     collection: Collection
     options: SearchOptions
 
-    def one(self, text: str, k: int, where: Any) -> TextHits:
+    def answer(self, text: str, k: int, where: Any) -> TextHits:
         """The hits for a text in the newest version of the collection: other processes may have changed it."""
         self.collection.refresh()
         return self.collection.answer([text], replace(self.options, k=k, where=where))[0]

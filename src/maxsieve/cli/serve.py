@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8800
 
 
-def register(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(epilog="Example:  maxsieve serve docs.ms")(serve)
-
-
 def serve(
     collections: Annotated[
         list[Path] | None, typer.Argument(metavar="[COLLECTION]...", help="Folders of collections.", show_default=False)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maxsieve.cli.collections import as_single, describe_size, is_collection
-from maxsieve.cli.console import emit, print_line, say, shows_progress
+from maxsieve.cli.console import emit, print_answer, print_line, say, shows_progress
 from maxsieve.cli.failures import report_bad, sentence
 from maxsieve.cli.index import New, SkipBad, create_or_open
-from maxsieve.cli.options import AsJson, CollectionPath, Progress, with_groups
+from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.errors import IndexLockedError
 from maxsieve.text.inputs import DocumentReader, Fields, Input
 
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 
 EVERY = 2.0
 """Seconds between two scans of the folder."""
-
-
-def register(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(epilog="Example:  maxsieve sync notes.ms ~/notes --watch")(with_groups(sync))
 
 
 def sync(
@@ -151,8 +146,6 @@ class _Command:
 def _preview(collection: Path, documents: int, reader: DocumentReader, as_json: bool) -> None:
     """Reports what a first run would do, when there is no collection yet."""
     report_bad(reader.bad, reader.first_bad)
-    if as_json:
-        counts = {"added": documents, "changed": 0, "deleted": 0, "unchanged": 0, "bad": reader.bad}
-        emit({"collection": str(collection), "dry_run": True, **counts})
-    else:
-        print_line(f"{collection}: would be created with {documents:,} documents")
+    counts = {"added": documents, "changed": 0, "deleted": 0, "unchanged": 0, "bad": reader.bad}
+    answer = {"collection": str(collection), "dry_run": True, **counts}
+    print_answer(answer, f"{collection}: would be created with {documents:,} documents", as_json=as_json)

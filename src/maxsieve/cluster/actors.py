@@ -180,7 +180,7 @@ class ActorPool:
             packed = self._ray.get(list(done))  # all at once, which is faster
         except self._ray.exceptions.RayError:
             return {call: self._result(call) for call in done}
-        return {call: _unpack(one) for call, one in zip(done, packed, strict=True)}
+        return {call: _unpack(result) for call, result in zip(done, packed, strict=True)}
 
     def _result(self, call: Any) -> Any:
         """The result of one finished call, or its exception."""

@@ -200,7 +200,7 @@ class Search:
     def take(self, done: Mapping[Hashable, Any]) -> None:
         """Takes the results of finished calls. They may belong to this search or to others."""
         for assignment in self._assignments:
-            for call in [one for one in assignment.calls if one in done]:
+            for call in [open_call for open_call in assignment.calls if open_call in done]:
                 if call in assignment.calls:  # false if another member has just answered for this part
                     self._take(assignment, assignment.calls.pop(call), done[call])
         if self.found is None and all(
@@ -299,7 +299,7 @@ class Search:
         if other is not None:
             self._retried += 1
             self._ask(assignment, other, new=True)
-        elif stale := [one for one in assignment.failures.values() if isinstance(one, StaleVersionError)]:
+        elif stale := [failure for failure in assignment.failures.values() if isinstance(failure, StaleVersionError)]:
             raise stale[0]  # the version has been removed: a member that failed otherwise could not open it either
         elif self._partial == "allow":
             self._leave_out([assignment], late=False)
@@ -340,7 +340,7 @@ class Search:
         """The time at which the latest call is late; None if no further member is to be asked."""
         if assignment.no_alternative or len(assignment.calls) >= MAX_CALLS:
             return None
-        asked = sum(not one.finished for one in self._assignments)
+        asked = sum(not other.finished for other in self._assignments)
         typical = (
             median(self._step_seconds)
             if 2 * len(self._step_seconds) > asked

@@ -42,7 +42,7 @@ from maxsieve.common.files import PathLike, sync_folder
 from maxsieve.errors import MaxsieveError
 from maxsieve.ids import Id
 from maxsieve.storage.calibration import NO_CHANGES, Calibration
-from maxsieve.storage.lock import CheckLock, writer_lock
+from maxsieve.storage.lock import CheckLock, new_folder, writer_lock
 from maxsieve.storage.manifest import Extra
 from maxsieve.storage.segments import Layout
 
@@ -78,29 +78,13 @@ class ShardedFolder:
         """Creates an empty corpus in a new or empty folder. A failure leaves the folder as it was."""
         count = as_count(shards, "shards", at_least=1, at_most=MOST_SHARDS)
         root = Path(path).absolute()
-        if root.exists() and not root.is_dir():
-            raise FileExistsError(f"{root} is a file; a corpus in shards needs a folder")
-        made = not root.exists()
-        root.mkdir(parents=True, exist_ok=True)
-        check_empty(root)
         corpus = ClusterManifest(layout.dim, layout.store, layout.similarity, secrets.token_hex(8))
-        try:
-            with writer_lock(root):
-                check_empty(root)
-                try:
-                    versions = tuple(empty_shard(root, corpus, shard) for shard in range(count))
-                    folder = cls(root, replace(corpus, shards=versions))
-                    write_cluster(root, folder.manifest)
-                    sync_folder(root)
-                    sync_folder(root.parent)
-                except BaseException:
-                    remove_created(root)
-                    raise
-        except BaseException:
-            if made:
-                with suppress(OSError):
-                    root.rmdir()
-            raise
+        with new_folder(root, "a corpus in shards", check_empty, remove_created):
+            versions = tuple(empty_shard(root, corpus, shard) for shard in range(count))
+            folder = cls(root, replace(corpus, shards=versions))
+            write_cluster(root, folder.manifest)
+            sync_folder(root)
+            sync_folder(root.parent)
         return folder
 
     @classmethod
@@ -240,11 +224,14 @@ class ShardedFolder:
             }
             self.commit(self.change(delete_from_shard, calls, run))
 
-    def compact(self, run: Run = in_turn) -> None:
-        """Frees the disk space of deleted and replaced documents, and merges small segments. Answers stay the same."""
+    def compact(self, run: Run = in_turn, change: ShardChange = compact_shard) -> None:
+        """Frees the disk space of deleted and replaced documents, and merges small segments. Answers stay the same.
+
+        ``change`` may leave a shard as it is, and return the same version.
+        """
         with self.writing():
             calls = {shard: (self.path, version) for shard, version in enumerate(self.manifest.shards)}
-            made = self.change(compact_shard, calls, run)
+            made = self.change(change, calls, run)
             changed = {shard: version for shard, version in made.items() if version != self.manifest.shards[shard]}
             if changed:
                 self.commit(changed)

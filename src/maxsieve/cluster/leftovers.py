@@ -73,12 +73,14 @@ def remove_file(path: Path, *, before: float | None) -> None:
 
 def check_empty(root: Path) -> None:
     """Raises an error if a folder has other files than those that a killed `create` leaves behind."""
-    for one in root.iterdir():
-        if one.name == SHARDS:
-            inside = (path for folder in check_own_folder(one).iterdir() for path in check_own_folder(folder).iterdir())
+    for entry in root.iterdir():
+        if entry.name == SHARDS:
+            inside = (
+                path for folder in check_own_folder(entry).iterdir() for path in check_own_folder(folder).iterdir()
+            )
             if all(is_ours(path.name) for path in inside):
                 continue
-        if one.name not in (LOCK, NAME + ".tmp"):
+        if entry.name not in (LOCK, NAME + ".tmp"):
             raise FileExistsError(f"{root} is not empty; ShardedFolder.open opens an existing corpus")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from maxsieve.cluster.sharding import MOST_SHARDS
+from maxsieve.common.files import opening_folder
 from maxsieve.errors import DamagedIndexError
 from maxsieve.storage.manifest import SHARDS_NAME, Common, Extra, check_common, kind_of
 from maxsieve.storage.sealed_json import read_sealed, reading_fields, write_sealed
@@ -90,13 +91,8 @@ def folder_name(shard: int) -> str:
 def read_cluster(folder: Path) -> ClusterManifest:
     """The current version of a corpus, checked."""
     path = folder / NAME
-    try:
+    with opening_folder(folder, "a corpus in shards", NAME):
         content, _ = read_sealed(path, {FORMAT: VERSION})
-    except FileNotFoundError:
-        what = "does not exist" if not folder.exists() else f"is not a corpus in shards: it has no {NAME}"
-        raise FileNotFoundError(f"{folder} {what}") from None
-    except NotADirectoryError:
-        raise NotADirectoryError(f"{folder} is not a folder; a corpus in shards is a folder") from None
     with reading_fields(path):
         del content["format"], content["version"]
         shards = tuple(ShardVersion(**shard) for shard in content.pop("shards"))

@@ -179,8 +179,8 @@ class Member:
                 running = self._sessions[session] = _Session(self._snapshot, request, threads, self._forget)
             self._sessions[session] = self._sessions.pop(session)  # the most recently used session is the last one
             outdated = list(self._sessions)[:-MAX_SESSIONS]
-        for one in outdated:
-            self.drop(one)
+        for name in outdated:
+            self.drop(name)
         step = running.advance(replies)
         if isinstance(step, Part):
             self.drop(session)
@@ -196,7 +196,7 @@ class Member:
     def _forget(self, failed: _Session) -> None:
         """Removes a session that has failed. A repeated request starts it again."""
         with self._lock:
-            self._sessions = {name: one for name, one in self._sessions.items() if one is not failed}
+            self._sessions = {name: known for name, known in self._sessions.items() if known is not failed}
 
     def _threads(self, wanted: int | None) -> int:
         return thread_count(wanted) if wanted is not None else max(1, thread_count(None) // self._sharing)
@@ -210,9 +210,11 @@ class Member:
             opened = self._open(version, shards)
             with self._lock:
                 self._snapshots[version, shards] = opened
-                latest = list(dict.fromkeys(one for one, _ in reversed(self._snapshots)))[:MAX_VERSIONS]
-                kept = [one for one in self._snapshots if one[0] in latest][-MAX_OPEN:]
-                self._snapshots = {one: self._snapshots[one] for one in kept}
+                latest = list(dict.fromkeys(opened_version for opened_version, _ in reversed(self._snapshots)))[
+                    :MAX_VERSIONS
+                ]
+                kept = [key for key in self._snapshots if key[0] in latest][-MAX_OPEN:]
+                self._snapshots = {key: self._snapshots[key] for key in kept}
             return opened
 
     def _known_snapshot(self, version: str, shards: tuple[int, ...]) -> Snapshot | None:

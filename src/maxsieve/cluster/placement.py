@@ -96,7 +96,7 @@ def _on_nodes(
             load[node] += weights[shard]
     for shard in _largest_first(weights):
         while len(hosts[shard]) < replicas:
-            node = min((one for one in nodes if one not in hosts[shard]), key=load.__getitem__)
+            node = min((candidate for candidate in nodes if candidate not in hosts[shard]), key=load.__getitem__)
             hosts[shard].append(node)
             load[node] += weights[shard]
     _level(weights, hosts, load)
@@ -114,7 +114,7 @@ def _level(weights: Sequence[int], hosts: list[list[str]], load: dict[str, int])
         ]
         if not movable:
             return
-        shard = min(movable, key=lambda one: abs(load[full] - load[empty] - 2 * weights[one]))
+        shard = min(movable, key=lambda moved: abs(load[full] - load[empty] - 2 * weights[moved]))
         hosts[shard][hosts[shard].index(full)] = empty
         load[full] -= weights[shard]
         load[empty] += weights[shard]

@@ -140,8 +140,8 @@ def _task(ray: Any, change: ShardChange) -> Any:
 def _sent_once(ray: Any, calls: Sequence[tuple[Any, ...]]) -> Callable[[tuple[Any, ...]], Iterator[Any]]:
     """Puts large arguments that all calls share, such as a codebook, into Ray's object store: tasks get no copies."""
     shared: dict[int, Any] = {}
-    for place, one in enumerate(calls[0] if len(calls) > 1 else ()):
-        small = one is None or isinstance(one, (bool, int, str, Path))
-        if not small and all(call[place] is one for call in calls):
-            shared[place] = ray.put(one)
-    return lambda call: (shared.get(place, one) for place, one in enumerate(call))
+    for place, argument in enumerate(calls[0] if len(calls) > 1 else ()):
+        small = argument is None or isinstance(argument, (bool, int, str, Path))
+        if not small and all(call[place] is argument for call in calls):
+            shared[place] = ray.put(argument)
+    return lambda call: (shared.get(place, argument) for place, argument in enumerate(call))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +14,7 @@ from maxsieve.cluster.manifest import ClusterManifest, ShardVersion
 from maxsieve.cluster.shard import ShardDirectory, open_to_change
 from maxsieve.cluster.sharding import MOST_SHARDS, shards_of
 from maxsieve.common.checks import as_count
-from maxsieve.storage import disk
-from maxsieve.storage.codebook import Codebook
+from maxsieve.storage.disk import grouped
 from maxsieve.storage.manifest import SegmentEntry
 from maxsieve.storage.segment_file import StoredSegment
 from maxsieve.storage.segments import Merge
@@ -24,6 +23,7 @@ MOST_OPEN = 64
 """The number of segments that are merged at a time. Each has open files, whose number per process is limited."""
 
 Targets = list[list[NDArray[np.uint16]]]
+Kept = tuple[StoredSegment, NDArray[np.bool_]]
 """The new shard of each document, by old shard and segment."""
 
 
@@ -56,31 +56,24 @@ def gather_shard(root: Path, old: ClusterManifest, targets: Targets, shard: int)
     """Writes a new shard, segment by segment: all documents of the old shards that belong to it."""
     directory = ShardDirectory.empty(root, old, shard)
     with directory.writing():
-        entries: list[SegmentEntry] = []
-        waiting: list[tuple[StoredSegment, NDArray[np.bool_]]] = []
-        codebook: Codebook | None = None
-        size = 0.0
-        for version, some in zip(old.shards, targets, strict=True):
-            opened = open_to_change(root, version)
-            codebook = opened.codebook if codebook is None else codebook
-            for segment, target in zip(opened.segments, some, strict=True):
-                keep = segment.alive & (target == shard)
-                if not keep.any():
-                    continue
-                share = segment.nbytes * float(keep.mean())
-                if waiting and (size + share > disk.LARGE_BYTES or len(waiting) == MOST_OPEN):
-                    entries.append(_write(directory, waiting))
-                    waiting, size = [], 0.0
-                waiting.append((segment, keep))
-                size += share
-        if waiting:
-            entries.append(_write(directory, waiting))
+        groups = grouped(_shares(root, old, targets, shard), MOST_OPEN)
+        entries = [_write(directory, group) for group in groups]
+        codebook = open_to_change(root, old.shards[0]).codebook
         extras = {} if codebook is None else {"codebook": directory.write_extra("codebook", codebook)}
         directory.commit(entries, old.id_type if entries else None, extras=extras)
     return directory.written
 
 
-def _write(directory: ShardDirectory, waiting: Sequence[tuple[StoredSegment, NDArray[np.bool_]]]) -> SegmentEntry:
+def _shares(root: Path, old: ClusterManifest, targets: Targets, shard: int) -> Iterator[tuple[Kept, float]]:
+    """The segments of the old shards with documents that belong to a new shard, and the bytes of these documents."""
+    for version, some in zip(old.shards, targets, strict=True):
+        for segment, target in zip(open_to_change(root, version).segments, some, strict=True):
+            keep = segment.alive & (target == shard)
+            if keep.any():
+                yield (segment, keep), segment.nbytes * float(keep.mean())
+
+
+def _write(directory: ShardDirectory, waiting: Sequence[Kept]) -> SegmentEntry:
     for segment, _ in waiting:
         segment.expect(scattered=True)
     segments, keep = zip(*waiting, strict=True)

@@ -46,7 +46,7 @@ class Best(NamedTuple):
 
 def merge_parts(parts: Sequence[Part], k: int) -> Best:
     """The k best documents of all parts."""
-    ids = [one for part in parts for one in part.ids]
+    ids = [id for part in parts for id in part.ids]
     scores = np.concatenate([np.zeros(0, np.float32), *(part.scores for part in parts)])
     sequence = np.concatenate([np.zeros(0, np.int64), *(part.sequence for part in parts)])
     order = np.lexsort((sequence, -scores))[:k]

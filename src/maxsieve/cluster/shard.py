@@ -170,7 +170,7 @@ def sequenced(segment: Segment, layout: Layout, numbers: NDArray[np.int64]) -> S
 
 
 def append_to_shard(
-    root: Path, base: ShardVersion, segment: Segment | None, *, replace: bool = False, delete: Iterable[Id] = ()
+    root: Path, base: ShardVersion, segment: Segment | None, replace: bool, delete: list[Id]
 ) -> ShardVersion:
     """Makes a version with more documents, whose ids must belong to this shard, and without some others.
 
@@ -178,7 +178,7 @@ def append_to_shard(
     added or none.
     """
     directory = ShardDirectory.at(root, base)
-    with DiskStorage(directory).writing(replace=replace, delete=list(delete), stepwise=False) as writer:
+    with DiskStorage(directory).writing(replace=replace, delete=delete, stepwise=False) as writer:
         if segment is not None:
             writer.admit(list(segment.ids))
             writer.append(segment)

@@ -14,7 +14,7 @@ MOST_SHARDS = 10_000
 """The limit, because the names of their folders have four digits."""
 
 
-def shard_of(one: Id, shards: int) -> int:
+def shard_of(id: Id, shards: int) -> int:
     """The shard of an id: BLAKE2b of its type and text, modulo the number of shards.
 
     If the number of shards is doubled, the documents of each shard are split over two shards.
@@ -22,7 +22,7 @@ def shard_of(one: Id, shards: int) -> int:
     >>> shard_of("a page", 16), shard_of(7, 16), shard_of("7", 16)
     (8, 8, 5)
     """
-    text = b"s" + one.encode("utf-8", "surrogatepass") if isinstance(one, str) else b"i%d" % one
+    text = b"s" + id.encode("utf-8", "surrogatepass") if isinstance(id, str) else b"i%d" % id
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little") % shards
 
 
@@ -32,7 +32,7 @@ def shards_of(ids: Sequence[Id], shards: int) -> NDArray[np.int64]:
     >>> shards_of(["a page", "7"], 16).tolist()
     [8, 5]
     """
-    return np.fromiter((shard_of(one, shards) for one in ids), np.int64, len(ids))
+    return np.fromiter((shard_of(id, shards) for id in ids), np.int64, len(ids))
 
 
 def by_shard(ids: Sequence[Id], shards: int) -> dict[int, NDArray[np.int64]]:

@@ -21,8 +21,8 @@ from maxsieve.cluster.training import train_codebook
 from maxsieve.common.progress import progress_bar
 from maxsieve.errors import StaleVersionError
 from maxsieve.ids import Id
-from maxsieve.storage.segments import Layout, Merge, Segment
-from maxsieve.storage.storage import Calibrate, check_new, closed
+from maxsieve.storage.segments import Merge, Segment
+from maxsieve.storage.storage import Calibrate, Storage, check_new, not_closed
 
 ATTEMPTS = 20
 """How many versions of the corpus are tried while other processes change the corpus."""
@@ -30,7 +30,7 @@ ATTEMPTS = 20
 T = TypeVar("T")
 
 
-class ShardedStorage:
+class ShardedStorage(Storage):
     """A folder of shards, on storage that all machines share.
 
     It stays at its version until `refresh` or until it changes the corpus itself. There is one exception: if the files
@@ -39,31 +39,18 @@ class ShardedStorage:
     """
 
     def __init__(self, folder: ShardedFolder, engine: Engine) -> None:
-        self.folder, self._engine = folder, engine
+        self.folder, self.engine = folder, engine
         self._lock = threading.RLock()
         self._current: ShardedSnapshot | None = folder.snapshot
 
     def __reduce__(self) -> tuple[Any, ...]:
         self.snapshot  # noqa: B018 - raises when closed
-        return ShardedStorage, (self.folder, self._engine)
-
-    @property
-    def layout(self) -> Layout:
-        """What all vectors have in common."""
-        return self.snapshot.layout
-
-    @property
-    def engine(self) -> Engine:
-        """What runs tasks for it."""
-        return self._engine
+        return ShardedStorage, (self.folder, self.engine)
 
     @property
     def snapshot(self) -> ShardedSnapshot:
         """The current version."""
-        current = self._current
-        if current is None:
-            raise closed()
-        return current
+        return not_closed(self._current)
 
     def reading(self, read: Callable[[ShardedSnapshot], T]) -> T:
         """Calls ``read`` with the current version, or with a newer one if the files of the current one are removed."""
@@ -79,7 +66,7 @@ class ShardedStorage:
 
     def copy(self) -> ShardedStorage:
         """Another storage at the same version."""
-        return ShardedStorage(ShardedFolder(self.folder.path, self.snapshot.manifest), self._engine)
+        return ShardedStorage(ShardedFolder(self.folder.path, self.snapshot.manifest), self.engine)
 
     @contextmanager
     def writing(self, *, replace: bool, delete: list[Id], stepwise: bool) -> Iterator[ShardedWriter]:
@@ -87,7 +74,7 @@ class ShardedStorage:
         self.snapshot  # noqa: B018 - raises when closed
         with self._committing():
             before = self.folder.manifest.shards
-            writer = ShardedWriter(self.folder, self._engine.run, replace, delete)
+            writer = ShardedWriter(self.folder, self.engine.run, replace, delete)
             try:
                 writer.admit([])
                 yield writer
@@ -102,11 +89,11 @@ class ShardedStorage:
         """Deletes documents, all or none."""
         self.snapshot  # noqa: B018
         with self._committing():
-            self.folder.delete(ids, self._engine.run)
+            self.folder.delete(ids, self.engine.run)
 
     def compact(self, progress: bool) -> None:
         """Frees the disk space of deleted and replaced documents, and merges small segments."""
-        run, shards = self._engine.run, len(self.snapshot.manifest.shards)
+        run, shards = self.engine.run, len(self.snapshot.manifest.shards)
         with progress_bar("compacting", shards, shown=progress, unit="shards") as advance, self._committing():
 
             def run_counted(
@@ -122,7 +109,7 @@ class ShardedStorage:
         """Distributes the documents over another number of shards, in one commit."""
         self.snapshot  # noqa: B018
         with self._committing():
-            rebalance(self.folder, shards, run=self._engine.run)
+            rebalance(self.folder, shards, run=self.engine.run)
 
     def replace_tiers(self, calibrate: Calibrate, *, train: bool) -> None:
         """Commits a new codebook, with ``train`` or if there is none, and then a new calibration.
@@ -133,7 +120,7 @@ class ShardedStorage:
         with self._committing():
             old = self.snapshot.calibration
             if train or self.snapshot.manifest.codebook is None:
-                train_codebook(self.folder, run=self._engine.run)
+                train_codebook(self.folder, run=self.engine.run)
                 self._follow()
             made = calibrate(self.snapshot, old)
             if made is not None:
@@ -149,9 +136,6 @@ class ShardedStorage:
         """Reads all files and compares checksums."""
         with progress_bar("verifying", None, shown=progress, unit="bytes") as advance:
             self.reading(lambda snapshot: snapshot.verify(advance))
-
-    def discard_if_empty(self) -> None:
-        """Keeps the folder: a corpus in shards is made once for many machines."""
 
     def close(self) -> None:
         """Releases all files."""
@@ -220,7 +204,7 @@ class ShardedWriter:
             )
             for shard in sorted({*shares, *delete})
         }
-        made = self._folder.change(add_to_shard, calls, self._run)
+        made = self._folder.change(append_to_shard, calls, self._run)
         self.replaced += [self.made[shard] for shard in made if shard in self.made]
         self.made |= made
         self.next_sequence += 0 if segment is None else segment.documents
@@ -233,10 +217,3 @@ class ShardedWriter:
             keep[places] = True
             parts[shard] = sequenced(Merge([segment], [keep]).in_memory(), layout, self.next_sequence + places)
         return parts
-
-
-def add_to_shard(
-    root: Any, base: ShardVersion, segment: Segment | None, replace: bool, delete: list[Id]
-) -> ShardVersion:
-    """`append_to_shard` with arguments by position, as tasks have them."""
-    return append_to_shard(root, base, segment, replace=replace, delete=delete)

@@ -122,6 +122,18 @@ def opening_own_file(path: Path) -> Iterator[None]:
         raise DamagedIndexError(str(problem)) from None
 
 
+@contextmanager
+def opening_folder(folder: Path, what: str, name: str) -> Iterator[None]:
+    """Says what a folder is not, if the file ``name`` that marks it is missing."""
+    try:
+        yield
+    except FileNotFoundError:
+        missing = f"is not {what}: it has no {name}" if folder.exists() else "does not exist"
+        raise FileNotFoundError(f"{folder} {missing}") from None
+    except NotADirectoryError:
+        raise NotADirectoryError(f"{folder} is not a folder; {what} is a folder") from None
+
+
 def check_own_folder(path: Path) -> Path:
     """A folder in an index or a collection, which may be missing; a link to one, or anything else, is damage.
 

@@ -1,4 +1,4 @@
-"""Fast versions of the paper's baselines; `spec.doc_uniform` and `spec.ball_carving` define them."""
+"""A fast version of the paper's baseline Doc-Uniform; `spec.doc_uniform` defines it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.spec.ball_carving import centroids, clusters
 from maxsieve.spec.doc_uniform import cells_per_row
 
-__all__ = ["ball_carving", "cells_per_row", "clusters", "doc_uniform", "token_ranks"]
-
 F32 = NDArray[np.float32]
-
-
-def ball_carving(query: F32, tau: float) -> F32:
-    """The centroids [k, d] that replace the query; its coverage is ``k / T``.
-
-    >>> ball_carving(np.array([[2, 0], [0, 1], [3, 1]], np.float32), 0.9).tolist()
-    [[5.0, 1.0], [0.0, 1.0]]
-    """
-    return centroids(query, tau)
 
 
 def doc_uniform(cells: F32, gammas: Sequence[float], k: int, seed: int) -> dict[float, list[int]]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve import Bandit, Calibrated, Certified, Exhaustive, Hits, Index
+from maxsieve import Bandit, Calibrated, Certified, Exhaustive, Hits, Index, _core
 from maxsieve.common.threads import thread_count
 from maxsieve.ids import Id
 from maxsieve.lab.metrics.quality import quality, ranked
@@ -173,18 +173,18 @@ class Embedded:
     def cells(self, query: F32, *, threads: int | None = None) -> F32:
         """The matrix H of exact cells, documents in the order of `ids`: [documents, query tokens]."""
         snapshot = self.index.storage.snapshot.here
-        return snapshot.cells(np.ascontiguousarray(query), thread_count(threads))[snapshot.live]
+        return _core.cells(snapshot.corpus, np.ascontiguousarray(query), thread_count(threads))[snapshot.live]
 
     def scores(self, query: F32, *, threads: int | None = None) -> F32:
         """The canonical scores of all documents, in the order of `ids`."""
         snapshot = self.index.storage.snapshot.here
-        found: F32 = snapshot.scores([np.ascontiguousarray(query)], thread_count(threads))[0]
+        found: F32 = _core.score(snapshot.corpus, [np.ascontiguousarray(query)], thread_count(threads))[0]
         return found[snapshot.live]
 
     def score_bounds(self, query: F32, *, threads: int | None = None) -> tuple[F64, F64]:
         """Lower and upper bounds of the scores, from their proxies and error bounds, in the order of `ids`."""
         snapshot = self.index.storage.snapshot.here
-        lower, upper = snapshot.bounds(np.ascontiguousarray(query), thread_count(threads))
+        lower, upper = _core.bounds(snapshot.corpus, np.ascontiguousarray(query), thread_count(threads))
         return lower[snapshot.live], upper[snapshot.live]
 
     @cached_property

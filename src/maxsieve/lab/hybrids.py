@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from maxsieve import Certified, Exhaustive, Hits
+from maxsieve import Certified, Exhaustive
 from maxsieve.ids import Id
-from maxsieve.lab.embedded import F32, Embedded
+from maxsieve.lab.embedded import Embedded
 from maxsieve.options import Hybrid
 from maxsieve.text.lexical.fusion import fuse, to_fusion
-from maxsieve.text.lexical.scores import Lexical, best_of
+from maxsieve.text.lexical.scores import Answer, Lexical, best_of
 
 Rankings = list[list[str]]
 """Ids of each query's hits, best first."""
-
-
-class Named(NamedTuple):
-    """Documents and their scores."""
-
-    ids: list[Id]
-    scores: F32
 
 
 class Hybrids:
@@ -30,7 +22,9 @@ class Hybrids:
 
     def __init__(self, data: Embedded, lexical: Sequence[Lexical], depth: int, threads: int) -> None:
         self._data, self._lexical, self._depth, self._threads = data, lexical, depth, threads
-        self._first = [self._named(found) for found in data.search(depth, Certified(), threads=threads).values()]
+        self._first = [
+            Answer.of(found, data.keys) for found in data.search(depth, Certified(), threads=threads).values()
+        ]
         self._known = [dict(zip(found.ids, found.scores.tolist(), strict=True)) for found in self._first]
 
     def late(self, k: int) -> Rankings:
@@ -54,11 +48,7 @@ class Hybrids:
         named = self._score([[own.ids[i] for i in some] for own, some in zip(self._lexical, places, strict=True)])
         return [[str(found.ids[rank]) for rank in np.argsort(-found.scores, kind="stable")[:k]] for found in named]
 
-    def _named(self, hits: Hits) -> Named:
-        """The hits with ids of documents; each document occurs at most once."""
-        return Named(list(map(self._data.keys.document, hits.ids)), hits.scores)
-
-    def _score(self, ids: list[list[Id]]) -> list[Named]:
+    def _score(self, ids: list[list[Id]]) -> list[Answer]:
         missing = [
             [doc_id for doc_id in own if doc_id not in known] for own, known in zip(ids, self._known, strict=True)
         ]
@@ -68,10 +58,10 @@ class Hybrids:
             snapshot = index.storage.snapshot
             candidates = [[key for id in own for key in keys.of(id, snapshot)] for own in missing]
             hits = index.search_many(queries, most, candidates=candidates, policy=Exhaustive(), threads=self._threads)
-            for known, found in zip(self._known, map(self._named, hits), strict=True):
+            for known, found in zip(self._known, (Answer.of(own, keys) for own in hits), strict=True):
                 known.update(zip(found.ids, found.scores.tolist(), strict=True))
         return [
-            Named(own, np.array([known[doc_id] for doc_id in own], np.float32))
+            Answer(own, np.array([known[doc_id] for doc_id in own], np.float32))
             for own, known in zip(ids, self._known, strict=True)
         ]
 

@@ -15,7 +15,7 @@ from maxsieve.lab.results import ExperimentResult, load
 
 def run(name: str, dataset: Dataset, options: Options) -> ExperimentResult:
     """Runs an experiment. The result's facts are the settings, the machine, the date and the command."""
-    result = find(name).run(dataset, options)
+    result = find(name)(dataset, options)
     own = {"settings": settings(dataset, options), **facts(encoder=dataset.encoder), **computed_by(dataset)}
     return replace(result, facts={**result.facts, **own})
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxsieve import Bandit, Certified
-from maxsieve.lab.baselines import ball_carving, cells_per_row, doc_uniform
+from maxsieve.lab.baselines import doc_uniform
 from maxsieve.lab.embedded import F32, Answers, Embedded, answers_of
 from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.quality import overlaps
 from maxsieve.lab.paper import BALL_CARVING, BANDIT, DOC_UNIFORM
 from maxsieve.policies import Policy
+from maxsieve.spec.ball_carving import centroids
+from maxsieve.spec.doc_uniform import cells_per_row
 
 ALPHAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 GAMMAS = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.35, 0.40, 0.45, 0.50, 0.70, 0.80, 0.90, 1.0)
@@ -65,7 +67,7 @@ def baseline_points(data: Embedded, k: int, options: Options) -> dict[str, list[
     """
     k = max(k, BASELINE_DEPTH)
     taus = QUICK_TAUS if options.quick else TAUS
-    carved = ({query: ball_carving(rows, tau) for query, rows in data.queries.items()} for tau in taus)
+    carved = ({query: centroids(rows, tau) for query, rows in data.queries.items()} for tau in taus)
     settings = ((tau, Certified(), queries) for tau, queries in zip(taus, carved, strict=True))
     makers: dict[str, Callable[[], list[Point]]] = {
         DOC_UNIFORM: lambda: _doc_uniform(data, k, options),

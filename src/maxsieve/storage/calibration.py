@@ -103,7 +103,7 @@ class Calibration:
         file.verify(lambda _: None)
         k = file.blocks["ranks"].columns if "ranks" in file.blocks else 0
         ranks, lengths, facts = (
-            file.array(*one).copy() for one in (("ranks", "<i8", k), ("lengths", "<i8"), ("facts", "<i8"))
+            file.array(*column).copy() for column in (("ranks", "<i8", k), ("lengths", "<i8"), ("facts", "<i8"))
         )
         rows = file.array("rows", "<f4", dim).copy()
         sane = (

@@ -44,19 +44,15 @@ class Codebook:
     file: BlockFile | None = field(default=None, repr=False)
 
     @classmethod
-    def train(cls, dim: int, segments: Sequence[Segment], threads: int) -> Codebook:
-        """Trains a codebook on a sample of the tokens, drawn with a fixed seed. There must be at least one token."""
-        lengths = living_lengths(segments)
-        sample = gather_tokens(segments, *choose_tokens(lengths))
-        return cls.learn(dim, *sample, int(lengths.sum()), threads)
+    def train(cls, dim: int, segments: Sequence[Segment], order: NDArray[np.int64], threads: int) -> Codebook:
+        """Trains a codebook on a sample of the tokens, drawn with a fixed seed. There must be at least one token.
 
-    @classmethod
-    def learn(
-        cls, dim: int, codes: NDArray[np.int8], scale: NDArray[np.float32], tokens: int, threads: int
-    ) -> Codebook:
-        """Trains a codebook on this sample, for an index with this many tokens."""
-        made = _core.train(dim, codes, scale, centroids_for(tokens), SEED, threads)
-        return cls(dim, *made, tokens)
+        ``order`` has the numbers of all documents across the segments, in the order in which they were added.
+        """
+        lengths = living_lengths(segments)[order]
+        turns, before_end = choose_tokens(lengths)
+        sample, tokens = gather_tokens(segments, order[turns], before_end), int(lengths.sum())
+        return cls(dim, *_core.train(dim, *sample, centroids_for(tokens), SEED, threads), tokens)
 
     @cached_property
     def native(self) -> _core.Codebook:
@@ -167,7 +163,9 @@ def gather_tokens(
 
 def living_lengths(segments: Sequence[Segment]) -> NDArray[np.int64]:
     """The number of tokens of each document; 0 for a deleted one."""
-    return np.concatenate([np.zeros(0, np.int64), *(np.where(one.alive, one.lengths, 0) for one in segments)])
+    return np.concatenate(
+        [np.zeros(0, np.int64), *(np.where(segment.alive, segment.lengths, 0) for segment in segments)]
+    )
 
 
 def spread_sample(total: int, wanted: int) -> NDArray[np.int64]:

@@ -26,7 +26,7 @@ from maxsieve.storage.blocks import BlockFile
 from maxsieve.storage.calibration import Calibration, Changes
 from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.lock import NAME as LOCK_NAME
-from maxsieve.storage.lock import CheckLock, discard_lock, writer_lock
+from maxsieve.storage.lock import CheckLock, discard_lock, new_folder, writer_lock
 from maxsieve.storage.manifest import NAME as MANIFEST_NAME
 from maxsieve.storage.manifest import Extra, Manifest, SegmentEntry, kind_of, read_manifest, write_manifest
 from maxsieve.storage.positions import Positions
@@ -95,31 +95,13 @@ class Directory:
     def create(cls, path: Path, layout: Layout) -> Directory:
         """Makes an empty index in a folder that is new or empty; a failure leaves it so."""
         path = path.absolute()
-        if path.exists() and not path.is_dir():
-            raise FileExistsError(f"{path} is a file; an index needs a folder")
-        made = not path.exists()
         manifest = Manifest(layout.dim, layout.store, layout.similarity, secrets.token_hex(8))
-        directory = cls(path, StoredSnapshot.of(manifest), made=made)
-        path.mkdir(parents=True, exist_ok=True)
-        _check_empty(path)
-        try:
-            with writer_lock(path):
-                _check_empty(path)
-                directory.begin()
-        except BaseException:
-            directory.remove_folder()
-            raise
+        directory = cls(path, StoredSnapshot.of(manifest), made=not path.exists())
+        with new_folder(path, "an index", _check_empty, lambda _: directory._remove_all()):
+            write_manifest(path, manifest)
+            sync_folder(path)
+            sync_folder(path.parent)
         return directory
-
-    def begin(self) -> None:
-        """Writes the first manifest. Under the lock."""
-        try:
-            write_manifest(self.path, self.manifest)
-            sync_folder(self.path)
-            sync_folder(self.path.parent)
-        except BaseException:
-            self._remove_all()
-            raise
 
     @classmethod
     def open(cls, path: Path) -> Directory:
@@ -219,7 +201,8 @@ class Directory:
                 if read_manifest(self.path).generation:
                     return
                 self._remove_all()
-            self.remove_folder()
+            if self._made:
+                self.path.rmdir()
 
     def release(self) -> None:
         """Closes all files."""
@@ -267,12 +250,6 @@ class Directory:
         with suppress(OSError):
             (self.path / MANIFEST_NAME).unlink()
         discard_lock(self.path)
-
-    def remove_folder(self) -> None:
-        """Removes the folder if `create` made it and nothing is in it."""
-        if self._made:
-            with suppress(OSError):
-                self.path.rmdir()
 
 
 def _read_newest(path: Path, known: StoredSnapshot | None) -> StoredSnapshot:
@@ -341,5 +318,5 @@ def forget_failure() -> None:
 
 def _check_empty(path: Path) -> None:
     """Refuses a folder that is not empty. Files that a killed build left before its first commit do not count."""
-    if any(one.name not in (LOCK_NAME, MANIFEST_NAME + ".tmp") for one in path.iterdir()):
+    if any(entry.name not in (LOCK_NAME, MANIFEST_NAME + ".tmp") for entry in path.iterdir()):
         raise FileExistsError(f"{path} is not empty; Index.open opens an existing index")

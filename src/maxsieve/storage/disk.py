@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as replace_fields
 from pathlib import Path
@@ -20,9 +20,9 @@ from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.directory import Directory, StoredSnapshot
 from maxsieve.storage.manifest import Extra, SegmentEntry
 from maxsieve.storage.segment_file import StoredSegment
-from maxsieve.storage.segments import Layout, Segment, living
+from maxsieve.storage.segments import Segment, living
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.storage.storage import Calibrate, check_new, closed, not_sharded
+from maxsieve.storage.storage import Calibrate, Storage, check_new, not_closed
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ LARGE_BYTES = 1 << 30
 """`compact` makes no segment larger than this, unless it is a single document."""
 
 
-class DiskStorage:
+class DiskStorage(Storage):
     """Follows a directory from version to version.
 
     Threads of this process take turns at writing; other processes meet the directory's lock. So does a generator of
@@ -46,21 +46,9 @@ class DiskStorage:
         self._current: StoredSnapshot | None = directory.snapshot
 
     @property
-    def layout(self) -> Layout:
-        """What all vectors have in common."""
-        return self.snapshot.layout
-
-    @property
     def snapshot(self) -> StoredSnapshot:
         """The current version."""
-        current = self._current
-        if current is None:
-            raise closed()
-        return current
-
-    def reading(self, read: Callable[[StoredSnapshot], T]) -> T:
-        """Calls a function with the current version, whose files stay readable."""
-        return read(self.snapshot)
+        return not_closed(self._current)
 
     def copy(self) -> DiskStorage:
         """Another storage at the same version, with the same mapped files."""
@@ -94,7 +82,8 @@ class DiskStorage:
         ):
             entries = list(self._directory.manifest.segments)
             # by name: a segment that is held here stays mapped, and its files could not be removed on Windows
-            for group in [[segment.entry for segment in group] for group in _groups(self._directory.segments)]:
+            shares = ((segment.entry, segment.nbytes * _mean(segment.alive)) for segment in self._directory.segments)
+            for group in list(grouped(shares)):
                 if (merged := self._merge_group(group)) is not None:
                     place = entries.index(group[0])
                     entries[place : place + len(group)] = merged
@@ -132,10 +121,6 @@ class DiskStorage:
         else:
             extras["calibration"] = self._directory.write_extra("calibration", new.calibration)
         return entries, extras
-
-    def rebalance(self, shards: int) -> None:
-        """Refused: there are no shards."""
-        raise not_sharded()
 
     def refresh(self) -> None:
         """Goes to the newest version."""
@@ -263,19 +248,26 @@ class DiskWriter:
             self._storage.commit(entries, type(segment.ids[0]), added=segment.documents)
 
 
-def _groups(segments: Sequence[StoredSegment]) -> Iterator[list[StoredSegment]]:
-    """Groups of neighbouring segments that will be merged."""
-    group: list[StoredSegment] = []
+def grouped(shares: Iterable[tuple[T, float]], most: int | None = None) -> Iterator[list[T]]:
+    """Neighbours that become one segment: not too many bytes together, and at most ``most`` of them.
+
+    >>> list(grouped([("a", 1 << 29), ("b", 1 << 29), ("c", 1.0), ("d", 1.0)], most=3))
+    [['a', 'b'], ['c', 'd']]
+    """
+    group: list[T] = []
     size = 0.0
-    for segment in segments:
-        share = segment.nbytes * (float(segment.alive.mean()) if segment.documents else 0.0)
-        if group and size + share > LARGE_BYTES:
+    for part, share in shares:
+        if group and (size + share > LARGE_BYTES or len(group) == most):
             yield group
             group, size = [], 0.0
-        group.append(segment)
+        group.append(part)
         size += share
     if group:
         yield group
+
+
+def _mean(alive: NDArray[np.bool_]) -> float:
+    return float(alive.mean()) if len(alive) else 0.0
 
 
 def _worth_folding(before: int, last: int) -> bool:

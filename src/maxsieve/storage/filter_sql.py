@@ -106,18 +106,18 @@ class _Writer:
     def _among(self, subject: _Subject, values: tuple[Value, ...]) -> str:
         parts = []
         for value, name in ((None, "null"), (True, "true"), (False, "false")):
-            if any(one is value for one in values):
+            if any(wanted is value for wanted in values):
                 parts.append(f"{subject.type} IS '{name}'")
-        texts = [one for one in values if isinstance(one, str) and not _is_broken(one)]
+        texts = [text for text in values if isinstance(text, str) and not _is_broken(text)]
         if texts:  # a record with a lone surrogate contains \u
             parts.append(f"({subject.type} IS 'text' AND {subject.value} IN ({self._bind_all(texts)}))")
-        numbers = [one for one in values if isinstance(one, (int, float)) and not isinstance(one, bool)]
+        numbers = [number for number in values if isinstance(number, (int, float)) and not isinstance(number, bool)]
         if len(numbers) == 1:
             parts.append(self._number(subject, "eq", numbers[0]))
         elif numbers:
-            ends = [_around(one) for one in numbers]
+            ends = [_around(number) for number in numbers]
             low, high = min(low for low, _ in ends), max(high for _, high in ends)
-            whole = f"{subject.value} IN ({self._bind_all([one for one in numbers if _fits(one)])})"
+            whole = f"{subject.value} IN ({self._bind_all([number for number in numbers if _fits(number)])})"
             parts.append(self._by_type(subject, whole, (low, 0), (high, 0)))
         return _joined(" OR ", parts, "0")
 

@@ -33,7 +33,7 @@ def lists_only(page: bytes, table: str, schema: str) -> bool:
 def _definition(table: bytes, schema: bytes) -> tuple[bytes, bytes]:
     """The stored row of a table: what is before and after the byte that says where the table itself starts."""
     texts = b"table", table, table
-    kinds = b"".join(_text_kind(one) for one in texts) + b"\1" + _text_kind(schema)  # 1: a number of one byte
+    kinds = b"".join(_text_kind(text) for text in texts) + b"\1" + _text_kind(schema)  # 1: a number of one byte
     before = bytes([len(kinds) + 1]) + kinds + b"".join(texts)
     return bytes([len(before) + 1 + len(schema), 1]) + before, schema
 

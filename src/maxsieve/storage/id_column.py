@@ -17,10 +17,10 @@ from maxsieve.storage.blocks import BlockFile, BlockWriter
 def write_ids(writer: BlockWriter, ids: Sequence[Id]) -> None:
     """Writes int ids as they are, str ids as concatenated UTF-8; and their sorted order, for binary search."""
     if ids and isinstance(ids[0], str):
-        encoded = [str(one).encode("utf-8", "surrogatepass") for one in ids]
+        encoded = [str(id).encode("utf-8", "surrogatepass") for id in ids]
         order = sorted(range(len(encoded)), key=encoded.__getitem__)
         writer.write("ids.utf8", "|u1", 1, [np.frombuffer(b"".join(encoded), np.uint8)])
-        writer.write("ids.ends", "<i8", 1, [np.cumsum([len(one) for one in encoded], dtype=np.int64)])
+        writer.write("ids.ends", "<i8", 1, [np.cumsum([len(id) for id in encoded], dtype=np.int64)])
         writer.write("ids.order", "<i8", 1, [np.array(order, np.int64)])
     else:
         numbers = np.array(ids, np.int64)
@@ -40,12 +40,12 @@ class IdColumn(Sequence[Id]):
     def __len__(self) -> int:
         return len(self._order)
 
-    def find(self, one: Id) -> int | None:
+    def find(self, id: Id) -> int | None:
         """The position of an id. Before the first id is reported as missing, `verify` checks the column."""
-        if type(one) is not self.kind:
+        if type(id) is not self.kind:
             return None
         self._file.check()
-        place = self._search(one)
+        place = self._search(id)
         if place is None and not self._verified:
             self.verify()
         return place
@@ -57,7 +57,7 @@ class IdColumn(Sequence[Id]):
             raise DamagedIndexError(f"{self._file.path} has ids that are not sorted, or the same id twice")
         self._verified = True
 
-    def _search(self, one: Any) -> int | None:
+    def _search(self, id: Any) -> int | None:
         raise NotImplementedError
 
     def _ascending(self) -> bool:
@@ -80,9 +80,9 @@ class IntColumn(IdColumn):
         self._file.check()
         return iter(self._numbers.tolist())
 
-    def _search(self, one: int) -> int | None:
-        place = int(np.searchsorted(self._numbers, one, sorter=self._order))
-        return int(self._order[place]) if place < len(self) and self._numbers[self._order[place]] == one else None
+    def _search(self, id: int) -> int | None:
+        place = int(np.searchsorted(self._numbers, id, sorter=self._order))
+        return int(self._order[place]) if place < len(self) and self._numbers[self._order[place]] == id else None
 
     def _ascending(self) -> bool:
         ordered = self._numbers[self._order]
@@ -112,8 +112,8 @@ class StrColumn(IdColumn):
             return iter([letters[start:end] for start, end in pairs])
         return iter([self._decode(text[start:end]) for start, end in pairs])
 
-    def _search(self, one: str) -> int | None:
-        wanted = one.encode("utf-8", "surrogatepass")
+    def _search(self, id: str) -> int | None:
+        wanted = id.encode("utf-8", "surrogatepass")
         place = bisect_left(self._order, wanted, key=lambda i: self._bytes(int(i)))
         return int(self._order[place]) if place < len(self) and self._bytes(int(self._order[place])) == wanted else None
 

@@ -40,6 +40,34 @@ def writer_lock(folder: Path) -> Iterator[CheckLock]:
                 _discarded.discard(folder)
 
 
+@contextmanager
+def new_folder(
+    folder: Path, what: str, check_empty: Callable[[Path], None], undo: Callable[[Path], None]
+) -> Iterator[None]:
+    """Makes a folder, unless it is there and empty, and holds its lock. A failure leaves it as it was.
+
+    ``undo`` removes what the block has written, and the lock.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"{folder} is a file; {what} needs a folder")
+    made = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    check_empty(folder)
+    try:
+        with writer_lock(folder):
+            check_empty(folder)
+            try:
+                yield
+            except BaseException:
+                undo(folder)
+                raise
+    except BaseException:
+        if made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
 def discard_lock(folder: Path) -> None:
     """Removes the lock's file. The caller holds the lock. On Windows, it is removed after the lock is released.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from maxsieve.arrays import MAX_DIM
+from maxsieve.common.files import opening_folder
 from maxsieve.errors import DamagedIndexError
 from maxsieve.storage.sealed_json import read_sealed, reading_fields, write_sealed
 from maxsieve.storage.segments import Layout, Similarity, Store
@@ -128,14 +129,13 @@ def kind_of(name: str) -> str | None:
 def read_manifest(folder: Path) -> Manifest:
     """The current version of an index, checked."""
     try:
-        return read_version(folder / NAME, FORMAT)
+        with opening_folder(folder, "an index", NAME):
+            return read_version(folder / NAME, FORMAT)
     except FileNotFoundError:
-        what = "does not exist" if not folder.exists() else f"is not an index: it has no {NAME}"
-        if (folder / SHARDS_NAME).exists():
-            what = "is a corpus in shards, not one index; maxsieve.Index.open opens either"
-        raise FileNotFoundError(f"{folder} {what}") from None
-    except NotADirectoryError:
-        raise NotADirectoryError(f"{folder} is not a folder; an index is a folder") from None
+        if not (folder / SHARDS_NAME).exists():
+            raise
+        wrong = f"{folder} is a corpus in shards, not one index; maxsieve.Index.open opens either"
+        raise FileNotFoundError(wrong) from None
 
 
 def read_version(path: Path, form: str, crc: int | None = None) -> Manifest:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,10 @@ from maxsieve.ids import Id
 from maxsieve.storage.calibration import NO_CHANGES, Changes
 from maxsieve.storage.segments import Layout, Segment, living, merge_small
 from maxsieve.storage.snapshot import Lookup, Snapshot
-from maxsieve.storage.storage import Calibrate, check_new, closed, not_sharded
-
-T = TypeVar("T")
+from maxsieve.storage.storage import Calibrate, Storage, check_new, not_closed
 
 
-class MemoryStorage:
+class MemoryStorage(Storage):
     """Segments as arrays, and a dict from ids to positions, which is updated with each change."""
 
     def __init__(self, layout: Layout) -> None:
@@ -35,20 +33,9 @@ class MemoryStorage:
         self._positions.restart(snapshot)
 
     @property
-    def layout(self) -> Layout:
-        """What all vectors have in common."""
-        return self.snapshot.layout
-
-    @property
     def snapshot(self) -> Snapshot:
         """The current version."""
-        if self._snapshot is None:
-            raise closed()
-        return self._snapshot
-
-    def reading(self, read: Callable[[Snapshot], T]) -> T:
-        """Calls a function with the current version."""
-        return read(self.snapshot)
+        return not_closed(self._snapshot)
 
     def copy(self) -> MemoryStorage:
         """Another storage with the same documents. Later changes of one do not affect the other."""
@@ -102,10 +89,6 @@ class MemoryStorage:
             self._positions.advance(old, new)
             self._snapshot = new
 
-    def rebalance(self, shards: int) -> None:
-        """Refused: there are no shards."""
-        raise not_sharded()
-
     def refresh(self) -> None:
         """Nothing to do: nobody else writes here."""
         self.snapshot  # noqa: B018
@@ -113,9 +96,6 @@ class MemoryStorage:
     def verify(self, progress: bool) -> None:
         """Does nothing: memory is not checked."""
         self.snapshot  # noqa: B018
-
-    def discard_if_empty(self) -> None:
-        """Nothing to remove."""
 
     def close(self) -> None:
         """Releases everything."""

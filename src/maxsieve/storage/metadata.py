@@ -110,13 +110,13 @@ def _has_odd_names(value: Any) -> bool:
     """Whether an object in it has a key that is not a str."""
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            if not all(isinstance(name, str) for name in one):
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if not all(isinstance(name, str) for name in part):
                 return True
-            waiting += one.values()
-        elif isinstance(one, (list, tuple)):
-            waiting += one
+            waiting += part.values()
+        elif isinstance(part, (list, tuple)):
+            waiting += part
     return False
 
 
@@ -145,7 +145,7 @@ def to_texts(metadata: Iterable[Any] | None, count: int | None) -> list[str | No
         return None
     if isinstance(metadata, (str, bytes, dict)):
         raise TypeError(f"metadata must be a list with a record for each document, not {type(metadata).__name__}")
-    texts = [None if one is None else to_json(one) for one in metadata]
+    texts = [None if record is None else to_json(record) for record in metadata]
     if count is not None and len(texts) != count:
         raise ValueError(f"metadata has {len(texts)} records for {count} documents")
     return texts

@@ -234,7 +234,7 @@ class Merge(NamedTuple):
 
     def ids(self) -> list[Id]:
         """The ids of the new segment."""
-        return [one for segment, keep in self._pairs() for one in segment.some_ids(keep)]
+        return [id for segment, keep in self._pairs() for id in segment.some_ids(keep)]
 
     def metadata(self) -> Iterator[tuple[int, str]]:
         """The metadata of the new segment, by position."""

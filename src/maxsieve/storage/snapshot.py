@@ -105,11 +105,15 @@ class Snapshot:
     @property
     def corpus(self) -> _core.Corpus:
         """The engine's view, after a check that no file was truncated."""
-        for segment in self.segments:
-            segment.check()
+        self.check()
         if self.codebook is not None:
             self.codebook.check()
         return self._corpus
+
+    def check(self) -> None:
+        """Raises an error if the file of a segment was truncated."""
+        for segment in self.segments:
+            segment.check()
 
     def expect(self, *, scattered: bool) -> None:
         """Says whether the next search reads the vectors of few documents, or of many in order."""
@@ -139,8 +143,7 @@ class Snapshot:
     @cached_property
     def sequence(self) -> NDArray[np.int64]:
         """The insertion order of each document in the whole corpus, by position. Only for shards."""
-        for segment in self.segments:
-            segment.check()
+        self.check()
         return np.concatenate([np.zeros(0, np.int64), *(segment.sequence for segment in self.segments)])
 
     @cached_property
@@ -162,18 +165,15 @@ class Snapshot:
     @property
     def insertion_order(self) -> NDArray[np.int64]:
         """Positions of documents that can be hits, in insertion order; in shards, positions have another order."""
-        positions = self.searchable
+        return self._in_order(self.searchable)
+
+    def _in_order(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         if not self.layout.sequenced:
             return positions
         return positions[np.argsort(self.sequence[positions], kind="stable")]
 
-    @property
-    def ids(self) -> IdsByPosition:
-        """The id at each position."""
-        return IdsByPosition(self)
-
     def ids_at(self, positions: Iterable[int]) -> list[Id]:
-        """The ids at some positions, for a search that has just checked the files."""
+        """The ids at some positions. The caller has just checked the files."""
         if len(self.segments) == 1:  # as most have it
             ids = self.segments[0].ids
             return [ids[i] for i in positions]
@@ -220,45 +220,21 @@ class Snapshot:
         masks = (segment.metadata.matching(where, segment.documents) for segment in self.segments)
         return np.concatenate([np.zeros(0, np.bool_), *masks])
 
-    def ranks(self, query: NDArray[np.float32], wanted: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
-        """The ranks by tier 0, from 1, of documents at some ascending positions, among all that can be hits."""
-        return _core.ranks(self.corpus, query, self.searchable, wanted, threads)
-
-    def scores(self, queries: list[NDArray[np.float32]], threads: int) -> NDArray[np.float32]:
-        """Canonical scores [queries, documents] by position; -inf for empty documents."""
-        return _core.score(self.corpus, queries, threads)
-
     def explain(self, query: NDArray[np.float32], position: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """For each query token, the most similar token of the document at a position, and how similar."""
         return _core.explain(self.corpus, query, position)
 
     def with_codebook(self, threads: int) -> Snapshot:
         """The same documents with a new codebook and the centroids of all tokens; the calibration is dropped."""
+        return self.coded(self.learn_codebook(threads), threads)
+
+    def learn_codebook(self, threads: int) -> Codebook:
+        """A codebook of its tokens. It is the same for the same documents in the same order, also if in shards."""
         if not self.n_tokens:
             raise ValueError("there is no token to learn a codebook from: add documents first")
-        return self.coded(Codebook.train(self.dim, self.segments, threads), threads)
+        return Codebook.train(self.dim, self.segments, self._in_order(np.arange(self.starts[-1])), threads)
 
     def coded(self, codebook: Codebook, threads: int) -> Snapshot:
         """The same documents with this codebook and the centroids of all tokens; the calibration is dropped."""
         segments = [codebook.name_tokens(segment, threads) for segment in self.segments]
         return replace(self, segments=segments, codebook=codebook, calibration=None, changes=NO_CHANGES)
-
-    def cells(self, query: NDArray[np.float32], threads: int) -> NDArray[np.float32]:
-        """Canonical cells [documents, query tokens] by position."""
-        return _core.cells(self.corpus, query, threads)
-
-    def bounds(self, query: NDArray[np.float32], threads: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Lower and upper bounds of the scores by the int8 codes, by position."""
-        return _core.bounds(self.corpus, query, threads)
-
-
-class IdsByPosition:
-    """Ids by position, like a list: ``ids[position]``."""
-
-    def __init__(self, state: Snapshot) -> None:
-        self._state = state
-
-    def __getitem__(self, position: int) -> Id:
-        segment, place = self._state.locate(position)
-        segment.check()
-        return segment.ids[place]

@@ -20,6 +20,7 @@ from maxsieve.storage.segments import Layout, Segment
 from maxsieve.storage.snapshot import Snapshot
 
 T = TypeVar("T")
+S = TypeVar("S", bound="AnySnapshot")
 
 
 class AnySnapshot(Protocol):
@@ -104,6 +105,7 @@ class Storage(Protocol):
     @property
     def layout(self) -> Layout:
         """What all vectors have in common."""
+        return self.snapshot.layout
 
     @property
     def snapshot(self) -> AnySnapshot:
@@ -111,6 +113,7 @@ class Storage(Protocol):
 
     def reading(self, read: Callable[[AnySnapshot], T]) -> T:
         """Calls a function with the current version, or with a newer one if the files of that one were removed."""
+        return read(self.snapshot)
 
     def copy(self) -> Storage:
         """Another storage at the same version. Nothing is copied: versions never change. Later changes are separate."""
@@ -136,6 +139,8 @@ class Storage(Protocol):
 
     def rebalance(self, shards: int) -> None:
         """Distributes the documents over another number of shards."""
+        wrong = ValueError("this is an index without shards")
+        raise hinted(wrong, ": {} makes one with shards", Function("create", (Argument("shards"),)))
 
     def refresh(self) -> None:
         """Goes to the newest version."""
@@ -144,7 +149,11 @@ class Storage(Protocol):
         """Checks for damage."""
 
     def discard_if_empty(self) -> None:
-        """Removes from disk an index that a failed build has left without a document."""
+        """Removes from disk an index that a failed build has left without a document.
+
+        A corpus in shards stays: it is made once for many machines.
+        """
+        return
 
     def close(self) -> None:
         """Releases everything."""
@@ -172,12 +181,8 @@ def check_new(
         raise hinted(wrong, "; {} replaces it", Argument("replace", True))
 
 
-def closed() -> ClosedIndexError:
-    """The error of a closed storage."""
-    return ClosedIndexError("this index is closed")
-
-
-def not_sharded() -> ValueError:
-    """The error of an index that is not in shards."""
-    wrong = ValueError("this is an index without shards")
-    return hinted(wrong, ": {} makes one with shards", Function("create", (Argument("shards"),)))
+def not_closed(snapshot: S | None) -> S:
+    """The version that a storage has. After `close` it has none."""
+    if snapshot is None:
+        raise ClosedIndexError("this index is closed")
+    return snapshot

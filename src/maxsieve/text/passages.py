@@ -241,18 +241,27 @@ def read_document(id: Id, keys: Keys, snapshot: AnySnapshot) -> Document | None:
     return Document(id, join(passages, id), checked[keys.key(id)]["metadata"])
 
 
+def read_records(
+    snapshot: Snapshot, positions: Sequence[int], at_a_time: int = READ
+) -> Iterator[tuple[Id, dict[str, Any]]]:
+    """The key and the record of each of these passages. Not more than ``at_a_time`` are in memory."""
+    for start in range(0, len(positions), at_a_time):
+        some = list(positions[start : start + at_a_time])
+        snapshot.check()
+        for key, record in zip(snapshot.ids_at(some), snapshot.metadata(some), strict=True):
+            yield key, check_record(record, key)
+
+
 def verify_records(snapshot: Snapshot, keys: Keys) -> None:
     """Reads all records: `DamagedIndexError` for one that is none, or for a document that lacks a passage."""
     waiting: dict[Id, list[Passage]] = {}
-    for start in range(0, len(snapshot.live), READ):
-        positions = snapshot.live[start : start + READ].tolist()
-        for position, record in zip(positions, snapshot.metadata(positions), strict=True):
-            id, number = keys.parse(key := snapshot.ids[position])
-            passage = to_passage(check_record(record, key), number)
-            if keys.passages:
-                waiting.setdefault(id, []).append(passage)
-                if len(waiting[id]) == passage.of:
-                    join(sorted(waiting.pop(id), key=lambda passage: passage.number), id)
+    for key, record in read_records(snapshot, snapshot.live.tolist()):
+        id, number = keys.parse(key)
+        passage = to_passage(record, number)
+        if keys.passages:
+            waiting.setdefault(id, []).append(passage)
+            if len(waiting[id]) == passage.of:
+                join(sorted(waiting.pop(id), key=lambda passage: passage.number), id)
     for id in waiting:
         raise DamagedIndexError(f"a passage of the document {id!r} is missing")
 

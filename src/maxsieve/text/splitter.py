@@ -215,8 +215,8 @@ class _Place:
 
     def advance(self, start: int) -> None:
         """Moves to an offset, at which a heading may begin; the page is that of the next word."""
-        while (one := self._next) is not None and one.start <= start:
-            self._path = [*(outer for outer in self._path if outer.level < one.level), one]
+        while (heading := self._next) is not None and heading.start <= start:
+            self._path = [*(outer for outer in self._path if outer.level < heading.level), heading]
             self._next = next(self._headings, None)
         word = _WORD.search(self._text, start)
         if word and word.start() > self._counted:
@@ -226,7 +226,7 @@ class _Place:
     @property
     def heading(self) -> str:
         """The headings from the outermost to the innermost."""
-        names = [one.title for one in self._path]
+        names = [heading.title for heading in self._path]
         if self._title and names[:1] != [self._title]:
             names.insert(0, self._title)
         return " > ".join(names)[:LONGEST_HEADING]

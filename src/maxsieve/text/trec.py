@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import TypeAlias
 
 from maxsieve.common.files import PathLike, replacing
 from maxsieve.ids import Id
-from maxsieve.text.inputs.document import BadInput, Place
-from maxsieve.text.inputs.lines import decoded, numbered
-from maxsieve.text.inputs.reading import opened
 
 TAG = "maxsieve"
 
@@ -40,45 +34,11 @@ def run_file(path: PathLike) -> Iterator[Write]:
     with replacing(path) as file:
 
         def write(query: str, ids: Sequence[Id], scores: Sequence[float]) -> None:
-            for rank, (one, score) in enumerate(zip(ids, scores, strict=True), start=1):
-                columns = (column(query), "Q0", column(str(one)), str(rank), repr(float(score)), TAG)
+            for rank, (id, score) in enumerate(zip(ids, scores, strict=True), start=1):
+                columns = (column(query), "Q0", column(str(id)), str(rank), repr(float(score)), TAG)
                 file.write((" ".join(columns) + "\n").encode())
 
         yield write
-
-
-def write_run(run: Run, path: PathLike) -> None:
-    """Writes a run; a query without hits leaves no line.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_run({"q": [("d7", 2.5), ("d3", 1.25)]}, f"{folder}/it.run")
-    ...     read_run(f"{folder}/it.run")
-    {'q': [('d7', 2.5), ('d3', 1.25)]}
-    """
-    for query, hits in run.items():
-        scores = [score for _, score in hits]
-        if not all(map(math.isfinite, scores)) or any(first < second for first, second in pairwise(scores)):
-            raise ValueError(f"the hits of query {query!r} must come best first and have finite scores")
-    with run_file(path) as write:
-        for query, hits in run.items():
-            write(query, [one for one, _ in hits], [score for _, score in hits])
-
-
-def read_run(path: PathLike) -> dict[str, list[tuple[str, float]]]:
-    """Query id -> hits, by descending score, as in trec_eval; ties keep the order of the file."""
-    found: dict[str, dict[str, float]] = {}
-    with opened(os.fspath(path)) as lines:
-        for place, line in numbered(lines, os.fspath(path)):
-            columns = decoded(line, place).split()
-            if len(columns) != 6:
-                wanted = "6 are expected (query, Q0, document, rank, score, tag)"
-                raise BadInput(place, f"there are {len(columns)} columns; {wanted}")
-            hits = found.setdefault(columns[0], {})
-            if columns[2] in hits:
-                raise BadInput(place, f"document {columns[2]!r} occurs twice among the hits of query {columns[0]!r}")
-            hits[columns[2]] = _score(columns[4], place)
-    return {query: sorted(hits.items(), key=lambda hit: -hit[1]) for query, hits in found.items()}
 
 
 def column(value: str) -> str:
@@ -90,13 +50,3 @@ def column(value: str) -> str:
     if value.startswith("\ufeff"):
         raise ValueError(f"the id {value!r} can't be written to a TREC file: its byte order mark would be lost")
     return value
-
-
-def _score(text: str, place: Place) -> float:
-    try:
-        score = float(text)
-    except ValueError:
-        score = math.nan
-    if not math.isfinite(score):
-        raise BadInput(place, f"the score is {text!r}; it must be a finite number")
-    return score

@@ -66,11 +66,6 @@ NAME = "docstrings"
 """The collection's name when it is served."""
 
 
-def register(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command(epilog="Example:  maxsieve demo")(demo)
-
-
 def demo(
     svg: Annotated[Path | None, typer.Option(hidden=True, help="Draw the terminal into this file.")] = None,
     serve: Annotated[bool, typer.Option("--serve", help="Serve the collection, with a page for the browser.")] = False,

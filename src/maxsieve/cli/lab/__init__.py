@@ -7,11 +7,11 @@ from dataclasses import asdict
 
 import typer
 
-from maxsieve.cli.console import emit, print_line, shows_progress
+from maxsieve.cli.console import emit, print_answer, print_line, shows_progress
 from maxsieve.cli.lab import report, tune
 from maxsieve.cli.lab.options import DEFAULT_OUT, ExperimentOptions, Out, require_extra
 from maxsieve.cli.lab.show import output, show_paths, show_result
-from maxsieve.cli.options import AsJson, Progress, with_groups
+from maxsieve.cli.options import AsJson, Progress, add_commands, with_groups
 from maxsieve.lab.experiments import SUMMARIES
 
 __all__ = ["register"]
@@ -26,8 +26,12 @@ def register(app: typer.Typer) -> None:
     for name, summary in SUMMARIES.items():
         example = f"Example:  maxsieve lab {name} --corpus path/to/scifact --quick"
         group.command(name, help=summary, epilog=example)(with_groups(_experiment(name)))
-    report.register(group)
-    tune.register(group)
+    more = {
+        with_groups(report.report): "maxsieve lab report --corpus path/to/scifact --only margin",
+        report.page: "maxsieve lab page lab-results",
+        with_groups(tune.tune): "maxsieve lab tune --corpus path/to/scifact --target 0.95 -k 10",
+    }
+    add_commands(group, more)
     group.command("list", epilog="Example:  maxsieve lab list")(list_)
     app.add_typer(group, name="lab")
 
@@ -67,7 +71,4 @@ def list_(as_json: AsJson = False) -> None:
     """List the experiments."""
     width = max(map(len, SUMMARIES))
     for name, summary in SUMMARIES.items():
-        if as_json:
-            emit({"name": name, "summary": summary})
-        else:
-            print_line(f"{name:<{width}}  {summary}")
+        print_answer({"name": name, "summary": summary}, f"{name:<{width}}  {summary}", as_json=as_json)

@@ -12,7 +12,7 @@ import typer
 from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.failures import sentence
 from maxsieve.cli.lab.options import DEFAULT_OUT, ExperimentOptions, Out
-from maxsieve.cli.options import AsJson, Progress, with_groups
+from maxsieve.cli.options import AsJson, Progress
 from maxsieve.common.files import replacing
 from maxsieve.errors import MaxsieveError
 from maxsieve.lab.experiments import SUMMARIES
@@ -32,12 +32,6 @@ class ReportEntry(NamedTuple):
     reused: bool
     seconds: float
     failure: str | None = None
-
-
-def register(group: typer.Typer) -> None:
-    """Puts the commands into the group."""
-    group.command(epilog="Example:  maxsieve lab report --corpus path/to/scifact --only margin")(with_groups(report))
-    group.command(epilog="Example:  maxsieve lab page lab-results")(page)
 
 
 def report(

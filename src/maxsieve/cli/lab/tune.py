@@ -10,15 +10,10 @@ import typer
 from maxsieve.cli.console import emit, shows_progress
 from maxsieve.cli.lab.options import ExperimentOptions
 from maxsieve.cli.lab.show import output, show_result
-from maxsieve.cli.options import AsJson, K, Progress, with_groups
+from maxsieve.cli.options import AsJson, K, Progress
 
 if TYPE_CHECKING:
     from maxsieve.lab.recommendation import Recommendation
-
-
-def register(group: typer.Typer) -> None:
-    """Puts the command into the group."""
-    group.command(epilog="Example:  maxsieve lab tune --corpus path/to/scifact --target 0.95 -k 10")(with_groups(tune))
 
 
 def tune(

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from maxsieve.common.files import PathLike, replacing
 from maxsieve.lab.corpora.corpus import CorpusWarning
 from maxsieve.text.inputs.document import BadInput, Place
 from maxsieve.text.inputs.lines import decoded, numbered
-from maxsieve.text.inputs.reading import opened
-from maxsieve.text.trec import column
 
 HEADER = ("query-id", "corpus-id", "score")
 GRADE = re.compile(r"[+-]?[0-9]{1,9}")
@@ -101,27 +97,6 @@ def warn_of_unjudged(
         first = f"{unjudged[0]!r}{_at(places.get(unjudged[0], Place(source)))}"
         message = f"{source}: {len(unjudged)} of {len(queries)} queries have no judgement; the first: {first}"
         warnings.warn(message, CorpusWarning, stacklevel=stacklevel + 1)
-
-
-def write_qrels(judgements: Mapping[str, Mapping[str, int]], path: PathLike) -> None:
-    """Writes judgements in the format of trec_eval.
-
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_qrels({"q": {"d7": 2}}, f"{folder}/qrels")
-    ...     print(pathlib.Path(folder, "qrels").read_text(), end="")
-    q 0 d7 2
-    """
-    with replacing(path) as file:
-        for query, grades in judgements.items():
-            for document, grade in grades.items():
-                file.write(f"{column(query)} 0 {column(document)} {grade:d}\n".encode())
-
-
-def read_qrels(path: PathLike) -> dict[str, dict[str, int]]:
-    """Query id -> document id -> grade, from a file in the format of TREC or BEIR."""
-    with opened(os.fspath(path)) as lines:
-        return by_query(read_judgements(lines, os.fspath(path)))
 
 
 def _grade(text: str, place: Place) -> int:

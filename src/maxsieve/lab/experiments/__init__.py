@@ -5,11 +5,11 @@ A module is imported when one of its experiments is requested.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
@@ -55,6 +55,9 @@ FILES = {
 """The module of each experiment that is not in a module of its own name. Its function always has its name."""
 
 
+Run: TypeAlias = "Callable[[Dataset, Options], ExperimentResult]"
+
+
 @dataclass(frozen=True)
 class Options:
     """The options of every experiment."""
@@ -79,30 +82,20 @@ class Options:
         """Threads for work that is not timed."""
         return thread_count(self.threads)
 
-    @contextmanager
-    def bar(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
+    def bar(self, description: str, total: int) -> AbstractContextManager[Callable[[int], None]]:
         """A progress bar, if wanted."""
-        with progress_bar(description, total, shown=self.progress) as advance:
-            yield advance
+        return progress_bar(description, total, shown=self.progress)
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """A name, a summary, and the function that runs the experiment."""
+def find(name: str) -> Run:
+    """The function that runs the experiment of that name.
 
-    name: str
-    summary: str
-    run: Callable[[Dataset, Options], ExperimentResult]
-
-
-def find(name: str) -> Experiment:
-    """The experiment of that name.
-
-    >>> find("pareto").name
+    >>> find("pareto").__name__
     'pareto'
     """
     if name not in SUMMARIES:
         raise KeyError(f"there is no experiment {name!r}; the experiments are {', '.join(SUMMARIES)}")
     function = name.replace("-", "_")
     module = import_module(f"{__name__}.{FILES.get(name, function)}")
-    return Experiment(name, SUMMARIES[name], getattr(module, function))
+    run: Run = getattr(module, function)
+    return run

@@ -314,7 +314,8 @@ def _check_copies(document: Document, passages: int) -> None:
 
 def some_id(snapshot: Snapshot, keys: Keys) -> Id | None:
     """The id of any stored document; None if there is none."""
-    return keys.document(snapshot.ids[int(snapshot.live[0])]) if len(snapshot.live) else None
+    snapshot.check()
+    return next(map(keys.document, snapshot.ids_at(snapshot.live[:1].tolist())), None)
 
 
 def check_id_type(known: Id | None, id: Id) -> None:

@@ -162,23 +162,9 @@ class RememberingEncoder:
     """An encoder that caches documents that were encoded early, for the sample. Each is served from the cache once."""
 
     def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
+        self._encoder, self.encode_queries = encoder, encoder.encode_queries
+        self.name, self.dim, self.fingerprint = encoder.name, encoder.dim, encoder.fingerprint
         self._vectors: dict[str, NDArray[np.float32]] = {}
-
-    @property
-    def name(self) -> str:
-        """As the inner encoder."""
-        return self._encoder.name
-
-    @property
-    def dim(self) -> int:
-        """As the inner encoder."""
-        return self._encoder.dim
-
-    @property
-    def fingerprint(self) -> dict[str, str]:
-        """As the inner encoder."""
-        return self._encoder.fingerprint
 
     def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
         """Their vectors, from the cache or encoded now."""
@@ -188,10 +174,6 @@ class RememberingEncoder:
         for text in texts:
             self._vectors.pop(text, None)
         return vectors
-
-    def encode_queries(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """As the inner encoder."""
-        return self._encoder.encode_queries(texts)
 
     def fit(self, sample: Iterable[str], dim: int, *, progress: bool) -> NDArray[np.float32] | None:
         """A projection to ``dim``, fitted on up to `SAMPLE_TOKENS` of the sample; None if no text has a token."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from maxsieve.arrays import MAX_DIM
 from maxsieve.common.files import (
     check_own_folder,
+    opening_folder,
     opening_own_file,
     read_small,
     replacing_as,
@@ -29,8 +30,9 @@ from maxsieve.common.files import (
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.index import Index
 from maxsieve.storage.lock import NAME as LOCK
-from maxsieve.storage.lock import discard_lock, writer_lock
+from maxsieve.storage.lock import discard_lock, new_folder
 from maxsieve.storage.manifest import SHARDS_NAME
+from maxsieve.storage.sealed_json import reading_fields
 from maxsieve.storage.segments import Store
 from maxsieve.text.encoders.encoder import Encoder
 from maxsieve.text.encoders.pooled import MOST as MOST_POOLED
@@ -121,14 +123,9 @@ def describe(encoder: Encoder, dim: int, pool: int = 1, *, split: bool) -> Descr
 def read_description(folder: Path) -> Description:
     """The description in a collection's folder, checked."""
     path = folder / NAME
-    try:
+    with opening_folder(folder, "a collection", NAME):
         text = _read(path, MOST_BYTES)
-    except FileNotFoundError:
-        what = f"is not a collection: it has no {NAME}" if folder.exists() else "does not exist"
-        raise FileNotFoundError(f"{folder} {what}") from None
-    except NotADirectoryError:
-        raise NotADirectoryError(f"{folder} is not a folder; a collection is a folder") from None
-    try:
+    with reading_fields(path):
         content = json.loads(text)
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
             raise DamagedIndexError(f"{path} does not describe a collection")
@@ -139,8 +136,6 @@ def read_description(folder: Path) -> Description:
             content["passages"] = Sizes(**content["passages"])
         description = Description(**content)
         _check(description)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        raise DamagedIndexError(f"{path} can't be read: {problem!r}") from None
     return description
 
 
@@ -214,26 +209,10 @@ def create_folder(
             Index.create(description.dim, path=made, store=store, shards=shards).close()
             _describe_folder(made, description, matrix)
         return
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"{folder} is a file; a collection needs a folder")
-    new = not folder.exists()
-    _check_empty(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with writer_lock(folder):
-            _check_empty(folder)
-            try:
-                _discard_index(folder)
-                Index.create(description.dim, path=folder / INDEX, store=store).close()
-                _describe_folder(folder, description, matrix)
-            except BaseException:
-                _remove_all(folder)
-                raise
-    except BaseException:
-        if new:
-            with suppress(OSError):
-                folder.rmdir()
-        raise
+    with new_folder(folder, "a collection", _check_empty, _remove_all):
+        _discard_index(folder)  # what a creation left behind that was killed
+        Index.create(description.dim, path=folder / INDEX, store=store).close()
+        _describe_folder(folder, description, matrix)
 
 
 def _describe_folder(folder: Path, description: Description, matrix: NDArray[np.float32] | None) -> None:
@@ -268,14 +247,14 @@ def _remove_all(folder: Path) -> None:
 def _check(description: Description) -> None:
     """Raises `ValueError` for values that maxsieve never writes."""
     strings = [description.encoder, *description.fingerprint.keys(), *description.fingerprint.values()]
-    if not all(type(one) is str for one in strings):
+    if not all(type(text) is str for text in strings):
         raise ValueError("the encoder is not named by strings")
-    if not all(type(one) is int and 1 <= one <= MAX_DIM for one in (description.dim, description.encoder_dim)):
+    if not all(type(number) is int and 1 <= number <= MAX_DIM for number in (description.dim, description.encoder_dim)):
         raise ValueError("a dimension is out of range")
     if description.projection is None and description.dim > description.encoder_dim:
         raise ValueError(f"{description.dim} dimensions of {description.encoder_dim}")
     if (sizes := description.passages) is not None and not (
-        all(type(one) is int for one in sizes)
+        all(type(size) is int for size in sizes)
         and 1 <= sizes.whole <= MOST_TOKENS
         and 0 <= sizes.overlap < sizes.passage <= MOST_TOKENS
     ):

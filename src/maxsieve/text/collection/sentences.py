@@ -17,7 +17,7 @@ from maxsieve.storage.calibration import Origin
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.text.collection.search import check_usable, read_texts
 from maxsieve.text.encoders.encoder import Encoder
-from maxsieve.text.passages import check_record
+from maxsieve.text.passages import read_records
 
 if TYPE_CHECKING:
     from maxsieve.text.collection.collection import Collection
@@ -118,7 +118,4 @@ def _words(piece: str) -> int:
 def _texts(snapshot: Snapshot) -> Iterator[str]:
     """The texts of all documents that can be hits, in an order that is random but always the same."""
     order = random.Random(0).sample(snapshot.insertion_order.tolist(), snapshot.n_searchable)
-    for start in range(0, len(order), READ):
-        positions = order[start : start + READ]
-        for position, record in zip(positions, snapshot.metadata(positions), strict=True):
-            yield str(check_record(record, snapshot.ids[position])["text"])
+    return (record["text"] for _, record in read_records(snapshot, order, READ))

@@ -42,17 +42,19 @@ def match_words(
     """Turns matches of tokens into matches of words, in the order of the query.
 
     >>> matches = [Match(0, 1, 0.75), Match(1, 2, 0.25), Match(2, 0, 0.5)]
-    >>> for one in match_words("undo it", [(0, 2), (2, 4), (5, 7)], "it undoes", [(0, 2), (3, 5), (5, 9)], matches):
-    ...     print(one)
+    >>> for word in match_words("undo it", [(0, 2), (2, 4), (5, 7)], "it undoes", [(0, 2), (3, 5), (5, 9)], matches):
+    ...     print(word)
     WordMatch(query='undo', document='undoes', start=3, end=9, similarity=0.5, query_start=0)
     WordMatch(query='it', document='it', start=0, end=2, similarity=0.5, query_start=5)
     """
     words = []
-    pairs = [(query_spans[one.query_token], whole_word(text, text_spans[one.document_token]), one) for one in matches]
+    pairs = [
+        (query_spans[match.query_token], whole_word(text, text_spans[match.document_token]), match) for match in matches
+    ]
     for (_, (start, end)), group in groupby(pairs, lambda pair: (whole_word(query, pair[0]), pair[1])):
         pieces = list(group)
         asked = query[pieces[0][0][0] : pieces[-1][0][1]]
-        similarity = sum(one.similarity for *_, one in pieces) / len(pieces)
+        similarity = sum(match.similarity for *_, match in pieces) / len(pieces)
         words.append(WordMatch(asked, text[start:end], start, end, similarity, pieces[0][0][0]))
     return words
 
@@ -64,7 +66,7 @@ def whole_word(text: str, span: Span) -> Span:
     (5, 16)
     """
     start, end = first, last = span
-    if start == end or not all(_is_letter(one) for one in text[start:end]):
+    if start == end or not all(_is_letter(letter) for letter in text[start:end]):
         return span
     while first > 0 and _is_letter(text[first - 1]):
         first -= 1
@@ -73,6 +75,6 @@ def whole_word(text: str, span: Span) -> Span:
     return (first, last) if last - first <= LONGEST_WORD else span
 
 
-def _is_letter(one: str) -> bool:
+def _is_letter(letter: str) -> bool:
     """Whether it is part of a longer word: a letter or digit, but not an ideograph, which is a word by itself."""
-    return (one.isalnum() or one == "_") and unicodedata.east_asian_width(one) not in ("W", "F")
+    return (letter.isalnum() or letter == "_") and unicodedata.east_asian_width(letter) not in ("W", "F")

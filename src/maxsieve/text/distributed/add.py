@@ -29,7 +29,8 @@ from maxsieve.common.checks import as_count
 from maxsieve.common.progress import Advance
 from maxsieve.ids import Id
 from maxsieve.index import Index
-from maxsieve.storage.segments import Merge
+from maxsieve.storage.segment_file import StoredSegment
+from maxsieve.storage.segments import Merge, Segment
 from maxsieve.text.collection.additions import Added, Encode, batches, check_id_type, size_of, some_id, worth_merging
 from maxsieve.text.collection.collection_encoder import CollectionEncoder
 from maxsieve.text.distributed.encoders import (
@@ -90,14 +91,14 @@ def add_to_shards(
     first = list(islice(groups, 2))
     if len(first) < 2 or workers == 0:
         additions.run(chain(first, groups), here)
-        merge_small_segments(folder, here)
+        folder.compact(here.change, compact_if_worth)
     else:
         engine = storage.engine
         assert isinstance(engine, RayEngine)
         encoders = RayEncoders(engine.ray, folder.path, own.not_built_in, workers, worker_options)
         try:
             additions.run(chain(first, groups), encoders)
-            merge_small_segments(folder, encoders)
+            folder.compact(encoders.change, compact_if_worth)
         finally:
             encoders.close()
     remove_staged(folder.path)
@@ -180,15 +181,15 @@ class Additions:
         batch = outcome.batch
         if batch is not None:
             dropped: set[Id] = set()
-            for one in batch.documents:
-                known = self._digest(one.id)
+            for document in batch.documents:
+                known = self._digest(document.id)
                 if known is None:
-                    self._waiting[one.id] = one.digest
-                elif known == one.digest:
-                    dropped.add(one.id)
+                    self._waiting[document.id] = document.digest
+                elif known == document.digest:
+                    dropped.add(document.id)
                 else:
-                    raise repeated_id_error(one.id)
-            again = sum(one not in dropped for one in outcome.replaces)
+                    raise repeated_id_error(document.id)
+            again = sum(id not in dropped for id in outcome.replaces)
             replaced += again
             skipped += len(dropped)
             added += len(batch.documents) - len(dropped) - again
@@ -211,7 +212,7 @@ class Additions:
     def _enough(self) -> bool:
         if not self._gathered:
             return False
-        nbytes = sum(one.batch.nbytes for one in self._gathered)
+        nbytes = sum(gathered.batch.nbytes for gathered in self._gathered)
         return nbytes >= COMMIT_BYTES or time.monotonic() - self._since >= COMMIT_SECONDS
 
     def _commit(self, encoders: Encoders) -> None:
@@ -223,60 +224,51 @@ class Additions:
         for batch, dropped, replaces in self._gathered:
             keys = batch.keys(self._keys)
             kept = np.repeat(
-                [one.id not in dropped for one in batch.documents], [one.passages for one in batch.documents]
+                [document.id not in dropped for document in batch.documents],
+                [document.passages for document in batch.documents],
             )
             places = np.flatnonzero(kept)
             for shard, some in by_shard([keys[place] for place in places], shards).items():
                 part = BatchPart(batch, places[some], sequence + some)
                 changes.setdefault(shard, Change()).parts.append(part)
             sequence += len(places)
-            for one in batch.documents:
-                if one.id in replaces and one.id not in dropped:
-                    for number in range(one.passages, replaces[one.id]):
-                        key = self._keys.key(one.id, number)
+            for document in batch.documents:
+                if document.id in replaces and document.id not in dropped:
+                    for number in range(document.passages, replaces[document.id]):
+                        key = self._keys.key(document.id, number)
                         changes.setdefault(shard_of(key, shards), Change()).delete.append(key)
         root, form = self._folder.path, Form(manifest.layout, self._own.description)
-        calls = {shard: (root, manifest.shards[shard], form, one, self._replace) for shard, one in changes.items()}
+        calls = {
+            shard: (root, manifest.shards[shard], form, change, self._replace) for shard, change in changes.items()
+        }
         made = self._folder.change(write_shard, calls, encoders.change)
         self._folder.commit(made, sequence=sequence)
         self._recent.append((self._ordered, self._waiting))
-        remove_staged(root, [one.batch.name for one in self._gathered])
+        remove_staged(root, [gathered.batch.name for gathered in self._gathered])
         self._gathered, self._waiting = [], {}
         self._commits += 1
         if self._commits % COMMITS == 0:
-            merge_small_segments(self._folder, encoders)
+            self._folder.compact(encoders.change, compact_if_worth)
 
 
 def write_shard(root: Path, base: ShardVersion, form: Form, change: Change, replace: bool) -> ShardVersion:
     """Makes a version of a shard with passages of staged batches. It can run in any process, and more than once."""
-    pieces: list[Merge] = []
+    segments: list[StoredSegment] = []
+    masks: list[NDArray[np.bool_]] = []
     for part in change.parts:
-        segments = open_staged(root, part.batch, form)
-        wanted = np.zeros(sum(segment.documents for segment in segments), np.bool_)
+        staged = open_staged(root, part.batch, form)
+        ends = list(accumulate(segment.documents for segment in staged))
+        wanted = np.zeros(ends[-1], np.bool_)
         wanted[part.places] = True
-        ends = list(accumulate(segment.documents for segment in segments))
-        masks = np.split(wanted, ends[:-1])
-        pieces.append(Merge(segments, masks))
-    if not pieces:
-        return append_to_shard(root, base, None, replace=replace, delete=change.delete)
-    merged = Merge(
-        [segment for piece in pieces for segment in piece.segments], [mask for piece in pieces for mask in piece.keep]
-    ).in_memory()
-    numbers = np.concatenate([part.numbers for part in change.parts])
-    segment = sequenced(merged, form.layout, numbers)
-    return append_to_shard(root, base, segment, replace=replace, delete=change.delete)
-
-
-def merge_small_segments(folder: ShardedFolder, encoders: Encoders) -> None:
-    """Compacts shards that have many small segments, which small commits leave behind."""
-    versions = folder.manifest.shards
-    calls = {shard: (folder.path, version) for shard, version in enumerate(versions)}
-    made = folder.change(compact_if_worth, calls, encoders.change)
-    changed = {shard: version for shard, version in made.items() if version != versions[shard]}
-    if changed:
-        folder.commit(changed)
+        segments += staged
+        masks += np.split(wanted, ends[:-1])
+    added: Segment | None = None
+    if segments:
+        numbers = np.concatenate([part.numbers for part in change.parts])
+        added = sequenced(Merge(segments, masks).in_memory(), form.layout, numbers)
+    return append_to_shard(root, base, added, replace, change.delete)
 
 
 def compact_if_worth(root: Path, base: ShardVersion) -> ShardVersion:
-    """Compacts a shard if it has many small segments; otherwise returns the same version."""
+    """Compacts a shard if it has many small segments, which small commits leave behind."""
     return compact_shard(root, base) if worth_merging(open_to_change(root, base).segments) else base

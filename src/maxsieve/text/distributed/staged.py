@@ -76,7 +76,7 @@ class StagedBatch(NamedTuple):
 
     def keys(self, keys: Keys) -> list[Id]:
         """The keys of all its passages, in the order of the segments."""
-        return [keys.key(one.id, number) for one in self.documents for number in range(one.passages)]
+        return [keys.key(document.id, number) for document in self.documents for number in range(document.passages)]
 
 
 def document_digest(document: Document) -> str:
@@ -95,8 +95,8 @@ def batch_digest(documents: Iterable[Document], form: Form) -> str:
     """A digest of everything that determines the staged batch of some documents."""
     described = [FORMAT, VERSION, form.layout.store, form.layout.similarity, asdict(form.description)]
     digest = hashlib.blake2b(json.dumps(described, sort_keys=True).encode(), digest_size=16)
-    for one in documents:
-        digest.update(f"\n{json.dumps(one.id)} {document_digest(one)}".encode())
+    for document in documents:
+        digest.update(f"\n{json.dumps(document.id)} {document_digest(document)}".encode())
     return digest.hexdigest()
 
 
@@ -134,17 +134,17 @@ def stage(
 
 def find_staged(root: Path, digest: str, documents: Iterable[Document], form: Form) -> StagedBatch | None:
     """The batch of some documents that was staged before, if there is one and it is complete and undamaged."""
-    wanted = [(one.id, document_digest(one)) for one in documents]
+    wanted = [(document.id, document_digest(document)) for document in documents]
     for name in _receipts(root):
         if name.startswith(digest):
             with suppress(OSError, MaxsieveError):  # being removed, or damaged: it is encoded again
                 batch = _from_content(staging_folder(root) / f"{name}{RECEIPT}", name)
-                if [(one.id, one.digest) for one in batch.documents] != wanted:
+                if [(document.id, document.digest) for document in batch.documents] != wanted:
                     continue
                 segments = open_staged(root, batch, form)
                 for segment in segments:
                     segment.verify_checksums()
-                if [one for segment in segments for one in segment.ids] == batch.keys(form.keys):
+                if [id for segment in segments for id in segment.ids] == batch.keys(form.keys):
                     return batch
     return None
 
@@ -217,7 +217,7 @@ def _to_content(batch: StagedBatch) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "documents": [list(one) for one in batch.documents],
+        "documents": [list(document) for document in batch.documents],
         "segments": [[entry.documents, entry.tokens, entry.records_crc] for entry in batch.segments],
         "bytes": batch.nbytes,
     }
@@ -227,18 +227,18 @@ def _from_content(path: Path, name: str) -> StagedBatch:
     """The batch of a receipt. The names of its files are derived from the batch name, not read from the receipt."""
     content = read_sealed(path, {FORMAT: VERSION}).content
     with reading_fields(path):
-        documents = tuple(StagedDocument(*one) for one in content["documents"])
+        documents = tuple(StagedDocument(*document) for document in content["documents"])
         entries = []
         for number, (count, tokens, crc) in enumerate(content["segments"]):
-            if not all(type(one) is int and one >= 0 for one in (count, tokens, crc)):
+            if not all(type(value) is int and value >= 0 for value in (count, tokens, crc)):
                 raise ValueError(f"segment {number} has an invalid count or checksum")
             file = f"{name}-{number}"
             entries.append(SegmentEntry(f"{file}.segment", count, tokens, records=f"{file}.records", records_crc=crc))
         passages = 0
-        for one in documents:
-            if type(one.id) not in (str, int) or type(one.passages) is not int or one.passages < 1:
-                raise ValueError(f"the document {one.id!r} has an invalid id or number of passages")
-            passages += one.passages
+        for document in documents:
+            if type(document.id) not in (str, int) or type(document.passages) is not int or document.passages < 1:
+                raise ValueError(f"the document {document.id!r} has an invalid id or number of passages")
+            passages += document.passages
         if passages != sum(entry.documents for entry in entries) or type(content["bytes"]) is not int:
             raise ValueError("the counts of documents, segments and bytes are inconsistent")
         return StagedBatch(name, documents, tuple(entries), content["bytes"])

@@ -109,9 +109,9 @@ def _plain(value: Any, name: str) -> Any:
         wrong = ValueError(f"the column {name!r} holds bytes")
         raise hinted(wrong, "; list the other columns by {}", Argument("keep"))
     if isinstance(value, dict):
-        return {str(key): _plain(one, name) for key, one in value.items()}
+        return {str(key): _plain(part, name) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(one, name) for one in value]
+        return [_plain(part, name) for part in value]
     try:
         return json.loads(json.dumps(value))
     except TypeError:

@@ -163,12 +163,12 @@ class DocumentReader:
 
     def count(self) -> int | None:
         """The approximate number of documents, if it is known without reading them."""
-        counts = [one.count() for one in self.inputs]
+        counts = [source.count() for source in self.inputs]
         return None if None in counts else sum(count for count in counts if count is not None)
 
     def __iter__(self) -> Iterator[InputDocument]:
-        for one in self.inputs:
-            for found in one.documents(self.fields):
+        for source in self.inputs:
+            for found in source.documents(self.fields):
                 checked = found if isinstance(found, BadInput) else self._check(found)
                 if isinstance(checked, InputDocument):
                     yield checked

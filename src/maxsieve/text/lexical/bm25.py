@@ -20,11 +20,8 @@ from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.lexical.scores import Lexical, best_of
 from maxsieve.text.lexical.stems import Stems
 from maxsieve.text.lexical.word_table import WordTable, current_table, find_table, keep_table
-from maxsieve.text.passages import Keys, check_record, first_records
+from maxsieve.text.passages import Keys, first_records, read_records
 from maxsieve.where import Where
-
-READ = 4096
-"""How many texts are read at a time."""
 
 DEEPER = 4
 """When too few candidates of a function match a filter, it is asked for this many times more."""
@@ -94,12 +91,8 @@ class BM25:
         return table
 
     def _make(self, snapshot: Snapshot) -> WordTable:
-        texts: list[str] = []
-        for start in range(0, len(snapshot.live), READ):
-            positions = snapshot.live[start : start + READ].tolist()
-            records = zip(positions, snapshot.metadata(positions), strict=True)
-            texts += [check_record(record, snapshot.ids[position])["text"] for position, record in records]
-        return self._stems.table(texts)
+        records = read_records(snapshot, snapshot.live.tolist())
+        return self._stems.table([record["text"] for _, record in records])
 
 
 @dataclass(frozen=True)

@@ -180,8 +180,8 @@ def fuse(
         scores further documents by late interaction; called once, with a list of ids for each query.
     """
     begun = [_begin(fusion, own, words, k, depth) for own, words in zip(first, lexical, strict=True)]
-    more = find([one.unseen for one in begun])
-    return [_finish(fusion, one, own, others, k) for one, own, others in zip(begun, first, more, strict=True)]
+    more = find([state.unseen for state in begun])
+    return [_finish(fusion, state, own, others, k) for state, own, others in zip(begun, first, more, strict=True)]
 
 
 class _Begun(NamedTuple):

@@ -16,6 +16,7 @@ from maxsieve.policies import Exhaustive
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.lexical.bm25 import BM25
 from maxsieve.text.lexical.fusion import Fused, fuse, to_fusion
+from maxsieve.text.lexical.scores import Answer
 from maxsieve.text.passages import Keys
 
 Find = Callable[[SearchOptions], Sequence[Hits]]
@@ -65,11 +66,11 @@ def search_hybrid(
         for query, scores in enumerate(bm25.scores(texts, options.where, snapshot))
     )
 
-    def score(ids: list[list[Id]]) -> list[_Documents]:
+    def score(ids: list[list[Id]]) -> list[Answer]:
         more.extend(find(_among(late, ids, max(1, *map(len, ids), 1))))
-        return [_Documents.of(hits, keys) for hits in more]
+        return [Answer.of(hits, keys) for hits in more]
 
-    fused = fuse(fusion, [_Documents.of(hits, keys) for hits in first], lexical, score, k, depth)
+    fused = fuse(fusion, [Answer.of(hits, keys) for hits in first], lexical, score, k, depth)
     last = find(_among(late, [best.ids for best in fused], k))
     return [
         HybridHits(
@@ -84,17 +85,6 @@ def search_hybrid(
 def _among(options: SearchOptions, ids: list[list[Id]], k: int) -> SearchOptions:
     """Options that score these documents, some for each query."""
     return replace(options, candidates=PerQuery(list(ids)), k=k, policy=Exhaustive())
-
-
-class _Documents(NamedTuple):
-    """The hits of late interaction by the ids of their documents."""
-
-    ids: list[Id]
-    scores: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, hits: Hits, keys: Keys) -> _Documents:
-        return cls(list(map(keys.document, hits.ids)), hits.scores)
 
 
 def _in_order(hits: Hits, fused: Fused, keys: Keys) -> Hits:

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.hits import Hits
 from maxsieve.ids import Id
 from maxsieve.options import Candidates
+from maxsieve.text.passages import Keys
 
 F32 = NDArray[np.float32]
 I64 = NDArray[np.int64]
 
 
-class Answer(Protocol):
-    """Documents that late interaction found, best first."""
+class Answer(NamedTuple):
+    """Documents and their scores by late interaction."""
 
-    @property
-    def ids(self) -> list[Id]:
-        """Their ids."""
+    ids: list[Id]
+    scores: F32
 
-    @property
-    def scores(self) -> F32:
-        """Their scores."""
+    @classmethod
+    def of(cls, hits: Hits, keys: Keys) -> Answer:
+        """Hits, by the ids of their documents."""
+        return cls(list(map(keys.document, hits.ids)), hits.scores)
 
 
 class Lexical(NamedTuple):

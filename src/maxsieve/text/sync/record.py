@@ -119,8 +119,8 @@ class SyncRecord:
 
     def note(self, entries: Mapping[str, Entry]) -> None:
         """Appends lines to the file durably. A file that has become too long is rewritten."""
-        for one, entry in entries.items():
-            self._take(one, entry)
+        for id, entry in entries.items():
+            self._take(id, entry)
         self._lines += len(entries) if self._lines else 0
         if not self._lines or self._lines > 2 * len(self.entries) + SPARE_LINES:
             self.write()
@@ -130,7 +130,7 @@ class SyncRecord:
         except ValueError as problem:
             raise DamagedIndexError(str(problem)) from None
         with naming_os_errors(self.path), open(handle, "ab") as file:
-            file.writelines(_sealed(_line(one, entry)) for one, entry in entries.items())
+            file.writelines(_sealed(_line(id, entry)) for id, entry in entries.items())
             file.flush()
             sync_file(file.fileno())
 
@@ -139,15 +139,15 @@ class SyncRecord:
         head = {"format": FORMAT, "version": VERSION, "folder": self.folder, "prefix": self.prefix}
         with replacing_as(self.path.with_name(self.path.name + ".tmp"), self.path) as file:
             file.write(_sealed(head))
-            file.writelines(_sealed(_line(one, entry)) for one, entry in self.entries.items())
+            file.writelines(_sealed(_line(id, entry)) for id, entry in self.entries.items())
         sync_folder(self.path.parent)
         self._lines = 1 + len(self.entries)
 
-    def _take(self, one: str, entry: Entry) -> None:
+    def _take(self, id: str, entry: Entry) -> None:
         if entry.digests:
-            self.entries[one] = entry
+            self.entries[id] = entry
         else:
-            self.entries.pop(one, None)
+            self.entries.pop(id, None)
 
 
 def record_path(collection: Path, folder: str) -> Path:
@@ -173,8 +173,8 @@ def sync_lock(collection: Path) -> Iterator[None]:
         yield
 
 
-def _line(one: str, entry: Entry) -> list[Any]:
-    return [one, list(entry.digests), *(entry.seen or (None, None))]
+def _line(id: str, entry: Entry) -> list[Any]:
+    return [id, list(entry.digests), *(entry.seen or (None, None))]
 
 
 def _sealed(value: Any) -> bytes:
@@ -197,11 +197,11 @@ def _entry(line: Any) -> tuple[str, Entry] | None:
     """The entry on a line, or None if it is not a valid entry."""
     if not (isinstance(line, list) and len(line) == 4 and isinstance(line[0], str) and isinstance(line[1], list)):
         return None
-    one, digests, *seen = line
+    id, digests, *seen = line
     if len(digests) > MOST_DIGESTS or not all(isinstance(d, str) and _DIGEST.fullmatch(d) for d in digests):
         return None
     if seen == [None, None]:
-        return one, Entry(tuple(digests), None)
+        return id, Entry(tuple(digests), None)
     if not all(type(number) is int and -_LARGEST <= number < _LARGEST for number in seen):
         return None
-    return one, Entry(tuple(digests), Seen(*seen))
+    return id, Entry(tuple(digests), Seen(*seen))

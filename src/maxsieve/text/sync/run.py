@@ -51,16 +51,16 @@ class Scan:
         self._at = time.time_ns()
         for path in document_files(folder, without=Path(os.path.realpath(without)), refused=self._note):
             if seen := self._look(path):
-                one = prefix + path.relative_to(folder).as_posix()
-                self.paths[one], self.seen[one] = path, seen
+                id = prefix + path.relative_to(folder).as_posix()
+                self.paths[id], self.seen[id] = path, seen
 
-    def hides(self, one: str) -> bool:
+    def hides(self, id: str) -> bool:
         """Whether the document came from a folder that could not be listed."""
-        return one.startswith(tuple(self.unlisted))
+        return id.startswith(tuple(self.unlisted))
 
-    def is_gone(self, one: str) -> bool:
+    def is_gone(self, id: str) -> bool:
         """Whether the file of a document is gone now."""
-        return is_gone(self._folder / one.removeprefix(self._prefix)) and not is_gone(self._folder)
+        return is_gone(self._folder / id.removeprefix(self._prefix)) and not is_gone(self._folder)
 
     def _look(self, path: Path) -> Seen | None:
         """The state of a file; None if it was removed since its folder was listed."""
@@ -80,9 +80,9 @@ class Scan:
             raise unlisted_folder(problem)
         self.unlisted[f"{self._prefix}{folder.relative_to(self._folder).as_posix()}/"] = unlisted_folder(problem)
 
-    def lasting(self, one: str) -> Seen | None:
+    def lasting(self, id: str) -> Seen | None:
         """The state that detects later changes; None if the file is so new that a change could have the same time."""
-        seen = self.seen[one]
+        seen = self.seen[id]
         tick = TICK if seen.mtime % 1_000_000_000 else COARSE_TICK
         return seen if seen.mtime + tick < self._at else None
 
@@ -116,28 +116,28 @@ class SyncRun:
         """Decides what to do, by sizes and times of files only."""
         inside, entries, seen = set(self._collection.ids), self._record.entries, self._scan.seen
         counts = self._counts
-        for one, now in seen.items():
-            if one in entries and entries[one].seen == now and one in inside:
+        for id, now in seen.items():
+            if id in entries and entries[id].seen == now and id in inside:
                 counts["unchanged"] += 1
-            elif bad.get(one) == now:
-                self.bad[one] = now
-            elif earlier is not None and earlier.get(one) != now:
+            elif bad.get(id) == now:
+                self.bad[id] = now
+            elif earlier is not None and earlier.get(id) != now:
                 counts["waiting"] += 1
             else:
-                self._pending.append(one)
+                self._pending.append(id)
         for start, problem in self._scan.unlisted.items():
             if start not in bad:
                 self.problems.append(problem)
                 counts["bad"] += 1
             self.bad[start] = Seen(-1, -1)
-        for one in entries:
-            if one in seen:
+        for id in entries:
+            if id in seen:
                 continue
-            rewritten = earlier is not None and one in earlier  # some programs remove a file before they write it again
-            if rewritten or self._scan.hides(one):
+            rewritten = earlier is not None and id in earlier  # some programs remove a file before they write it again
+            if rewritten or self._scan.hides(id):
                 counts["waiting"] += 1
             else:
-                self._gone.append(one)
+                self._gone.append(id)
 
     def carry_out(self, progress: bool) -> Synced:
         """Reads pending files, adds new documents, deletes those of removed files, and writes the record."""
@@ -162,17 +162,17 @@ class SyncRun:
         claims: dict[str, Entry] = {}
         characters = 0
         with IsolatedReader() as reader:
-            for one in self._pending:
+            for id in self._pending:
                 try:
-                    document = _read(self._scan.paths[one], one, reader)
-                    claim = self._claim(one, document)
+                    document = _read(self._scan.paths[id], id, reader)
+                    claim = self._claim(id, document)
                 except BadInput as bad:
-                    self._refuse(bad, one)
+                    self._refuse(bad, id)
                     continue
                 if claim is None:
                     continue
                 group.append(document)
-                claims[one] = claim
+                claims[id] = claim
                 characters += len(document.text)
                 if len(group) >= GROUP_DOCUMENTS or characters >= GROUP_CHARACTERS:
                     yield from self._noted(group, claims)
@@ -184,41 +184,41 @@ class SyncRun:
             self._record.note(claims)
         return group
 
-    def _claim(self, one: str, document: InputDocument) -> Entry | None:
+    def _claim(self, id: str, document: InputDocument) -> Entry | None:
         """The entry to write before the document is added; None if it is stored. `BadInput` if its id is taken."""
-        new, stored = digest_of(document.text, document.metadata), self._stored(one)
-        entry = self._record.entries.get(one)
+        new, stored = digest_of(document.text, document.metadata), self._stored(id)
+        entry = self._record.entries.get(id)
         own = stored is None or (entry is not None and stored in entry.digests)
-        if not own and (other := next((it.folder for it in self._others if _has(it, one, stored)), None)):
-            bad = BadInput(document.place, f"the document {one!r} came from {other}")
+        if not own and (other := next((it.folder for it in self._others if _has(it, id, stored)), None)):
+            bad = BadInput(document.place, f"the document {id!r} came from {other}")
             ending = "; {} gives the files of this folder other ids; if it is the same folder, {} says so"
             raise hinted(bad, ending, Argument("prefix"), Argument("moved_from"))
         if not (own or self._adopt or stored == new):
-            bad = BadInput(document.place, f"there is another document {one!r}, which was not added by sync")
+            bad = BadInput(document.place, f"there is another document {id!r}, which was not added by sync")
             raise hinted(bad, "; {} replaces it", Argument("adopt", True))
-        self._settled[one] = Entry((new,), self._scan.lasting(one))
+        self._settled[id] = Entry((new,), self._scan.lasting(id))
         if stored == new:
             self._counts["unchanged"] += 1
             return None
         self._counts["added" if stored is None else "changed"] += 1
         return Entry((new,) if stored is None else (stored, new), None)
 
-    def _refuse(self, bad: BadInput, one: str) -> None:
-        if is_gone(self._scan.paths[one]):  # just removed: the next run looks at it again
+    def _refuse(self, bad: BadInput, id: str) -> None:
+        if is_gone(self._scan.paths[id]):  # just removed: the next run looks at it again
             self._counts["waiting"] += 1
             return
         if not self._skip_bad:
             raise bad
         self.problems.append(bad)
-        self.bad[one] = self._scan.seen[one]
+        self.bad[id] = self._scan.seen[id]
         self._counts["bad"] += 1
 
     def _delete(self) -> None:
         """Deletes the documents of removed files, if they are still as a sync added them."""
         entries = self._record.entries
-        gone = [one for one in self._gone if self._scan.is_gone(one)]  # some may be back
+        gone = [id for id in self._gone if self._scan.is_gone(id)]  # some may be back
         self._counts["waiting"] += len(self._gone) - len(gone)
-        deleted = [one for one in gone if self._stored(one) in entries[one].digests]
+        deleted = [id for id in gone if self._stored(id) in entries[id].digests]
         self._counts["deleted"] += len(deleted)
         if self._dry_run:
             return
@@ -226,10 +226,10 @@ class SyncRun:
             self._collection.delete(deleted)
         self._settled.update(dict.fromkeys(gone, FORGOTTEN))
 
-    def _stored(self, one: str) -> str | None:
+    def _stored(self, id: str) -> str | None:
         """The digest of the stored document with this id."""
         with suppress(KeyError):
-            return digest_of(self._collection.text(one), self._collection.metadata(one))
+            return digest_of(self._collection.text(id), self._collection.metadata(id))
         return None
 
 
@@ -244,12 +244,12 @@ def is_gone(path: Path) -> bool:
     return False
 
 
-def _read(path: Path, one: str, reader: IsolatedReader) -> InputDocument:
-    document = read_file(path, one, reader)
+def _read(path: Path, id: str, reader: IsolatedReader) -> InputDocument:
+    document = read_file(path, id, reader)
     if isinstance(document, BadInput):
         raise document
     return document
 
 
-def _has(record: SyncRecord, one: str, digest: str | None) -> bool:
-    return one in record.entries and digest in record.entries[one].digests
+def _has(record: SyncRecord, id: str, digest: str | None) -> bool:
+    return id in record.entries and digest in record.entries[id].digests
