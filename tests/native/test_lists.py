@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import maxsieve as ms
 from maxsieve import _core, spec
-from maxsieve.cluster.exchange import merge
+from maxsieve.cluster.agreement import Offers, merge
 
 F32 = np.ndarray
 
@@ -279,7 +279,7 @@ def test_members_of_a_search_follow_up_what_one_index_would(depth: int) -> None:
         def share(some: list) -> list[float]:
             offers[shard] = some
             barrier.wait()
-            reply = list(merge(offers))
+            reply = list(merge([Offers.of(items) for items in offers]))
             barrier.wait()
             return reply
 

@@ -171,7 +171,7 @@ def test_a_good_codebook_puts_each_document_of_a_query_first() -> None:
 
 
 BAD_BOOKS = {
-    "centroids.*65,536": {"codes": np.zeros((3, 32), np.int8)},
+    "centroids.*1,048,576": {"codes": np.zeros((3, 32), np.int8)},
     "group.*empty": {"starts": np.array([0, 0, 4])},
     "^groups": {"starts": np.array([0, 2, 5])},
     "one start for each group": {"starts": np.array([0, 4])},
