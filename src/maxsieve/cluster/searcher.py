@@ -87,7 +87,9 @@ class ShardedSearch:
         self, searcher: ClusterSearcher, snapshot: ShardedSnapshot, queries: Sequence[Rows], options: SearchOptions
     ) -> None:
         self._searcher, self._snapshot, self._queries, self._options = searcher, snapshot, queries, options
-        self._candidates = options.candidates.map(lambda candidates: _as_ids(snapshot, candidates))
+        self._candidates = options.candidates
+        if options.candidates.given:
+            self._candidates = options.candidates.map(lambda candidates: _as_ids(snapshot, candidates))
 
     def best(self, queries: Sequence[int], k: int, policy: FixedPolicy) -> list[ShardedRanking]:
         """The k best documents for some of the queries."""
