@@ -106,7 +106,7 @@ std::vector<Answer> Calibrated::search(const Task& task) const {
         // Lists that hold too few documents can't answer: then all candidates are followed up, which is exact.
         const int64_t followed =
             walk_ ? in_all(task, {static_cast<int64_t>(chosen.positions.size())}).front() : depth_ + sums[1];
-        const bool enough = followed >= std::min(task.k, candidates);
+        const bool enough = !walk_ || followed >= std::min(task.k, candidates);
         const Query among{query.rows, query.tokens,
                           enough ? std::span<const int64_t>(chosen.positions) : query.candidates};
         if (task.trace != nullptr) task.trace->add_tier0(old, chosen.proxies, among.candidates);

@@ -307,6 +307,7 @@ def test_many_commits_leave_few_segments(tmp_path: Path, monkeypatch: pytest.Mon
     assert many.ids == list(range(100))
 
 
+@pytest.mark.full  # it needs Ray
 @pytest.mark.parametrize("options", [{"first_stage": "bm25", "depth": 12}, {"hybrid": "rrf"}, {"hybrid": 0.4}])
 def test_bm25_finds_the_same_as_in_one_collection(pair: tuple[Collection, Collection], options: dict[str, Any]) -> None:
     texts = sentences(40)

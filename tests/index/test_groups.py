@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import maxsieve as ms
+from maxsieve import _core
 from maxsieve.policies import Policy
 
 
@@ -33,10 +34,10 @@ def make(groups: list[int], seed: int, *, like: float = 0.0) -> ms.Index:
 def best_groups(index: ms.Index, query: np.ndarray, k: int) -> list[tuple[str, float]]:
     """The definition: scores every document."""
     state = index.storage.snapshot
-    scores = state.scores([np.ascontiguousarray(query, np.float32)], 1)[0]
+    scores = _core.score(state.corpus, [np.ascontiguousarray(query, np.float32)], 1)[0]
     best: dict[str, tuple[str, float]] = {}
     for position in sorted(state.searchable.tolist(), key=lambda position: (-scores[position], position)):
-        one = str(state.ids[position])
+        one = str(state.ids_at([position])[0])
         best.setdefault(document_of(one), (one, float(scores[position])))
     return list(best.values())[:k]
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.errors import Argument, ClosedIndexError, Function, hinted
+from maxsieve.errors import Argument, ClosedIndexError, hinted
 from maxsieve.ids import Id, find_duplicate
 from maxsieve.storage.calibration import Calibration, Changes
 from maxsieve.storage.codebook import Codebook
@@ -139,8 +139,7 @@ class Storage(Protocol):
 
     def rebalance(self, shards: int) -> None:
         """Distributes the documents over another number of shards."""
-        wrong = ValueError("this is an index without shards")
-        raise hinted(wrong, ": {} makes one with shards", Function("create", (Argument("shards"),)))
+        raise ValueError("this is an index without shards, and shards are chosen when an index is created")
 
     def refresh(self) -> None:
         """Goes to the newest version."""
