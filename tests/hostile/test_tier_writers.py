@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
+from maxsieve import _core
 from long_form import scaled
 from maxsieve.errors import IndexLockedError
 from storage.killing import kill_soon
@@ -106,7 +107,6 @@ SLOW = """
 import sys
 import numpy as np
 import maxsieve as ms
-from maxsieve import _core
 from maxsieve import index as module
 
 def calibrate(*arguments):
