@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from maxsieve import _core
 from long_form import scaled
+from maxsieve import _core
 from maxsieve.errors import IndexLockedError
 from storage.killing import kill_soon
 
