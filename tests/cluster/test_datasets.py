@@ -96,9 +96,9 @@ def test_a_dataset_gives_what_one_collection_would_hold_and_find(
             assert (got.report.guarantee, got.report.coverage) == (want.report.guarantee, want.report.coverage)
             assert got.first_stage == want.first_stage
             assert [got.explain(rank) for rank in range(2)] == [want.explain(rank) for rank in range(2)]
-    for refused in ({"first_stage": "bm25"}, {"hybrid": "rrf"}):
-        with pytest.raises(ValueError, match="BM25"):
-            many.search("w3", **refused)
+    for lexical in ({"first_stage": "bm25"}, {"hybrid": "rrf"}, {"hybrid": 0.4}):
+        got, want = many.search("w3", **lexical), one.search("w3", **lexical)
+        assert (got.ids, got.scores.tobytes()) == (want.ids, want.scores.tobytes())
 
     for collection in (one, many):
         collection.calibrate(k=10)

@@ -100,12 +100,12 @@ def nodes_of(cluster: Any) -> list[str]:
 def test_workers_that_are_lost_while_they_add(
     cluster: Any, sharded: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    documents, add_chunk = eighths(0, 120), storage.add_to_shard
+    documents, add_chunk = eighths(0, 120), storage.append_to_shard
     one, several = ms.Index.build(documents), sharded(documents, shards=SHARDS)
     for step in range(1, STEPS + 1):
         mark, first = tmp_path / f"mark{step}", 1000 * step
         ending = ending_at(add_chunk, step, mark, nodes_of(cluster), with_node=False)
-        monkeypatch.setattr(storage, "add_to_shard", ending)
+        monkeypatch.setattr(storage, "append_to_shard", ending)
         for index in (one, several):
             index.add(eighths(1, 60), list(range(first, first + 60)), delete=index.ids[step::7])
         assert mark.exists(), "nobody was killed"
@@ -122,8 +122,8 @@ def test_a_node_that_is_lost_while_it_adds(
     documents = eighths(0, 120)
     spare = add_node(cluster)
     one, several = ms.Index.build(documents), sharded(documents, shards=SHARDS)
-    ending = ending_at(storage.add_to_shard, step, tmp_path / "mark", [spare.node_id], with_node=True)
-    monkeypatch.setattr(storage, "add_to_shard", ending)
+    ending = ending_at(storage.append_to_shard, step, tmp_path / "mark", [spare.node_id], with_node=True)
+    monkeypatch.setattr(storage, "append_to_shard", ending)
     for number in range(10):  # Ray decides when this node gets a task
         for index in (one, several):
             first = 1000 * number
@@ -163,8 +163,8 @@ def test_workers_that_are_lost_each_time(
     documents = eighths(0, 60)
     one, several = ms.Index.build(documents), sharded(documents, shards=3)
     generation = several.storage.snapshot.manifest.generation
-    ending = ending_at(storage.add_to_shard, 6, tmp_path / "mark", nodes_of(cluster), with_node=False, always=True)
-    monkeypatch.setattr(storage, "add_to_shard", ending)
+    ending = ending_at(storage.append_to_shard, 6, tmp_path / "mark", nodes_of(cluster), with_node=False, always=True)
+    monkeypatch.setattr(storage, "append_to_shard", ending)
     with pytest.raises(MaxsieveError, match=r"shard \d could not be written"):
         several.add(eighths(1, 30), list(range(200, 230)))
     monkeypatch.undo()
