@@ -111,7 +111,7 @@ def test_a_bad_query_in_a_batch(fables: ms.Collection) -> None:
     retriever, counting = MaxsieveRetriever(collection=fables, k=1), Counting()
     good, bad = retriever.batch(["grapes", " "], {"callbacks": [counting]}, return_exceptions=True)
     assert [one.id for one in good] == ["fox"]
-    assert str(bad) == "query 0 is ' ', which contains nothing to search for"
+    assert str(bad) == "query is ' ', which contains nothing to search for"
     assert ("error", str(bad)) in counting.events
     with pytest.raises(ValueError, match="nothing to search for"):
         retriever.batch(["grapes", " "])

@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from cluster.holding import content, fill, put, some
-from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.errors import IndexLockedError
 from maxsieve.storage.lock import NAME, writer_lock
 
@@ -62,19 +60,6 @@ def test_an_index_that_is_replaced_while_documents_come(tmp_path: Path, replace:
         with ms.Index.open(one) as index:
             index.verify()
             assert "x" not in index
-
-
-def test_a_corpus_in_shards_that_is_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "it"
-    folder = fill(path)
-    with folder.writing():
-        path.rename(tmp_path / "away")
-        shutil.copytree(tmp_path / "away", path)
-        before = files(path)["cluster.json"]
-        with pytest.raises(IndexLockedError, match="replaced"):
-            put(folder, some(7, 2), ["x", "y"])
-    assert files(path)["cluster.json"] == before
-    assert content(ShardedFolder.open(path)) == content(ShardedFolder.open(tmp_path / "away"))
 
 
 def test_a_lock_of_another_folder_is_not_held(tmp_path: Path) -> None:

@@ -224,14 +224,14 @@ class ShardedFolder:
             }
             self.commit(self.change(delete_from_shard, calls, run))
 
-    def compact(self, run: Run = in_turn, change: ShardChange = compact_shard) -> None:
+    def compact(self, run: Run = in_turn, change: ShardChange | None = None) -> None:
         """Frees the disk space of deleted and replaced documents, and merges small segments. Answers stay the same.
 
         ``change`` may leave a shard as it is, and return the same version.
         """
         with self.writing():
             calls = {shard: (self.path, version) for shard, version in enumerate(self.manifest.shards)}
-            made = self.change(change, calls, run)
+            made = self.change(change or compact_shard, calls, run)
             changed = {shard: version for shard, version in made.items() if version != self.manifest.shards[shard]}
             if changed:
                 self.commit(changed)

@@ -18,6 +18,7 @@ const form = at("ask"), news = at("news");
 
 const shown = { wanted: null, answer: null, other: null, story: null };
 let under = null; // the current request
+let submitted = 0; // how often the form was sent
 let here = null; // the query of the address that is shown
 let tablesOf = null; // the story whose tables are made
 
@@ -215,12 +216,11 @@ const open = async () => {
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
-  try {
-    if (!at("collection").options.length) await listCollections("");
-  } catch (problem) {
-    complain(problem);
-    return;
-  }
+  const mine = ++submitted;
+  let problem = null;
+  if (!at("collection").options.length) await listCollections("").catch((found) => (problem = found));
+  if (mine !== submitted) return; // a later answer counts, in whichever order they come
+  if (problem) return complain(problem);
   at("key-knob").hidden = true;
   const wanted = readForm();
   if (!wanted.q) {
