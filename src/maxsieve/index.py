@@ -251,7 +251,7 @@ class Index:
         """
         k = as_count(k, "k", at_least=1)
         check_choice(calibrated_on, "calibrated_on", ORIGINS)
-        rows = self._to_rows(list(queries))
+        rows = to_rows(list(queries), self.storage.layout)
         if not rows:
             raise ValueError("the list of queries is empty; calibrate needs queries")
 
@@ -406,10 +406,11 @@ class Index:
     ) -> list[Hits]:
         """The hits of each query [T, d], with options that were made before, in a snapshot or in the current one.
 
-        ``names`` are those of the queries in errors; "query 0", "query 1" and so on by default.
+        A single query may have a name in errors; "query 0", "query 1" and so on are used without names.
         """
         options.check_for_vectors(len(queries))
-        rows = self._to_rows(queries, names)
+        layout = (snapshot or self.storage.snapshot).layout
+        rows = to_rows(queries, layout, names)
         if snapshot is not None:
             return self._search(snapshot, rows, options)
         return self.storage.reading(lambda current: self._search(current, rows, options))
@@ -423,11 +424,13 @@ class Index:
             for (ranking, entries), query in zip(found, rows, strict=True)
         ]
 
-    def _to_rows(self, queries: Sequence[Any], names: Sequence[str] = ()) -> list[NDArray[np.float32]]:
-        layout = self.storage.layout
-        dim, cosine = layout.dim, layout.similarity == "cosine"
-        named = names or [f"query {i}" for i in range(len(queries))]
-        return [to_query(query, name, dim, cosine=cosine) for query, name in zip(queries, named, strict=True)]
+
+def to_rows(queries: Sequence[Any], layout: Layout, names: Sequence[str] = ()) -> list[NDArray[np.float32]]:
+    """Queries [T, d] as the engine reads them. Errors call them by their names, or "query 0" and so on."""
+    dim, cosine = layout.dim, layout.similarity == "cosine"
+    if len(names) == 1:
+        return [to_query(queries[0], names[0], dim, cosine=cosine)]
+    return [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(queries)]
 
 
 def _facts(snapshot: AnySnapshot) -> dict[str, Any]:

@@ -22,7 +22,8 @@ def thread_count(threads: int | None) -> int:
     """
     if threads is not None:
         return as_count(threads, "threads", at_least=1, at_most=MOST)
-    return max(1, math.ceil(min(MOST, allowed_cpus(), cgroup_quota())))
+    cpus, quota = allowed_cpus(), cgroup_quota()
+    return cpus if cpus <= quota and cpus <= MOST else max(1, math.ceil(min(MOST, cpus, quota)))
 
 
 def allowed_cpus() -> int:
