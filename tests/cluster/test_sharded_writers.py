@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import pickle
-import shutil
 import subprocess
 import sys
 import threading
@@ -255,16 +254,3 @@ def test_what_is_refused(folder: ShardedFolder, tmp_path: Path) -> None:
     assert content(ShardedFolder.open(folder.path)) == content(folder) == before
     assert files(folder) == there
     assert not (tmp_path / "other").exists()
-
-
-def test_a_corpus_in_shards_that_is_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "it"
-    folder = fill(path)
-    with folder.writing():
-        path.rename(tmp_path / "away")
-        shutil.copytree(tmp_path / "away", path)
-        before = (path / "cluster.json").read_bytes()
-        with pytest.raises(IndexLockedError, match="replaced"):
-            put(folder, some(7, 2), ["x", "y"])
-    assert (path / "cluster.json").read_bytes() == before
-    assert content(ShardedFolder.open(path)) == content(ShardedFolder.open(tmp_path / "away"))
