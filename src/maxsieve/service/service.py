@@ -37,7 +37,7 @@ RERANKING = ""
 """Used in place of a collection's name when texts are encoded for reranking."""
 
 
-class Encoded(NamedTuple):
+class EncodedTexts(NamedTuple):
     """Token vectors, and the encoder that made them."""
 
     vectors: list[F32]
@@ -89,7 +89,7 @@ class Service:
         watch = self.metrics.group
         # queues that share a thread take turns, so that large requests do not delay small ones
         self._queries, self._long_queries = (
-            Batcher[str, list[str], Encoded](
+            Batcher[str, list[str], EncodedTexts](
                 partial(self._encode, queries=True),
                 self._encoder_thread,
                 together=together,
@@ -97,7 +97,7 @@ class Service:
             )
             for together in (TOGETHER, 1)
         )
-        self._passages: Batcher[str, list[str], Encoded] = Batcher(
+        self._passages: Batcher[str, list[str], EncodedTexts] = Batcher(
             partial(self._encode, queries=False),
             self._encoder_thread,
             together=TOGETHER // CHUNK,
@@ -139,7 +139,7 @@ class Service:
             self._requests -= 1
             self._bytes -= size
 
-    async def encode(self, collection: str, texts: Sequence[str], *, queries: bool) -> Encoded:
+    async def encode(self, collection: str, texts: Sequence[str], *, queries: bool) -> EncodedTexts:
         """Token vectors of texts, a few at a time, so that other requests get their turn."""
         vectors: list[F32] = []
         batcher = self._passages
@@ -148,7 +148,7 @@ class Service:
         for start in range(0, len(texts), CHUNK):
             some = await batcher.ask(collection, list(texts[start : start + CHUNK]))
             vectors += some.vectors
-        return Encoded(vectors, some.encoder)
+        return EncodedTexts(vectors, some.encoder)
 
     async def search(self, key: SearchKey, ask: SearchAsk) -> Found:
         """The hits for a query."""
@@ -179,11 +179,11 @@ class Service:
         with self.collections[collection].using() as found:
             return found.encoder
 
-    def _encode(self, collection: str, asks: Sequence[list[str]], stop: Stop, *, queries: bool) -> list[Encoded]:
+    def _encode(self, collection: str, asks: Sequence[list[str]], stop: Stop, *, queries: bool) -> list[EncodedTexts]:
         encoder = self._encoder_of(collection)
         texts = [text for ask in asks for text in ask]
         vectors = iter(encoder.encode_queries(texts) if queries else encoder.encode_documents(texts))
-        return [Encoded([next(vectors) for _ in ask], encoder) for ask in asks]
+        return [EncodedTexts([next(vectors) for _ in ask], encoder) for ask in asks]
 
     def _search(self, key: SearchKey, asks: Sequence[SearchAsk], stop: Stop) -> list[Found]:
         with self.collections[key.collection].using() as collection:

@@ -37,7 +37,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ColbertSettings:
     """All that the vectors depend on, besides weights and tokenizer."""
 
     query: Side
@@ -86,7 +86,7 @@ def modules(folder: Path) -> list[tuple[str, Path]]:
     return [(kind, folder / place) for kind, place in found]
 
 
-def read_settings(folder: Path, tokenizer: Any) -> Settings:
+def read_settings(folder: Path, tokenizer: Any) -> ColbertSettings:
     """The settings of a folder for which `is_colbert` is true."""
     if (path := folder / ONNX_CONFIG).is_file():
         return _of_pylate(Stated.read(path), tokenizer)
@@ -103,7 +103,7 @@ def read_settings(folder: Path, tokenizer: Any) -> Settings:
     )
 
 
-def _of_pylate(stated: Stated, tokenizer: Any) -> Settings:
+def _of_pylate(stated: Stated, tokenizer: Any) -> ColbertSettings:
     expand = stated.flag("do_query_expansion")
     prompts = stated.inner("prompts")
     ours = stated.path.name == ONNX_CONFIG and bool(prompts.content)
@@ -124,7 +124,7 @@ def _of_pylate(stated: Stated, tokenizer: Any) -> Settings:
         for side in ("query", "document")
     }
     floor = stated.count("expansion_length") if "expansion_length" in stated.content else sides["query"].length
-    return Settings(
+    return ColbertSettings(
         **sides,
         expansion=floor if expand else 0,
         attend=expand and stated.flag("attend_to_expansion_tokens"),
@@ -136,7 +136,7 @@ def _of_pylate(stated: Stated, tokenizer: Any) -> Settings:
     )
 
 
-def _of_sentence_transformers(stated: Stated, tokenizer: Any) -> Settings:
+def _of_sentence_transformers(stated: Stated, tokenizer: Any) -> ColbertSettings:
     folder = stated.path.parent
     kinds = {kind.rpartition(".")[2]: Stated.read(place / "config.json") for kind, place in modules(folder)}
     strange = kinds.keys() - {"Transformer", "Dense", "MultiVectorMask", "Normalize"}
@@ -166,7 +166,7 @@ def _of_sentence_transformers(stated: Stated, tokenizer: Any) -> Settings:
         prompt = prompts.text(side) if prompts.content.get(side) else ""
         sides[side] = Side(prompt, None, length, skipped if side in tasks else frozenset())
     named = expansion.content.get("token")
-    return Settings(
+    return ColbertSettings(
         **sides,
         expansion=floor,
         attend=bool(floor) and expansion.flag("attend", default=False),
@@ -178,10 +178,10 @@ def _of_sentence_transformers(stated: Stated, tokenizer: Any) -> Settings:
     )
 
 
-def _of_stanford(stated: Stated, tokenizer: Any) -> Settings:
+def _of_stanford(stated: Stated, tokenizer: Any) -> ColbertSettings:
     most = stated.count("query_maxlen")
     skipped = _tokens(list(string.punctuation), tokenizer) if stated.flag("mask_punctuation") else frozenset()
-    return Settings(
+    return ColbertSettings(
         Side("", _token(stated, "query_token_id", tokenizer), most, frozenset()),
         Side("", _token(stated, "doc_token_id", tokenizer), stated.count("doc_maxlen"), skipped),
         expansion=most,  # Stanford's ColBERT always fills up its queries

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.exchange.safetensors import read_tensors
-from maxsieve.text.encoders.colbert_files import ONNX_CONFIG, Settings, modules
+from maxsieve.text.encoders.colbert_files import ONNX_CONFIG, ColbertSettings, modules
 from maxsieve.text.encoders.encoder import F32
 from maxsieve.text.encoders.stated import Stated
 
@@ -24,7 +24,7 @@ class Projection(NamedTuple):
     files: list[Path]
 
 
-def find_projection(folder: Path, settings: Settings, output: str, width: int) -> Projection | None:
+def find_projection(folder: Path, settings: ColbertSettings, output: str, width: int) -> Projection | None:
     """The projection that is still to be applied to a graph's output with rows of `width`; None if there is none."""
     layers = [place for kind, place in modules(folder) if kind.rpartition(".")[2] == "Dense"]
     sizes = [(found.count("in_features"), found.count("out_features")) for found in map(_config, layers)]
@@ -54,7 +54,7 @@ def _inline_weights(path: Path) -> NDArray[Any] | None:
     return found if found is not None and found.ndim == 2 else None
 
 
-def _is_hidden(settings: Settings, output: str) -> bool:
+def _is_hidden(settings: ColbertSettings, output: str) -> bool:
     """Whether an output that could be either, as both have the same width, comes before the projection."""
     return settings.source.name != ONNX_CONFIG and output in _HIDDEN
 

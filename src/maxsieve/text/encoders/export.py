@@ -14,7 +14,7 @@ import numpy as np
 
 from maxsieve.common.optional import optional
 from maxsieve.text.encoders.colbert import ColbertEncoder
-from maxsieve.text.encoders.colbert_files import ONNX_CONFIG, Settings, is_colbert, read_settings
+from maxsieve.text.encoders.colbert_files import ONNX_CONFIG, ColbertSettings, is_colbert, read_settings
 from maxsieve.text.encoders.encoder import F32
 from maxsieve.text.encoders.multi_vector import SentenceTransformersEncoder
 from maxsieve.text.encoders.onnx_files import open_tokenizer
@@ -124,7 +124,7 @@ def _quantise(path: Path, target: Path) -> None:
     path.unlink()
 
 
-def _write_config(settings: Settings, dim: int, made: Path) -> None:
+def _write_config(settings: ColbertSettings, dim: int, made: Path) -> None:
     """All settings in the words of pylate-onnx-export, with ``prompts`` if texts have prompts instead of markers."""
     tokenizer = open_tokenizer(made / "tokenizer.json", 1 << 20)
     added = tokenizer.get_added_tokens_decoder()
