@@ -95,10 +95,8 @@ def named(frame: FrameType) -> tuple[str, str] | None:
     file = Path(frame.f_code.co_filename)
     if ROOT not in file.parents or "encoders" in file.parts:
         return None
-    name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
-    if is_property(frame, name):
-        return None
-    return file.relative_to(ROOT).as_posix(), re.sub(r"\.<locals>.*", "", name)
+    name = re.sub(r"\.<locals>.*", "", getattr(frame.f_code, "co_qualname", frame.f_code.co_name))
+    return None if is_property(frame, name) else (file.relative_to(ROOT).as_posix(), name)
 
 
 def is_property(frame: FrameType, name: str) -> bool:

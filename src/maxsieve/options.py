@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Real
 from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
 import numpy as np
@@ -125,9 +126,24 @@ class SearchOptions:
         vars(self).update(fixed)  # the object is frozen
         if not (self.first_stage is None or self.first_stage == "bm25" or callable(self.first_stage)):
             raise ValueError(f"first_stage must be 'bm25' or a function of query and depth, not {self.first_stage!r}")
+        if self.first_stage is not None and self.candidates.given:
+            raise ValueError("give candidates or a first stage, not both")
+        if self.hybrid is not None:
+            self._check_hybrid()
         check_choice(self.partial, "partial", PARTIALS)
         if isinstance(self.timeout, bool) or not isinstance(self.timeout, (int, float)) or not self.timeout > 0:
             raise ValueError(f"timeout must be a number of seconds above 0, not {self.timeout!r}")
+
+    def _check_hybrid(self) -> None:
+        if self.hybrid != "rrf" and not (isinstance(self.hybrid, Real) and 0 < float(self.hybrid) < 1):
+            wanted = "'rrf' or BM25's weight, more than 0 and less than 1"
+            raise ValueError(f"hybrid must be {wanted}, not {self.hybrid!r}")
+        if self.first_stage is not None:
+            raise ValueError(
+                "give hybrid or a first stage, not both: a hybrid search uses the BM25 scores of all documents"
+            )
+        if self.trace:
+            raise ValueError("give hybrid or trace, not both: a hybrid search consists of several searches")
 
     @classmethod
     def of(cls, k: int, keywords: Mapping[str, Any]) -> SearchOptions:

@@ -95,6 +95,8 @@ class ActorPool:
     of a new search as long as there are others.
     """
 
+    now = staticmethod(time.monotonic)
+
     def __init__(self, ray: Any, path: Path, *, replicas: int, actors_per_node: int) -> None:
         self._ray, self._path, self._replicas, self._per_node = ray, path, replicas, actors_per_node
         self._lock = RLock()
@@ -104,7 +106,7 @@ class ActorPool:
         self._sizes: list[int] = []
         self._placement = Placement((), ())
         self._nodes_checked, self._turns, self._closed = -NODE_CHECK_INTERVAL, count(), False
-        self._connection = _connection(ray)
+        self._connection = self._worker_id
 
     def serve(self, sizes: Sequence[int]) -> None:
         """Places the shards, given the number of tokens of each, and starts missing actors."""
@@ -121,7 +123,11 @@ class ActorPool:
     @property
     def connected(self) -> bool:
         """Whether the connection to Ray with which the actors were started still exists: actors end with it."""
-        return self._ray.is_initialized() and _connection(self._ray) == self._connection
+        return bool(self._ray.is_initialized() and self._worker_id == self._connection)
+
+    @property
+    def _worker_id(self) -> Any:
+        return self._ray.get_runtime_context().get_worker_id()
 
     def cover(self, sizes: Sequence[int]) -> dict[Seat, Shards]:
         """Seats that together answer for every shard; suspected seats only if there are no others.
@@ -129,7 +135,8 @@ class ActorPool:
         After `rebalance`, searches of the version before it may still run. So the number of shards is the caller's.
         """
         with self._lock:
-            self._look_around()
+            if self._suspected or self._closed or self.now() - self._nodes_checked > NODE_CHECK_INTERVAL:
+                self._look_around()
             if not self._placement.seats:
                 raise ShardsUnavailableError("the Ray cluster has no live node", tuple(range(len(sizes))))
             placement = self._placement
@@ -210,10 +217,6 @@ class ActorPool:
                 self._suspected[seat] = self.start(seat, "pid"), self.now()
                 self._nodes_checked = -NODE_CHECK_INTERVAL  # its node may be lost
 
-    def now(self) -> float:
-        """The current time of a monotonic clock, in seconds."""
-        return time.monotonic()
-
     def present(self) -> list[MemberInfo]:
         """All members; without the process id of one that does not answer soon."""
         with self._lock:
@@ -289,10 +292,6 @@ class ActorPool:
                     self._start(seat)
             elif again:
                 self._suspected[seat] = self.start(seat, "pid"), self.now()
-
-
-def _connection(ray: Any) -> str:
-    return str(ray.get_runtime_context().get_worker_id())
 
 
 def _pack(what: Any) -> bytes:

@@ -42,6 +42,8 @@ class Offers(NamedTuple):
         return cls([Offer(*item) for item in tuples])
 
 
+NO_OFFERS = Offers([])
+
 Reply: TypeAlias = tuple[float, ...]
 Replies: TypeAlias = tuple[Reply, ...]
 """One reply for each agreement so far."""

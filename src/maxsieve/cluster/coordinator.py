@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.cluster.agreement import Offers, Replies, UnknownSessionError, merge
+from maxsieve.cluster.agreement import NO_OFFERS, Offers, Replies, UnknownSessionError, merge
 from maxsieve.cluster.engine import LostMemberError, Members, Shards
 from maxsieve.cluster.placement import Seat
 from maxsieve.errors import MaxsieveError, StaleVersionError
@@ -164,7 +164,7 @@ class Assignment:
     last_error: Exception | None = None
     retry_at: float | None = None
     no_alternative: bool = False
-    first: Offers = field(default_factory=lambda: Offers([]))
+    first: Offers = NO_OFFERS
     finished: bool = False
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ class ClusterSearcher:
         self._path, self._engine = path, engine
         self._lock = threading.RLock()
         self._members: Members | None = None
+        self._served: list[int] = []
         self._closed = False
         self.latencies = LatencyHistory()
 
@@ -61,8 +63,10 @@ class ClusterSearcher:
             if self._closed:
                 raise ClosedIndexError("this index is closed")
             if self._members is None or not self._members.connected:
-                self._members = self._engine.members(self._path)
-            self._members.serve(snapshot.sizes)
+                self._members, self._served = self._engine.members(self._path), []
+            if (sizes := snapshot.sizes) != self._served:
+                self._members.serve(sizes)
+                self._served = sizes
             return self._members
 
     def prepare(self, snapshot: AnySnapshot, queries: Sequence[Rows], options: SearchOptions) -> ShardedSearch:
@@ -70,6 +74,8 @@ class ClusterSearcher:
         assert isinstance(snapshot, ShardedSnapshot)
         if options.trace:
             raise ValueError("a search over shards can't be traced: its steps happen in several processes")
+        if options.candidates.given:
+            options = replace(options, candidates=options.candidates.map(lambda ids: _as_ids(snapshot, ids)))
         return ShardedSearch(self, snapshot, queries, options)
 
     def close(self) -> None:
@@ -80,16 +86,14 @@ class ClusterSearcher:
             self._members, self._closed = None, True
 
 
+@dataclass(frozen=True, eq=False)
 class ShardedSearch:
-    """A search of one version of a corpus by members."""
+    """A search of one version of a corpus by members. Candidates are ids, not masks."""
 
-    def __init__(
-        self, searcher: ClusterSearcher, snapshot: ShardedSnapshot, queries: Sequence[Rows], options: SearchOptions
-    ) -> None:
-        self._searcher, self._snapshot, self._queries, self._options = searcher, snapshot, queries, options
-        self._candidates = options.candidates
-        if options.candidates.given:
-            self._candidates = options.candidates.map(lambda candidates: _as_ids(snapshot, candidates))
+    _searcher: ClusterSearcher
+    _snapshot: ShardedSnapshot
+    _queries: Sequence[Rows]
+    _options: SearchOptions
 
     def best(self, queries: Sequence[int], k: int, policy: FixedPolicy) -> list[ShardedRanking]:
         """The k best documents for some of the queries."""
@@ -135,7 +139,7 @@ class ShardedSearch:
         manifest, options = self._snapshot.manifest, self._options
         shards = len(manifest.shards)
         candidates, exclude = (
-            IdsByShard(self._candidates.of(query), shards),
+            IdsByShard(options.candidates.of(query), shards),
             IdsByShard(options.exclude.of(query), shards),
         )
 
@@ -177,12 +181,12 @@ class ShardedRanking:
         """None: members record no trace."""
 
 
+@dataclass(frozen=True, eq=False)
 class IdsByShard:
     """Ids, or None. They are divided by shard only once, even if many members are asked."""
 
-    def __init__(self, ids: Any, shards: int) -> None:
-        self.all: list[Id] | None = ids
-        self._count = shards
+    all: Any
+    n_shards: int
 
     def of(self, shards: Shards) -> list[Id] | None:
         """The ids of some shards."""
@@ -192,7 +196,7 @@ class IdsByShard:
 
     @cached_property
     def _places(self) -> dict[int, NDArray[np.int64]]:
-        return by_shard(self.all or [], self._count)
+        return by_shard(self.all or [], self.n_shards)
 
 
 def _places_request(version: str, query: Rows, wanted: NDArray[np.int64], shards: Shards, alone: bool) -> PlacesRequest:

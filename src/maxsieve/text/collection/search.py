@@ -24,7 +24,6 @@ from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.additions import check_text
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.lexical.bm25 import first_candidates
-from maxsieve.text.lexical.fusion import to_fusion
 from maxsieve.text.lexical.hybrid import search_hybrid
 from maxsieve.text.passages import Keys
 
@@ -60,7 +59,8 @@ def search_texts(
     snapshot: AnySnapshot | None,
 ) -> list[TextHits]:
     """The k best documents for each text. ``vectors`` are those of the texts, if they are encoded already."""
-    _check(options, collection)
+    if type(options.policy) is Calibrated:  # before anything is encoded
+        check_calibrated(collection)
     started = perf_counter()
     if vectors is None:
         vectors = collection.encoder.encode_queries(texts) if texts else []
@@ -97,22 +97,6 @@ def check_calibrated(collection: Collection) -> None:
     if not collection.calibrated:
         wrong = ValueError("this collection is not calibrated")
         raise hinted(wrong, ": {} does that, on sentences of its documents or your own queries", Function("calibrate"))
-
-
-def _check(options: SearchOptions, collection: Collection) -> None:
-    """Raises an error for options that do not fit together, before anything is encoded."""
-    if options.hybrid is not None:
-        to_fusion(options.hybrid)
-        if options.first_stage is not None:
-            raise ValueError(
-                "give hybrid or a first stage, not both: a hybrid search uses the BM25 scores of all documents"
-            )
-        if options.trace:
-            raise ValueError("give hybrid or trace, not both: a hybrid search consists of several searches")
-    if options.first_stage is not None and options.candidates.given:
-        raise ValueError("give candidates or a first stage, not both")
-    if type(options.policy) is Calibrated:
-        check_calibrated(collection)
 
 
 def _search(

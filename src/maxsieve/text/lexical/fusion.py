@@ -37,13 +37,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.ids import Id
+from maxsieve.options import Hybrid
 from maxsieve.text.lexical.scores import F32, I64, Answer, Lexical, Scored, best_of
 
 RANK_OFFSET = 60
@@ -145,20 +145,13 @@ def _reciprocal(scores: F32) -> F64:
     return 1 / (RANK_OFFSET + ranks)
 
 
-def to_fusion(hybrid: object) -> Fusion:
-    """The fusion that the user's argument describes.
+def to_fusion(hybrid: Hybrid) -> Fusion:
+    """The fusion that an option describes.
 
     >>> to_fusion("rrf"), to_fusion(0.25)
     (ReciprocalRank(), Weighted(weight=0.25))
-    >>> to_fusion(1)
-    Traceback (most recent call last):
-    ValueError: hybrid must be 'rrf' or BM25's weight, more than 0 and less than 1, not 1
     """
-    if hybrid == "rrf":
-        return ReciprocalRank()
-    if isinstance(hybrid, Real) and 0 < float(hybrid) < 1:
-        return Weighted(float(hybrid))
-    raise ValueError(f"hybrid must be 'rrf' or BM25's weight, more than 0 and less than 1, not {hybrid!r}")
+    return ReciprocalRank() if hybrid == "rrf" else Weighted(float(hybrid))
 
 
 def fuse(

@@ -57,6 +57,7 @@ def search_hybrid(
     bm25: BM25, snapshot: AnySnapshot, texts: Sequence[str], options: SearchOptions, find: Find, keys: Keys
 ) -> list[HybridHits]:
     """The k best documents for each query by the fused scores."""
+    assert options.hybrid is not None
     fusion, k = to_fusion(options.hybrid), options.k
     depth = max(options.depth, k, fusion.least)
     late = replace(options, hybrid=None, k=depth)
@@ -75,7 +76,7 @@ def search_hybrid(
     return [
         HybridHits(
             _in_order(hits, best, keys),
-            HybridScores(options.hybrid or "rrf", depth, best.late, best.bm25),
+            HybridScores(options.hybrid, depth, best.late, best.bm25),
             _report(own.report, others.report),
         )
         for own, others, hits, best in zip(first, more, last, fused, strict=True)
