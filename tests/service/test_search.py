@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from maxsieve import Bandit, Calibrated, Certified, Collection, Exhaustive
+from maxsieve.cli.snippet import snippet
 from maxsieve.service.schemas import CollectionFacts, CollectionList, SearchAnswer
 from maxsieve.text import OnnxEncoder
+from maxsieve.text.collection.snippets import marks_of
 from service.support import ANIMALS, Served, detail
 
 POLICIES = {
@@ -86,6 +88,32 @@ def test_everything_there_is_to_say(shared: Served) -> None:
     assert "matches" not in shared.search(query="red river", matches=False).json()["hits"][0]
 
 
+def test_the_part_to_show_is_the_command_lines(shared: Served, library: Collection) -> None:
+    query = "owl river"
+    hits = shared.search(query=query).json()["hits"]
+    for hit, known in zip(hits, library.search(query), strict=True):
+        marks = [mark for mark in marks_of(known.explain()) if mark.grade]
+        assert hit["marks"] == [{"start": one.start, "end": one.end, "grade": one.grade} for one in marks]
+        start, end = hit["snippet"]["start"], hit["snippet"]["end"]
+        assert hit["text"][start:end] == snippet(known.text, marks, 320, 1).plain
+    bare = shared.search(query=query, matches=False).json()["hits"][0]
+    assert not {"marks", "snippet", "matches"} & bare.keys()
+
+
+@pytest.mark.parametrize("how", [{}, {"hybrid": "rrf"}, {"where": {"year": {"gte": 2000}}}, {"trace": True}])
+def test_the_next_hits(shared: Served, how: dict[str, Any]) -> None:
+    everything = shared.search(query="the river", k=4, **how).json()
+    second = shared.search(query="the river", k=2, offset=1, **how).json()
+    assert second["hits"] == everything["hits"][1:3]
+    third = shared.search(query="the river", k=3, **how).json()
+    known = ("guarantee", "sentence", "rescored", "documents")
+    assert [second["report"][name] for name in known] == [third["report"][name] for name in known]
+    assert (
+        len(second.get("trace", {"hits": range(3)})["hits"]) == 3
+    )  # the guarantee is about those that are left out, too
+    assert shared.search(query="the river", k=2, offset=9, **how).json()["hits"] == []
+
+
 def test_vectors(shared: Served, library: Collection, encoder: OnnxEncoder) -> None:
     [rows] = encoder.encode_queries(["red river"])
     answer = shared.search(vectors=rows.astype(float).tolist(), k=2)
@@ -116,6 +144,8 @@ def test_collections(shared: Served) -> None:
         ({"query": "a", "k": 2**70}, 422, "k"),
         ({"query": "a", "k": 1.5}, 422, "k"),
         ({"query": "a", "k": True}, 422, "k"),
+        ({"query": "a", "k": 10, "offset": 991}, 422, "offset and k may be 1,000 in total"),
+        ({"query": "a", "offset": -1}, 422, "offset"),
         ({"query": "a", "kk": 3}, 422, "kk"),
         ({"query": "a", "policy": "best"}, 422, "policy"),
         ({"query": "a", "policy": {"name": "certified", "alpha": 0.5}}, 422, "alpha"),
@@ -174,7 +204,9 @@ def test_a_calibrated_collection(shared: Served, tmp_path: Path, encoder: OnnxEn
         assert answer.json()["report"]["guarantee"] == expected.report.guarantee
         assert answer.json()["report"]["calibrated_on"] == "queries"
         assert answer.json()["hits"][0]["id"] == expected.ids[0]  # a number stays a number
-        assert served.client.get("/v1/collections/many").json()["calibrated"] is True
+        facts = served.client.get("/v1/collections/many").json()
+        assert facts["calibrated"] is True
+        assert facts["calibration"] == {"queries": 120, "k": 10, "holds": True}
 
 
 def test_a_trace(shared: Served) -> None:

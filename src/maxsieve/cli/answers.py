@@ -8,10 +8,11 @@ from rich.cells import set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from maxsieve.cli.snippet import ELLIPSIS, STYLES, marks_of, snippet
+from maxsieve.cli.snippet import ELLIPSIS, STYLES, snippet
 from maxsieve.common.printable import printable
 from maxsieve.policies import Bandit, Policy
 from maxsieve.text.collection.answers import guarantee_sentence
+from maxsieve.text.collection.snippets import marks_of, title_of
 
 if TYPE_CHECKING:
     from maxsieve.text import TextHits
@@ -63,11 +64,9 @@ def heading(identity: Any, text: str, metadata: Any, passage: Passage | None = N
     ('notes/a.md', 0)
     """
     where = "" if passage is None else place_of(passage)
-    title = metadata.get("title") if isinstance(metadata, dict) else None
-    if not isinstance(title, str) or not title.strip():
+    title, skip = title_of(text, metadata)
+    if not title:
         return f"{identity}{where}", 0
-    title = title.strip()
-    skip = len(title) + 1 if text.startswith(f"{title}\n") else 0
     return (title if title == str(identity) else f"{title} ({identity})") + where, skip
 
 

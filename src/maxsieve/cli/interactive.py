@@ -15,8 +15,9 @@ from maxsieve.cli import options
 from maxsieve.cli.answers import heading, show_answer
 from maxsieve.cli.console import say
 from maxsieve.cli.failures import sentence
-from maxsieve.cli.snippet import STYLES, marks_of
+from maxsieve.cli.snippet import STYLES
 from maxsieve.common.printable import printable
+from maxsieve.text.collection.snippets import marks_of
 
 if TYPE_CHECKING:
     from maxsieve.text import TextHits

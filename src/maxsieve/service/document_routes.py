@@ -1,15 +1,18 @@
-"""Routes that change a collection, for a service that was started with ``--writable``."""
+"""Routes that read a document, and that change a collection if the service was started with ``--writable``."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, HTTPException
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
 from maxsieve.service.deadlines import Seconds
 from maxsieve.service.failures import answer, documented
 from maxsieve.service.open_collections import OpenCollection
-from maxsieve.service.schemas import AddAnswer, AddRequest, DeleteAnswer, DeleteRequest
+from maxsieve.service.schemas import AddAnswer, AddRequest, DeleteAnswer, DeleteRequest, DocumentAnswer
 from maxsieve.service.search_routes import Name
 from maxsieve.service.service import Service, ServiceDep, cancelled_on_disconnect
 from maxsieve.service.settings import CHARACTERS
@@ -17,6 +20,23 @@ from maxsieve.service.strict import StrictRoute
 
 router = APIRouter(route_class=StrictRoute, tags=["documents"])
 PATH = "/v1/collections/{name}/documents"
+
+AskedId = Annotated[str, Query(max_length=10_000, description="Its id.")]
+
+
+@router.get(PATH, response_model=DocumentAnswer, responses=documented())
+async def document(name: Name, id: AskedId, request: Request, service: ServiceDep, seconds: Seconds) -> Response:
+    """A document as it was added, in full."""
+    opened = service.collections[name]
+
+    def work() -> Response:
+        with opened.using() as collection:
+            known = int(id) if id not in collection and re.fullmatch(r"0|-?[1-9][0-9]{0,17}", id) else id
+            if known not in collection:
+                raise KeyError(f"no document has the id {known!r}")
+            return answer({"id": known, "text": collection.text(known), "metadata": collection.metadata(known)})
+
+    return await cancelled_on_disconnect(request, service.run_large(work), seconds)
 
 
 @router.post(PATH, response_model=AddAnswer, responses=documented(409, 423, 507))

@@ -99,6 +99,7 @@ class SearchBody(Shape):
     query: str | None = Field(None, max_length=QUERY_CHARACTERS, description="The text to search for.")
     vectors: Vectors | None = Field(None, description="Token vectors to search for, instead of a text.")
     k: int = Field(10, ge=1, le=HITS, description="How many documents to find.")
+    offset: int = Field(0, ge=0, lt=HITS, description="How many of the best hits to leave out: k are found after them.")
     policy: AnyPolicy = Field(
         "certified", description="The search policy: its name, or an object with its name and parameters."
     )
@@ -121,17 +122,20 @@ class SearchBody(Shape):
             raise ValueError("give either a query or vectors")
         if self.vectors is not None and (self.first_stage is not None or self.hybrid is not None):
             raise ValueError("BM25 needs a text query, not vectors")
+        if self.offset + self.k > HITS:
+            raise ValueError(f"offset and k may be {HITS:,} in total, not {self.offset + self.k:,}")
         return self
 
     def options(self, *, threads: int | None, timeout: float) -> SearchOptions:
-        """The options of the search."""
-        given: dict[str, Any] = {name: getattr(self, name) for name in _OPTIONS}
+        """The options of the search. It finds the hits that are left out, too: the guarantee is about all of them."""
+        given: dict[str, Any] = {name: getattr(self, name) for name in _OPTIONS} | {"k": self.offset + self.k}
         return SearchOptions(**given, policy=self.chosen_policy, threads=threads, timeout=timeout)
 
     @property
     def group(self) -> Hashable:
         """Equal for requests that can be searched together: they have the same options. A trace is for one alone."""
-        return object() if self.trace else repr([self.chosen_policy, *(getattr(self, name) for name in _OPTIONS)])
+        options = (getattr(self, name) for name in _OPTIONS)
+        return object() if self.trace else repr([self.chosen_policy, self.offset, *options])
 
     @property
     def chosen_policy(self) -> Policy:
@@ -159,6 +163,21 @@ class Matched(BaseModel):
     similarity: float
 
 
+class MarkedWord(BaseModel):
+    """A word that matched, ``text[start:end]``, and how strongly: 1, 2 or 3."""
+
+    start: int
+    end: int
+    grade: int
+
+
+class Snippet(BaseModel):
+    """The part of the text where the matches are densest, ``text[start:end]``."""
+
+    start: int
+    end: int
+
+
 class PassagePlace(BaseModel):
     """Where the best passage of a long document is."""
 
@@ -181,6 +200,8 @@ class SearchHit(BaseModel):
     metadata: Any = None
     passage: PassagePlace | None = None
     matches: list[Matched] | None = None
+    marks: list[MarkedWord] | None = Field(None, description="With matches: the words to mark, in order.")
+    snippet: Snippet | None = Field(None, description="With matches: the part of the text to show.")
 
 
 class RoundOfSieve(BaseModel):
@@ -271,6 +292,22 @@ class DeleteAnswer(BaseModel):
     deleted: int
 
 
+class DocumentAnswer(BaseModel):
+    """A document as it was added."""
+
+    id: int | str
+    text: str
+    metadata: Any = None
+
+
+class CalibrationFacts(BaseModel):
+    """What a collection is calibrated for: how many queries and hits, and whether its promise still holds."""
+
+    queries: int
+    k: int
+    holds: bool
+
+
 class CollectionFacts(BaseModel):
     """Facts about a collection."""
 
@@ -281,6 +318,8 @@ class CollectionFacts(BaseModel):
     store: str
     encoder: str
     calibrated: bool
+    calibration: CalibrationFacts | None
+    shards: int = Field(description="0 for a collection in one folder. One in shards has no BM25 and no trace.")
     writable: bool
 
 

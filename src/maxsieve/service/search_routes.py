@@ -22,10 +22,14 @@ from maxsieve.service.service import Found, SearchAsk, SearchKey, Service, Servi
 from maxsieve.service.settings import MANY_HITS, MATCHES, TRACED_TOKENS
 from maxsieve.service.strict import StrictRoute
 from maxsieve.text.collection.answers import guarantee_sentence, to_plain
-from maxsieve.text.collection.words import whole_word
+from maxsieve.text.collection.snippets import excerpt, marks_of, title_of
+from maxsieve.text.collection.words import WordMatch, whole_word
 from maxsieve.text.encoders.encoder import Traceable
 
 router = APIRouter(route_class=StrictRoute, tags=["search"])
+
+SNIPPET = 320
+"""How many characters a snippet has: four lines of the page."""
 
 Name = Annotated[str, Path(max_length=100, description="A collection that the service was started with.")]
 
@@ -71,7 +75,7 @@ async def _search(name: str, body: SearchBody, service: Service) -> Response:
     found = await service.search(SearchKey(opened.name, body.group, options), ask)
     service.metrics.searches.labels(name, found.hits.report.guarantee).inc()
     times = {"encode": encoded - started, "search": perf_counter() - encoded}
-    run = service.run_in_thread if body.k <= MANY_HITS and not body.trace else service.run_large
+    run = service.run_in_thread if options.k <= MANY_HITS and not body.trace else service.run_large
     return await run(lambda: answer(_plain(body, ask, found, times)))
 
 
@@ -119,21 +123,11 @@ def _rows(vectors: Sequence[Sequence[float]] | Rows) -> NDArray[np.float32]:
 def _plain(body: SearchBody, ask: SearchAsk, found: Found, seconds: dict[str, float]) -> dict[str, Any]:
     """The answer as JSON-compatible data."""
     hits, report = found.hits, found.hits.report
-    plain = to_plain(hits, explain=body.matches)
+    plain = to_plain(hits[body.offset :] if body.offset else hits, explain=body.matches)
     for hit in plain["hits"]:
+        hit["rank"] += body.offset
         if body.matches:
-            hit["matches"] = [
-                {
-                    "query_word": one["query"],
-                    "query_start": one["query_start"],
-                    "query_end": one["query_start"] + len(one["query"]),
-                    "word": one["document"],
-                    "start": one["start"],
-                    "end": one["end"],
-                    "similarity": one["similarity"],
-                }
-                for one in hit["matches"]
-            ]
+            hit |= _marked(hit)
     return {
         "hits": plain["hits"],
         "report": {
@@ -159,6 +153,28 @@ def _plain(body: SearchBody, ask: SearchAsk, found: Found, seconds: dict[str, fl
     }
 
 
+def _marked(hit: dict[str, Any]) -> dict[str, Any]:
+    """The matches of a hit, the words to mark, and the part of its text to show."""
+    marks = marks_of([WordMatch(**one) for one in hit["matches"]])
+    start, end = excerpt(hit["text"], marks, SNIPPET, skip=title_of(hit["text"], hit.get("metadata"))[1])
+    return {
+        "matches": [
+            {
+                "query_word": one["query"],
+                "query_start": one["query_start"],
+                "query_end": one["query_start"] + len(one["query"]),
+                "word": one["document"],
+                "start": one["start"],
+                "end": one["end"],
+                "similarity": one["similarity"],
+            }
+            for one in hit["matches"]
+        ],
+        "marks": [{"start": mark.start, "end": mark.end, "grade": mark.grade} for mark in marks if mark.grade],
+        "snippet": {"start": start, "end": end},
+    }
+
+
 def _words(query: str, ask: SearchAsk) -> list[dict[str, Any]]:
     """The words of a query, if the encoder knows them."""
     if not isinstance(ask.encoder, Traceable):
@@ -170,6 +186,7 @@ def _words(query: str, ask: SearchAsk) -> list[dict[str, Any]]:
 def _facts(service: Service, name: str) -> dict[str, Any]:
     with service.collections[name].using() as collection:
         facts = collection.info()
+    calibration = facts["calibration"]
     return {
         "name": name,
         "documents": facts["documents"],
@@ -177,6 +194,8 @@ def _facts(service: Service, name: str) -> dict[str, Any]:
         "dim": facts["dim"],
         "store": facts["store"],
         "encoder": facts["encoder"]["name"],
-        "calibrated": facts["calibration"] is not None,
+        "calibrated": calibration is not None,
+        "calibration": calibration and {name: calibration[name] for name in ("queries", "k", "holds")},
+        "shards": len(facts.get("shards", ())),
         "writable": service.settings.writable,
     }
