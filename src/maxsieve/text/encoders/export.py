@@ -111,13 +111,17 @@ def _write_graph(model: Any, path: Path) -> None:
 
 
 def _quantise(path: Path, target: Path) -> None:
-    """Weights of 8 bits without sign: products with signed ones overflow on CPUs without VNNI, and give other rows."""
+    """Signed weights from -64 to 64: with VNNI they take two thirds of the time of unsigned ones.
+
+    CPUs without VNNI add two products of an activation (up to 255) and a weight in 16 bits: 2 * 255 * 64 still fits,
+    and with 127 it would overflow and give other rows.
+    """
     optional("onnx", "st")
     quantization = optional("onnxruntime.quantization", "st")
     logging.disable(logging.WARNING)  # it recommends a step that changes nothing here
     try:
         quantization.quantize_dynamic(
-            str(path), str(target), weight_type=quantization.QuantType.QUInt8, per_channel=True
+            str(path), str(target), weight_type=quantization.QuantType.QInt8, per_channel=True, reduce_range=True
         )
     finally:
         logging.disable(logging.NOTSET)
