@@ -372,6 +372,8 @@ class Index:
     def search(self, query: Any, k: int = 10, **options: Unpack[SearchKeywords]) -> Hits:
         """The k best documents for a query [T, d]; with ``group_by``, the best documents of the k best groups.
 
+        With ``by="passage"``, groups do not count.
+
         The keywords are the fields of `SearchOptions`: ``policy``, ``candidates``, ``where`` and so on.
 
         >>> index = Index.build([[[1.0, 0.0]], [[0.0, 1.0]], [[0.6, 0.8]]], ["east", "north", "both"])
@@ -416,9 +418,10 @@ class Index:
         return self.storage.reading(lambda current: self._search(current, rows, options))
 
     def _search(self, snapshot: AnySnapshot, rows: list[NDArray[np.float32]], options: SearchOptions) -> list[Hits]:
-        policy, promise = plan(options, snapshot, len(rows), self._group_by)
+        group_by = self._group_by if options.by == "document" else None
+        policy, promise = plan(options, snapshot, len(rows), group_by)
         search = self.searcher.prepare(snapshot, rows, options)
-        found = best_groups(search, len(rows), options.k, policy, self._group_by)
+        found = best_groups(search, len(rows), options.k, policy, group_by)
         return [
             Hits.of(snapshot, ranking, entries, query, promise)
             for (ranking, entries), query in zip(found, rows, strict=True)

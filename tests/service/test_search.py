@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from maxsieve.cli.snippet import snippet
 from maxsieve.service.schemas import CollectionFacts, CollectionList, SearchAnswer
 from maxsieve.text import OnnxEncoder
 from maxsieve.text.collection.snippets import marks_of
-from service.support import ANIMALS, Served, detail
+from service.support import ANIMALS, Served, detail, serving
 
 POLICIES = {
     "certified": Certified(),
@@ -227,3 +228,60 @@ def test_filters(shared: Served, library: Collection) -> None:
     wrong = shared.search(query="the river", where={"year": {"above": 2001}})
     assert wrong.status_code == 400
     assert "above" in detail(wrong)
+
+
+@pytest.fixture(scope="module")
+def guide(tmp_path_factory: pytest.TempPathFactory, encoder: OnnxEncoder) -> Iterator[tuple[Served, Collection]]:
+    """A service of a long text and a short one, and the same collection opened here."""
+    path = tmp_path_factory.mktemp("guide") / "docs"
+    long = "\n\n".join(f"## Part {n}\n\n" + f"The fox of part {n} saw the river. " * 30 for n in range(6))
+    with Collection.create(path, encoder) as collection:
+        collection.add([long, "a fox", "an owl"], ["guide", "fox", "owl"])
+        with serving(encoder, {"docs": path}) as served:
+            yield served, collection
+
+
+@pytest.mark.parametrize("how", [{}, {"first_stage": "bm25", "depth": 5}, {"hybrid": 0.3}, {"exclude": ["fox"]}])
+def test_passages(guide: tuple[Served, Collection], how: dict[str, Any]) -> None:
+    served, collection = guide
+    answer = served.search(query="the fox river", k=4, by="passage", **how)
+    expected = collection.search("the fox river", 4, by="passage", **how)
+    assert found(answer) == list(expected)
+    hits, report = answer.json()["hits"], answer.json()["report"]
+    assert [hit["text"] for hit in hits] == expected.texts
+    assert report["passages"] == expected.n_passages
+    assert "passages" in report["sentence"]
+
+
+def test_documents_list_their_best_passages(guide: tuple[Served, Collection]) -> None:
+    served, collection = guide
+    answer = served.search(query="the fox river", per_document=3)
+    hits = {hit["id"]: hit for hit in found_hits(answer)}
+    for expected in collection.search("the fox river", per_document=3):
+        passages = hits[expected.id]["passages"]
+        assert [(one["score"], one["text"]) for one in passages] == [(one.score, one.text) for one in expected.passages]
+        for one in passages:
+            assert all(one["text"][match["start"] : match["end"]] == match["word"] for match in one["matches"])
+    assert "passages" not in found_hits(served.search(query="the fox"))[0]
+    assert "matches" not in found_hits(served.search(query="the fox", per_document=2, matches=False))[0]["passages"][0]
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"by": "page"}, "by"),
+        ({"per_document": 0}, "per_document"),
+        ({"by": "passage", "per_document": 2}, "per_document"),
+        ({"k": 501, "per_document": 2}, "k times per_document may be 1,000 at most, not 1,002"),
+        ({"k": 1, "per_document": 10**9}, "per_document"),
+    ],
+)
+def test_bad_units(shared: Served, body: dict[str, Any], sentence: str) -> None:
+    answer = shared.search(query="the fox", **body)
+    assert answer.status_code == 422, answer.text
+    assert sentence in detail(answer)
+
+
+def found_hits(answer: Any) -> Any:
+    found(answer)
+    return answer.json()["hits"]

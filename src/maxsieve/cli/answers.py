@@ -16,6 +16,7 @@ from maxsieve.text.collection.snippets import marks_of, title_of
 
 if TYPE_CHECKING:
     from maxsieve.text import TextHits
+    from maxsieve.text.collection.hits import TextHit
     from maxsieve.text.passages import Passage
 
 WIDEST = 100
@@ -49,10 +50,24 @@ def show_hits(console: Console, hits: TextHits, *, lines: int = SNIPPET_LINES) -
                 title.stylize(STYLES[mark.grade], mark.start, mark.end)
         line = Text.assemble((f"{rank + 1:>{margin}}", "dim"), "  ", (f"{score:>{score_width}}", "green"), "  ", title)
         console.print(line, soft_wrap=True)
-        body = snippet(hit.text, marks, max(16, width - margin - 2), lines, skip=skip)
-        for row in body.split("\n"):
-            if row.plain.strip():
-                console.print(Text(" " * (margin + 2)).append_text(row), soft_wrap=True)
+        _show_snippet(console, snippet(hit.text, marks, max(16, width - margin - 2), lines, skip=skip), margin + 2)
+        for further in hit.passages[1:]:
+            console.print(
+                Text(" " * (margin + 2) + _cut(_further(further), max(8, width - margin - 2)), "bold"), soft_wrap=True
+            )
+            text = snippet(further.text, marks_of(further.explain()), max(16, width - margin - 4), lines)
+            _show_snippet(console, text, margin + 4)
+
+
+def _show_snippet(console: Console, text: Text, indent: int) -> None:
+    for row in text.split("\n"):
+        if row.plain.strip():
+            console.print(Text(" " * indent).append_text(row), soft_wrap=True)
+
+
+def _further(hit: TextHit) -> str:
+    """The heading of a further passage of a document."""
+    return f"{place_of(hit.passage).removeprefix(' · ')} ({hit.score:.2f})"
 
 
 def heading(identity: Any, text: str, metadata: Any, passage: Passage | None = None) -> tuple[str, int]:

@@ -89,7 +89,7 @@ else:
     ]
 
 
-_OPTIONS = ("k", "candidates", "exclude", "where", "first_stage", "depth", "hybrid", "trace")
+_OPTIONS = ("k", "by", "per_document", "candidates", "exclude", "where", "first_stage", "depth", "hybrid", "trace")
 """The fields of a request that are options of a search by the same names."""
 
 
@@ -98,8 +98,12 @@ class SearchBody(Shape):
 
     query: str | None = Field(None, max_length=QUERY_CHARACTERS, description="The text to search for.")
     vectors: Vectors | None = Field(None, description="Token vectors to search for, instead of a text.")
-    k: int = Field(10, ge=1, le=HITS, description="How many documents to find.")
+    k: int = Field(10, ge=1, le=HITS, description="How many documents or passages to find.")
     offset: int = Field(0, ge=0, lt=HITS, description="How many of the best hits to leave out: k are found after them.")
+    by: Literal["document", "passage"] = Field(
+        "document", description="Find documents, each by its best passage, or passages of any documents."
+    )
+    per_document: int = Field(1, ge=1, le=HITS, description="How many of its best passages each document lists.")
     policy: AnyPolicy = Field(
         "certified", description="The search policy: its name, or an object with its name and parameters."
     )
@@ -122,14 +126,24 @@ class SearchBody(Shape):
             raise ValueError("give either a query or vectors")
         if self.vectors is not None and (self.first_stage is not None or self.hybrid is not None):
             raise ValueError("BM25 needs a text query, not vectors")
-        if self.offset + self.k > HITS:
-            raise ValueError(f"offset and k may be {HITS:,} in total, not {self.offset + self.k:,}")
+        found = self.offset + self.k
+        if found > HITS:
+            raise ValueError(f"offset and k may be {HITS:,} in total, not {found:,}")
+        if self.per_document > 1 and self.by == "passage":
+            raise ValueError("per_document: by passage, hits are passages, not documents")
+        if found * self.per_document > HITS:
+            raise ValueError(f"k times per_document may be {HITS:,} at most, not {found * self.per_document:,}")
         return self
 
     def options(self, *, threads: int | None, timeout: float) -> SearchOptions:
         """The options of the search. It finds the hits that are left out, too: the guarantee is about all of them."""
         given: dict[str, Any] = {name: getattr(self, name) for name in _OPTIONS} | {"k": self.offset + self.k}
         return SearchOptions(**given, policy=self.chosen_policy, threads=threads, timeout=timeout)
+
+    @property
+    def listed(self) -> int:
+        """How many passages the answer may list."""
+        return self.k * self.per_document
 
     @property
     def group(self) -> Hashable:
@@ -179,7 +193,7 @@ class Snippet(BaseModel):
 
 
 class PassagePlace(BaseModel):
-    """Where the best passage of a long document is."""
+    """Where a passage is in a long document."""
 
     number: int
     of: int
@@ -188,8 +202,19 @@ class PassagePlace(BaseModel):
     page: int | None
 
 
+class PassageOfHit(BaseModel):
+    """One of the best passages of a document."""
+
+    score: float
+    text: str
+    passage: PassagePlace | None = None
+    matches: list[Matched] | None = None
+    marks: list[MarkedWord] | None = None
+    snippet: Snippet | None = None
+
+
 class SearchHit(BaseModel):
-    """A document that was found."""
+    """A document, or a passage of one, that was found."""
 
     rank: int
     id: int | str
@@ -202,6 +227,7 @@ class SearchHit(BaseModel):
     matches: list[Matched] | None = None
     marks: list[MarkedWord] | None = Field(None, description="With matches: the words to mark, in order.")
     snippet: Snippet | None = Field(None, description="With matches: the part of the text to show.")
+    passages: list[PassageOfHit] | None = Field(None, description="Only with per_document: its best, best first.")
 
 
 class RoundOfSieve(BaseModel):
@@ -219,6 +245,7 @@ class ReportOfSearch(BaseModel):
     sentence: str = Field(description="The guarantee in words, and among which documents it holds.")
     scope: Literal["all", "matching", "candidates"]
     documents: int
+    passages: int | None = Field(None, description="Only by passage: how many passages were searched.")
     where: Any = Field(None, description="The filter, if there was one.")
     first_stage: str | None = None
     hybrid: str | float | None = None

@@ -75,13 +75,14 @@ async def _search(name: str, body: SearchBody, service: Service) -> Response:
     found = await service.search(SearchKey(opened.name, body.group, options), ask)
     service.metrics.searches.labels(name, found.hits.report.guarantee).inc()
     times = {"encode": encoded - started, "search": perf_counter() - encoded}
-    run = service.run_in_thread if options.k <= MANY_HITS and not body.trace else service.run_large
+    many = options.k * options.per_document > MANY_HITS
+    run = service.run_large if many or body.trace else service.run_in_thread
     return await run(lambda: answer(_plain(body, ask, found, times)))
 
 
 def _may_be_too_much(body: SearchBody, tokens: int) -> bool:
     """Whether `_check_tokens` has something to check, if the query has at most so many tokens."""
-    return (body.trace and tokens > TRACED_TOKENS) or (body.matches and body.k * tokens > MATCHES)
+    return (body.trace and tokens > TRACED_TOKENS) or (body.matches and body.listed * tokens > MATCHES)
 
 
 def _check_text(opened: OpenCollection, body: SearchBody, query: str) -> None:
@@ -99,12 +100,13 @@ def _check_tokens(opened: OpenCollection, body: SearchBody, tokens: int) -> None
             400, f"trace: a query that is traced may have {TRACED_TOKENS} tokens, and this one has {tokens:,}"
         )
     with opened.using() as collection:
-        hits = min(body.k, len(collection))
+        passages = len(collection.index)
+        hits = min(body.listed, passages if body.by == "passage" else len(collection) * body.per_document, passages)
     if body.matches and hits * tokens > MATCHES:
         raise HTTPException(
             400,
             f"matches: {hits:,} hits for {tokens:,} tokens of the query are too many to list their matches; "
-            f'ask for "k": {MATCHES // tokens} or less, or send "matches": false',
+            f'ask for "k": {max(1, MATCHES // tokens // body.per_document)} or less, or send "matches": false',
         )
 
 
@@ -127,7 +129,8 @@ def _plain(body: SearchBody, ask: SearchAsk, found: Found, seconds: dict[str, fl
     for hit in plain["hits"]:
         hit["rank"] += body.offset
         if body.matches:
-            hit |= _marked(hit)
+            for passage in (hit, *hit.get("passages", ())):
+                passage |= _marked(passage)
     return {
         "hits": plain["hits"],
         "report": {

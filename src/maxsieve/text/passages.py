@@ -83,6 +83,8 @@ class Keys:
 
     def __init__(self, *, passages: bool) -> None:
         self.passages = passages
+        self.flat = Keys(passages=False) if passages else self
+        """Keys for which each passage is a document of its own."""
         self._counts: WeakKeyDictionary[AnySnapshot, int] = WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:

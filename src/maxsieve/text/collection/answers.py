@@ -9,7 +9,7 @@ from maxsieve.policies import Bandit, Calibrated, Policy
 
 if TYPE_CHECKING:
     from maxsieve.storage.calibration import Calibration
-    from maxsieve.text.collection.hits import TextHits
+    from maxsieve.text.collection.hits import TextHit, TextHits
     from maxsieve.text.lexical.hybrid import HybridScores
 
 
@@ -22,7 +22,7 @@ def guarantee_sentence(hits: TextHits, policy: Policy | None = None) -> str:
     if isinstance(policy, Calibrated) and report.guarantee != "exact":
         found = _calibrated(hits, policy)
     else:
-        found = f"{_guarantee(report.guarantee, policy)} among {hits.n_documents:,} {_searched(hits)}"
+        found = f"{_guarantee(report.guarantee, policy)} among {_searched(hits)}"
     return found if hits.hybrid is None else f"{found} · {_fusion(hits.hybrid)}"
 
 
@@ -43,16 +43,17 @@ def _fusion(scores: HybridScores) -> str:
 def _calibrated(hits: TextHits, policy: Calibrated) -> str:
     """What a calibrated answer guarantees, or why it guarantees nothing."""
     report, calibration = hits.report, hits.snapshot.calibration
-    among = f"{hits.n_documents:,} {_searched(hits)}"
-    followed = f"{report.survivors:,} {'passages ' * hits.has_passages}of {among} followed up"
+    counted = "passages " if hits.has_passages and hits.by == "document" else ""
+    followed = f"{report.survivors:,} {counted}of {_searched(hits)} followed up"
     if calibration is None:
         return f"no guarantee; {followed}"
     changed = changes_text(report.added, report.deleted)
     if report.guarantee == "calibrated":
         like = "sentences" if calibration.origin == "own sentences" else "queries"
         number = f"{len(calibration.ranks):,}" + (" of its own" if like == "sentences" else "")
+        passages = " passages" if hits.by == "passage" else ""
         return (
-            f"calibrated: at least {percent(policy.target)} of the true top {len(hits)} on average, "
+            f"calibrated: at least {percent(policy.target)} of the true top {len(hits)}{passages} on average, "
             f"over {like} like the {number} it was calibrated on{changed and f'; {changed} since'}; {followed}"
         )
     if hits.hybrid is not None:
@@ -61,6 +62,8 @@ def _calibrated(hits: TextHits, policy: Calibrated) -> str:
         reason = "the calibration covers only searches among all documents"
     elif not calibration.holds_after(hits.snapshot.changes):
         reason = f"{changed} since it was calibrated"
+    elif calibration.grouped and hits.by == "passage":
+        reason = "the calibration counts documents, not passages"
     else:
         reason = "too many documents are excluded"
     return f"no guarantee ({reason}); {followed}"
@@ -97,12 +100,17 @@ def percent(share: Fraction) -> str:
 
 
 def _searched(hits: TextHits) -> str:
-    single = hits.n_documents == 1
-    condition = "" if hits.where is None else f" that {'matches' if single else 'match'} the filter"
-    if hits.scope == "candidates":
-        named = "candidate" if single else "candidates"
-        return f"{named}{f' of {hits.first_stage}' * bool(hits.first_stage)}{condition}"
-    return f"{'document' if single else 'documents'}{condition}"
+    """What was searched, with its number: documents or passages, candidates, those that match a filter."""
+    count = hits.n_documents if hits.n_passages is None else hits.n_passages
+    plural = "" if count == 1 else "s"
+    condition = "" if hits.where is None else f" that {'matches' if count == 1 else 'match'} the filter"
+    if hits.scope != "candidates":
+        named, source = f"{hits.by}{plural}", ""
+        if hits.n_passages is not None and hits.n_passages > hits.n_documents:
+            source = f" of {hits.n_documents:,} {'document' if hits.n_documents == 1 else 'documents'}"
+        return f"{count:,} {named}{source}{condition}"
+    named = f"candidate{plural}" if hits.n_passages is None else f"candidate passage{plural}"
+    return f"{count:,} {named}{f' of {hits.first_stage}' * bool(hits.first_stage)}{condition}"
 
 
 def to_plain(hits: TextHits, *, explain: bool = False) -> dict[str, Any]:
@@ -115,12 +123,23 @@ def to_plain(hits: TextHits, *, explain: bool = False) -> dict[str, Any]:
             plain |= {"late_score": float(hits.hybrid.late[rank]), "bm25_score": float(hits.hybrid.bm25[rank])}
         if hit.metadata is not None:
             plain["metadata"] = hit.metadata
-        if hit.passage.of > 1:
-            plain["passage"] = {name: value for name, value in hit.passage._asdict().items() if name != "text"}
-        if explain:
-            plain["matches"] = [match._asdict() for match in hit.explain()]
+        plain |= _place(hit, explain=explain)
+        if hits.lists_passages:
+            plain["passages"] = [
+                {"score": one.score, "text": one.text, **_place(one, explain=explain)} for one in hit.passages
+            ]
         found.append(plain)
     return {"query": hits.query, "hits": found, "report": report_of(hits)}
+
+
+def _place(hit: TextHit, *, explain: bool) -> dict[str, Any]:
+    """Where a passage is in its document, and the matches of the query's words."""
+    plain: dict[str, Any] = {}
+    if hit.passage.of > 1:
+        plain["passage"] = {name: value for name, value in hit.passage._asdict().items() if name != "text"}
+    if explain:
+        plain["matches"] = [match._asdict() for match in hit.explain()]
+    return plain
 
 
 def report_of(hits: TextHits) -> dict[str, Any]:
@@ -130,6 +149,7 @@ def report_of(hits: TextHits) -> dict[str, Any]:
         "guarantee": report.guarantee,
         "scope": hits.scope,
         "documents": hits.n_documents,
+        **({} if hits.n_passages is None else {"passages": hits.n_passages}),
         **({} if hits.where is None else {"where": hits.where}),
         **({"first_stage": hits.first_stage, "depth": hits.depth} if hits.first_stage else {}),
         **({"hybrid": hits.hybrid.fusion, "depth": hits.hybrid.depth} if hits.hybrid else {}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from maxsieve.common.html import table
 from maxsieve.errors import DamagedIndexError
 from maxsieve.hits import Hit, Hits, Report
+from maxsieve.ids import Id
+from maxsieve.options import Unit
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.words import WordMatch, match_words
 from maxsieve.text.encoders.encoder import Encoder, Traceable
@@ -26,7 +28,7 @@ SHOWN = 200
 
 
 class TextHit(Hit):
-    """One document that was found. Its ``text`` is its best passage, which may be the whole document."""
+    """One document or passage that was found. ``text`` is its best passage, which may be the whole document."""
 
     _hits: TextHits
 
@@ -39,6 +41,16 @@ class TextHit(Hit):
     def passage(self) -> Passage:
         """Its best passage."""
         return self._hits.passages[self.rank]
+
+    @property
+    def passage_id(self) -> Id:
+        """The id of its best passage, which no other passage of the collection has: ``"a"``, ``"a#p1"``, ..."""
+        return self._hits.passage_ids[self.rank]
+
+    @property
+    def passages(self) -> TextHits:
+        """Its best passages, best first: as many as ``per_document`` asked for, each a hit with score and text."""
+        return self._hits.passages_of(self.rank)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,6 +75,8 @@ class TextHits(Hits):
         scores.
     where
         the filter that the documents had to match; None without one.
+    by
+        what a hit is: ``"document"`` or ``"passage"``. Of a passage, ``hit.id`` is its document.
     """
 
     query: str = ""
@@ -73,8 +87,11 @@ class TextHits(Hits):
     depth: int | None = None
     hybrid: HybridScores | None = None
     where: Any = None
+    by: Unit = "document"
+    _best: list[TextHits] | None = None
+    """The best passages of each hit, if more than one was asked for."""
     _report: Report | None = None
-    _count: Callable[[], int] = int
+    _count: Callable[[Keys], int] = lambda _: 0
     _encoder: Encoder | None = None
     _keys: Keys = _WHOLE
     _at_home: ClassVar[frozenset[str]] = frozenset({"_count", "_encoder", "_keys"})
@@ -85,6 +102,11 @@ class TextHits(Hits):
         inherited = {field.name: getattr(hits, field.name) for field in fields(Hits)}
         inherited["ids"] = [keys.document(key) for key in hits.ids] if keys.passages else hits.ids
         return cls(**inherited, _keys=keys, **facts)
+
+    def of_document(self, best: Hits, count: int) -> TextHits:
+        """The best of the passages of one of these documents, for the same query."""
+        shared = {"query": self.query, "_encoder": self._encoder, "_count": lambda keys: 1 if keys.passages else count}
+        return TextHits.of_passages(best, self._keys, by="passage", scope="candidates", **shared)
 
     if TYPE_CHECKING:
 
@@ -115,7 +137,11 @@ class TextHits(Hits):
         """The hits at these ranks, in that order, with other scores."""
         hits = super().reordered(ranks, scores)
         assert isinstance(hits, TextHits)
-        return hits if self.hybrid is None else replace(hits, hybrid=self.hybrid.at(ranks))
+        if self._best is not None:
+            vars(hits)["_best"] = [self._best[rank] for rank in ranks]  # not by `replace`: they may have been pickled
+        if self.hybrid is not None:
+            vars(hits)["hybrid"] = self.hybrid.at(ranks)
+        return hits
 
     @property
     def snapshot(self) -> AnySnapshot:
@@ -125,7 +151,12 @@ class TextHits(Hits):
     @cached_property
     def n_documents(self) -> int:
         """How many documents were searched."""
-        return self._count()
+        return self._count(self._keys)
+
+    @cached_property
+    def n_passages(self) -> int | None:
+        """How many passages were searched; None if documents are what was searched for."""
+        return None if self.by == "document" else self._count(self._keys.flat)
 
     @cached_property
     def has_passages(self) -> bool:
@@ -147,6 +178,21 @@ class TextHits(Hits):
         """The passage by which each hit was found: the best of its document."""
         keys = map(self._keys.parse, self._passage_keys)
         return [to_passage(record, number) for record, (_, number) in zip(self._records, keys, strict=True)]
+
+    @cached_property
+    def passage_ids(self) -> list[Id]:
+        """The ids of these passages."""
+        return self._passage_keys
+
+    @property
+    def lists_passages(self) -> bool:
+        """Whether ``per_document`` asked for more than the best passage of each document."""
+        return self._best is not None
+
+    def passages_of(self, rank: int) -> TextHits:
+        """The best passages of the hit at ``rank``, best first."""
+        best = self._best[rank] if self._best is not None else None
+        return best or self[rank : rank + 1]
 
     @cached_property
     def metadata(self) -> list[Any]:

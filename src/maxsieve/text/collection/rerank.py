@@ -121,7 +121,7 @@ def rerank_vectors(
         query=query,
         search_seconds=perf_counter() - started,
         scope="candidates",
-        _count=lambda: count,
+        _count=lambda _: count,
         _encoder=encoder,
     )
 
