@@ -1,6 +1,7 @@
 // Requests to the service of this page. A failure is an Error whose message is a sentence to be shown.
 
 import { POLICIES } from "./policies.js";
+import { harmless } from "./text.js";
 
 export class Refused extends Error {
   constructor(message, status) {
@@ -23,25 +24,52 @@ const ask = async (path, key, body, signal) => {
   let found;
   try {
     found = await response.json();
-  } catch {
+  } catch (problem) {
+    if (problem.name === "AbortError") throw problem;
     throw new Refused(`The service answered with status ${response.status} and without a sentence.`, response.status);
   }
-  if (!response.ok) throw new Refused(sentence(found, response.status), response.status);
+  if (!response.ok) throw refusal(typeof found?.detail === "string" ? found.detail : "", response.status);
   return found;
 };
 
-const sentence = (found, status) => {
-  const said = typeof found?.detail === "string" ? found.detail : `The service refused, with status ${status}.`;
-  return /[.!?]$/.test(said) ? said : `${said}.`;
+// What a person at this page can do about it: by what the service says, or by the status.
+const SENTENCES = [
+  [/nothing to search for/, "There is nothing to search for: type some words."],
+  [/^query: /, "The query is too long: shorten it."],
+  [/^matches: /, "The query is too long to mark what matches: shorten it, or ask for fewer results per page."],
+  [/^trace: /, "The query is too long for a picture of its search."],
+  [/^where[.: ]*/, "This filter can't be used: "],
+];
+const BY_STATUS = {
+  401: "This service needs an API key, and this one is missing or wrong.",
+  404: "This is no longer there: another process may have changed the collection.",
+  429: "The service is busy. Try again in a moment.",
+  504: "The search took too long, and was stopped.",
+};
+
+const refusal = (detail, status) => {
+  const [pattern, known] = SENTENCES.find(([one]) => one.test(detail)) ?? [];
+  const said = known?.endsWith(" ") ? detail.replace(pattern, known) : known ?? BY_STATUS[status] ?? (detail || `The service refused, with status ${status}`);
+  const sentence = said.charAt(0).toUpperCase() + said.slice(1);
+  return new Refused(harmless(/[.!?]$/.test(sentence) ? sentence : `${sentence}.`), status);
 };
 
 export const collections = async (key) => (await ask("/v1/collections", key)).collections;
 
 // The values of the form, as the route expects them.
-export const toRequest = (wanted, policy = wanted.policy, trace = true) => {
+export const toRequest = (wanted, trace, policy = wanted.policy) => {
   const chosen = Object.fromEntries(POLICIES[policy].parameters.map(({ name }) => [name, wanted[name]]));
-  return { query: wanted.q, k: wanted.k, policy: { name: policy, ...chosen }, matches: true, trace };
+  const request = { query: wanted.q, k: wanted.k, offset: (wanted.page - 1) * wanted.k, policy: { name: policy, ...chosen } };
+  if (wanted.by === "passage") request.by = "passage";
+  else request.per_document = 3;
+  if (wanted.where) request.where = JSON.parse(wanted.where);
+  if (wanted.hybrid) request.hybrid = wanted.hybrid;
+  if (trace) request.trace = true;
+  return request;
 };
 
 export const search = (collection, key, request, signal) =>
   ask(`/v1/collections/${encodeURIComponent(collection)}/search`, key, request, signal);
+
+export const wholeDocument = (collection, key, id, signal) =>
+  ask(`/v1/collections/${encodeURIComponent(collection)}/documents?id=${encodeURIComponent(id)}`, key, undefined, signal);

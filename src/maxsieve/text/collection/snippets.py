@@ -33,7 +33,7 @@ class Mark(NamedTuple):
 
 
 def marks_of(matches: Sequence[WordMatch]) -> list[Mark]:
-    """The matched words of a document with their strengths, in order.
+    """The matched words of a document with their strengths, in order; no punctuation, unless the query asks for it.
 
     A word's strength is its best similarity times its contribution. The contribution is the sum of the similarities of
     all query words whose best match it is, divided by the mean similarity. So a word that one query word matches
@@ -46,10 +46,15 @@ def marks_of(matches: Sequence[WordMatch]) -> list[Mark]:
     mean = sum(max(match.similarity, 0.0) for match in matches) / max(len(matches), 1)
     words: dict[tuple[int, int], tuple[float, float]] = {}
     for match in matches:
-        if match.end > match.start and match.similarity > 0:
+        punctuation = not _has_letter(match.document) and _has_letter(match.query)
+        if match.end > match.start and match.similarity > 0 and not punctuation:
             best, total = words.get((match.start, match.end), (0.0, 0.0))
             words[match.start, match.end] = max(best, match.similarity), total + match.similarity
     return [Mark(*word, best * total / mean) for word, (best, total) in sorted(words.items())]
+
+
+def _has_letter(word: str) -> bool:
+    return any(map(str.isalnum, word))
 
 
 class Piece(NamedTuple):
