@@ -173,6 +173,28 @@ def test_filters(open_page: Open) -> None:
     expect(none.locator("#hits > li")).to_have_count(0)
 
 
+def test_further_passages(open_page: Open, service: str) -> None:
+    page = answered(open_page("?collection=files&q=tea"))
+    hits = ask(service, "files", query="tea", per_document=3, trace=False)["hits"]
+    manual = page.locator("#hits > li", has_text="A manual of tea")
+    [wanted] = [hit for hit in hits if hit["id"] == "manuals/tea.pdf"]
+    manual.locator("summary").click()
+    assert manual.locator("summary").inner_text() == f"{len(wanted['passages']) - 1} more passages"
+    expect(manual.locator(".further")).to_have_count(len(wanted["passages"]) - 1)
+    for shown, passage in zip(manual.locator(".further").all(), wanted["passages"][1:], strict=True):
+        part = passage["text"][passage["snippet"]["start"] : passage["snippet"]["end"]]
+        assert " ".join(part.split()) in " ".join((shown.locator(".snippet").text_content() or "").split())
+    manual.locator(".further a").last.click()  # opens the document there
+    expect(page.locator("#reader")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.locator("[name=by]").select_option("passage")
+    expect(page.locator("#verdict")).to_contain_text("passages")
+    passages = ask(service, "files", query="tea", by="passage", trace=False)["hits"]
+    assert len(passages) > 3
+    expect(page.locator("#hits > li")).to_have_count(len(passages))
+    assert "by=passage" in page.url
+
+
 def test_by_words_too(open_page: Open, service: str) -> None:
     page = answered(open_page(ASKED))
     page.locator("[name=hybrid]").select_option("rrf")
@@ -205,7 +227,7 @@ def test_the_whole_document(open_page: Open) -> None:
     expect(page.locator("#match-count")).to_have_text(count)
     page.keyboard.press("Escape")
     expect(reader).to_be_hidden()
-    assert "document" not in parse_qs(urlsplit(page.url).query)
+    page.wait_for_url(lambda url: "document" not in url)
     page.go_back()
     expect(reader).to_be_visible()
     page.go_back()

@@ -6,7 +6,10 @@ import { POLICIES } from "./policies.js";
 const OWN_DEFAULTS = { block: 1, overlap: 0.95 };
 const SMALLEST = 1e-6; // how near a number comes to a limit that it may not reach
 const parameters = Object.values(POLICIES).flatMap((policy) => policy.parameters);
-export const MOST_HITS = 1000; // of all pages of results together
+const MOST_PASSAGES = 1000; // of all pages of results together, as the service limits them
+export const PER_DOCUMENT = 3; // passages of each document
+
+export const mostHits = (wanted) => (wanted.by === "passage" ? MOST_PASSAGES : Math.floor(MOST_PASSAGES / PER_DOCUMENT));
 
 // The limits of a number, as a form has them: both are allowed.
 export const limits = ({ type, least, most, open }) => type === "int"
@@ -20,7 +23,7 @@ export const DEFAULTS = {
   ...Object.fromEntries(parameters.map(({ name, default: value }) => [name, OWN_DEFAULTS[name] ?? value])),
 };
 const numbers = parameters.filter(({ type }) => type !== "str");
-const BOUNDS = { k: [1, 100], page: [1, MOST_HITS], ...Object.fromEntries(numbers.map((parameter) => [parameter.name, limits(parameter)])) };
+const BOUNDS = { k: [1, 100], page: [1, MOST_PASSAGES], ...Object.fromEntries(numbers.map((parameter) => [parameter.name, limits(parameter)])) };
 const WHOLE = ["k", "page", ...numbers.filter(({ type }) => type === "int").map(({ name }) => name)];
 const CHOICES = {
   by: ["document", "passage"],
@@ -44,7 +47,7 @@ export const read = (address) => {
       if (number >= least && number <= most && (!WHOLE.includes(name) || Number.isInteger(number))) wanted[name] = number;
     } else if (name !== "where" || isObject(value)) wanted[name] = value;
   }
-  wanted.page = Math.min(wanted.page, Math.floor(MOST_HITS / wanted.k));
+  wanted.page = Math.min(wanted.page, Math.floor(mostHits(wanted) / wanted.k));
   const step = Number(said.get("step"));
   return { wanted, step: said.has("step") && Number.isInteger(step) && step >= 0 ? step : null };
 };

@@ -176,7 +176,7 @@ const nothing = (wanted, report) =>
 
 // A page is asked for with all before it, so that the guarantee covers it.
 const showPager = (wanted, answer) => {
-  const most = Math.min(address.MOST_HITS, wanted.policy === "calibrated" ? facts()?.calibration?.k ?? 0 : Infinity);
+  const most = Math.min(address.mostHits(wanted), wanted.policy === "calibrated" ? facts()?.calibration?.k ?? 0 : Infinity);
   const step = (name, page) => {
     const link = element("a", { href: address.write({ ...wanted, page }), rel: name === "Next" ? "next" : "prev" }, name);
     link.addEventListener("click", async (event) => {

@@ -1,5 +1,6 @@
 // Requests to the service of this page. A failure is an Error whose message is a sentence to be shown.
 
+import { PER_DOCUMENT } from "./address.js";
 import { POLICIES } from "./policies.js";
 import { harmless } from "./text.js";
 
@@ -61,7 +62,7 @@ export const toRequest = (wanted, trace, policy = wanted.policy) => {
   const chosen = Object.fromEntries(POLICIES[policy].parameters.map(({ name }) => [name, wanted[name]]));
   const request = { query: wanted.q, k: wanted.k, offset: (wanted.page - 1) * wanted.k, policy: { name: policy, ...chosen } };
   if (wanted.by === "passage") request.by = "passage";
-  else request.per_document = 3;
+  else request.per_document = PER_DOCUMENT;
   if (wanted.where) request.where = JSON.parse(wanted.where);
   if (wanted.hybrid) request.hybrid = wanted.hybrid;
   if (trace) request.trace = true;
