@@ -38,12 +38,17 @@ export const marksOf = (found) => {
   }));
 };
 
-// The name of a hit. If its text begins with its title, that has marks, too.
+// How many characters at the beginning of a hit's text are its title; 0 if it does not begin with it.
+const titleLength = ({ metadata, text }) => {
+  const title = typeof metadata?.title === "string" ? metadata.title.trim() : "";
+  return title && text.startsWith(`${title}\n`) ? codePoints(title).length : 0;
+};
+
+// The name of a hit. A title in its text has marks, too.
 const title = (hit, name) => {
-  const node = element("span"), own = hit.metadata?.title;
-  if (typeof own !== "string" || !own.trim() || !hit.text.startsWith(`${own.trim()}\n`)) return [name];
-  const points = codePoints(own.trim());
-  appendMarked(node, points, marksOf(hit), 0, points.length);
+  const length = titleLength(hit), node = element("span");
+  if (!length) return [name];
+  appendMarked(node, codePoints(hit.text).slice(0, length), marksOf(hit), 0, length);
   return node.childNodes;
 };
 
@@ -51,7 +56,7 @@ const snippet = (found) => {
   const points = codePoints(found.text), node = element("p", { class: "snippet", dir: "auto" });
   const { start, end } = found.snippet ?? { start: 0, end: Math.min(points.length, 320) };
   const cut = (from, to) => points.slice(from, to).join("").trim() !== "";
-  if (cut(0, start)) appendText(node, "… ");
+  if (cut(titleLength(found), start)) appendText(node, "… ");
   appendMarked(node, points, marksOf(found), start, end);
   if (cut(end)) appendText(node, " …");
   return node;
