@@ -17,8 +17,8 @@ from maxsieve.options import PerQuery, SearchOptions
 from maxsieve.policies import POLICIES, Policy
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.collection import Collection
-from maxsieve.text.collection.rerank import rerank, to_encoder
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
+from maxsieve.text.collection.rerank import rerank
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, to_encoder
 from maxsieve.text.passages import first_records
 
 optional("haystack", package="haystack-ai>=3")

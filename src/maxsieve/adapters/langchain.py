@@ -11,8 +11,8 @@ from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.options import SearchOptions
 from maxsieve.text.collection.collection import Collection
-from maxsieve.text.collection.rerank import rerank, to_encoder
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
+from maxsieve.text.collection.rerank import rerank
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, to_encoder
 
 optional("langchain_core", package="langchain-core>=1")
 

@@ -20,8 +20,8 @@ from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.options import SearchOptions
 from maxsieve.text.collection.collection import Collection
-from maxsieve.text.collection.rerank import rerank, to_encoder
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
+from maxsieve.text.collection.rerank import rerank
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, to_encoder
 
 optional("llama_index.core", package="llama-index-core>=0.14")
 

@@ -69,6 +69,10 @@ _MODULES = {
 """Imported on first use: `maxsieve.text.inputs` and the help of the command line need none of them."""
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     for module, names in _MODULES.items():
         if name in names:

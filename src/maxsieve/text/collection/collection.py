@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from maxsieve.common.files import check_own_file, check_own_folder
 from maxsieve.common.html import table
 from maxsieve.common.progress import progress_bar
-from maxsieve.errors import DamagedIndexError
+from maxsieve.errors import ClosedIndexError, DamagedIndexError
 from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
 from maxsieve.options import SearchOptions
@@ -48,7 +48,7 @@ from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.collection.info import info_of
 from maxsieve.text.collection.rerank import rerank_with
 from maxsieve.text.collection.search import check_calibrated, read_texts, search_texts
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, load_encoder
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, to_encoder
 from maxsieve.text.encoders.truncation_warning import counting_truncations
 from maxsieve.text.lexical.bm25 import BM25, verify_table
 from maxsieve.text.passages import Keys, Splitter, first_records, read_document, splitter_for, verify_records
@@ -93,7 +93,8 @@ class Collection:
         """Creates a collection without documents, in a new or empty folder.
 
         encoder
-            turns text into token vectors: a name for `load_encoder`, or an encoder object.
+            turns text into token vectors: a name for `load_encoder`, an encoder object, or a `MultiVectorEncoder` of
+            Sentence Transformers.
         dim
             dimensions of the stored vectors: fewer take less space and time. The projection is fitted on the first
             texts that are added, and stored. None, or the encoder's own number, keeps all dimensions.
@@ -134,10 +135,22 @@ class Collection:
         collection was made with. ``cluster`` says where the members of a collection in shards run.
         """
         folder = Path(path).absolute()
-        own = _encoder_of(folder, load_encoder(encoder) if isinstance(encoder, str) else encoder)
+        own = _encoder_of(folder, None if encoder is None else to_encoder(encoder))
         index = Index.open(index_folder(folder), group_by=own.keys.group_by, cluster=cluster)
         _check_fits(own, index)
         return cls(folder, index, own)
+
+    @classmethod
+    def open_or_create(
+        cls, path: str | os.PathLike[str], encoder: Any = None, dim: int | None = None, **options: Any
+    ) -> Collection:
+        """Opens the collection in a folder; if there is none, creates it with the arguments of `create`.
+
+        A collection that is there keeps what it was made with: only ``encoder`` and ``cluster`` are used to open it.
+        """
+        if (Path(path) / NAME).exists():
+            return cls.open(path, encoder, cluster=options.get("cluster"))
+        return cls.create(path, DEFAULT_ENCODER if encoder is None else encoder, dim, **options)
 
     def add(
         self,
@@ -282,7 +295,14 @@ class Collection:
         return isinstance(id, (str, int)) and not isinstance(id, bool) and self.keys.key(id) in self.index
 
     def __repr__(self) -> str:
-        return f"<maxsieve.Collection {str(self.path)!r} of {self._own.description.encoder!r}, {self.index!r}>"
+        name, encoder = f"maxsieve.Collection {str(self.path)!r}", self._own.description.encoder
+        try:
+            documents, passages, tokens = len(self), len(self.index), self.index.tokens
+        except ClosedIndexError:
+            return f"<closed {name}>"
+        split = f" in {passages:,} passages" if passages > documents else ""
+        counted = f"{documents:,} {'document' if documents == 1 else 'documents'}{split}, {tokens:,} tokens"
+        return f"<{name} of {encoder!r}: {counted}, dim {self.index.dim}>"
 
     def _repr_html_(self) -> str:
         facts = self.info()

@@ -26,7 +26,7 @@ from maxsieve.text.collection.description import (
     write_projection,
 )
 from maxsieve.text.encoders.builtin import BUILT_IN_ENCODERS
-from maxsieve.text.encoders.encoder import Encoder, load_encoder
+from maxsieve.text.encoders.encoder import Encoder, load_encoder, to_encoder
 from maxsieve.text.encoders.pooled import PooledEncoder, check_pool
 from maxsieve.text.encoders.projection import ProjectedEncoder, fit_projection
 from maxsieve.text.passages import Keys, Splitter
@@ -47,7 +47,7 @@ class NewCollection(NamedTuple):
 
 def describe_new(encoder: str | Encoder, dim: int | None, projection: Any, pool: int, *, split: bool) -> NewCollection:
     """A new collection by the arguments of `Collection.create`, checked."""
-    loaded = load_encoder(encoder) if isinstance(encoder, str) else encoder
+    loaded = to_encoder(encoder)
     kept = loaded.dim if dim is None else min(as_count(dim, "dim", at_least=1, at_most=MAX_DIM), loaded.dim)
     matrix = None if projection is None else ProjectedEncoder(loaded, projection).matrix
     if matrix is not None:

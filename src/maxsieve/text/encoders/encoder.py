@@ -119,6 +119,24 @@ def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
     )
 
 
+def to_encoder(encoder: Any) -> Encoder:
+    """Loads an encoder by name. An encoder stays as it is; a model object of Sentence Transformers becomes one.
+
+    >>> to_encoder(7)
+    Traceback (most recent call last):
+    TypeError: encoder must be an encoder or its name, not 7
+    """
+    if isinstance(encoder, str):
+        return load_encoder(encoder)
+    from maxsieve.text.encoders.multi_vector import SentenceTransformersEncoder, is_model
+
+    if is_model(encoder):
+        return SentenceTransformersEncoder(encoder)
+    if not isinstance(encoder, Encoder):
+        raise TypeError(f"encoder must be an encoder or its name, not {encoder!r}")
+    return encoder
+
+
 def open_folder(path: Path, *, threads: int | None, name: str | None = None) -> Encoder:
     """The encoder for an ONNX model: a late-interaction model, if its folder describes one, else a plain model."""
     from maxsieve.text.encoders.colbert import ColbertEncoder

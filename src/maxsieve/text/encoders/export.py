@@ -54,6 +54,7 @@ def export_model(checkpoint: str | Path, folder: str | Path, *, int8: bool = Fal
         raise FileExistsError(f"{target} exists already: give the name of a new folder")
     encoder = SentenceTransformersEncoder(str(checkpoint))
     source = encoder.folder
+    assert source is not None  # it was given by name
     if not is_colbert(source):
         raise ValueError(f"{source} is no late-interaction model: it has no projection of token vectors")
     target.parent.mkdir(parents=True, exist_ok=True)
