@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
+from dataclasses import replace
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -13,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.arrays import MAX_DIM, read_documents, to_query, with_dim
+from maxsieve.audit import Audit, Sample
 from maxsieve.calibrated import calibrate, check_calibrated, plan
 from maxsieve.common.checks import as_count, check_choice
 from maxsieve.common.html import table
@@ -23,6 +26,7 @@ from maxsieve.groups import GroupBy, best_groups
 from maxsieve.hits import Hits
 from maxsieve.ids import Id, to_id, to_ids
 from maxsieve.options import SearchOptions
+from maxsieve.policies import CERTIFIED, Calibrated
 from maxsieve.searcher import LocalSearcher, Searcher
 from maxsieve.storage.builder import add_documents
 from maxsieve.storage.calibration import ORIGINS, Calibration, Origin
@@ -55,8 +59,17 @@ class Index:
     ['north']
     """
 
-    def __init__(self, storage: Storage, searcher: Searcher | None = None, *, group_by: GroupBy | None = None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        searcher: Searcher | None = None,
+        *,
+        group_by: GroupBy | None = None,
+        audit: float | None = None,
+    ) -> None:
         self.storage, self.searcher, self._group_by = storage, searcher or LocalSearcher(), group_by
+        self.audit = None if audit is None else Audit(audit)
+        """What a live audit found, if there is one."""
 
     @classmethod
     def build(
@@ -71,6 +84,7 @@ class Index:
         store: Store = "float32",
         similarity: Similarity = "dot",
         group_by: GroupBy | None = None,
+        audit: float | None = None,
         shards: int | None = None,
         cluster: Cluster | None = None,
         threads: int | None = None,
@@ -98,6 +112,9 @@ class Index:
         group_by
             for documents that are passages of larger texts: a function from an id to its group. Only the best document
             of each group is a hit, and ``k`` counts groups. The function is not stored: give it to `open`, too.
+        audit
+            a share, such as 0.01, of the searches by `Calibrated` that is repeated exactly in the background.
+            ``index.audit.results`` has the overlap that was found, and a broken promise is a `BrokenPromiseWarning`.
         shards, cluster
             divides the documents over this many shards, which the members of a Ray cluster search (docs/cluster.md).
 
@@ -109,7 +126,7 @@ class Index:
         dim, documents = with_dim(read_documents(docs, lengths, mask, None, _namer(known)))
         texts = to_texts(metadata, documents.total if known is None else len(known))
         threads = thread_count(threads)
-        options: dict[str, Any] = {"group_by": group_by, "shards": shards, "cluster": cluster}
+        options: dict[str, Any] = {"group_by": group_by, "audit": audit, "shards": shards, "cluster": cluster}
         index = cls.create(dim, path=path, store=store, similarity=similarity, **options)
         try:
             add_documents(
@@ -129,6 +146,7 @@ class Index:
         store: Store = "float32",
         similarity: Similarity = "dot",
         group_by: GroupBy | None = None,
+        audit: float | None = None,
         shards: int | None = None,
         cluster: Cluster | None = None,
     ) -> Index:
@@ -144,10 +162,10 @@ class Index:
         if shards is not None:
             from maxsieve.cluster import create_shards
 
-            return cls(*create_shards(path, layout, shards, cluster), group_by=group_by)
+            return cls(*create_shards(path, layout, shards, cluster), group_by=group_by, audit=audit)
         if path is None:
-            return cls(MemoryStorage(layout), group_by=group_by)
-        return cls(DiskStorage(Directory.create(Path(path), layout)), group_by=group_by)
+            return cls(MemoryStorage(layout), group_by=group_by, audit=audit)
+        return cls(DiskStorage(Directory.create(Path(path), layout)), group_by=group_by, audit=audit)
 
     @classmethod
     def open(
@@ -155,19 +173,20 @@ class Index:
         path: str | os.PathLike[str],
         *,
         group_by: GroupBy | None = None,
+        audit: float | None = None,
         cluster: Cluster | None = None,
     ) -> Index:
         """Opens an index from its folder. It is memory-mapped, not read, so this takes milliseconds whatever its size.
 
         It stays at the version it found until `refresh` or a change by this object. Any number of processes may open
-        it; one at a time may change it. ``group_by`` is as in `build`. ``cluster`` says where the members of a corpus
-        in shards run.
+        it; one at a time may change it. ``group_by`` and ``audit`` are as in `build`. ``cluster`` says where the
+        members of a corpus in shards run.
         """
         if (Path(path) / SHARDS_NAME).exists():
             from maxsieve.cluster import open_shards
 
-            return cls(*open_shards(path, cluster), group_by=group_by)
-        return cls(DiskStorage(Directory.open(Path(path))), group_by=group_by)
+            return cls(*open_shards(path, cluster), group_by=group_by, audit=audit)
+        return cls(DiskStorage(Directory.open(Path(path))), group_by=group_by, audit=audit)
 
     def add(
         self,
@@ -289,11 +308,14 @@ class Index:
 
     def close(self) -> None:
         """Closes all files; later calls raise `ClosedIndexError`. Running searches finish."""
+        if self.audit is not None:
+            self.audit.close()
         self.searcher.close()
         self.storage.close()
 
     def __copy__(self) -> Index:
-        return Index(self.storage.copy(), copy(self.searcher), group_by=self._group_by)
+        share = None if self.audit is None else self.audit.share
+        return Index(self.storage.copy(), copy(self.searcher), group_by=self._group_by, audit=share)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Index:
         return copy(self)
@@ -422,10 +444,38 @@ class Index:
         policy, promise = plan(options, snapshot, len(rows), group_by)
         search = self.searcher.prepare(snapshot, rows, options)
         found = best_groups(search, len(rows), options.k, policy, group_by)
-        return [
+        hits = [
             Hits.of(snapshot, ranking, entries, query, promise)
             for (ranking, entries), query in zip(found, rows, strict=True)
         ]
+        if self.audit is not None and promise is not None and promise.guarantee == "calibrated":
+            self._offer(self.audit, snapshot, rows, options, hits)
+        return hits
+
+    def _offer(
+        self,
+        audit: Audit,
+        snapshot: AnySnapshot,
+        rows: list[NDArray[np.float32]],
+        options: SearchOptions,
+        hits: list[Hits],
+    ) -> None:
+        """Lets the audit repeat some of these searches."""
+        audit.warn()
+        group_by = self._group_by if options.by == "document" else None
+
+        def groups(found: Hits) -> frozenset[Hashable]:
+            return frozenset(found.ids if group_by is None else map(group_by, found.ids))
+
+        def repeat(query: NDArray[np.float32], exact: SearchOptions) -> frozenset[Hashable]:
+            return groups(self._search(snapshot, [query], exact)[0])
+
+        calibration = snapshot.calibration
+        for number, (query, found) in enumerate(zip(rows, hits, strict=True)):
+            if isinstance(options.policy, Calibrated) and calibration is not None and audit.choose():
+                exact = replace(options.of_query(number), policy=CERTIFIED, threads=1, trace=False)
+                again = partial(repeat, query, exact)
+                audit.offer(Sample(options.policy, None, calibration.made, groups(found), again, query.nbytes))
 
 
 def to_rows(queries: Sequence[Any], layout: Layout, names: Sequence[str] = ()) -> list[NDArray[np.float32]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from numbers import Real
 from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, get_args
@@ -182,6 +182,13 @@ class SearchOptions:
             "where": PerQuery(_each_once(_read_where, _filters(keywords.get("where"), queries))),
         }
         return cls(k, **{**keywords, **each})
+
+    def of_query(self, query: int) -> SearchOptions:
+        """The options of one of the queries, by its number."""
+        each: dict[str, Any] = {
+            name: PerQuery([getattr(self, name).of(query)]) for name in ("candidates", "exclude", "where")
+        }
+        return replace(self, **each)
 
     def check_for_vectors(self, queries: int) -> None:
         """Refuses what a search by vectors can't do, and a trace of many queries."""

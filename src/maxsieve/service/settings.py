@@ -71,6 +71,8 @@ class Settings:
         seconds that running requests have left when the service is shut down.
     threads
         threads of a search; None for one per CPU.
+    audit
+        the share of the searches by `Calibrated` that is repeated exactly in the background; None for no audit.
     """
 
     api_key: str | None = None
@@ -83,6 +85,7 @@ class Settings:
     connections: int = 1024
     drain: float = 30.0
     threads: int | None = None
+    audit: float | None = None
 
 
 def is_loopback(host: str) -> bool:

@@ -3,7 +3,8 @@
 It is the oracle of the tests, and imports nothing from the engine. Read it beside the paper, in this order:
 `arithmetic` (how numbers round), `maxsim` (cells and scores), `quantiser` (codes and their errors), `certified` (the
 default policy; `shards`: over several machines), `codebook`, `lists` and `calibrated` (two bytes per token, or
-only the documents in a few lists), `bounds` and `bandit` (the paper's sections 3 and 4, appendices A, C and D.1).
+only the documents in a few lists), `audit` (whether promises are kept), `bounds` and `bandit` (the paper's sections 3
+and 4, appendices A, C and D.1).
 """
 
 from maxsieve.spec.arithmetic import fma32, lane_sum, log, norm_up, normalise, permutation, sample, up32
