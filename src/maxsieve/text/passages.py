@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -20,6 +21,8 @@ from maxsieve.storage.metadata import to_json
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.encoders.encoder import Encoder, Measuring
+from maxsieve.text.pages.page import PageDocument, PageFacts, facts_of
+from maxsieve.text.pages.places import Word
 from maxsieve.text.splitter import CountTokens, Sizes, split
 
 LONGEST, OVERLAP = 256, 32
@@ -64,11 +67,14 @@ class Passage(NamedTuple):
 
 
 class Document(NamedTuple):
-    """A text with its id and its metadata."""
+    """A text with its id and its metadata; ``page`` if it is the text of a page."""
 
     id: Id
     text: str
     metadata: Any
+    page: PageDocument | None = None
+    picture: str | None = None
+    """The digest of the page's picture."""
 
 
 class Keys:
@@ -177,9 +183,11 @@ class Splitter:
         ]
 
 
-def to_record(passage: Passage, metadata: Any) -> dict[str, Any]:
-    """What the index stores as a passage's metadata."""
+def to_record(passage: Passage, metadata: Any, page: PageFacts | None = None) -> dict[str, Any]:
+    """What the index stores as a passage's metadata; ``page`` is the page that the passage belongs to."""
     record: dict[str, Any] = {"text": passage.text, "metadata": metadata}
+    if page is not None:
+        record["page"] = page.part(passage.start, passage.start + len(passage.text)).to_plain()
     if passage.of > 1:
         record["passage"] = [passage.of, passage.start, passage.heading, passage.page]
     return record
@@ -199,10 +207,19 @@ def check_record(record: Any, key: Id) -> dict[str, Any]:
     """
     if not (isinstance(record, dict) and isinstance(record.get("text"), str) and "metadata" in record):
         raise DamagedIndexError(f"the document {key!r} has no text or no metadata in its record")
+    to_facts(record, key)
     match record.get("passage", [2, 0, "", None]):
         case [int(of), int(start), str(), None | int()] if of > 1 and start >= 0:
             return record
     raise DamagedIndexError(f"the record of the passage {key!r} does not say where it is in its document")
+
+
+def to_facts(record: dict[str, Any], key: Id) -> PageFacts | None:
+    """What a record says about its page; None if it is not the record of a page."""
+    try:
+        return facts_of(record["page"]) if "page" in record else None
+    except ValueError as problem:
+        raise DamagedIndexError(f"the page in the record of {key!r} is damaged: {problem}") from None
 
 
 def to_passage(record: dict[str, Any], number: int) -> Passage:
@@ -240,7 +257,33 @@ def read_document(id: Id, keys: Keys, snapshot: AnySnapshot) -> Document | None:
     records = zip(places, snapshot.metadata(list(places.values())), strict=True)
     checked = {key: check_record(record, key) for key, record in records}
     passages = [to_passage(record, keys.parse(key)[1]) for key, record in checked.items()]
-    return Document(id, join(passages, id), checked[keys.key(id)]["metadata"])
+    return stored_document(id, join(passages, id), checked[keys.key(id)])
+
+
+class PageRecord(NamedTuple):
+    """The text of a page, and what its records say about it."""
+
+    text: str
+    facts: PageFacts | None
+
+
+def read_page(id: Id, keys: Keys, snapshot: AnySnapshot) -> PageRecord | None:
+    """A page with the words of all its passages, or None if there is no such document."""
+    if not (places := keys.of(id, snapshot)):
+        return None
+    text, facts, words = "", None, dict[int, Word]()
+    for key, record in zip(places, snapshot.metadata(list(places.values())), strict=True):
+        passage = to_passage(check_record(record, key), keys.parse(key)[1])
+        text += passage.text[len(text) - passage.start :]
+        if (facts := to_facts(record, key)) is not None:
+            moved = (Word(passage.start + start, passage.start + end, box) for start, end, box in facts.words)
+            words.update((word.start, word) for word in moved)
+    return PageRecord(text, facts and replace(facts, words=tuple(words[start] for start in sorted(words))))
+
+
+def stored_document(id: Id, text: str, first: dict[str, Any]) -> Document:
+    """A stored document, with the checked record of its first passage."""
+    return Document(id, text, first["metadata"], picture=first["page"]["picture"] if "page" in first else None)
 
 
 def read_records(

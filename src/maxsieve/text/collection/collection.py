@@ -25,6 +25,7 @@ from maxsieve.policies import Policy
 from maxsieve.storage.lock import NAME as LOCK
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Store
+from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection import sentences
 from maxsieve.text.collection.additions import (
@@ -46,12 +47,24 @@ from maxsieve.text.collection.description import (
 )
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.collection.info import info_of
+from maxsieve.text.collection.pictures import Pictures
 from maxsieve.text.collection.rerank import rerank_with
 from maxsieve.text.collection.search import check_calibrated, read_texts, search_texts
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, to_encoder
 from maxsieve.text.encoders.truncation_warning import counting_truncations
 from maxsieve.text.lexical.bm25 import BM25, verify_table
-from maxsieve.text.passages import Keys, Splitter, first_records, read_document, splitter_for, verify_records
+from maxsieve.text.pages.page import PageDocument
+from maxsieve.text.passages import (
+    Keys,
+    Splitter,
+    first_records,
+    read_document,
+    read_page,
+    read_records,
+    splitter_for,
+    to_facts,
+    verify_records,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -74,6 +87,8 @@ class Collection:
         """The index of the token vectors, for searches with vectors. Its metadata hold the texts and their metadata."""
         self._own = encoder
         self._in_shards = index_folder(path) == path
+        self.pictures = Pictures(path)
+        """The pictures of its pages."""
         self._turn = threading.RLock()
 
     @classmethod
@@ -87,6 +102,7 @@ class Collection:
         store: Store = DEFAULT_STORE,
         pool: int = 1,
         split: bool = True,
+        pages: bool = False,
         shards: int | None = None,
         cluster: Cluster | None = None,
     ) -> Collection:
@@ -110,13 +126,19 @@ class Collection:
             whether texts that are longer than the encoder's limit are split into passages. Such a document is found by
             its best passage, which the hits name. Without it, the text after the limit is lost, with a
             `TruncationWarning`.
+        pages
+            whether each page of a PDF and each picture is a document, of which the collection keeps a picture
+            (docs/how-to/pages.md). A visual model needs them. With any other model, their words are searched: those of
+            the PDF, or those that OCR finds.
         shards, cluster
             divides the documents over this many shards, which the nodes of a Ray cluster encode and search
             (docs/cluster.md). The folder must be on storage that all nodes share. An encoder that is not built in is
             pickled and sent to the nodes, so its class must be importable there.
         """
         folder = Path(path).absolute()
-        loaded, description, matrix = describe_new(encoder, dim, projection, pool, split=split)
+        loaded, description, matrix = describe_new(encoder, dim, projection, pool, split=split, pages=pages)
+        if description.pages and shards is not None:
+            raise ValueError("a collection of pages can't be in shards")
         create_folder(folder, description, matrix, store, shards)
         return cls.open(folder, loaded, cluster=cluster)
 
@@ -173,7 +195,8 @@ class Collection:
         metadata are skipped, not encoded. Returns how many were added, skipped and replaced.
 
         texts, ids, metadata
-            any iterables, including generators. Ids are all str or all int; without ids, each is derived from its text.
+            any iterables, including generators. A text may be a page (`PageDocument`). Ids are all str or all int;
+            without ids, each is derived from its text.
             Metadata are JSON-compatible values, or None.
         text, id
             for a Ray dataset in place of texts: its columns. ``metadata`` are then the names of the columns to store,
@@ -211,7 +234,15 @@ class Collection:
                         advance=advance,
                     )
                 added = add_documents(
-                    self.index, documents, self.keys, self._splitter, vectors.encode, replace=replace, advance=advance
+                    self.index,
+                    documents,
+                    self.keys,
+                    self._splitter,
+                    vectors.encode,
+                    replace=replace,
+                    advance=advance,
+                    pictures=self.pictures,
+                    grids=vectors.grids,
                 )
             if worth_merging(self.index.storage.snapshot.here.segments):
                 self.index.compact(progress=progress)
@@ -227,6 +258,8 @@ class Collection:
         """Frees the space of deleted and replaced documents, and merges small files. Answers stay the same."""
         with self._writing():
             self.index.compact(progress=progress)
+            if not self._in_shards:
+                self.pictures.keep(set(self._digests(self.index.storage.snapshot.here)))
 
     def rebalance(self, shards: int) -> None:
         """Distributes the documents of a collection in shards over another number of shards. Answers stay the same."""
@@ -266,6 +299,7 @@ class Collection:
         self.index.verify(progress=progress)
         snapshot = self.index.storage.snapshot.here
         verify_records(snapshot, self.keys)
+        self.pictures.verify(dict.fromkeys(self._digests(snapshot)))
         verify_table(self.path, snapshot)
 
     def close(self) -> None:
@@ -370,6 +404,20 @@ class Collection:
             raise KeyError(f"metadata: no document has the id {id!r}")
         return known[id]["metadata"]
 
+    @property
+    def has_pages(self) -> bool:
+        """Whether each page of a file is a document."""
+        return self._own.description.pages
+
+    def page(self, id: Id) -> PageDocument:
+        """A document that is a page: its picture, its text, and the places of its words."""
+        found = self.index.storage.reading(lambda snapshot: read_page(id, self.keys, snapshot))
+        if found is None:
+            raise KeyError(f"page: no document has the id {id!r}")
+        if (facts := found.facts) is None:
+            raise ValueError(f"the document {id!r} is not a page: it has no picture")
+        return PageDocument(self.pictures.read(facts.digest), facts.width, facts.height, found.text, facts.words)
+
     def search(self, text: str, k: int = 10, **options: Unpack[SearchKeywords]) -> TextHits:
         """The k best documents for a text, found exactly unless ``policy`` says otherwise.
 
@@ -408,6 +456,12 @@ class Collection:
     def rerank(self, query: str, texts: Iterable[str], k: int = 10, *, policy: Policy | None = None) -> TextHits:
         """The k best of these texts, which need not be in the collection. Ids are positions in ``texts``, from 0."""
         return rerank_with(self.encoder, self._splitter, query, texts, k, policy=policy)
+
+    def _digests(self, snapshot: Snapshot) -> Iterator[str]:
+        """The pictures that the records name."""
+        for key, record in read_records(snapshot, snapshot.live.tolist()):
+            if (facts := to_facts(record, key)) is not None:
+                yield facts.digest
 
     @property
     def _splitter(self) -> Splitter:

@@ -16,10 +16,13 @@ from maxsieve.hits import Hit, Hits, Report
 from maxsieve.ids import Id
 from maxsieve.options import Unit
 from maxsieve.storage.storage import AnySnapshot
-from maxsieve.text.collection.words import WordMatch, match_words
-from maxsieve.text.encoders.encoder import Encoder, Traceable
+from maxsieve.text.collection.pictures import Pictures
+from maxsieve.text.collection.words import WordMatch, match_patches, match_words, on_page
+from maxsieve.text.encoders.encoder import Encoder, Traceable, query_spans_of
 from maxsieve.text.lexical.hybrid import HybridScores
-from maxsieve.text.passages import Keys, Passage, check_record, to_passage
+from maxsieve.text.pages.heat_map import draw_boxes, draw_patches
+from maxsieve.text.pages.page import PageFacts, open_picture
+from maxsieve.text.passages import Keys, Passage, check_record, to_facts, to_passage
 
 _WHOLE = Keys(passages=False)
 
@@ -51,6 +54,13 @@ class TextHit(Hit):
     def passages(self) -> TextHits:
         """Its best passages, best first: as many as ``per_document`` asked for, each a hit with score and text."""
         return self._hits.passages_of(self.rank)
+
+    def picture(self, word: str | None = None) -> Any:
+        """Its page with the matches drawn, as an image of Pillow: boxes around words, or a smooth map over patches.
+
+        ``word`` draws the matches of one word of the query; by default those of all. `ValueError` if it is no page.
+        """
+        return self._hits.picture(self.rank, word)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +104,8 @@ class TextHits(Hits):
     _count: Callable[[Keys], int] = lambda _: 0
     _encoder: Encoder | None = None
     _keys: Keys = _WHOLE
-    _at_home: ClassVar[frozenset[str]] = frozenset({"_count", "_encoder", "_keys"})
+    _pictures: Pictures | None = None
+    _at_home: ClassVar[frozenset[str]] = frozenset({"_count", "_encoder", "_keys", "_pictures"})
 
     @classmethod
     def of_passages(cls, hits: Hits, keys: Keys, **facts: Any) -> TextHits:
@@ -213,7 +224,40 @@ class TextHits(Hits):
     def _words(self) -> list[list[WordMatch]]:
         return [self._explain(rank) for rank in range(len(self))]
 
+    def picture(self, rank: int, word: str | None = None) -> Any:
+        """The page of the hit at ``rank`` with the matches drawn, as an image of Pillow (`TextHit.picture`)."""
+        rank = self._check_rank(rank)
+        facts = self.pages[rank]
+        if facts is None or self._pictures is None:
+            raise ValueError(f"the document {self.ids[rank]!r} is not a page: it has no picture")
+        if word is not None and word not in self.query:
+            raise ValueError(f"{word!r} is not in the query, {self.query!r}")
+        image = open_picture(self._pictures.read(facts.digest))
+        if facts.grids:
+            rows = np.asarray(self._snapshot.vectors(self._places[rank]), np.float32)
+            return draw_patches(image, self._query[self._tokens(word)] @ rows.T, facts.grids)
+        words = (match for match in self.explain(rank) if word is None or match.query in word)
+        return draw_boxes(image, ((match.box, match.similarity) for match in words if match.box is not None))
+
+    @cached_property
+    def pages(self) -> list[PageFacts | None]:
+        """For each hit that is a page: its picture's digest and size, and its words or patches; None for others."""
+        return [to_facts(record, key) for record, key in zip(self._records, self._passage_keys, strict=True)]
+
+    def _tokens(self, word: str | None) -> list[int]:
+        """The query tokens to draw: those of a word, or of all words, without markers and special tokens."""
+        spans = query_spans_of(self._encoder, self.query) if self.query else None
+        if spans is None or len(spans) != len(self._query):
+            return list(range(len(self._query)))
+        start = 0 if word is None else self.query.index(word)
+        end = len(self.query) if word is None else start + len(word)
+        return [token for token, span in enumerate(spans) if span[0] < span[1] and start <= span[0] < end]
+
     def _explain(self, rank: int) -> list[WordMatch]:
+        facts = self.pages[rank]
+        if facts is not None and facts.grids:
+            spans = query_spans_of(self._encoder, self.query) if self.query else None
+            return match_patches(self.query, spans, facts, super().explain(rank))
         if not isinstance(self._encoder, Traceable):
             return []
         passage = self.passages[rank]
@@ -223,7 +267,8 @@ class TextHits(Hits):
         if any(match.document_token >= len(spans[1]) for match in matches):
             raise DamagedIndexError(f"the text of {self.ids[rank]!r} is not the text that its vectors were made from")
         words = match_words(self.query, spans[0], passage.encoded, spans[1], matches)
-        return [word.moved(-len(passage.context)) for word in words]
+        moved = [word.moved(-len(passage.context)) for word in words]
+        return moved if facts is None else on_page(moved, facts)
 
     @property
     def _passage_keys(self) -> list[Any]:

@@ -135,6 +135,7 @@ def _search(
             by=options.by,
             _encoder=collection.encoder,
             _count=partial(_count_searched, snapshot, options, query, units),
+            _pictures=collection.pictures,
             **_scope(options, query),
             **own,
         )

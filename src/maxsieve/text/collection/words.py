@@ -8,6 +8,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from maxsieve.hits import Match
+from maxsieve.text.pages.page import PageFacts
+from maxsieve.text.pages.places import Box, around, cell_of, words_within
 
 LONGEST_WORD = 40
 """Longer runs of letters are not one word: some scripts have no spaces between words."""
@@ -29,6 +31,8 @@ class WordMatch(NamedTuple):
     end: int
     similarity: float
     query_start: int = 0
+    box: Box | None = None
+    """Where the match is on a page, if the document is one: the box of the word, or a patch."""
 
     def moved(self, by: int) -> WordMatch:
         """The match with its offsets moved; a match that would start before 0 becomes empty."""
@@ -56,6 +60,33 @@ def match_words(
         asked = query[pieces[0][0][0] : pieces[-1][0][1]]
         similarity = sum(match.similarity for *_, match in pieces) / len(pieces)
         words.append(WordMatch(asked, text[start:end], start, end, similarity, pieces[0][0][0]))
+    return words
+
+
+def on_page(words: Sequence[WordMatch], page: PageFacts) -> list[WordMatch]:
+    """The matches with the boxes of their words on a page."""
+    found = ((word, words_within(page.words, word.start, word.end)) for word in words)
+    return [word._replace(box=around(one.box for one in inside)) if inside else word for word, inside in found]
+
+
+def match_patches(
+    query: str, query_spans: Sequence[Span] | None, page: PageFacts, matches: Sequence[Match]
+) -> list[WordMatch]:
+    """Turns matches of tokens with patches into matches of words of the query, in their order.
+
+    Tokens that belong to no word, such as a marker, are left out.
+    """
+    if query_spans is None or len(query_spans) != len(matches):
+        cells = ((match, cell_of(page.grids, match.document_token)) for match in matches)
+        return [WordMatch("", "", 0, 0, match.similarity, match.query_token, box) for match, box in cells]
+    words = []
+    pairs = [(match, query_spans[match.query_token], cell_of(page.grids, match.document_token)) for match in matches]
+    inside = (pair for pair in pairs if pair[1][0] < pair[1][1])
+    for (_, box), group in groupby(inside, lambda pair: (whole_word(query, pair[1]), pair[2])):
+        pieces = list(group)
+        start, end = pieces[0][1][0], pieces[-1][1][1]
+        similarity = sum(match.similarity for match, *_ in pieces) / len(pieces)
+        words.append(WordMatch(query[start:end], "", 0, 0, similarity, start, box))
     return words
 
 

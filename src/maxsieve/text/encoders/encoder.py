@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.storage.segments import Store
+from maxsieve.text.pages.page import PageDocument
+from maxsieve.text.pages.places import Grid
 
 F32 = NDArray[np.float32]
 Span = tuple[int, int]
@@ -75,6 +77,22 @@ class Measuring(Protocol):
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each of these short texts has, without special tokens."""
+
+
+@runtime_checkable
+class Visual(Protocol):
+    """An encoder whose documents are pages: its `encode_documents` takes `PageDocument` in place of texts."""
+
+    def grids(self, page: PageDocument) -> tuple[Grid, ...]:
+        """Which patch of the page each row of ``encode_documents([page])[0]`` belongs to; empty if it is not known."""
+
+    def query_spans(self, text: str) -> list[Span]:
+        """One (start, end) per row of ``encode_queries([text])[0]``, counted in characters of the text."""
+
+
+def query_spans_of(encoder: object, text: str) -> list[Span] | None:
+    """The characters that each row of a query belongs to; None if the encoder does not know."""
+    return encoder.query_spans(text) if isinstance(encoder, (Traceable, Visual)) else None
 
 
 def load_encoder(name: str, *, threads: int | None = None) -> Encoder:

@@ -44,9 +44,9 @@ class PageDocument:
         """The picture as an RGB image of Pillow."""
         return open_picture(self.picture)
 
-    def facts(self) -> PageFacts:
-        """What a collection records of it, besides its text."""
-        return PageFacts(self.digest, self.width, self.height, self.words)
+    def facts(self, grids: tuple[Grid, ...] = ()) -> PageFacts:
+        """What a collection records of it, besides its text; ``grids`` if its vectors are those of patches."""
+        return PageFacts(self.digest, self.width, self.height, self.words, grids)
 
 
 @dataclass(frozen=True)

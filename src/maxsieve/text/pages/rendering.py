@@ -35,6 +35,9 @@ MOST_PIXELS = 100_000_000
 
 MOST_PAGES = 100_000
 LARGEST_FILE = 1 << 28
+HYPHENS = {"\r": "", "\x02": "-", "\ufffe": "-"}
+"""Marks of pdfium: the last two are hyphens at the end of a line."""
+
 MOST_CHARACTERS = 1 << 20
 """Limit on the characters of a page."""
 
@@ -136,10 +139,10 @@ class _Pdf:
 
 
 def to_layer(letters: Iterator[tuple[str, Box | None]]) -> TextLayer:
-    """The text of letters, and its words. Letters that no text should have become spaces.
+    r"""The text of letters, and its words. Letters that no text should have become spaces.
 
     >>> box = Box(0, 0, 1, 1)
-    >>> to_layer(iter([("a", box), ("\\0", None), ("b", box)])).text
+    >>> to_layer(iter([("a", box), ("\0", None), ("b", box)])).text
     'a b'
     """
     text: list[str] = []
@@ -153,7 +156,7 @@ def to_layer(letters: Iterator[tuple[str, Box | None]]) -> TextLayer:
 
     start = 0
     for letter, box in letters:
-        shown = {"\r": "", "\x02": "-", "\ufffe": "-"}.get(letter, letter)  # pdfium's marks for a hyphen at a line's end
+        shown = HYPHENS.get(letter, letter)
         if not shown:
             continue
         if shown != "\n" and (not shown.isprintable() or shown.isspace()):

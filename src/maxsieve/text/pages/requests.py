@@ -60,7 +60,8 @@ class OpenPages:
 def page_from(plain: dict[str, Any]) -> PageDocument:
     """The page in an answer."""
     words = (Word(start, end, from_units(sides)) for start, end, *sides in plain["words"])
-    return PageDocument(b64decode(plain["picture"]), *plain["size"], plain["text"], tuple(words), plain["by_ocr"])
+    width, height = plain["size"]
+    return PageDocument(b64decode(plain["picture"]), width, height, plain["text"], tuple(words), plain["by_ocr"])
 
 
 def _read(source: Source, request: PageRequest) -> PageDocument:
