@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 
 from maxsieve import __version__
 from maxsieve.errors import MaxsieveError
-from maxsieve.service import document_routes, health, rerank_routes, schema, search_routes
+from maxsieve.service import document_routes, health, picture_routes, rerank_routes, schema, search_routes
 from maxsieve.service.failures import on_failure
 from maxsieve.service.middleware import Guard
 from maxsieve.service.service import Service
@@ -31,7 +31,7 @@ def create_app(service: Service) -> ASGIApp:
     app.state.service = service
     for kind in FAILURES:
         app.add_exception_handler(kind, on_failure)
-    for module in (rerank_routes, search_routes, document_routes, health, schema):
+    for module in (rerank_routes, search_routes, document_routes, picture_routes, health, schema):
         app.include_router(module.router)
     page = page_routes()
     app.include_router(page)

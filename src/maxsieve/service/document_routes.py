@@ -17,6 +17,7 @@ from maxsieve.service.search_routes import Name
 from maxsieve.service.service import Service, ServiceDep, cancelled_on_disconnect
 from maxsieve.service.settings import CHARACTERS
 from maxsieve.service.strict import StrictRoute
+from maxsieve.text.collection.collection import Collection
 
 router = APIRouter(route_class=StrictRoute, tags=["documents"])
 PATH = "/v1/collections/{name}/documents"
@@ -31,9 +32,7 @@ async def document(name: Name, id: AskedId, request: Request, service: ServiceDe
 
     def work() -> Response:
         with opened.using() as collection:
-            known = int(id) if id not in collection and re.fullmatch(r"0|-?[1-9][0-9]{0,17}", id) else id
-            if known not in collection:
-                raise KeyError(f"no document has the id {known!r}")
+            known = known_id(id, collection)
             return answer({"id": known, "text": collection.text(known), "metadata": collection.metadata(known)})
 
     return await cancelled_on_disconnect(request, service.run_large(work), seconds)
@@ -73,6 +72,14 @@ async def delete(name: Name, body: DeleteRequest, request: Request, service: Ser
         return answer({"deleted": len(set(body.ids))})
 
     return await cancelled_on_disconnect(request, service.write(work), seconds)
+
+
+def known_id(asked: str, collection: Collection) -> str | int:
+    """The id of a document from a URL, where all ids are text; `KeyError` if there is none."""
+    known = int(asked) if asked not in collection and re.fullmatch(r"0|-?[1-9][0-9]{0,17}", asked) else asked
+    if known not in collection:
+        raise KeyError(f"no document has the id {known!r}")
+    return known
 
 
 def _writable(service: Service, name: str) -> OpenCollection:

@@ -175,6 +175,20 @@ class Matched(BaseModel):
     start: int
     end: int
     similarity: float
+    box: list[float] | None = Field(
+        None,
+        description="Only for a page: where the match is. Left, top, right and bottom, as fractions of the picture's "
+        "width and height: the box of a word, or a patch.",
+    )
+
+
+class PagePicture(BaseModel):
+    """The picture of a hit that is a page."""
+
+    path: str = Field(description="Where GET finds the picture.")
+    width: int
+    height: int
+    kind: Literal["words", "patches"] = Field(description="What the boxes of its matches are.")
 
 
 class MarkedWord(BaseModel):
@@ -209,6 +223,7 @@ class PassageOfHit(BaseModel):
     text: str
     passage: PassagePlace | None = None
     matches: list[Matched] | None = None
+    picture: PagePicture | None = Field(None, description="Only for a page: its picture.")
     marks: list[MarkedWord] | None = None
     snippet: Snippet | None = None
 

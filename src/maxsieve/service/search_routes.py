@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from time import perf_counter
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import numpy as np
 from fastapi import APIRouter, HTTPException, Path
@@ -24,7 +25,7 @@ from maxsieve.service.strict import StrictRoute
 from maxsieve.text.collection.answers import guarantee_sentence, to_plain
 from maxsieve.text.collection.snippets import excerpt, marks_of, title_of
 from maxsieve.text.collection.words import WordMatch, whole_word
-from maxsieve.text.encoders.encoder import Traceable
+from maxsieve.text.encoders.encoder import query_spans_of
 
 router = APIRouter(route_class=StrictRoute, tags=["search"])
 
@@ -77,7 +78,7 @@ async def _search(name: str, body: SearchBody, service: Service) -> Response:
     times = {"encode": encoded - started, "search": perf_counter() - encoded}
     many = options.k * options.per_document > MANY_HITS
     run = service.run_large if many or body.trace else service.run_in_thread
-    return await run(lambda: answer(_plain(body, ask, found, times)))
+    return await run(lambda: answer(_plain(name, body, ask, found, times)))
 
 
 def _may_be_too_much(body: SearchBody, tokens: int) -> bool:
@@ -89,8 +90,8 @@ def _check_text(opened: OpenCollection, body: SearchBody, query: str) -> None:
     """Refuses a text with too many tokens before it is encoded, which would take far longer than to count them."""
     with opened.using() as collection:
         encoder = collection.encoder
-    if isinstance(encoder, Traceable):
-        _check_tokens(opened, body, len(encoder.query_spans(query)))
+    if (spans := query_spans_of(encoder, query)) is not None:
+        _check_tokens(opened, body, len(spans))
 
 
 def _check_tokens(opened: OpenCollection, body: SearchBody, tokens: int) -> None:
@@ -122,7 +123,7 @@ def _rows(vectors: Sequence[Sequence[float]] | Rows) -> NDArray[np.float32]:
     return rows
 
 
-def _plain(body: SearchBody, ask: SearchAsk, found: Found, seconds: dict[str, float]) -> dict[str, Any]:
+def _plain(name: str, body: SearchBody, ask: SearchAsk, found: Found, seconds: dict[str, float]) -> dict[str, Any]:
     """The answer as JSON-compatible data."""
     hits, report = found.hits, found.hits.report
     plain = to_plain(hits[body.offset :] if body.offset else hits, explain=body.matches)
@@ -131,6 +132,8 @@ def _plain(body: SearchBody, ask: SearchAsk, found: Found, seconds: dict[str, fl
         if body.matches:
             for passage in (hit, *hit.get("passages", ())):
                 passage |= _marked(passage)
+        if "picture" in hit:
+            hit["picture"]["path"] = f"/v1/collections/{quote(name)}/pages/{quote(str(hit['id']), safe='')}"
     return {
         "hits": plain["hits"],
         "report": {
@@ -170,6 +173,7 @@ def _marked(hit: dict[str, Any]) -> dict[str, Any]:
                 "start": one["start"],
                 "end": one["end"],
                 "similarity": one["similarity"],
+                **({"box": one["box"]} if "box" in one else {}),
             }
             for one in hit["matches"]
         ],
@@ -180,9 +184,8 @@ def _marked(hit: dict[str, Any]) -> dict[str, Any]:
 
 def _words(query: str, ask: SearchAsk) -> list[dict[str, Any]]:
     """The words of a query, if the encoder knows them."""
-    if not isinstance(ask.encoder, Traceable):
-        return []
-    spans = dict.fromkeys(whole_word(query, span) for span in ask.encoder.query_spans(query))
+    asked = query_spans_of(ask.encoder, query) or ()
+    spans = dict.fromkeys(whole_word(query, span) for span in asked)
     return [{"word": query[start:end], "start": start, "end": end} for start, end in spans if start < end]
 
 

@@ -124,6 +124,9 @@ def to_plain(hits: TextHits, *, explain: bool = False) -> dict[str, Any]:
         if hit.metadata is not None:
             plain["metadata"] = hit.metadata
         plain |= _place(hit, explain=explain)
+        if (page := hits.pages[rank]) is not None:
+            kind = "patches" if page.grids else "words"
+            plain["picture"] = {"width": page.width, "height": page.height, "kind": kind}
         if hits.lists_passages:
             plain["passages"] = [
                 {"score": one.score, "text": one.text, **_place(one, explain=explain)} for one in hit.passages
@@ -138,7 +141,7 @@ def _place(hit: TextHit, *, explain: bool) -> dict[str, Any]:
     if hit.passage.of > 1:
         plain["passage"] = {name: value for name, value in hit.passage._asdict().items() if name != "text"}
     if explain:
-        plain["matches"] = [match._asdict() for match in hit.explain()]
+        plain["matches"] = [match.to_plain() for match in hit.explain()]
     return plain
 
 

@@ -53,7 +53,7 @@ from maxsieve.text.collection.search import check_calibrated, read_texts, search
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, to_encoder
 from maxsieve.text.encoders.truncation_warning import counting_truncations
 from maxsieve.text.lexical.bm25 import BM25, verify_table
-from maxsieve.text.pages.page import PageDocument
+from maxsieve.text.pages.page import PageDocument, PageFacts
 from maxsieve.text.passages import (
     Keys,
     Splitter,
@@ -417,6 +417,13 @@ class Collection:
         if (facts := found.facts) is None:
             raise ValueError(f"the document {id!r} is not a page: it has no picture")
         return PageDocument(self.pictures.read(facts.digest), facts.width, facts.height, found.text, facts.words)
+
+    def page_facts(self, id: Id) -> PageFacts | None:
+        """What the first record of a document says about its page; None if it is not a page."""
+        known = self.index.storage.reading(lambda snapshot: first_records([id], self.keys, snapshot))
+        if id not in known:
+            raise KeyError(f"page: no document has the id {id!r}")
+        return to_facts(known[id], id)
 
     def search(self, text: str, k: int = 10, **options: Unpack[SearchKeywords]) -> TextHits:
         """The k best documents for a text, found exactly unless ``policy`` says otherwise.

@@ -228,8 +228,10 @@ class TextHits(Hits):
         """The page of the hit at ``rank`` with the matches drawn, as an image of Pillow (`TextHit.picture`)."""
         rank = self._check_rank(rank)
         facts = self.pages[rank]
-        if facts is None or self._pictures is None:
+        if facts is None:
             raise ValueError(f"the document {self.ids[rank]!r} is not a page: it has no picture")
+        if self._pictures is None:
+            raise ValueError("these hits were pickled: pictures stay in their collection")
         if word is not None and word not in self.query:
             raise ValueError(f"{word!r} is not in the query, {self.query!r}")
         image = open_picture(self._pictures.read(facts.digest))

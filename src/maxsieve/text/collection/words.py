@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from maxsieve.hits import Match
 from maxsieve.text.pages.page import PageFacts
@@ -33,6 +33,12 @@ class WordMatch(NamedTuple):
     query_start: int = 0
     box: Box | None = None
     """Where the match is on a page, if the document is one: the box of the word, or a patch."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """As JSON-compatible data; the box is a list, and is left out if there is none."""
+        plain = self._asdict()
+        box = plain.pop("box")
+        return plain if box is None else {**plain, "box": [round(side, 4) for side in box]}
 
     def moved(self, by: int) -> WordMatch:
         """The match with its offsets moved; a match that would start before 0 becomes empty."""
