@@ -21,7 +21,7 @@ let here = null; // the query of the address that is shown
 const hits = new Hits(at("hits"), at("words"), news, (id) => address.write({ ...shown.wanted, document: String(id) }), (id, passage) => {
   go({ ...shown.wanted, document: String(id) }, stepNow());
   read(passage);
-});
+}, () => at("key").value);
 const reader = new Reader(news, () => go({ ...shown.wanted, document: "" }, stepNow()));
 const filters = new Filters(at("filters"), (where) => {
   form.elements.where.value = where;

@@ -1,6 +1,7 @@
 // The results: where each was found, and the part of its text that matches; and the words of the query, each of which
 // can show its matches.
 
+import { PagePicture } from "./page_picture.js";
 import { appendMarked, appendText, codePoints, element, harmless, plural, score } from "./text.js";
 
 // The name of a document: its title, the name of its file, or its id.
@@ -62,61 +63,72 @@ const snippet = (found) => {
   return node;
 };
 
+// Fills a bar with the words of a query. `pick` is called with the word that is pointed at, focused or pinned, or null;
+// `pinned` when that changes by a click.
+export const showWords = (bar, words, pick, pinned) => {
+  let kept = null;
+  const show = (word) => {
+    pick(word);
+    [...bar.children].forEach((chip, i) => {
+      chip.classList.toggle("lit", words[i] === word);
+      chip.setAttribute("aria-pressed", String(words[i] === kept));
+    });
+  };
+  bar.replaceChildren(...words.map((word) => {
+    const chip = element("button", { type: "button", "aria-pressed": "false" }, harmless(word.word));
+    for (const event of ["pointerenter", "focus"]) chip.addEventListener(event, () => show(word));
+    for (const event of ["pointerleave", "blur"]) chip.addEventListener(event, () => show(kept));
+    chip.addEventListener("click", () => {
+      kept = kept === word ? null : word;
+      show(kept);
+      pinned(kept);
+    });
+    return chip;
+  }));
+};
+
+// The matches of a word of the query.
+export const matchesOf = (found, word) =>
+  (found.matches ?? []).filter((one) => one.query_start >= word.start && one.query_start < word.end);
+
 export class Hits {
-  // `link` gives the address of a document, `read` opens it.
-  constructor(list, bar, news, link, read) {
-    Object.assign(this, { list, bar, news, link, read });
+  // `link` gives the address of a document, `read` opens it, `key` returns the key of the service.
+  constructor(list, bar, news, link, read, key) {
+    Object.assign(this, { list, bar, news, link, read, key });
   }
 
   show(answer) {
     this.answer = answer;
-    this.pinned = null;
+    this.pictures = new Map();
     this.list.classList.remove("picking");
     this.list.start = answer.hits[0]?.rank ?? 1;
-    this.bar.replaceChildren(...(answer.hits.length ? answer.query.words.map((word, i) => this.#chip(word, i)) : []));
-    this.list.replaceChildren(...answer.hits.map((hit) => this.#hit(hit)));
-  }
-
-  #chip(word, i) {
-    const chip = element("button", { type: "button", "aria-pressed": "false" }, harmless(word.word));
-    chip.addEventListener("pointerenter", () => this.#pick(i));
-    chip.addEventListener("pointerleave", () => this.#pick(this.pinned));
-    chip.addEventListener("focus", () => this.#pick(i));
-    chip.addEventListener("blur", () => this.#pick(this.pinned));
-    chip.addEventListener("click", () => {
-      this.pinned = this.pinned === i ? null : i;
-      this.#pick(this.pinned);
-      for (const [j, other] of [...this.bar.children].entries()) other.setAttribute("aria-pressed", String(j === this.pinned));
-      this.news.textContent = this.pinned === null ? "All matches are shown." : this.#inWords(word);
+    showWords(this.bar, answer.hits.length ? answer.query.words : [], (word) => this.#pick(word), (word) => {
+      this.news.textContent = word ? this.#inWords(word) : "All matches are shown.";
     });
-    return chip;
-  }
-
-  #matches(found, word) {
-    return (found.matches ?? []).filter((one) => one.query_start >= word.start && one.query_start < word.end);
+    this.list.replaceChildren(...answer.hits.map((hit) => this.#hit(hit)));
   }
 
   #inWords(word) {
     const said = this.answer.hits.slice(0, 10).map((hit) => {
-      const found = this.#matches(hit, word).map((one) => `${harmless(one.word)}, ${one.similarity.toFixed(2)}`);
+      const found = matchesOf(hit, word).map((one) => `${harmless(one.word)}, ${one.similarity.toFixed(2)}`);
       return `${nameOf(hit.id, hit.metadata)}: ${found.join("; ") || "nothing"}`;
     });
     return `“${harmless(word.word)}” is answered in ${said.join(". In ")}.`;
   }
 
   // Highlights the matches of a word, and names them beside each hit; null for all words.
-  #pick(i) {
-    const word = i === null ? null : this.answer.query.words[i];
+  #pick(word) {
     this.list.classList.toggle("picking", word !== null);
-    [...this.bar.children].forEach((chip, j) => chip.classList.toggle("lit", j === i));
     [...this.list.children].forEach((row, rank) => {
-      const hit = this.answer.hits[rank], found = word ? this.#matches(hit, word) : [];
+      const hit = this.answer.hits[rank], found = word ? matchesOf(hit, word) : [];
       [...row.querySelectorAll(".snippet")].forEach((node, number) => {
         const passage = number ? hit.passages[number] : hit;
-        const starts = new Set(word ? this.#matches(passage, word).map((one) => one.start) : []);
+        const starts = new Set(word ? matchesOf(passage, word).map((one) => one.start) : []);
         for (const mark of node.querySelectorAll(".word")) mark.classList.toggle("lit", starts.has(Number(mark.dataset.start)));
       });
+      this.pictures.get(hit)?.light(word && found);
       row.querySelector(".answers").textContent = found
+        .filter((one) => one.word)
         .map((one) => `${harmless(one.query_word)} → ${harmless(one.word)} ${one.similarity.toFixed(2)}${one.end > one.start ? "" : " (in its heading)"}`)
         .join("   ");
     });
@@ -130,6 +142,10 @@ export class Hits {
         element("span", { class: "score" }, element("span", { class: "hidden-text" }, "score "), score(hit.score))));
     const where = [...(own === name ? [] : [own]), ...placeOf(hit)];
     if (where.length) row.append(element("p", { class: "where", dir: "auto" }, where.join(" · ")));
+    if (hit.picture) {
+      this.pictures.set(hit, new PagePicture(hit, name, this.key()));
+      row.append(this.#link(hit, [this.pictures.get(hit).node]));
+    }
     row.append(snippet(hit), element("p", { class: "answers" }));
     const more = (hit.passages ?? []).slice(1);
     if (more.length) {

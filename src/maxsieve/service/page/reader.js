@@ -1,6 +1,7 @@
 // A whole document, with the places that match the query, one after the other.
 
-import { marksOf, nameOf } from "./hits.js";
+import { marksOf, matchesOf, nameOf, showWords } from "./hits.js";
+import { PagePicture } from "./page_picture.js";
 import { search, wholeDocument } from "./service.js";
 import { appendMarked, codePoints, count, element, harmless } from "./text.js";
 
@@ -39,10 +40,21 @@ export class Reader {
     const mine = (this.under = new AbortController());
     const found = await wholeDocument(wanted.collection, key, id, mine.signal);
     const request = { query: wanted.q, candidates: [found.id], by: "passage", k: PASSAGES };
-    const { hits } = await search(wanted.collection, key, request, mine.signal);
+    const { hits, query } = await search(wanted.collection, key, request, mine.signal);
     if (mine !== this.under) return;
     this.asked = id;
     this.#show(found, hits, passage);
+    this.#showPicture(hits[0], query.words, key);
+  }
+
+  // A page is shown as a picture, too, on which each word of the query can be lit.
+  #showPicture(hit, words, key) {
+    const picture = hit?.picture ? new PagePicture(hit, at("reader-title").textContent, key) : null;
+    const pick = (word) => picture.light(word && matchesOf(hit, word));
+    showWords(at("reader-words"), picture ? words : [], pick, (word) => {
+      this.news.textContent = word ? `Only places that match “${harmless(word.word)}” are shown.` : "All places are shown.";
+    });
+    if (picture) at("reader-text").prepend(picture.node);
   }
 
   #show(found, hits, passage) {

@@ -11,17 +11,19 @@ export class Refused extends Error {
   }
 }
 
-const ask = async (path, key, body, signal) => {
+const send = async (path, key, body, signal) => {
   const headers = key ? { Authorization: `Bearer ${key}` } : {};
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  let response;
   try {
-    const method = body === undefined ? "GET" : "POST";
-    response = await fetch(path, { method, headers, body: body && JSON.stringify(body), signal });
+    return await fetch(path, { method: body === undefined ? "GET" : "POST", headers, body: body && JSON.stringify(body), signal });
   } catch (problem) {
     if (problem.name === "AbortError") throw problem;
     throw new Refused("The service does not answer. Is it still running?", 0);
   }
+};
+
+const ask = async (path, key, body, signal) => {
+  const response = await send(path, key, body, signal);
   let found;
   try {
     found = await response.json();
@@ -71,6 +73,13 @@ export const toRequest = (wanted, trace, policy = wanted.policy) => {
 
 export const search = (collection, key, request, signal) =>
   ask(`/v1/collections/${encodeURIComponent(collection)}/search`, key, request, signal);
+
+// The bytes of a picture, at a path that the service gave.
+export const pictureOf = async (path, key) => {
+  const response = await send(path, key);
+  if (!response.ok) throw new Refused("There is no picture.", response.status);
+  return response.blob();
+};
 
 export const wholeDocument = (collection, key, id, signal) =>
   ask(`/v1/collections/${encodeURIComponent(collection)}/documents?id=${encodeURIComponent(id)}`, key, undefined, signal);

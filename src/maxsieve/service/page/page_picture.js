@@ -1,0 +1,73 @@
+// The picture of a page, with the places that match the query drawn on it: boxes around words, or a glow on patches.
+//
+// A canvas shows it, not an <img>: requests may need a key, and the Content-Security-Policy allows no blobs.
+
+import { pictureOf } from "./service.js";
+import { element } from "./text.js";
+
+const COLOUR = "255 106 0"; // orange is seen on white paper and on dark slides
+const loading = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (!isIntersecting) continue;
+    loading.unobserve(target);
+    target.dispatchEvent(new Event("seen"));
+  }
+}, { rootMargin: "200px" });
+
+export class PagePicture {
+  constructor(hit, name, key) {
+    const { width, height } = hit.picture;
+    this.hit = hit;
+    this.lit = null;
+    this.image = null;
+    const places = hit.matches.filter((match) => match.box).length;
+    this.node = element("canvas", { class: "page-picture", role: "img", width, height, "aria-label": `Picture of ${name}, with ${places} places that match` });
+    this.node.addEventListener("seen", () => this.#load(key));
+    loading.observe(this.node);
+  }
+
+  // Shows only these matches; null for all.
+  light(matches) {
+    this.lit = matches;
+    this.#draw();
+  }
+
+  async #load(key) {
+    try {
+      this.image = await createImageBitmap(await pictureOf(this.hit.picture.path, key));
+      this.#draw();
+    } catch {
+      this.node.replaceWith(element("p", { class: "note" }, "The picture of this page could not be loaded."));
+    }
+  }
+
+  #draw() {
+    if (!this.image) return;
+    const { width, height } = this.node, pen = this.node.getContext("2d");
+    pen.drawImage(this.image, 0, 0, width, height);
+    for (const { box, similarity } of this.lit ?? this.hit.matches) {
+      if (!box) continue;
+      const [left, top, right, bottom] = box.map((side, i) => side * (i % 2 ? height : width));
+      const strength = 0.15 + 0.4 * Math.min(1, Math.max(0, this.lit ? 1 : similarity));
+      if (this.hit.picture.kind === "patches") glow(pen, (left + right) / 2, (top + bottom) / 2, Math.max(right - left, bottom - top), strength);
+      else frame(pen, left, top, right - left, bottom - top, strength, Math.max(1.5, width / 500));
+    }
+  }
+}
+
+const frame = (pen, left, top, width, height, strength, line) => {
+  pen.fillStyle = `rgb(${COLOUR} / ${strength})`;
+  pen.fillRect(left, top, width, height);
+  pen.strokeStyle = `rgb(${COLOUR})`;
+  pen.lineWidth = line;
+  pen.strokeRect(left - line, top - line, width + 2 * line, height + 2 * line);
+};
+
+const glow = (pen, x, y, reach, strength) => {
+  const light = pen.createRadialGradient(x, y, 0, x, y, reach);
+  light.addColorStop(0, `rgb(${COLOUR} / ${Math.min(0.8, 1.4 * strength)})`);
+  light.addColorStop(0.5, `rgb(${COLOUR} / ${strength})`);
+  light.addColorStop(1, `rgb(${COLOUR} / 0)`);
+  pen.fillStyle = light;
+  pen.fillRect(x - reach, y - reach, 2 * reach, 2 * reach);
+};
