@@ -8,7 +8,13 @@ import { appendMarked, appendText, codePoints, element, harmless, plural, score 
 export const nameOf = (id, metadata) => {
   const facts = metadata && typeof metadata === "object" ? metadata : {};
   const named = [facts.title, facts.name].find((one) => typeof one === "string" && one.trim());
-  return harmless(named ?? id);
+  return harmless(named ?? String(id).replace(/#page=(\d+)$/, ", page $1"));
+};
+
+// The matches to show on the picture of a page: those that are marked in its text, or all if it has none.
+export const onPicture = (found) => {
+  const marked = new Set((found.marks ?? []).map((mark) => mark.start));
+  return found.picture?.kind === "words" ? found.matches.filter((match) => marked.has(match.start)) : found.matches ?? [];
 };
 
 // Where the words that matched are: page or line, and the headings above them.
@@ -18,7 +24,7 @@ export const placeOf = (found) => {
   if (page) parts.push(`page ${page}`);
   else if (found.line) parts.push(`line ${found.line}`);
   if (heading) parts.push(harmless(heading).replaceAll(" > ", " › "));
-  if (!parts.length && found.passage?.of > 1) parts.push(`passage ${found.passage.number + 1} of ${found.passage.of}`);
+  if (!parts.length && !found.picture && found.passage?.of > 1) parts.push(`passage ${found.passage.number + 1} of ${found.passage.of}`);
   return parts;
 };
 
@@ -143,7 +149,7 @@ export class Hits {
     const where = [...(own === name ? [] : [own]), ...placeOf(hit)];
     if (where.length) row.append(element("p", { class: "where", dir: "auto" }, where.join(" · ")));
     if (hit.picture) {
-      this.pictures.set(hit, new PagePicture(hit, name, this.key()));
+      this.pictures.set(hit, new PagePicture(hit.picture, onPicture(hit), name, this.key(), true));
       row.append(this.#link(hit, [this.pictures.get(hit).node]));
     }
     row.append(snippet(hit), element("p", { class: "answers" }));

@@ -3,9 +3,10 @@
 // A canvas shows it, not an <img>: requests may need a key, and the Content-Security-Policy allows no blobs.
 
 import { pictureOf } from "./service.js";
-import { element } from "./text.js";
+import { element, plural } from "./text.js";
 
 const COLOUR = "255 106 0"; // orange is seen on white paper and on dark slides
+const STRIP = 0.42; // the height of a strip of a page, for its width
 const loading = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) {
     if (!isIntersecting) continue;
@@ -15,13 +16,11 @@ const loading = new IntersectionObserver((entries) => {
 }, { rootMargin: "200px" });
 
 export class PagePicture {
-  constructor(hit, name, key) {
-    const { width, height } = hit.picture;
-    this.hit = hit;
-    this.lit = null;
-    this.image = null;
-    const places = hit.matches.filter((match) => match.box).length;
-    this.node = element("canvas", { class: "page-picture", role: "img", width, height, "aria-label": `Picture of ${name}, with ${places} places that match` });
+  // `matches` are those to show at first. A page of words may be shown as a strip: the part with most of them.
+  constructor(picture, matches, name, key, strip) {
+    Object.assign(this, { picture, matches: matches.filter((match) => match.box), lit: null, image: null });
+    const { width, height, kind } = picture, tall = strip && kind === "words" ? Math.min(height, Math.round(STRIP * width)) : height;
+    this.node = element("canvas", { class: "page-picture", role: "img", width, height: tall, "aria-label": `Picture of ${name}, with ${plural(this.matches.length, "place")} that match` });
     this.node.addEventListener("seen", () => this.#load(key));
     loading.observe(this.node);
   }
@@ -32,9 +31,22 @@ export class PagePicture {
     this.#draw();
   }
 
+  // Where a strip begins, so that it has the most and the best of these places.
+  #top(matches) {
+    const { height } = this.picture, room = height - this.node.height;
+    let best = 0, found = 0;
+    for (const { box: [, top] } of room > 0 ? matches : []) {
+      const start = Math.min(room, Math.max(0, top * height - this.node.height / 4));
+      const inside = matches.filter(({ box }) => box[1] * height >= start && box[3] * height <= start + this.node.height);
+      const worth = inside.reduce((sum, one) => sum + one.similarity, 0);
+      if (worth > found) [best, found] = [start, worth];
+    }
+    return Math.round(best);
+  }
+
   async #load(key) {
     try {
-      this.image = await createImageBitmap(await pictureOf(this.hit.picture.path, key));
+      this.image = await createImageBitmap(await pictureOf(this.picture.path, key));
       this.#draw();
     } catch {
       this.node.replaceWith(element("p", { class: "note" }, "The picture of this page could not be loaded."));
@@ -43,13 +55,14 @@ export class PagePicture {
 
   #draw() {
     if (!this.image) return;
-    const { width, height } = this.node, pen = this.node.getContext("2d");
+    const { width, height, kind } = this.picture, pen = this.node.getContext("2d");
+    const shown = this.lit?.filter((match) => match.box) ?? this.matches;
+    pen.setTransform(1, 0, 0, 1, 0, -this.#top(shown.length ? shown : this.matches));
     pen.drawImage(this.image, 0, 0, width, height);
-    for (const { box, similarity } of this.lit ?? this.hit.matches) {
-      if (!box) continue;
+    for (const { box, similarity } of shown) {
       const [left, top, right, bottom] = box.map((side, i) => side * (i % 2 ? height : width));
       const strength = 0.15 + 0.4 * Math.min(1, Math.max(0, this.lit ? 1 : similarity));
-      if (this.hit.picture.kind === "patches") glow(pen, (left + right) / 2, (top + bottom) / 2, Math.max(right - left, bottom - top), strength);
+      if (kind === "patches") glow(pen, (left + right) / 2, (top + bottom) / 2, Math.max(right - left, bottom - top), strength);
       else frame(pen, left, top, right - left, bottom - top, strength, Math.max(1.5, width / 500));
     }
   }

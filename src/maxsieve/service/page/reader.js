@@ -1,6 +1,6 @@
 // A whole document, with the places that match the query, one after the other.
 
-import { marksOf, matchesOf, nameOf, showWords } from "./hits.js";
+import { marksOf, matchesOf, nameOf, onPicture, showWords } from "./hits.js";
 import { PagePicture } from "./page_picture.js";
 import { search, wholeDocument } from "./service.js";
 import { appendMarked, codePoints, count, element, harmless } from "./text.js";
@@ -44,17 +44,20 @@ export class Reader {
     if (mine !== this.under) return;
     this.asked = id;
     this.#show(found, hits, passage);
-    this.#showPicture(hits[0], query.words, key);
+    this.#showPicture(hits, query.words, key);
   }
 
   // A page is shown as a picture, too, on which each word of the query can be lit.
-  #showPicture(hit, words, key) {
-    const picture = hit?.picture ? new PagePicture(hit, at("reader-title").textContent, key) : null;
-    const pick = (word) => picture.light(word && matchesOf(hit, word));
+  #showPicture(hits, words, key) {
+    const own = hits[0]?.picture, name = at("reader-title").textContent;
+    const picture = own ? new PagePicture(own, hits.flatMap(onPicture), name, key, false) : null;
+    const pick = (word) => picture.light(word && hits.flatMap((hit) => matchesOf({ matches: onPicture(hit) }, word)));
     showWords(at("reader-words"), picture ? words : [], pick, (word) => {
       this.news.textContent = word ? `Only places that match “${harmless(word.word)}” are shown.` : "All places are shown.";
     });
-    if (picture) at("reader-text").prepend(picture.node);
+    if (!picture) return;
+    at("reader-text").prepend(picture.node);
+    at("reader-text").scrollTop = 0;
   }
 
   #show(found, hits, passage) {
