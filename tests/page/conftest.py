@@ -52,9 +52,10 @@ STRICT = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancesto
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three collections: docstrings, calibrated; a hostile one that is not; and long files in folders."""
+    """Collections: docstrings, calibrated; a hostile one that is not; long files in folders; pages with pictures."""
     from maxsieve.cli.demo.docstrings import collect
     from maxsieve.text import Collection
+    from text.made_pages import page_of
 
     folder = tmp_path_factory.mktemp("page")
     some = collect()[::5][:700]
@@ -65,13 +66,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made.add([HOSTILE_TEXT, "The fox and the grapes.", "A hare."], [HOSTILE, "fox", "hare"])
     with Collection.create(folder / "files", "minilm") as made:
         made.add([LONG, "Nobody brews tea here.", NOTES], ["manuals/tea.pdf", "a.md", "b.md"], FACTS)
+    with Collection.create(folder / "slides", "minilm", pages=True) as made:
+        made.add([page_of("the hungry fox and the grapes"), page_of("a hare")], ["fox.pdf#page=1", "fox.pdf#page=2"])
     return folder
 
 
 @pytest.fixture(scope="session")
 def service(folder: Path) -> Iterator[str]:
     """The address of a service that has all of them."""
-    with started(folder / "docstrings", folder / "hostile", folder / "files") as address:
+    names = ("docstrings", "hostile", "files", "slides")
+    with started(*(folder / name for name in names)) as address:
         yield address
 
 

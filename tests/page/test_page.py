@@ -195,6 +195,103 @@ def test_further_passages(open_page: Open, service: str) -> None:
     assert "by=passage" in page.url
 
 
+SLIDES = "?collection=slides&q=hungry+fox"
+
+
+def seen_places(page: Page, selector: str = "canvas.page-picture") -> list[list[float]]:
+    """Where the picture of a page is orange: left, top, right, bottom and the share of it, when it has been drawn."""
+    page.wait_for_function(
+        "(selector) => [...document.querySelectorAll(selector)].every((one) => one.dataset.drawn)", arg=selector
+    )
+    return page.evaluate(
+        """(selector) => [...document.querySelectorAll(selector)].map((canvas) => {
+            const { width, height } = canvas, copy = new OffscreenCanvas(width, height).getContext("2d");
+            copy.drawImage(canvas, 0, 0);
+            const { data } = copy.getImageData(0, 0, width, height);
+            let [left, top, right, bottom, count] = [1, 1, 0, 0, 0];
+            for (let i = 0; i < data.length; i += 4) {
+                if (data[i] - data[i + 2] < 40) continue;
+                const x = ((i / 4) % width) / width, y = Math.floor(i / 4 / width) / height;
+                [left, top, right, bottom] = [Math.min(left, x), Math.min(top, y), Math.max(right, x), Math.max(bottom, y)];
+                count++;
+            }
+            return [left, top, right, bottom, count / (width * height)];
+        })""",
+        selector,
+    )
+
+
+def test_the_picture_of_a_page_shows_where_it_matches(open_page: Open, service: str) -> None:
+    page = answered(open_page(SLIDES + "&document=" + quote("fox.pdf#page=1")))
+    expect(page.locator("#reader-title")).to_have_text("fox.pdf, page 1")
+    [hit] = ask(service, "slides", query="hungry fox", k=1, trace=False)["hits"]
+    boxes = {one["query_word"]: one["box"] for one in hit["matches"]}
+    places = {"hungry": seen_places(page, ".reader canvas")[0]}
+    everything = places["hungry"]
+    for word, box in boxes.items():
+        page.locator("#reader-words button", has_text=word).hover()
+        [place] = seen_places(page, ".reader canvas")
+        assert place[:4] == pytest.approx(box, abs=0.02)  # the line around a box is a little outside of it
+        assert 0 < place[4] < everything[4]
+    for side, best in enumerate((min, min, max, max)):
+        assert everything[side] == pytest.approx(best(box[side] for box in boxes.values()), abs=0.02)
+    page.locator("#reader-words button", has_text="fox").click()  # a tap keeps it lit
+    page.locator("#close-reader").hover()
+    [place] = seen_places(page, ".reader canvas")
+    assert place[:4] == pytest.approx(boxes["fox"], abs=0.02)
+    expect(page.locator("#news")).to_contain_text("“fox”")
+
+
+def test_results_show_the_part_of_a_page_that_matches(open_page: Open) -> None:
+    page = answered(open_page(SLIDES))
+    canvases = page.locator("#hits canvas")
+    expect(canvases).to_have_count(2)
+    assert canvases.first.evaluate("one => one.height < one.width")  # a strip of a sheet
+    first, _ = seen_places(page)
+    assert first[4] > 0
+    page.locator("#words button", has_text="hungry").hover()
+    assert 0 < seen_places(page)[0][4] < first[4]
+    canvases.first.click()
+    expect(page.locator("#reader-title")).to_have_text("fox.pdf, page 1")
+
+
+def test_patches_glow(open_page: Open) -> None:
+    page = open_page("?collection=slides")
+
+    def as_patches(route: Any) -> None:
+        """The answer of a vision model, whose matches are patches of a grid of 4 x 4."""
+        answer = route.fetch()
+        found = answer.json()
+        for hit in found["hits"]:
+            hit["picture"]["kind"] = "patches"
+            for number, match in enumerate(hit["matches"]):
+                left = 0.25 * number
+                match.update(box=[left, 0.5, left + 0.25, 0.75], start=0, end=0, word="")
+        route.fulfill(response=answer, json=found)
+
+    page.route("**/search", as_patches)
+    page.locator("#q").fill("hungry fox")
+    page.locator("#q").press("Enter")
+    answered(page)
+    page.locator("#words button", has_text="fox").hover()
+    place = seen_places(page)[0]
+    middle = [(place[0] + place[2]) / 2, (place[1] + place[3]) / 2]
+    assert middle == pytest.approx([0.375, 0.625], abs=0.02)
+    assert page.locator("#hits canvas").first.evaluate("one => one.height > one.width")  # the whole page
+
+
+def test_a_picture_needs_the_key_and_may_be_missing(open_page: Open, folder: Path) -> None:
+    with started("--api-key", "sesame", folder / "slides") as address:
+        page = open_page("?q=hungry+fox", at=address, expected="status of 40[14]|status of 503|ERR_")
+        page.locator("#key").fill("sesame")
+        page.keyboard.press("Enter")
+        answered(page)
+        assert seen_places(page)[0][4] > 0
+        page.route("**/pages/**", lambda route: route.abort())
+        page.locator("#q").press("Enter")
+        expect(page.locator("#hits .note").first).to_have_text("The picture of this page could not be loaded.")
+
+
 def test_by_words_too(open_page: Open, service: str) -> None:
     page = answered(open_page(ASKED))
     page.locator("[name=hybrid]").select_option("rrf")
@@ -345,7 +442,7 @@ def test_the_address_holds_the_picture(open_page: Open) -> None:
 )
 def test_an_address_that_makes_no_sense_counts_as_not_said(open_page: Open, address: str) -> None:
     page = open_page(address)
-    expect(page.locator("#collection option")).to_have_count(3)
+    expect(page.locator("#collection option")).to_have_count(4)
     assert page.locator("#policy").input_value() == "certified"
     assert page.locator("[name=k]").input_value() == "10"
 
@@ -370,7 +467,7 @@ def test_a_query_word_shows_what_answers_it(open_page: Open, service: str) -> No
 
 def test_a_keyboard_is_enough(open_page: Open) -> None:
     page = open_page()
-    expect(page.locator("#collection option")).to_have_count(3)
+    expect(page.locator("#collection option")).to_have_count(4)
     page.locator("#q").focus()
     page.keyboard.type(QUERY)
     page.keyboard.press("Enter")
@@ -536,9 +633,11 @@ LOOKS = {
 def test_nothing_bars_anybody(open_page: Open, look: str) -> None:
     viewport, scheme = LOOKS[look]
     files = "?collection=files&q=green+tea&where=" + quote('{"pages": {"gte": 1}}')
-    for address in ("", ASKED + "&k=5", ASKED + "&policy=bandit&step=1", files, files + "&document=manuals/tea.pdf"):
+    slides = "?collection=slides&q=hungry+fox"
+    shown = ["", ASKED + "&k=5", ASKED + "&policy=bandit&step=1", files, files + "&document=manuals/tea.pdf"]
+    for address in (*shown, slides, slides + "&document=" + quote("fox.pdf#page=1")):
         page = open_page(address, viewport=viewport, color_scheme=scheme)
-        expect(page.locator("#collection option")).to_have_count(3)
+        expect(page.locator("#collection option")).to_have_count(4)
         if address:
             answered(page)
         if "step" in address:
@@ -551,6 +650,8 @@ def test_nothing_bars_anybody(open_page: Open, look: str) -> None:
             page.locator("#words button").first.click()
             for summary in page.locator("summary:visible").all():
                 summary.click()
+        if "slides" in address:
+            seen_places(page)
         found = Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
         assert page.evaluate("document.scrollingElement.scrollWidth <= window.innerWidth")

@@ -4,11 +4,14 @@
 import { PagePicture } from "./page_picture.js";
 import { appendMarked, appendText, codePoints, element, harmless, plural, score } from "./text.js";
 
+// An id as people read it: that of a page names its file and its number.
+export const readable = (id) => harmless(String(id).replace(/#page=(\d+)$/, ", page $1"));
+
 // The name of a document: its title, the name of its file, or its id.
 export const nameOf = (id, metadata) => {
   const facts = metadata && typeof metadata === "object" ? metadata : {};
   const named = [facts.title, facts.name].find((one) => typeof one === "string" && one.trim());
-  return harmless(named ?? String(id).replace(/#page=(\d+)$/, ", page $1"));
+  return named === undefined ? readable(id) : harmless(named);
 };
 
 // The matches to show on the picture of a page: those that are marked in its text, or all if it has none.
@@ -141,7 +144,7 @@ export class Hits {
   }
 
   #hit(hit) {
-    const name = nameOf(hit.id, hit.metadata), own = harmless(hit.id);
+    const name = nameOf(hit.id, hit.metadata), own = readable(hit.id);
     const row = element("li", {},
       element("div", { class: "hit-head" },
         element("h3", { dir: "auto" }, this.#link(hit, title(hit, name))),

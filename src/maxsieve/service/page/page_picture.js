@@ -55,6 +55,7 @@ export class PagePicture {
 
   #draw() {
     if (!this.image) return;
+    this.node.dataset.drawn = "true";
     const { width, height, kind } = this.picture, pen = this.node.getContext("2d");
     const shown = this.lit?.filter((match) => match.box) ?? this.matches;
     pen.setTransform(1, 0, 0, 1, 0, -this.#top(shown.length ? shown : this.matches));

@@ -1,6 +1,6 @@
 // A whole document, with the places that match the query, one after the other.
 
-import { marksOf, matchesOf, nameOf, onPicture, showWords } from "./hits.js";
+import { marksOf, matchesOf, nameOf, onPicture, readable, showWords } from "./hits.js";
 import { PagePicture } from "./page_picture.js";
 import { search, wholeDocument } from "./service.js";
 import { appendMarked, codePoints, count, element, harmless } from "./text.js";
@@ -61,7 +61,7 @@ export class Reader {
   }
 
   #show(found, hits, passage) {
-    const name = nameOf(found.id, found.metadata), own = harmless(found.id);
+    const name = nameOf(found.id, found.metadata), own = readable(found.id);
     at("reader-title").textContent = name;
     at("reader-where").textContent = own === name ? "" : own;
     const marks = new Map();
