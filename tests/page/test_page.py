@@ -212,7 +212,8 @@ def seen_places(page: Page, selector: str = "canvas.page-picture") -> list[list[
             for (let i = 0; i < data.length; i += 4) {
                 if (data[i] - data[i + 2] < 40) continue;
                 const x = ((i / 4) % width) / width, y = Math.floor(i / 4 / width) / height;
-                [left, top, right, bottom] = [Math.min(left, x), Math.min(top, y), Math.max(right, x), Math.max(bottom, y)];
+                [left, top] = [Math.min(left, x), Math.min(top, y)];
+                [right, bottom] = [Math.max(right, x), Math.max(bottom, y)];
                 count++;
             }
             return [left, top, right, bottom, count / (width * height)];
