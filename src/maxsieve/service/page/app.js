@@ -249,7 +249,8 @@ form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const mine = ++submitted;
   let problem = null;
-  if (!at("collection").options.length) await listCollections("").catch((found) => (problem = found));
+  const { collection } = address.read(window.location.search).wanted;
+  if (!at("collection").options.length) await listCollections(collection).catch((found) => (problem = found));
   if (mine !== submitted) return; // a later answer counts, in whichever order they come
   if (problem) return complain(problem);
   at("key-knob").hidden = true;
