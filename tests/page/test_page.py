@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import struct
 import urllib.request
@@ -279,6 +280,37 @@ def test_patches_glow(open_page: Open) -> None:
     middle = [(place[0] + place[2]) / 2, (place[1] + place[3]) / 2]
     assert middle == pytest.approx([0.375, 0.625], abs=0.02)
     assert page.locator("#hits canvas").first.evaluate("one => one.height > one.width")  # the whole page
+
+
+def test_maps_of_patches_are_smooth(open_page: Open) -> None:
+    page = open_page("?collection=slides")
+    maps = {"hungry": [0] * 12, "fox": [0] * 12}  # 4 rows of 3
+    maps["hungry"][4] = maps["fox"][9] = 255
+
+    def as_patches(route: Any) -> None:
+        """The answer of a vision model, with maps."""
+        answer = route.fetch()
+        found = answer.json()
+        values = {word: base64.b64encode(bytes(one)).decode() for word, one in maps.items()}
+        for hit in found["hits"]:
+            whole = {"rows": 4, "columns": 3, "box": [0, 0, 1, 1]}
+            starts = {"hungry": 0, "fox": 7}
+            shown = [{"query_start": starts[word], "tokens": 1, "values": one} for word, one in values.items()]
+            hit["picture"].update(kind="patches", grids=[whole], maps=shown)
+        route.fulfill(response=answer, json=found)
+
+    page.route("**/search", as_patches)
+    page.locator("#q").fill("hungry fox")
+    page.locator("#q").press("Enter")
+    answered(page)
+    both = seen_places(page)[0]
+    for word, centre in {"hungry": (1 / 2, 3 / 8), "fox": (1 / 6, 7 / 8)}.items():
+        page.locator("#words button", has_text=word).hover()
+        [left, top, right, bottom, share] = seen_places(page)[0]
+        assert left < centre[0] < right
+        assert top < centre[1] < bottom
+        assert right - left > 0.3  # wider than nothing: it fades over the neighbours
+        assert 0 < share < both[4]
 
 
 def test_a_picture_needs_the_key_and_may_be_missing(open_page: Open, folder: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from maxsieve import Collection
 from maxsieve.service.schemas import SearchAnswer
 from maxsieve.text import OnnxEncoder
 from service.support import Served, serving
-from text.made_pages import page_of
+from text.made_pages import BrightEncoder, coloured_page, page_of
 
 PAGE, TEXT = "slides/a b.pdf#page=3", "plain"
 
@@ -40,6 +42,35 @@ def test_a_hit_names_its_picture_and_where_it_matched(served: Served) -> None:
     assert found.headers["x-content-type-options"] == "nosniff"
     again = served.client.get(picture["path"], headers={"If-None-Match": found.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+def test_maps_of_patches(tmp_path: Path) -> None:
+    bright: Any = BrightEncoder()
+    with Collection.create(tmp_path / "docs", bright, pages=True) as collection:
+        collection.add([coloured_page("red", 1, 2), coloured_page("blue", 3, 0)], ["a", "b"])
+        with serving(bright, {"docs": tmp_path / "docs"}) as served:
+            answer = served.search(query="red blue", maps=True)
+            SearchAnswer.model_validate_json(answer.content)
+            for hit in answer.json()["hits"]:
+                picture = hit["picture"]
+                assert picture["grids"] == [{"rows": 4, "columns": 3, "box": [0, 0, 1, 1]}]
+                maps = {one["query_start"]: list(b64decode(one["values"])) for one in picture["maps"]}
+                cell = {"a": 1 * 3 + 2, "b": 3 * 3}[hit["id"]]
+                assert maps.keys() == {0, 4}
+                seen = maps[0 if hit["id"] == "a" else 4]
+                assert seen[cell] == 255
+                assert max(seen[:cell] + seen[cell + 1 :]) < 10
+            assert "maps" not in served.search(query="red blue").json()["hits"][0]["picture"]
+
+
+def test_maps_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maxsieve.service.search_routes.MAPS", 30)
+    bright: Any = BrightEncoder()
+    with Collection.create(tmp_path / "docs", bright, pages=True) as collection:
+        collection.add([coloured_page("red", 1, 2), coloured_page("blue", 3, 0)], ["a", "b"])
+    with serving(bright, {"docs": tmp_path / "docs"}) as served:
+        hits = served.search(query="red blue", maps=True).json()["hits"]
+        assert ["maps" in hit["picture"] for hit in hits] == [True, False]
 
 
 @pytest.mark.parametrize("id", ["nothing", TEXT, "../docs", "..%2F..%2Fcollection.json", "%00", "7"])

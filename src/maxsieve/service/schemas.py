@@ -118,6 +118,7 @@ class SearchBody(Shape):
         None, description="Combine with BM25: by reciprocal rank fusion, or with BM25's weight."
     )
     matches: bool = Field(True, description="Whether hits list their words that match words of the query.")
+    maps: bool = Field(False, description="Whether pages of patches have a map for each word of the query.")
     trace: bool = Field(False, description="Whether to return the steps of the search.")
 
     @model_validator(mode="after")
@@ -182,6 +183,22 @@ class Matched(BaseModel):
     )
 
 
+class GridOfPatches(BaseModel):
+    """Patches of a page: rows and columns, and the part of the page that they cover."""
+
+    rows: int
+    columns: int
+    box: list[float]
+
+
+class PatchMap(BaseModel):
+    """How similar each patch of a page is to a word of the query."""
+
+    query_start: int
+    tokens: int = Field(description="How many tokens the word has: the weight of its map in a map of all words.")
+    values: str = Field(description="A byte for each patch, grid by grid and row by row, in base64; 255 is the best.")
+
+
 class PagePicture(BaseModel):
     """The picture of a hit that is a page."""
 
@@ -189,6 +206,8 @@ class PagePicture(BaseModel):
     width: int
     height: int
     kind: Literal["words", "patches"] = Field(description="What the boxes of its matches are.")
+    grids: list[GridOfPatches] | None = Field(None, description="With maps: the grids of its patches.")
+    maps: list[PatchMap] | None = None
 
 
 class MarkedWord(BaseModel):

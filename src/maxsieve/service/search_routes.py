@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from math import isfinite
 from time import perf_counter
@@ -20,9 +21,10 @@ from maxsieve.service.failures import answer, documented
 from maxsieve.service.open_collections import OpenCollection
 from maxsieve.service.schemas import CollectionFacts, CollectionList, SearchAnswer, SearchBody
 from maxsieve.service.service import Found, SearchAsk, SearchKey, Service, ServiceDep, cancelled_on_disconnect
-from maxsieve.service.settings import MANY_HITS, MATCHES, TRACED_TOKENS
+from maxsieve.service.settings import MANY_HITS, MAPS, MATCHES, TRACED_TOKENS
 from maxsieve.service.strict import StrictRoute
 from maxsieve.text.collection.answers import guarantee_sentence, to_plain
+from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.collection.snippets import excerpt, marks_of, title_of
 from maxsieve.text.collection.words import WordMatch, whole_word
 from maxsieve.text.encoders.encoder import query_spans_of
@@ -126,7 +128,10 @@ def _rows(vectors: Sequence[Sequence[float]] | Rows) -> NDArray[np.float32]:
 def _plain(name: str, body: SearchBody, ask: SearchAsk, found: Found, seconds: dict[str, float]) -> dict[str, Any]:
     """The answer as JSON-compatible data."""
     hits, report = found.hits, found.hits.report
-    plain = to_plain(hits[body.offset :] if body.offset else hits, explain=body.matches)
+    shown = hits[body.offset :] if body.offset else hits
+    plain = to_plain(shown, explain=body.matches)
+    if body.maps:
+        _add_maps(shown, plain["hits"])
     for hit in plain["hits"]:
         hit["rank"] += body.offset
         if body.matches:
@@ -157,6 +162,24 @@ def _plain(name: str, body: SearchBody, ask: SearchAsk, found: Found, seconds: d
         },
         **({} if hits.trace is None else {"trace": hits.trace.to_dict()}),
     }
+
+
+def _add_maps(hits: TextHits, plain: list[dict[str, Any]]) -> None:
+    """Adds maps to hits that are pages of patches, up to the limit on an answer."""
+    left = MAPS
+    for rank, facts in enumerate(hits.pages):
+        if facts is None or not facts.grids:
+            continue
+        left -= hits.query_tokens * sum(grid.cells for grid in facts.grids)
+        if left < 0:
+            return
+        plain[rank]["picture"]["grids"] = [
+            {"rows": grid.rows, "columns": grid.columns, "box": list(grid.box)} for grid in facts.grids
+        ]
+        plain[rank]["picture"]["maps"] = [
+            {"query_start": start, "tokens": tokens, "values": b64encode(np.rint(255 * values).astype("u1")).decode()}
+            for start, tokens, values in hits.patch_maps(rank)
+        ]
 
 
 def _marked(hit: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,9 @@ HITS = 1000
 MATCHES = 50_000
 """Limit on the hits times the query's tokens, if hits list their matches."""
 
+MAPS = 4_000_000
+"""Limit on the patches of all maps of one answer. Hits beyond it have none."""
+
 TRACED_TOKENS = 128
 """Limit on the tokens of a query whose search is traced: a trace may have a round for each."""
 

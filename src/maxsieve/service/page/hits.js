@@ -135,7 +135,7 @@ export class Hits {
         const starts = new Set(word ? matchesOf(passage, word).map((one) => one.start) : []);
         for (const mark of node.querySelectorAll(".word")) mark.classList.toggle("lit", starts.has(Number(mark.dataset.start)));
       });
-      this.pictures.get(hit)?.light(word && found);
+      this.pictures.get(hit)?.light(word, found);
       row.querySelector(".answers").textContent = found
         .filter((one) => one.word)
         .map((one) => `${harmless(one.query_word)} → ${harmless(one.word)} ${one.similarity.toFixed(2)}${one.end > one.start ? "" : " (in its heading)"}`)

@@ -39,7 +39,7 @@ export class Reader {
     this.under?.abort();
     const mine = (this.under = new AbortController());
     const found = await wholeDocument(wanted.collection, key, id, mine.signal);
-    const request = { query: wanted.q, candidates: [found.id], by: "passage", k: PASSAGES };
+    const request = { query: wanted.q, candidates: [found.id], by: "passage", k: PASSAGES, maps: true };
     const { hits, query } = await search(wanted.collection, key, request, mine.signal);
     if (mine !== this.under) return;
     this.asked = id;
@@ -51,7 +51,7 @@ export class Reader {
   #showPicture(hits, words, key) {
     const own = hits[0]?.picture, name = at("reader-title").textContent;
     const picture = own ? new PagePicture(own, hits.flatMap(onPicture), name, key, false) : null;
-    const pick = (word) => picture.light(word && hits.flatMap((hit) => matchesOf({ matches: onPicture(hit) }, word)));
+    const pick = (word) => picture.light(word, word && hits.flatMap((hit) => matchesOf({ matches: onPicture(hit) }, word)));
     showWords(at("reader-words"), picture ? words : [], pick, (word) => {
       this.news.textContent = word ? `Only places that match “${harmless(word.word)}” are shown.` : "All places are shown.";
     });

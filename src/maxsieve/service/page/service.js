@@ -62,7 +62,7 @@ export const collections = async (key) => (await ask("/v1/collections", key)).co
 // The values of the form, as the route expects them.
 export const toRequest = (wanted, trace, policy = wanted.policy) => {
   const chosen = Object.fromEntries(POLICIES[policy].parameters.map(({ name }) => [name, wanted[name]]));
-  const request = { query: wanted.q, k: wanted.k, offset: (wanted.page - 1) * wanted.k, policy: { name: policy, ...chosen } };
+  const request = { query: wanted.q, k: wanted.k, offset: (wanted.page - 1) * wanted.k, policy: { name: policy, ...chosen }, maps: true };
   if (wanted.by === "passage") request.by = "passage";
   else request.per_document = PER_DOCUMENT;
   if (wanted.where) request.where = JSON.parse(wanted.where);

@@ -17,10 +17,10 @@ from maxsieve.ids import Id
 from maxsieve.options import Unit
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.pictures import Pictures
-from maxsieve.text.collection.words import WordMatch, match_patches, match_words, on_page
+from maxsieve.text.collection.words import WordMatch, match_patches, match_words, on_page, whole_word
 from maxsieve.text.encoders.encoder import Encoder, Traceable, query_spans_of
 from maxsieve.text.lexical.hybrid import HybridScores
-from maxsieve.text.pages.heat_map import draw_boxes, draw_patches
+from maxsieve.text.pages.heat_map import cells_of, draw_boxes, draw_patches, relative
 from maxsieve.text.pages.page import PageFacts, open_picture
 from maxsieve.text.passages import Keys, Passage, check_record, to_facts, to_passage
 
@@ -240,6 +240,24 @@ class TextHits(Hits):
             return draw_patches(image, self._query[self._tokens(word)] @ rows.T, facts.grids)
         words = (match for match in self.explain(rank) if word is None or match.query in word)
         return draw_boxes(image, ((match.box, match.similarity) for match in words if match.box is not None))
+
+    def patch_maps(self, rank: int) -> list[tuple[int, int, NDArray[np.float32]]]:
+        """For a page of patches, of each word of the query: where it begins, how many tokens it has, and its map.
+
+        A map has the similarity of each patch, from 0 (the lowest) to 1 (the highest), grid by grid. Empty for other
+        documents, and if the encoder does not know the words of the query.
+        """
+        facts = self.pages[self._check_rank(rank)]
+        spans = query_spans_of(self._encoder, self.query) if self.query else None
+        if facts is None or not facts.grids or spans is None or len(spans) != len(self._query):
+            return []
+        rows = np.asarray(self._snapshot.vectors(self._places[rank]), np.float32)
+        maps = relative(self._query @ rows.T, facts.grids)[:, cells_of(facts.grids)]
+        words: dict[tuple[int, int], list[int]] = {}
+        for token, span in enumerate(spans):
+            if span[0] < span[1]:
+                words.setdefault(whole_word(self.query, span), []).append(token)
+        return [(start, len(tokens), maps[tokens].mean(axis=0)) for (start, _), tokens in words.items()]
 
     @cached_property
     def pages(self) -> list[PageFacts | None]:

@@ -88,13 +88,22 @@ def draw_boxes(picture: Any, boxes: Iterable[tuple[Box, float]]) -> Any:
     return drawn
 
 
-def _scaled(similarities: F32, grids: Sequence[Grid]) -> F32:
-    """The mean over query tokens of similarities from 0 (the lowest of a patch) to 1 (the highest)."""
-    cells = np.concatenate([np.arange(grid.first, grid.first + grid.cells) for grid in grids])
-    patches = similarities[:, cells]
+def relative(similarities: F32, grids: Sequence[Grid]) -> F32:
+    """For each query token, its similarities from 0 (the lowest of a patch) to 1 (the highest)."""
+    patches = similarities[:, cells_of(grids)]
     low, high = patches.min(axis=1, keepdims=True), patches.max(axis=1, keepdims=True)
-    mean = ((similarities - low) / np.where(high > low, high - low, np.float32(1))).mean(axis=0)
-    highest = mean[cells].max()
+    return (similarities - low) / np.where(high > low, high - low, np.float32(1))
+
+
+def cells_of(grids: Sequence[Grid]) -> NDArray[np.int64]:
+    """The numbers of the token vectors that are patches, grid by grid."""
+    return np.concatenate([np.arange(grid.first, grid.first + grid.cells) for grid in grids])
+
+
+def _scaled(similarities: F32, grids: Sequence[Grid]) -> F32:
+    """The mean over query tokens of their relative similarities, so that its highest is 1, with more contrast."""
+    mean = relative(similarities, grids).mean(axis=0)
+    highest = mean[cells_of(grids)].max()
     return np.asarray(np.clip(mean / highest if highest > 0 else mean, 0, 1) ** CONTRAST, np.float32)
 
 
