@@ -177,9 +177,14 @@ def _add_maps(hits: TextHits, plain: list[dict[str, Any]]) -> None:
             {"rows": grid.rows, "columns": grid.columns, "box": list(grid.box)} for grid in facts.grids
         ]
         plain[rank]["picture"]["maps"] = [
-            {"query_start": start, "tokens": tokens, "values": b64encode(np.rint(255 * values).astype("u1")).decode()}
+            {"query_start": start, "tokens": tokens, "values": _as_bytes(values)}
             for start, tokens, values in hits.patch_maps(rank)
         ]
+
+
+def _as_bytes(values: NDArray[np.float32]) -> str:
+    """Numbers between 0 and 1 as bytes, in base64."""
+    return b64encode(np.rint(255 * values).astype(np.uint8).tobytes()).decode()
 
 
 def _marked(hit: dict[str, Any]) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def relative(similarities: F32, grids: Sequence[Grid]) -> F32:
     """For each query token, its similarities from 0 (the lowest of a patch) to 1 (the highest)."""
     patches = similarities[:, cells_of(grids)]
     low, high = patches.min(axis=1, keepdims=True), patches.max(axis=1, keepdims=True)
-    return (similarities - low) / np.where(high > low, high - low, np.float32(1))
+    return np.asarray((similarities - low) / np.where(high > low, high - low, np.float32(1)), np.float32)
 
 
 def cells_of(grids: Sequence[Grid]) -> NDArray[np.int64]:
