@@ -638,6 +638,19 @@ def test_only_what_can_be_done_is_offered(open_page: Open) -> None:
     expect(page.locator("#problem")).to_be_hidden()
 
 
+@pytest.mark.parametrize(
+    "where", ["{}", '{"and": [1, null, {}]}', '{"a": []}', '{"or": [{"a": 1}]}', '{"__proto__": {"toString": 1}}']
+)
+def test_any_filter_in_the_address_can_be_removed(open_page: Open, where: str) -> None:
+    page = open_page("?collection=files&q=tea&where=" + quote(where), expected="status of 400")
+    expect(page.locator("#problem:visible, #answer:visible")).to_have_count(1)
+    while page.locator("#filters .chip").count():
+        before = page.locator("#filters .chip").count()
+        page.locator("#filters .chip").first.click()
+        expect(page.locator("#filters .chip")).not_to_have_count(before)
+    expect(page.locator("#hits > li")).to_have_count(3)
+
+
 def test_a_key_is_asked_for_where_there_is_one(open_page: Open, folder: Path) -> None:
     with started("--api-key", "sesame", folder / "hostile") as address:
         page = open_page("?q=fox&k=1", at=address, expected="status of 401")

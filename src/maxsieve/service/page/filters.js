@@ -19,12 +19,12 @@ const together = (parts) => (parts.length > 1 ? JSON.stringify({ and: parts }) :
 const escaped = (name) => (["and", "or", "not"].includes(name) || name.startsWith("$") ? `\\${name}` : "") || name.replace(/[\\.]/g, "\\$&");
 
 const inWords = (part) => {
-  const [[name, test], ...more] = Object.entries(part);
+  const entries = Object.entries(part ?? {}), [name, test] = entries[0] ?? [];
+  if (entries.length !== 1 || Array.isArray(part)) return JSON.stringify(part);
   const field = name.replace(/\\(.)/g, "$1");
-  if (!more.length && (test === null || typeof test !== "object")) return `${field} is ${test}`;
-  const tests = !more.length && !Array.isArray(test) ? Object.entries(test) : [];
-  if (tests.length === 1 && tests[0][0] in OPERATORS) return `${field} ${OPERATORS[tests[0][0]]} ${tests[0][1]}`;
-  return JSON.stringify(part);
+  if (test === null || typeof test !== "object") return `${field} is ${test}`;
+  const tests = Array.isArray(test) ? [] : Object.entries(test);
+  return tests.length === 1 && Object.hasOwn(OPERATORS, tests[0][0]) ? `${field} ${OPERATORS[tests[0][0]]} ${tests[0][1]}` : JSON.stringify(part);
 };
 
 const kindOf = (value) => (Array.isArray(value) ? "list" : typeof value);
