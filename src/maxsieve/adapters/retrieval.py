@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from maxsieve.common.checks import check_choice
 from maxsieve.options import SearchOptions
 from maxsieve.storage.storage import AnySnapshot
+from maxsieve.text.collection.answers import place_of
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.collection.search import read_texts
@@ -101,9 +102,8 @@ def _documents(collection: Collection, hits: TextHits, part: TextPart) -> list[R
     for rank, text in enumerate(texts):
         hit = hits[rank]
         passage, metadata = hit.passage, to_dict(hit.metadata)
-        if passage.of > 1:
-            place = {"number": passage.number, "of": passage.of, "start": passage.start, "heading": passage.heading}
-            metadata[KEY] = {"passage": place if passage.page is None else {**place, "page": passage.page}}
+        if place := place_of(hit):
+            metadata[KEY] = place
         id = hit.id
         if hits.by == "passage" and passage.of > 1:  # frameworks drop what has the id of another
             id, metadata[KEY]["document"] = hit.passage_id, hit.id

@@ -226,20 +226,24 @@ class Snippet(BaseModel):
 
 
 class PassagePlace(BaseModel):
-    """Where a passage is in a long document."""
+    """Where a passage is in its document: its first and last page, or its first and last line in a file."""
 
     number: int
     of: int
     start: int
     heading: str
-    page: int | None
+    pages: tuple[int, int] | None
+    lines: tuple[int, int] | None
 
 
 class PassageOfHit(BaseModel):
-    """One of the best passages of a document."""
+    """One of the best passages of a document, with heading, page and line of its best-matching words."""
 
     score: float
     text: str
+    heading: str | None = None
+    page: int | None = None
+    line: int | None = None
     passage: PassagePlace | None = None
     matches: list[Matched] | None = None
     picture: PagePicture | None = Field(None, description="Only for a page: its picture.")
@@ -257,6 +261,9 @@ class SearchHit(BaseModel):
     bm25_score: float | None = Field(None, description="Only in a hybrid search: the score by BM25.")
     text: str
     metadata: Any = None
+    heading: str | None = Field(None, description="The headings above its best-matching words.")
+    page: int | None = Field(None, description="The page of its best-matching words.")
+    line: int | None = Field(None, description="The line of its best-matching words in its file.")
     passage: PassagePlace | None = None
     matches: list[Matched] | None = None
     marks: list[MarkedWord] | None = Field(None, description="With matches: the words to mark, in order.")

@@ -24,6 +24,7 @@ from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.pictures import Pictures
 from maxsieve.text.encoders.truncation_warning import naming_texts
+from maxsieve.text.inputs.outline import Outline
 from maxsieve.text.pages.page import PageDocument
 from maxsieve.text.pages.places import Grid
 from maxsieve.text.passages import (
@@ -35,6 +36,7 @@ from maxsieve.text.passages import (
     first_records,
     read_document,
     stored_document,
+    to_passage,
     to_record,
 )
 
@@ -90,13 +92,18 @@ def count_texts(texts: Iterable[str], ids: Iterable[Id] | None, metadata: Iterab
 
 
 def read_documents(
-    texts: Iterable[Encodable], ids: Iterable[Id] | None, metadata: Iterable[Any] | None, *, endless: bool = False
+    texts: Iterable[Encodable],
+    ids: Iterable[Id] | None,
+    metadata: Iterable[Any] | None,
+    outlines: Iterable[Outline | None] | None = None,
+    *,
+    endless: bool = False,
 ) -> Iterator[Document]:
     """The documents one by one, checked. An id that is given twice is an error; one that is derived may come again.
 
     Of an ``endless`` stream the ids are not remembered: the code that adds the documents finds repeated ones.
     """
-    given = {"texts": texts, "ids": ids, "metadata": metadata}
+    given = {"texts": texts, "ids": ids, "metadata": metadata, "outlines": outlines}
     columns = {what: column for what, column in given.items() if column is not None}
     seen: set[Id] = set()
     kind: type | None = None
@@ -124,7 +131,7 @@ def read_documents(
                 to_json(record)
             except TypeError as problem:
                 raise TypeError(f"document {id!r}: {problem}") from None
-        yield Document(id, text, record, page, None if page is None else page.digest)
+        yield Document(id, text, record, page, None if page is None else page.digest, entry.get("outlines"))
 
 
 def check_text(text: Any, where: str) -> str:
@@ -305,7 +312,7 @@ def to_pieces(documents: Iterable[Document], split: Splitter, keys: Keys, grids:
             pieces.texts.append(document.page)
             continue
         facts = None if document.page is None else document.page.facts()
-        passages = split(document.text, document.metadata)
+        passages = split(document.text, document.metadata, document.outline)
         _check_copies(document, len(passages))
         for passage in passages:
             pieces.records[keys.key(document.id, passage.number)] = to_record(passage, document.metadata, facts)
@@ -319,7 +326,7 @@ def stored_as(document: Document, first: dict[str, Any], keys: Keys, snapshot: A
 
     Only as much of it is read as is needed to compare both.
     """
-    if "passage" in first and document.text.startswith(first["text"]):
+    if document.text.startswith(first["text"]) and to_passage(first, 0).of > 1:
         return read_document(document.id, keys, snapshot) or document
     return stored_document(document.id, first["text"], first)
 

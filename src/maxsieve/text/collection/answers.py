@@ -123,26 +123,34 @@ def to_plain(hits: TextHits, *, explain: bool = False) -> dict[str, Any]:
             plain |= {"late_score": float(hits.hybrid.late[rank]), "bm25_score": float(hits.hybrid.bm25[rank])}
         if hit.metadata is not None:
             plain["metadata"] = hit.metadata
-        plain |= _place(hit, explain=explain)
+        plain |= _described(hit, explain=explain)
         if (page := hits.pages[rank]) is not None:
             kind = "patches" if page.grids else "words"
             plain["picture"] = {"width": page.width, "height": page.height, "kind": kind}
         if hits.lists_passages:
             plain["passages"] = [
-                {"score": one.score, "text": one.text, **_place(one, explain=explain)} for one in hit.passages
+                {"score": one.score, "text": one.text, **_described(one, explain=explain)} for one in hit.passages
             ]
         found.append(plain)
     return {"query": hits.query, "hits": found, "report": report_of(hits)}
 
 
-def _place(hit: TextHit, *, explain: bool) -> dict[str, Any]:
-    """Where a passage is in its document, and the matches of the query's words."""
-    plain: dict[str, Any] = {}
-    if hit.passage.of > 1:
-        plain["passage"] = {name: value for name, value in hit.passage._asdict().items() if name != "text"}
+def _described(hit: TextHit, *, explain: bool) -> dict[str, Any]:
+    """Where a hit is in its document, and the matches of the query's words."""
+    plain = place_of(hit)
     if explain:
         plain["matches"] = [match.to_plain() for match in hit.explain()]
     return plain
+
+
+def place_of(hit: TextHit) -> dict[str, Any]:
+    """Where a hit is in its document: heading, page and line of its best-matching words, and its passage, if known."""
+    passage = hit.passage
+    at = {name: value for name in ("heading", "page", "line") if (value := getattr(hit, name))}
+    if passage.of == 1 and not at:
+        return {}
+    place = {"number": passage.number, "of": passage.of, "start": passage.start, "heading": passage.heading}
+    return {**at, "passage": {**place, "pages": passage.pages, "lines": passage.lines}}
 
 
 def report_of(hits: TextHits) -> dict[str, Any]:

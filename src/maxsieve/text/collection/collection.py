@@ -52,6 +52,7 @@ from maxsieve.text.collection.rerank import rerank_with
 from maxsieve.text.collection.search import check_calibrated, read_texts, search_texts
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, to_encoder
 from maxsieve.text.encoders.truncation_warning import counting_truncations
+from maxsieve.text.inputs.outline import Outline
 from maxsieve.text.lexical.bm25 import BM25, verify_table
 from maxsieve.text.pages.page import PageDocument, PageFacts
 from maxsieve.text.passages import (
@@ -182,6 +183,7 @@ class Collection:
         ids: Iterable[Id] | None = None,
         metadata: Iterable[Any] | None = None,
         *,
+        outlines: Iterable[Outline | None] | None = None,
         text: str | None = None,
         id: str | None = None,
         replace: bool = False,
@@ -198,6 +200,9 @@ class Collection:
             any iterables, including generators. A text may be a page (`PageDocument`). Ids are all str or all int;
             without ids, each is derived from its text.
             Metadata are JSON-compatible values, or None.
+        outlines
+            where the headings of each text are, and whether its lines are those of a file, as readers of files know
+            it. By default, or for None, headings are those of Markdown.
         text, id
             for a Ray dataset in place of texts: its columns. ``metadata`` are then the names of the columns to store,
             or the name of one column that contains metadata.
@@ -218,7 +223,7 @@ class Collection:
         total = None if streamed else count_texts(texts, ids, metadata)
         with counting_truncations(), self._writing():
             vectors = DocumentVectors(self._own, self._splitter)
-            documents = read_documents(vectors.prepare(texts, progress), ids, metadata, endless=streamed)
+            documents = read_documents(vectors.prepare(texts, progress), ids, metadata, outlines, endless=streamed)
             with progress_bar("adding", total, shown=progress, unit="documents") as advance:
                 if self._in_shards:
                     from maxsieve.text.distributed.add import add_to_shards

@@ -17,7 +17,15 @@ from maxsieve.ids import Id
 from maxsieve.options import Unit
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.pictures import Pictures
-from maxsieve.text.collection.words import WordMatch, match_patches, match_words, on_page, whole_word
+from maxsieve.text.collection.words import (
+    WordMatch,
+    densest,
+    match_patches,
+    match_words,
+    on_page,
+    same_words,
+    whole_word,
+)
 from maxsieve.text.encoders.encoder import Encoder, Traceable, query_spans_of
 from maxsieve.text.lexical.hybrid import HybridScores
 from maxsieve.text.pages.heat_map import cells_of, draw_boxes, draw_patches, relative
@@ -54,6 +62,25 @@ class TextHit(Hit):
     def passages(self) -> TextHits:
         """Its best passages, best first: as many as ``per_document`` asked for, each a hit with score and text."""
         return self._hits.passages_of(self.rank)
+
+    @property
+    def heading(self) -> str:
+        """The headings above its best-matching words; empty if there are none."""
+        return self.passage.heading_at(self._place)
+
+    @property
+    def page(self) -> int | None:
+        """The page of its best-matching words; None if the document has no pages."""
+        return self.passage.page_at(self._place)
+
+    @property
+    def line(self) -> int | None:
+        """The line of its best-matching words in its file; None if the lines of the text are not those of a file."""
+        return self.passage.line_at(self._place)
+
+    @property
+    def _place(self) -> int:
+        return 0 if self.passage.uniform else self._hits.place(self.rank)
 
     def picture(self, word: str | None = None) -> Any:
         """Its page with the matches drawn, as an image of Pillow: boxes around words, or a smooth map over patches.
@@ -219,6 +246,18 @@ class TextHits(Hits):
         """
         rank = self._check_rank(rank)
         return list(self._words[rank]) if "_words" in vars(self) else self._explain(rank)
+
+    def place(self, rank: int) -> int:
+        """Where the best-matching words of the hit at ``rank`` are in the text of its passage."""
+        rank = self._check_rank(rank)
+        if rank not in self._densest:
+            words = self.explain(rank) or same_words(self.query, self.texts[rank])
+            self._densest[rank] = densest(words)
+        return self._densest[rank]
+
+    @cached_property
+    def _densest(self) -> dict[int, int]:
+        return {}
 
     @cached_property
     def _words(self) -> list[list[WordMatch]]:

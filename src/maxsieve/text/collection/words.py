@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -14,6 +16,10 @@ from maxsieve.text.pages.places import Box, around, cell_of, words_within
 LONGEST_WORD = 40
 """Longer runs of letters are not one word: some scripts have no spaces between words."""
 
+NEAR = 200
+"""How many characters show a match: about two lines of text."""
+
+_WORD = re.compile(r"\w+")
 Span = tuple[int, int]
 
 
@@ -94,6 +100,38 @@ def match_patches(
         similarity = sum(match.similarity for match, *_ in pieces) / len(pieces)
         words.append(WordMatch(query[start:end], "", 0, 0, similarity, start, box))
     return words
+
+
+def same_words(query: str, text: str) -> list[WordMatch]:
+    """The words of a query in a text, for encoders that don't know which characters a vector belongs to.
+
+    >>> same_words("The fox?", "A fox")
+    [WordMatch(query='fox', document='fox', start=2, end=5, similarity=1.0, query_start=4)]
+    """
+    asked = {found[0].casefold(): found for found in _WORD.finditer(query)}
+    words = ((found, asked.get(found[0].casefold())) for found in _WORD.finditer(text))
+    return [WordMatch(own[0], found[0], *found.span(), 1.0, own.start()) for found, own in words if own]
+
+
+def densest(matches: Sequence[WordMatch]) -> int:
+    """Where the best-matching words are: the beginning of the strongest word within the densest `NEAR` characters.
+
+    >>> words = [(10, 0.5), (300, 0.6), (330, 0.7)]
+    >>> densest([WordMatch("", "", start, start + 4, similarity) for start, similarity in words])
+    330
+    """
+    strengths: dict[int, float] = {}
+    for match in matches:
+        if match.end > match.start and match.similarity > 0:
+            strengths[match.start] = strengths.get(match.start, 0.0) + match.similarity**2
+    starts = sorted(strengths)
+    best, place = 0.0, 0
+    for first, start in enumerate(starts):
+        near = starts[first : bisect_left(starts, start + NEAR)]
+        total = sum(map(strengths.__getitem__, near))
+        if total > best:
+            best, place = total, max(near, key=strengths.__getitem__)
+    return place
 
 
 def whole_word(text: str, span: Span) -> Span:

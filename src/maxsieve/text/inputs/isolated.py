@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,6 +25,7 @@ from maxsieve.common.processes import (
     running_python,
 )
 from maxsieve.text.inputs.document import FileText
+from maxsieve.text.inputs.outline import Heading
 from maxsieve.text.inputs.pdf import read_pdf
 from maxsieve.text.inputs.webpage import read_webpage
 from maxsieve.text.inputs.word import read_word
@@ -68,7 +69,7 @@ class IsolatedReader:
     >>> with tempfile.TemporaryDirectory() as folder, IsolatedReader() as reader:
     ...     _ = Path(folder, "foxes.html").write_text("<h1>Foxes</h1>")
     ...     reader.read(Path(folder, "foxes.html"), ".html")
-    FileText(text='# Foxes', title='')
+    FileText(text='# Foxes', title='', headings=[Heading(start=0, level=1, title='Foxes')])
     """
 
     def __init__(self, *, seconds: int = SECONDS, memory: int = MEMORY) -> None:
@@ -85,7 +86,7 @@ class IsolatedReader:
     def read(self, path: Path, suffix: str) -> FileText:
         """The text of the file; a `ValueError` says why it can't be read."""
         answer = self._ask({"path": os.fspath(path.absolute()), "suffix": suffix})
-        return FileText(answer["text"], answer["title"])
+        return FileText(answer["text"], answer["title"], [Heading(*heading) for heading in answer["headings"]])
 
     def pages(self, path: Path, suffix: str, *, ocr: bool = True) -> Iterator[PageDocument | ValueError]:
         """The pages of a PDF or of a picture, one by one, or why one can't be read.
@@ -181,12 +182,20 @@ def _answer(question: dict[str, Any], pages: OpenPages) -> dict[str, Any]:
         return {"problem": said if type(problem) is ValueError else f"can't be read as {kind}: {said or problem!r}"}
 
 
-def _text(path: str, suffix: str) -> dict[str, str]:
+def _text(path: str, suffix: str) -> dict[str, Any]:
     with open_regular(path, follow_links=True) as file:
-        text, title = READERS[suffix][0](file)
+        text, title, headings = READERS[suffix][0](file)
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"it has {len(text):,} characters of text; at most {MOST_CHARACTERS:,} are read")
-    return {"text": _clean(text), "title": _clean(title)}
+    return {"text": _clean(text), "title": _clean(title), "headings": list(_moved(headings, text))}
+
+
+def _moved(headings: Sequence[Heading], text: str) -> Iterator[Heading]:
+    """The headings, cleaned like the text: each NUL character that is removed moves those after it."""
+    removed = place = 0
+    for start, level, title in headings:
+        removed, place = removed + text.count("\0", place, start), start
+        yield Heading(start - removed, level, _clean(title))
 
 
 def _clean(text: str) -> str:
