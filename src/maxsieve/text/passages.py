@@ -224,8 +224,17 @@ class Splitter:
         title = title.strip() if isinstance(title, str) else ""
         slices = split(text, self._sizes, self._count_tokens, title, outline or MARKDOWN)
         return [
-            Passage(text[start:end], number, len(slices), start, *place)
-            for number, (start, end, *place) in enumerate(slices)
+            Passage(
+                text[part.start : part.end],
+                number,
+                len(slices),
+                part.start,
+                part.heading,
+                part.page,
+                part.line,
+                part.sections,
+            )
+            for number, part in enumerate(slices)
         ]
 
 

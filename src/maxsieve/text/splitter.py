@@ -214,7 +214,7 @@ class _Place:
             self._ahead.append(named)
         while self._ahead and self._ahead[0][0] <= start:
             self._heading = self._ahead.popleft()[1]
-        sections = []
+        sections = list[tuple[int, str]]()
         for offset, heading in self._ahead:
             if offset >= end or len(sections) == MOST_SECTIONS:
                 break

@@ -24,8 +24,8 @@ def read_file(path: Path, identity: str, reader: IsolatedReader) -> InputDocumen
         if suffix in READERS and not compressed:
             text, title, headings = reader.read(path, suffix)
             return InputDocument(identity, text, {"title": title} if title else None, place, Outline(headings))
-        headings = None if suffix == ".md" else ()
-        return InputDocument(identity, _plain_text(path, compressed), None, place, Outline(headings, lines=True))
+        outline = Outline(None if suffix == ".md" else (), lines=True)
+        return InputDocument(identity, _plain_text(path, compressed), None, place, outline)
     except UnicodeDecodeError as problem:
         return BadInput(place, not_utf8(problem))
     except UnicodeEncodeError:
