@@ -95,7 +95,7 @@ def serve_collections(
     from maxsieve.text.encoders.encoder import load_encoder
 
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # the service reports errors itself
-    logging.basicConfig(handlers=[_Said(logging.WARNING)])  # the handler's level holds for every library's messages
+    report_by_saying()
     with bind(host, port) as listener:
         loaded = load_encoder(encoder)
         cluster = (cluster_options() or ClusterOptions()).cluster
@@ -106,6 +106,11 @@ def serve_collections(
         shown = f"[{address}]" if ":" in address else address
         started = partial(say, f"serving at http://{shown}:{actual}/; Ctrl-C ends it")
         Server(service, started).serve_at(listener)
+
+
+def report_by_saying() -> None:
+    """Prints warnings and errors of all libraries on standard error."""
+    logging.basicConfig(handlers=[_Said(logging.WARNING)])  # the handler's level holds for every library's messages
 
 
 class _Said(logging.Handler):

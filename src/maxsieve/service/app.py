@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from maxsieve import __version__
@@ -35,4 +38,17 @@ def create_app(service: Service) -> ASGIApp:
         app.include_router(module.router)
     page = page_routes()
     app.include_router(page)
+    _add_mcp(app, service)
     return Guard(app, service, frozenset(route.path for route in page.routes if hasattr(route, "path")))
+
+
+def _add_mcp(app: FastAPI, service: Service) -> None:
+    """Adds the endpoint for agents, if its package is installed (extra ``maxsieve[mcp]``)."""
+    if find_spec("mcp") is None:
+        return
+    from maxsieve.service.agents.http import PATH, AgentEndpoint
+    from maxsieve.service.agents.library import Library
+    from maxsieve.service.agents.server import AgentServer
+
+    endpoint = AgentEndpoint(AgentServer(Library(service), admit=False), service.settings.body_bytes)
+    app.router.routes.append(Route(PATH, endpoint, methods=["POST"]))

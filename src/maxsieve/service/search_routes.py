@@ -60,6 +60,14 @@ async def search(name: Name, body: SearchBody, request: Request, service: Servic
 
 
 async def _search(name: str, body: SearchBody, service: Service) -> Response:
+    ask, found, times = await find(name, body, service)
+    many = (body.offset + body.k) * body.per_document > MANY_HITS
+    run = service.run_large if many or body.trace else service.run_in_thread
+    return await run(lambda: answer(_plain(name, body, ask, found, times)))
+
+
+async def find(name: str, body: SearchBody, service: Service) -> tuple[SearchAsk, Found, dict[str, float]]:
+    """The query as it was searched, the hits, and the seconds that each step took."""
     opened = service.collections[name]
     options = body.options(threads=service.settings.threads, timeout=service.settings.deadline)
     started = perf_counter()
@@ -77,10 +85,7 @@ async def _search(name: str, body: SearchBody, service: Service) -> Response:
         await service.run_large(lambda: _check_tokens(opened, body, tokens))
     found = await service.search(SearchKey(opened.name, body.group, options), ask)
     service.metrics.searches.labels(name, found.hits.report.guarantee).inc()
-    times = {"encode": encoded - started, "search": perf_counter() - encoded}
-    many = options.k * options.per_document > MANY_HITS
-    run = service.run_large if many or body.trace else service.run_in_thread
-    return await run(lambda: answer(_plain(name, body, ask, found, times)))
+    return ask, found, {"encode": encoded - started, "search": perf_counter() - encoded}
 
 
 def _may_be_too_much(body: SearchBody, tokens: int) -> bool:

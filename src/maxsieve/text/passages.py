@@ -398,8 +398,9 @@ def sizes_for(encoder: Encoder) -> Sizes:
 
 def splitter_for(encoder: Encoder, sizes: Sizes | None) -> Splitter:
     """Splits documents for an encoder. If it can't count tokens, three characters count as one token."""
-    return Splitter(sizes, encoder.count_tokens if isinstance(encoder, Measuring) else _guess)
+    return Splitter(sizes, encoder.count_tokens if isinstance(encoder, Measuring) else guess_tokens)
 
 
-def _guess(texts: Sequence[str]) -> list[int]:
+def guess_tokens(texts: Sequence[str]) -> list[int]:
+    """How many tokens texts may have, without an encoder that counts them."""
     return [len(text) // 3 + 1 for text in texts]
