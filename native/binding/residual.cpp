@@ -28,7 +28,8 @@ void rotate_rows(const Matrix<float>& rows, bool back) {
 }
 
 int64_t bytes_of_levels(int64_t d, int64_t bits) {
-    require(is_bits(bits) && d >= 1 && d <= most_dim(bits), "residuals have 1, 2 or 4 bits; with 4, at most 2048 numbers");
+    require(is_bits(bits) && d >= 1 && d <= most_dim(bits),
+            "residuals have 1, 2 or 4 bits; with 4, at most 2048 numbers");
     return level_bytes(d, bits);
 }
 
@@ -39,7 +40,8 @@ Encoded encode(const HeldCodebook& held, const HeldSegment& segment, int64_t bit
     const Codebook& book = held.view();
     const int64_t d = from.d, bytes = bytes_of_levels(d, bits), stride = code_stride(d);
     require(from.codes != nullptr && from.centroids != nullptr, "the segment must have codes and centroids");
-    require(book.d == d && held.serves_residuals(), "the codebook must have the segment's dimension, and serve a store");
+    require(book.d == d && held.serves_residuals(),
+            "the codebook must have the segment's dimension, and serve a store");
     require(threads >= 1, "threads must be at least 1");
     const auto documents = static_cast<size_t>(from.documents);
     const auto tokens = static_cast<size_t>(from.offsets[from.documents]);

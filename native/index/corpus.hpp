@@ -23,8 +23,8 @@ struct Segment {
     int64_t documents, d;
     const int64_t* offsets;  // documents + 1 of them, counted in tokens
     Stored stored;
-    const void* rows;     // [tokens][d], float32 or float16; null for int8
-    const int8_t* codes;  // [tokens][code_stride(d)], or null if only canonical scores are needed
+    const void* rows;               // [tokens][d], float32 or float16; null for int8
+    const int8_t* codes;            // [tokens][code_stride(d)], or null if only canonical scores are needed
     const float *scale, *rho, *nu;  // a residual segment has no rho: its error has the scale as a factor instead
     const uint16_t* centroids;      // [tokens], or null if there is no codebook
     const int64_t* sequence;        // [documents]: insertion order over all shards, or null if positions give it

@@ -99,7 +99,8 @@ class Ingest {
 
 }  // namespace
 
-int64_t ingest(const InputRows& input, bool cosine, const Rotation* rotation, const NewSegment& out, int threads, Interrupt& interrupt) {
+int64_t ingest(const InputRows& input, bool cosine, const Rotation* rotation, const NewSegment& out, int threads,
+               Interrupt& interrupt) {
     const std::vector<int64_t> starts = cut_into_tasks(out);
     const auto tasks = static_cast<int64_t>(starts.size()) - 1;
     Crew crew(static_cast<int>(std::clamp<int64_t>(tasks, 1, threads)), interrupt);

@@ -96,7 +96,8 @@ constexpr int64_t all_lanes(int64_t tokens) {
 struct ResidualQuery {
     int64_t tokens, d, bits;
     int shift;
-    const int16_t* sums = nullptr;  // 1 or 2 bits, strip after strip: [2 * bytes of a plane][16][lanes], of four numbers
+    const int16_t* sums =
+        nullptr;  // 1 or 2 bits, strip after strip: [2 * bytes of a plane][16][lanes], of four numbers
     const int8_t* codes = nullptr;  // packed codes of all_lanes(tokens) tokens
 };
 
@@ -162,13 +163,13 @@ struct Kernel {
     // Float32 rows [count][d]: codes [count][stride] times their scale. This is exact, because a scale has 17 bits.
     void (*scale_codes)(const int8_t* codes, float scale, int64_t count, int64_t d, int64_t stride, float* rows);
 
-    // best[s * tokens + t] = max(best[s * tokens + t], v_j 2^shift table[c_j][t] + u_j <y_t, l_j>) over the rows of each
-    // span s. `scratch` has residual_scratch_bytes, and starts at a cache line.
+    // best[s * tokens + t] = max(best[s * tokens + t], v_j 2^shift table[c_j][t] + u_j <y_t, l_j>) over the rows of
+    // each span s. `scratch` has residual_scratch_bytes, and starts at a cache line.
     void (*residual_maxima)(const ResidualQuery& query, const ResidualSpan* spans, int64_t count, int32_t* best,
                             int8_t* scratch);
 
-    // A table of `lanes` entries in each row: dots, whose rows are `apart` numbers apart, times `factor`, in float32, cut
-    // to integers.
+    // A table of `lanes` entries in each row: dots, whose rows are `apart` numbers apart, times `factor`, in float32,
+    // cut to integers.
     void (*to_entries)(const int32_t* dots, int64_t apart, float factor, int64_t lanes, int64_t rows, int16_t* table);
 
     // The stored rows [rows][d] of a span, of a document with this scale.

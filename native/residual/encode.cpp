@@ -66,8 +66,7 @@ ResidualEncoder::Bounds ResidualEncoder::encode(const float* rows, const uint16_
                             .centroid_scale = book_.scale,
                             .mask = static_cast<uint32_t>(book_.centroids - 1)};
     for (int64_t j = 0; j < length; ++j) {
-        kernel_.decode_residual(view, {levels + j * bytes, factors + 2 * j, centroids + j, 1}, scale,
-                                decoded_.data());
+        kernel_.decode_residual(view, {levels + j * bytes, factors + 2 * j, centroids + j, 1}, scale, decoded_.data());
         largest = std::max(largest, sum_of_squares(decoded_.data(), d));
     }
     return {scale, up32(norm_up(largest, d))};
@@ -98,8 +97,7 @@ void ResidualEncoder::encode_row(const float* row, double norm, double scale, in
     }
     const double square = dot_of(residual_, residual_);
     const double clip = bits_ == 1 ? 1.0 : bits_ == 2 ? 1.7 : 2.6;
-    const double step =
-        clip * std::sqrt(square * (1.0 / static_cast<double>(d))) * (1.0 / static_cast<double>(half));
+    const double step = clip * std::sqrt(square * (1.0 / static_cast<double>(d))) * (1.0 / static_cast<double>(half));
     const double per_step = step > 0.0 ? 1.0 / step : 0.0;
     const auto lowest = static_cast<double>(-half), highest = static_cast<double>(half - 1);
     for (int64_t k = 0; k < d; ++k) {

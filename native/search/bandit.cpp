@@ -178,8 +178,7 @@ class Sieve {
         begin_round();
         const std::vector<int64_t> positions = active_positions();
         const ScannedQuery packed(engine, block_rows(), positions);
-        scan(engine, positions, packed,
-             [this](const Scanned& scanned) { reveal(scanned, block_, scanned.maxima); });
+        scan(engine, positions, packed, [this](const Scanned& scanned) { reveal(scanned, block_, scanned.maxima); });
     }
 
     // Fills in coverage and guarantee. `certain`: the certain bounds prove every drop.

@@ -18,8 +18,8 @@ struct Prepared {
                CertifiedBounds& bounds) const {
         double* lower = bounds.lower.data() + scanned.first;
         double* upper = bounds.upper.data() + scanned.first;
-        kernel.weighted_sums(weights.data(), codes.tokens, maxima, apart, static_cast<int64_t>(scanned.documents.size()),
-                             lower);
+        kernel.weighted_sums(weights.data(), codes.tokens, maxima, apart,
+                             static_cast<int64_t>(scanned.documents.size()), lower);
         for (const Document& document : scanned.documents) {
             const double proxy = static_cast<double>(document.scale()) * *lower;
             const double epsilon = terms.epsilon(document.rho(), document.nu());

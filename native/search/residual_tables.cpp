@@ -52,7 +52,8 @@ ResidualTables::ResidualTables(const Engine& engine, const std::vector<const int
         const int64_t of_strip = 2 * ((d + 7) / 8) * 16 * kStrip;
         sums_.resize(static_cast<size_t>(of_strip * ((lanes_ + kStrip - 1) / kStrip)) * sizeof(int16_t));
         for (int64_t t = 0; t < tokens; t += kStrip) {
-            fill_sums(rows, static_cast<size_t>(t), strip_lanes(tokens - t), d, as_words(sums_) + t / kStrip * of_strip);
+            fill_sums(rows, static_cast<size_t>(t), strip_lanes(tokens - t), d,
+                      as_words(sums_) + t / kStrip * of_strip);
         }
         query_.sums = as_words(sums_);
     }
@@ -119,7 +120,8 @@ void ResidualTables::give_tables(const std::vector<const Codebook*>& books, std:
             scratch.codes.resize(static_cast<size_t>(kPieceOfCentroids) * stride);
             for (int64_t r = 0; r < now; ++r) {
                 const size_t id = span.centroids[j + r] & mask;
-                std::memcpy(scratch.codes.data() + static_cast<size_t>(r) * stride, books[s]->codes + id * stride, stride);
+                std::memcpy(scratch.codes.data() + static_cast<size_t>(r) * stride, books[s]->codes + id * stride,
+                            stride);
             }
             fill(*books[s], scratch.codes.data(), now, rows, j, table, scratch);
         }

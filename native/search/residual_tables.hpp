@@ -31,8 +31,8 @@ class ResidualTables {
                      Scratch& scratch) const;
 
   private:
-    void fill(const Codebook& book, const int8_t* codes, int64_t rows, int64_t table_rows, int64_t first, int16_t* table,
-              Scratch& scratch) const;
+    void fill(const Codebook& book, const int8_t* codes, int64_t rows, int64_t table_rows, int64_t first,
+              int16_t* table, Scratch& scratch) const;
 
     const Kernel& kernel_;
     const std::vector<const Codebook*>& books_;

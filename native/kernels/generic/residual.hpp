@@ -3,9 +3,9 @@
 // 1 and 2 bits: lanes are query tokens. For each four numbers of a row there is a table of 16 rows, which has the sums
 // +-y[k] +-y[k+1] +-y[k+2] +-y[k+3] of each query token as int16. So four numbers of a document token cost one load and
 // one addition for a register of query tokens, and a half byte of the code, as it is stored, is the address. At d = 128
-// the tables of 32 tokens take 32 KiB, and stay in L1. (Tables in registers, looked up by vpshufb for 32 document
-// tokens at once, have entries of one byte: exact sums take two of them, and more instructions.) With 2 bits there are
-// two planes, which use the same tables.
+// the tables of 32 tokens take 32 KiB, and stay in L1. Tables in registers, looked up by vpshufb for 32 document tokens
+// at once, have entries of one byte. Exact sums take two of them, and 1.6 to 1.8 times as long (docs/performance.md).
+// With 2 bits there are two planes, which use the same tables.
 // 4 bits: sixteen rows at a time become bytes in L1, where `dots` multiplies them.
 //
 // Overflow: |y| <= 127, so that a sum of four is within 508, and of 256 numbers within 32,512: int16. Beyond 256
@@ -28,8 +28,8 @@
 namespace maxsieve {
 namespace {
 
-// A register of int16 lanes, and the same lanes as int32: of each eight lanes, the first four in `low` and the others in
-// `high`. `add` adds a * (low half of pair) + b * (high half of pair).
+// A register of int16 lanes, and the same lanes as int32: of each eight lanes, the first four in `low` and the others
+// in `high`. `add` adds a * (low half of pair) + b * (high half of pair).
 template <int Bytes>
 struct WordRegister;
 
@@ -157,18 +157,35 @@ struct BitStrip {
     using Words = typename Register::Words;
     using Sums = typename Register::Sums;
 
-    // Adds the sums for a piece of a plane.
-    static void add_piece(const uint8_t* codes, int64_t bytes, const int16_t* sums, Words (&total)[kParts]) {
-        for (int p = 0; p < kParts; ++p) total[p] = Register::zero();
-        for (int64_t i = 0; i < bytes; ++i, sums += 2 * kNext) {
-            const int16_t* low = sums + (codes[i] & 15) * Lanes;
-            const int16_t* high = sums + kNext + (codes[i] >> 4) * Lanes;
+    // Adds the sums for up to eight bytes of codes. Half bytes become addresses of rows of sums, in units of eight
+    // bytes, eight at a time: then a byte needs one more instruction to be an address.
+    template <int Bytes>
+    static void add_bytes(const uint8_t* codes, const int16_t* sums, Words (&total)[2][kParts]) {
+        constexpr int kShift = Lanes == 32 ? 3 : 2;
+        constexpr uint64_t kHalves = 0x0F0F0F0F0F0F0F0F;
+        constexpr int64_t kUnit = 8 / sizeof(int16_t);
+        uint64_t word = 0;
+        for (int i = 0; i < Bytes; ++i) word |= static_cast<uint64_t>(codes[i]) << (8 * i);  // one load
+        const uint64_t low = (word & kHalves) << kShift, high = (word >> 4 & kHalves) << kShift;
+        MAXSIEVE_UNROLL
+        for (int i = 0; i < Bytes; ++i) {
+            const int16_t* first = sums + 2 * i * kNext + static_cast<uint8_t>(low >> (8 * i)) * kUnit;
+            const int16_t* second = sums + (2 * i + 1) * kNext + static_cast<uint8_t>(high >> (8 * i)) * kUnit;
             MAXSIEVE_UNROLL
             for (int p = 0; p < kParts; ++p) {
-                total[p] = Register::plus(total[p], Register::load(low + p * kWords));
-                total[p] = Register::plus(total[p], Register::load(high + p * kWords));
+                total[0][p] = Register::plus(total[0][p], Register::load(first + p * kWords));
+                total[1][p] = Register::plus(total[1][p], Register::load(second + p * kWords));
             }
         }
+    }
+
+    // The sums for a piece of a plane. Two chains of additions: those of one wait for each other.
+    static void add_piece(const uint8_t* codes, int64_t bytes, const int16_t* sums, Words (&sum)[kParts]) {
+        Words total[2][kParts];
+        for (int p = 0; p < kParts; ++p) total[0][p] = total[1][p] = Register::zero();
+        for (; bytes >= 8; bytes -= 8, codes += 8, sums += 16 * kNext) add_bytes<8>(codes, sums, total);
+        for (; bytes > 0; --bytes, ++codes, sums += 2 * kNext) add_bytes<1>(codes, sums, total);
+        for (int p = 0; p < kParts; ++p) sum[p] = Register::plus(total[0][p], total[1][p]);
     }
 
     static void add_product(Words total, int32_t weight, Sums& cells) {
@@ -269,7 +286,8 @@ void half_byte_maxima(const ResidualQuery& query, const ResidualSpan* spans, int
                 const int32_t* dot = found + r * lanes;
                 for (int64_t t = 0; t < query.tokens; t += kStrip) {
                     const int64_t left = query.tokens - t, real = left < kStrip ? left : kStrip;
-                    const int16_t* entry = span.table + t * (static_cast<int64_t>(span.mask) + 1) + id * strip_lanes(left);
+                    const int16_t* entry =
+                        span.table + t * (static_cast<int64_t>(span.mask) + 1) + id * strip_lanes(left);
                     for (int64_t i = 0; i < real; ++i) {
                         const int32_t cell = v * entry[i] + u * dot[t + i];
                         best[t + i] = cell > best[t + i] ? cell : best[t + i];

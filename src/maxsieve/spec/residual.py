@@ -62,7 +62,7 @@ def unrotate(x: F32) -> F32:
 
 
 def signs(d: int, turn: int) -> F32:
-    """The signs of one round: number ``k`` has bit ``k % 64`` of word ``k // 64`` of SplitMix64, seeded by the round."""
+    """The signs of a round: number ``k`` has bit ``k % 64`` of word ``k // 64`` of SplitMix64, seeded by the round."""
     draws = Draws(turn)
     words = [draws.word() for _ in range(-(-d // 64))]
     return np.array([1 - 2 * (words[k // 64] >> (k % 64) & 1) for k in range(d)], np.float32)
@@ -108,7 +108,7 @@ def steps_of(d: int, bits: int) -> Steps:
 
 
 class ResidualCodes(NamedTuple):
-    """One document: centroids, levels [L, d], factors [L, 2] (``v_j`` and ``u_j``), ``g_i``, ``nu_i >= max_j |x_j|``."""
+    """A document: centroids, levels [L, d], factors [L, 2] (``v_j`` and ``u_j``), ``g_i``, ``nu_i >= max_j |x_j|``."""
 
     bits: int
     centroids: NDArray[np.int64]
@@ -139,13 +139,13 @@ def encode(book: Codebook, E: F32, centroids: NDArray[np.int64], bits: int) -> R
         step = CLIP[bits] * np.sqrt(square * (1.0 / E.shape[1])) * (1.0 / half)
         with np.errstate(divide="ignore", invalid="ignore"):
             k = np.floor(r * (1.0 / step)) if step > 0 else np.zeros(len(r))
-        l = 2.0 * np.clip(k, -half, half - 1) + 1.0
-        along = lane_sum(r * l)
+        level = 2.0 * np.clip(k, -half, half - 1) + 1.0
+        along = lane_sum(r * level)
         w = square / along if along > 0 else 0.0
-        row = c + w * l
+        row = c + w * level
         length = np.sqrt(lane_sum(row * row))
         a = norms[j] / np.float64(scale) / length if length > 0 else 0.0
-        levels[j] = l
+        levels[j] = level
         factors[j] = np.minimum(np.rint([a / float(steps.length), a * w / float(steps.scale)]), 255.0)
     codes = ResidualCodes(bits, centroids, levels, factors, scale, np.float32(0))
     nu = up32(norm_up(decode(book, codes).astype(np.float64)).max(initial=0))
@@ -223,9 +223,7 @@ def epsilon(terms: ResidualTerms, codes: ResidualCodes) -> float:
     return (float(codes.scale) * terms.on_scale + float(codes.nu) * terms.on_nu + terms.constant) * (1.0 + 2.0**-38)
 
 
-def proxies_and_errors(
-    book: Codebook, y: QueryCodes, documents: Sequence[ResidualCodes], bits: int
-) -> tuple[F64, F64]:
+def proxies_and_errors(book: Codebook, y: QueryCodes, documents: Sequence[ResidualCodes], bits: int) -> tuple[F64, F64]:
     """``P_i`` and ``eps_i`` of every document: ``|S_i - P_i| <= eps_i`` always. Empty documents get ``-inf`` and 0."""
     terms = error_terms(y, bits)
     P, eps = np.full(len(documents), -np.inf), np.zeros(len(documents))
