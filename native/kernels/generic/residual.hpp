@@ -4,7 +4,7 @@
 // +-y[k] +-y[k+1] +-y[k+2] +-y[k+3] of each query token as int16. So four numbers of a document token cost one load and
 // one addition for a register of query tokens, and a half byte of the code, as it is stored, is the address. At d = 128
 // the tables of 32 tokens take 32 KiB, and stay in L1. Tables in registers, looked up by vpshufb for 32 document tokens
-// at once, have entries of one byte. Exact sums take two of them, and 1.6 to 1.8 times as long (docs/performance.md).
+// at once, have entries of one byte. Exact sums take two of them, and more instructions: in a trial they were slower.
 // With 2 bits there are two planes, which use the same tables.
 // 4 bits: sixteen rows at a time become bytes in L1, where `dots` multiplies them.
 //

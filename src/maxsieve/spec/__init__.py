@@ -3,7 +3,6 @@
 It is the oracle of the tests, and imports nothing from the engine. Read it beside the paper, in this order:
 `arithmetic` (how numbers round), `maxsim` (cells and scores), `quantiser` (codes and their errors), `certified` (the
 default policy; `shards`: over several machines), `codebook`, `lists` and `calibrated` (two bytes per token, or
-default policy; `shards`: over several machines), `codebook`, `lists` and `calibrated` (two bytes per token, or
 only the documents in a few lists), `audit` (whether promises are kept), `residual` (a few bits per number), `bounds`
 and `bandit` (the paper's sections 3 and 4, appendices A, C and D.1).
 """

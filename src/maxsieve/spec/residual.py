@@ -146,7 +146,8 @@ def encode(book: Codebook, E: F32, centroids: NDArray[np.int64], bits: int) -> R
         length = np.sqrt(lane_sum(row * row))
         a = norms[j] / np.float64(scale) / length if length > 0 else 0.0
         levels[j] = level
-        factors[j] = np.minimum(np.rint([a / float(steps.length), a * w / float(steps.scale)]), 255.0)
+        whole = np.array([a / float(steps.length), a * w / float(steps.scale)], np.float64)
+        factors[j] = np.minimum(np.rint(whole), 255.0)
     codes = ResidualCodes(bits, centroids, levels, factors, scale, np.float32(0))
     nu = up32(norm_up(decode(book, codes).astype(np.float64)).max(initial=0))
     return codes._replace(nu=np.float32(nu))
