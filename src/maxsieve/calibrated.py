@@ -17,7 +17,7 @@ from maxsieve.hits import Promise
 from maxsieve.options import SearchOptions
 from maxsieve.policies import CERTIFIED, MOST, Bandit, Calibrated, CalibratedDepth, FixedPolicy
 from maxsieve.searcher import Searcher
-from maxsieve.storage.calibration import Calibration, Origin, queries_needed
+from maxsieve.storage.calibration import Calibration, Origin, most_overlap, queries_needed
 from maxsieve.storage.storage import AnySnapshot
 
 BATCH = 32
@@ -118,9 +118,10 @@ def plan(
     if there <= k:
         return lambda _: CalibratedDepth(max(1, there), length), Promise("none", calibration.origin, snapshot.changes)
     if not calibration.enough_for(policy.target):
+        there = len(calibration.ranks)
         raise ValueError(
             f"an overlap of {policy.overlap} needs {queries_needed(policy.target)} calibration queries; "
-            f"this index was calibrated with {len(calibration.ranks)}"
+            f"this index was calibrated with {there}, which is enough for {most_overlap(there):g}"
         )
     if k > calibration.k:
         wrong = ValueError(f"k is {k}, but this index was calibrated for k up to {calibration.k}")

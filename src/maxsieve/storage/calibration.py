@@ -124,6 +124,15 @@ class Calibration:
         return cls(ranks, rows, lengths, documents, made, ORIGINS[origin], wanted, bool(grouped))
 
 
+def most_overlap(queries: int) -> float:
+    """The largest overlap, in hundredths, that so many queries can guarantee.
+
+    >>> most_overlap(19), most_overlap(50), most_overlap(200), most_overlap(1)
+    (0.95, 0.98, 0.99, 0.5)
+    """
+    return min(99, 100 * queries // (queries + 1)) / 100
+
+
 def queries_needed(overlap: Fraction) -> int:
     """The fewest queries with which an expected overlap can be guaranteed.
 
