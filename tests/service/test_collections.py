@@ -315,9 +315,7 @@ def test_metadata_of_any_shape_comes_back(docs: Path, encoder: OnnxEncoder) -> N
             assert json.dumps(hit["metadata"]) == json.dumps(metadata)
 
 
-def test_each_collection_has_its_own_encoder(
-    tmp_path: Path, docs: Path, encoder: OnnxEncoder
-) -> None:
+def test_each_collection_has_its_own_encoder(tmp_path: Path, docs: Path, encoder: OnnxEncoder) -> None:
     words = WordEncoder()
     with Collection.create(tmp_path / "words", words) as other:
         other.add(["coffee and tea", "a river"], ["drinks", "river"])
