@@ -17,7 +17,7 @@ export MAXSIEVE_CORPORA
 # Tests start many processes, which must not compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve-demo test test-full test-rest test-arm test-emulated test-adapters coverage lock-adapters adapters-bench lint format bench bench-plaid rescored retrieval results sanitize first-stages test-page screenshot docs figures wheel check-windows test-cluster cluster-faults clean
+.PHONY: demo serve-demo test test-full test-rest test-arm test-emulated test-adapters coverage lock-adapters adapters-bench lint format bench bench-plaid rescored retrieval results sanitize first-stages test-page test-mcp screenshot docs figures wheel check-windows test-cluster cluster-faults clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/maxsieve demo
@@ -142,6 +142,10 @@ sanitize: $(VENV)/dev.stamp
 test-page: $(VENV)/dev.stamp
 	$(BIN)/maxsieve model fetch minilm
 	MAXSIEVE_CHROMIUM="$$(tools/chromium.sh)" $(PYTEST) tests/page $(ARGS)
+
+# The MCP inspector (npm) as a client of `maxsieve mcp` and of `maxsieve serve`; without npm it is skipped.
+test-mcp: $(VENV)/dev.stamp
+	tools/mcp_inspector.sh
 
 # The README's picture of it.
 screenshot: $(VENV)/dev.stamp
