@@ -41,7 +41,12 @@ class Commands(TyperGroup):
         return list(self.commands)
 
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+SETTINGS: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+
+app = typer.Typer(cls=Commands, **SETTINGS)
+
+SEARCH = "maxsieve search docs.ms how do I split a path"
+GREP = "maxsieve grep 'where are passages split' src"
 
 
 def _show_version(wanted: bool) -> None:
@@ -91,8 +96,8 @@ def register_commands() -> None:
         with_groups(index.index): "maxsieve index docs.ms corpus.jsonl --text-field body",
         with_groups(index.add): "echo 'A new note.' | maxsieve add docs.ms",
         with_groups(sync.sync): "maxsieve sync notes.ms ~/notes --watch",
-        search.search: "maxsieve search docs.ms how do I split a path",
-        grep.grep: "maxsieve grep 'where are passages split' src",
+        search.search: SEARCH,
+        grep.grep: GREP,
         rerank.rerank: "printf 'tea\\ncoffee\\nbread' | maxsieve rerank 'a hot drink' -k 2",
         serve.serve: "maxsieve serve docs.ms",
         mcp.mcp: "maxsieve mcp ~/project --install claude-code",
@@ -111,12 +116,33 @@ def register_commands() -> None:
     add_commands(app, {demo.demo: "maxsieve demo", doctor.doctor: "maxsieve doctor"})
 
 
+def app_for(first: str) -> typer.Typer:
+    """The application for a command line with this first word.
+
+    Searches are short, so their commands are registered alone: to import all others takes a third of the start.
+    """
+    if first not in ("grep", "search"):
+        register_commands()
+        return app
+    alone = typer.Typer(cls=Commands, **SETTINGS)
+    alone.callback()(_options)
+    if first == "grep":
+        from maxsieve.cli.grep import grep
+
+        add_commands(alone, {grep: GREP})
+    else:
+        from maxsieve.cli.search import search
+
+        add_commands(alone, {search: SEARCH})
+    return alone
+
+
 def run(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     try:
         prepare_streams()
-        register_commands()
-        command = typer.main.get_command(app)
+        words = sys.argv[1:] if arguments is None else arguments
+        command = typer.main.get_command(app_for(words[0] if words else ""))
         settings = copy_context()  # context variables that a command sets do not outlive it
         code = settings.run(command.main, arguments, prog_name="maxsieve", standalone_mode=False)
         sys.stdout.flush()
