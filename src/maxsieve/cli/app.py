@@ -17,6 +17,16 @@ from maxsieve.cli.failures import ExitCode, report_failure
 from maxsieve.cli.options import add_commands, with_groups
 from maxsieve.text.encoders.truncation_warning import counting_truncations
 
+SECTIONS = {
+    "Start here": ("model", "index", "search", "sync", "serve", "calibrate"),
+    "Without a collection, and for agents": ("grep", "rerank", "mcp"),
+    "Documents of a collection": ("add", "delete", "export"),
+    "Care of collections, and of this machine": ("info", "verify", "compact", "cache", "doctor"),
+    "Many machines": ("cluster",),
+    "Trying out, measuring, experiments": ("demo", "recall", "bench", "lab"),
+}
+"""The commands of ``maxsieve --help``: first those that most people use, in the order in which they use them."""
+
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 """What the parser raises for wrong options. Newer versions of typer bring their own copy of click's class."""
 
@@ -37,8 +47,19 @@ class Commands(TyperGroup):
             raise typer.Exit(report_failure(failure)) from failure
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The commands in the order in which they were registered, not by name."""
-        return list(self.commands)
+        """The commands in the order in which people use them; any that no section has come last."""
+        named = [name for names in SECTIONS.values() for name in names if name in self.commands]
+        return [*named, *(name for name in self.commands if name not in named)]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands in sections, the most used ones first."""
+        left = {name: command for name in self.list_commands(ctx) if not (command := self.commands[name]).hidden}
+        width = formatter.width - 6 - max(map(len, left))
+        for title, names in {**SECTIONS, "Others": tuple(left)}.items():
+            rows = [(name, left.pop(name).get_short_help_str(width)) for name in names if name in left]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
 SETTINGS: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
