@@ -20,11 +20,10 @@ export const onPicture = (found) => {
 
 // Where the words that matched are: page or line, and the headings above them.
 export const placeOf = (found) => {
-  const heading = found.heading ?? found.passage?.heading, page = found.page ?? found.passage?.page;
   const parts = [];
-  if (page) parts.push(`page ${page}`);
+  if (found.page) parts.push(`page ${found.page}`);
   else if (found.line) parts.push(`line ${found.line}`);
-  if (heading) parts.push(harmless(heading).replaceAll(" > ", " › "));
+  if (found.heading) parts.push(harmless(found.heading).replaceAll(" > ", " › "));
   if (!parts.length && !found.picture && found.passage?.of > 1) parts.push(`passage ${found.passage.number + 1} of ${found.passage.of}`);
   return parts;
 };
