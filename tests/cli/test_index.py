@@ -50,7 +50,7 @@ def test_a_tsv_knows_no_quotes(line: CommandLine) -> None:
 
 
 def test_a_folder_of_files(line: CommandLine) -> None:
-    for name in ("notes/a.md", "notes/deep/b.TXT", "notes/c.py", "notes/.hidden/d.md"):
+    for name in ("notes/a.md", "notes/deep/b.TXT", "notes/c.unknown", "notes/.hidden/d.md"):
         line.write(name, f"red fox in {name}")
     line.write("notes/e.txt", b"\xef\xbb\xbfwith a mark")
     line("index", "it.ms", "notes")

@@ -43,7 +43,7 @@ def test_what_is_refused(notes: CommandLine) -> None:
     assert "there is no folder nowhere" in notes("sync", "it.ms", "nowhere", code=1).stderr
     assert "is a file; sync follows folders" in notes("sync", "it.ms", "notes/a.md", code=1).stderr
     (notes.folder / "empty").mkdir()
-    assert "there is no .txt" in notes("sync", "it.ms", "empty", code=1).stderr
+    assert "there is no file in" in notes("sync", "it.ms", "empty", code=1).stderr
     assert not (notes.folder / "it.ms").exists()
     notes("index", "it.ms", "notes")
     notes.write("notes/a.md", "blue owl")
@@ -72,7 +72,7 @@ def test_watching(notes: CommandLine) -> None:
     try:
         assert watch.stdout is not None
         assert json.loads(watch.stdout.readline())["added"] == 3
-        notes.write("notes/bad.md", b"\xff")
+        notes.write("notes/bad.md", b"\xff\0")
         notes.write("notes/new.md", "a new owl")
         told = [json.loads(watch.stdout.readline())]
         while sum(one["added"] + one["bad"] for one in told) < 2:
@@ -87,7 +87,7 @@ def test_watching(notes: CommandLine) -> None:
         out, err = watch.communicate(timeout=TIMEOUT)
     assert (watch.returncode, out) == (0, b"")
     lines = err.decode().splitlines()
-    assert "bad.md: not UTF-8" in lines[0]
+    assert "bad.md: it is binary" in lines[0]
     assert lines[-1] == "maxsieve: stopped; it.ms is valid and has 3 documents"
     assert sum("trying again" in one for one in lines) <= 1, "said once"
     assert notes.json("verify", "it.ms")[0]["documents"] == 3

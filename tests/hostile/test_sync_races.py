@@ -64,7 +64,7 @@ def test_a_file_that_cannot_be_examined_keeps_its_document(
 ) -> None:
     for function in functions:
         failing(function, folder / "deep/c.md", number)
-    assert sync(collection, folder, skip_bad=True).deleted == 0
+    assert sync(collection, folder).deleted == 0
     assert sorted(collection.ids) == sorted(NAMES)
 
 
@@ -89,7 +89,7 @@ def test_indexing_a_folder_that_cannot_be_listed(folder: Path, failing: Callable
     reader = DocumentReader([Input(str(folder))], Fields(), skip_bad=True)
     assert (reader.count(), [found.id for found in reader], reader.bad) == (2, ["a.md", "b.md"], 1)
     with pytest.raises(BadInput, match=r"deep: the folder can't be listed: Permission denied"):
-        list(DocumentReader([Input(str(folder))], Fields(), skip_bad=False))
+        list(DocumentReader([Input(str(folder))], Fields(), strict=True))
 
 
 def test_a_folder_that_vanishes_before_its_files_are_examined(
@@ -121,12 +121,12 @@ def test_watching_a_file_that_becomes_something_else(collection: Collection, fol
             content.truncate(1 << 40)
     else:
         file.symlink_to({"device": "/dev/zero", "nowhere": "/no/such/file", "itself": file}[kind])
-    told = [follower.run(skip_bad=True, settled=True) for _ in range(4)]
+    told = [follower.run(settled=True) for _ in range(4)]
     assert (sum(done.bad for done in told), sum(done.deleted for done in told)) == (1, 0)
     assert collection.text("a.md") == "red fox a.md"
     file.unlink()
     file.write_text("blue owl")
-    assert sum(follower.run(skip_bad=True, settled=True).changed for _ in range(3)) == 1
+    assert sum(follower.run(settled=True).changed for _ in range(3)) == 1
 
 
 def test_watching_a_folder_that_becomes_a_file(collection: Collection, folder: Path) -> None:
@@ -134,7 +134,7 @@ def test_watching_a_folder_that_becomes_a_file(collection: Collection, folder: P
     follower.run()
     shutil.rmtree(folder / "deep")
     (folder / "deep").write_text("no folder any more")
-    assert sum(follower.run(skip_bad=True, settled=True).deleted for _ in range(3)) == 3
+    assert sum(follower.run(settled=True).deleted for _ in range(3)) == 3
     assert sorted(collection.ids) == ["a.md", "b.md"]
 
 
@@ -179,7 +179,7 @@ def test_folders_come_and_go_while_it_runs(collection: Collection, folder: Path,
     disturber.start()
     try:
         for _ in range(scaled(100)):
-            sync(collection, folder, skip_bad=True)
+            sync(collection, folder)
             assert {"a.md", "b.md"} <= set(collection.ids)
     finally:
         stopped.set()

@@ -195,20 +195,24 @@ def test_a_folder_of_all_kinds(tmp_path: Path) -> None:
         ("d.docx", make_docx()),
         ("e.md", b"# Tea"),
         ("f.txt", b"plain"),
-        ("g.odt", b"unknown"),
+        ("g.unknown", b"unknown"),
+        ("h.py", b"# no heading"),
     ):
         (tmp_path / name).write_bytes(content)
     found = read(tmp_path)
-    assert [(one, metadata) for one, _, metadata in found] == [
-        ("a.pdf", {"title": "Fables"}),
-        ("b.html", {"title": "Owls"}),
-        ("c.HTM", None),
-        ("d.docx", {"title": "Of foxes"}),
-        ("e.md", None),
-        ("f.txt", None),
+    assert [(one, metadata.get("title"), metadata["type"]) for one, _, metadata in found] == [
+        ("a.pdf", "Fables", "pdf"),
+        ("b.html", "Owls", "html"),
+        ("c.HTM", None, "htm"),
+        ("d.docx", "Of foxes", "docx"),
+        ("e.md", None, "md"),
+        ("f.txt", None, "txt"),
+        ("h.py", None, "py"),
     ]
-    assert Input(str(tmp_path)).count() == 6
-    assert read(tmp_path / "a.pdf") == [(str(tmp_path / "a.pdf"), "The fox", {"title": "Fables"})]
+    assert Input(str(tmp_path)).count() == 7
+    assert Input(str(tmp_path)).survey().other == {"unknown": 1}
+    [(one, text, metadata)] = read(tmp_path / "a.pdf")
+    assert (one, text, metadata["title"]) == (str(tmp_path / "a.pdf"), "The fox", "Fables")
 
 
 @pytest.mark.parametrize(
@@ -222,7 +226,7 @@ def test_a_folder_of_all_kinds(tmp_path: Path) -> None:
         ("it.docx", make_docx()[:-500], "can't be read as a Word document: "),
         ("it.docx", with_part(make_docx(), "word/document.xml", b"<w:document"), "can't be read as a Word document: "),
         ("it.txt.gz", gzip.compress(b"fox", mtime=0)[:-9], "can't be read as gzip"),
-        ("it.txt.gz", gzip.compress(b"\xff", mtime=0), "not UTF-8"),
+        ("it.txt.gz", gzip.compress(b"\xff\0", mtime=0), "binary"),
     ],
 )
 def test_broken_files_are_named(tmp_path: Path, name: str, content: bytes, why: str) -> None:
@@ -365,7 +369,8 @@ def test_compressed_tables_and_texts(tmp_path: Path) -> None:
     (tmp_path / "it.md.gz").write_bytes(gzip.compress(b"# Fox"))
     (tmp_path / "it.gz").write_bytes(gzip.compress(b"fox\nowl\n"))
     assert read(tmp_path / "it.csv.gz") == read(tmp_path / "it.tsv.gz") == [("a", "fox", None)]
-    assert read(tmp_path / "it.md.gz") == [(str(tmp_path / "it.md.gz"), "# Fox", None)]
+    [(one, text, metadata)] = read(tmp_path / "it.md.gz")
+    assert (one, text, metadata["type"]) == (str(tmp_path / "it.md.gz"), "# Fox", "md")
     assert [text for _, text, _ in read(tmp_path / "it.gz", format=Format.LINES)] == ["fox", "owl"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 from maxsieve.cli.console import say
@@ -40,6 +41,10 @@ OPTIONS = {
 """Options that are not called like the argument; None if there is no such option."""
 
 
+LISTED = 20
+"""How many files are named at most."""
+
+
 class ExitCode(IntEnum):
     """What the command's exit code means; docs/cli.md has the table."""
 
@@ -49,6 +54,7 @@ class ExitCode(IntEnum):
     DAMAGED = 3
     LOCKED = 4
     MODEL_MISSING = 5
+    SKIPPED = 6
     INTERRUPTED = 130
     PIPE_CLOSED = 141
 
@@ -103,10 +109,20 @@ def sentence(failure: BaseException) -> str:
     return text.strip()
 
 
-def report_bad(count: int, first: Exception | None) -> None:
-    """Says how many bad documents were skipped, if any, and what is wrong with the first."""
-    if first is not None:
-        say(f"skipped {count:,} bad documents; the first: {sentence(first)}")
+def report_bad(count: int, problems: Sequence[Exception], encodings: Mapping[str, str] | None = None) -> None:
+    """Says what was skipped and why, if anything was, and which files are not UTF-8."""
+    for name, encoding in list((encodings or {}).items())[:LISTED]:
+        say(f"{name} is not UTF-8; it was read as {encoding}")
+    if encodings and len(encodings) > LISTED:
+        say(f"{len(encodings) - LISTED:,} more files are not UTF-8")
+    if not count:
+        return
+    what = "document that" if count == 1 else "documents that"
+    say(f"skipped {count:,} {what} can't be read:")
+    for problem in problems[:LISTED]:
+        say(f"  {sentence(problem)}")
+    if count > LISTED:
+        say(f"  and {count - LISTED:,} more")
 
 
 def typed(named: Argument | Function) -> str | None:

@@ -23,7 +23,7 @@ from maxsieve.cli.collections import (
     open_collection,
 )
 from maxsieve.cli.console import emit, print_line, say, shows_progress
-from maxsieve.cli.failures import report_bad, typed
+from maxsieve.cli.failures import ExitCode, report_bad, typed
 from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName
 from maxsieve.cli.remembered import encoder_for, remember
 from maxsieve.errors import Argument, explain
@@ -41,11 +41,18 @@ Sources = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="SOURCE",
-        help="Files (.jsonl, .json, .csv, .tsv, .parquet; .txt, .md, .pdf, .html, .docx; with --pages also pictures), "
-        "folders of the latter, or - for standard input.",
+        help="Files with many documents (.jsonl, .json, .csv, .tsv, .parquet) or with one (text, .md, .pdf, .html, "
+        ".docx, source code and so on; with --pages also pictures), folders of such files, or - for standard input.",
         show_default="standard input",
     ),
 ]
+Include = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include", metavar="PATTERN", help="Of a folder, also read files like '*.conf', as text. Can be repeated."
+    ),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first file that can't be read.")]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip documents that can't be read, and count them.")]
 
 
@@ -114,6 +121,12 @@ class Reading(NamedTuple):
         ),
     ] = None
 
+    prefix: Annotated[
+        str | None,
+        typer.Option(help="Put this before the ids of files.", show_default="of several folders, their names"),
+    ] = None
+    include: Include = None
+    strict: Strict = False
     ocr: OcrOption = None
 
     def reader(self, names: list[str] | None, pages: ReadPages, *, skip_bad: bool) -> DocumentReader:
@@ -126,9 +139,20 @@ class Reading(NamedTuple):
         if not names and sys.stdin.isatty():
             raise typer.BadParameter("give a SOURCE, or pipe documents into standard input")
         fields = Fields(self.id_field, self.text_field, self.title_field, tuple(self.keep) if self.keep else None)
-        ocr = decide_ocr(self.ocr, visual=pages is ReadPages.ONLY)
-        inputs = [Input(name, self.format_, delimiter, pages is not ReadPages.NO, ocr) for name in names or [STDIN]]
-        return DocumentReader(inputs, fields, skip_bad=skip_bad, pages_only=pages is ReadPages.ONLY)
+        folders = [name for name in names or [] if name != STDIN and Path(name).is_dir()]
+        ocr, only = decide_ocr(self.ocr, visual=pages is ReadPages.ONLY), pages is ReadPages.ONLY
+        options: dict[str, Any] = {"pages": pages is not ReadPages.NO, "ocr": ocr, "include": tuple(self.include or ())}
+        inputs = [
+            Input(name, self.format_, delimiter, prefix=self._prefix(name, folders), **options)
+            for name in names or [STDIN]
+        ]
+        return DocumentReader(inputs, fields, skip_bad=skip_bad, strict=self.strict, pages_only=only)
+
+    def _prefix(self, name: str, folders: list[str]) -> str:
+        """What is put before the ids of an input: of several folders, the name of each."""
+        if self.prefix is not None or len(folders) < 2 or name not in folders:
+            return self.prefix or ""
+        return f"{Path(name).as_posix().strip('/')}/"
 
 
 class New(NamedTuple):
@@ -335,8 +359,11 @@ def _add(
             raise ValueError(said) from problem
         added = added._replace(skipped=added.skipped + reader.repeated)
         seconds = perf_counter() - started
-        report_bad(reader.bad, reader.first_bad)
+        report_bad(reader.bad, reader.problems, reader.encodings)
         report_ocr(reader.by_ocr)
+        for source in reader.inputs:
+            for said in source.survey().said if source.is_folder else ():
+                say(said)
         if as_json:
             counts = {**added._asdict(), "bad": reader.bad, "documents": len(target), "tokens": target.index.tokens}
             counts |= {"by_ocr": reader.by_ocr} if reader.by_ocr else {}
@@ -344,3 +371,5 @@ def _add(
         else:
             parts = [f"{count:,} {what}" for what, count in added._asdict().items() if count or what == "added"]
             print_line(f"{path}: {', '.join(parts)} in {seconds:.1f} s; {describe_size(target)}")
+    if reader.bad and not reader.skip_bad:
+        raise typer.Exit(ExitCode.SKIPPED)

@@ -47,7 +47,7 @@ def rerank(
         )
     reader = DocumentReader([Input(source, format_)], Fields(id_field, text_field, title_field), skip_bad=skip_bad)
     candidates = list(reader)
-    report_bad(reader.bad, reader.first_bad)
+    report_bad(reader.bad, reader.problems)
     from maxsieve.text import rerank as rerank_texts
 
     hits = rerank_texts(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maxsieve.cli.collections import as_single, describe_size, is_collection
 from maxsieve.cli.console import emit, print_answer, print_line, say, shows_progress
-from maxsieve.cli.failures import report_bad, sentence
-from maxsieve.cli.index import New, OcrOption, ReadPages, SkipBad, create_or_open, report_ocr
+from maxsieve.cli.failures import ExitCode, report_bad, sentence
+from maxsieve.cli.index import Include, New, OcrOption, ReadPages, Strict, create_or_open, report_ocr
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.errors import IndexLockedError
 from maxsieve.text.inputs import DocumentReader, Fields, Input
@@ -34,7 +34,8 @@ def sync(
     prefix: Annotated[
         str | None,
         typer.Option(
-            help="Put this before each id, so that a collection can follow two folders.", show_default="as last time"
+            help="Put this before each id.",
+            show_default="as last time; at first none, or the folder's name if another folder is followed",
         ),
     ] = None,
     adopt: Annotated[
@@ -52,7 +53,8 @@ def sync(
     ocr: OcrOption = None,
     *,
     new: New,
-    skip_bad: SkipBad = False,
+    include: Include = None,
+    strict: Strict = False,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
@@ -68,23 +70,33 @@ def sync(
     check_folder(folder)
     if not is_collection(collection):
         pages = ReadPages.of(collection, new.pages, new.encoder)
-        reads_words = decide_ocr(ocr, visual=pages is ReadPages.ONLY)
-        source = Input(str(folder), pages=pages is not ReadPages.NO, ocr=reads_words)
-        reader = DocumentReader([source], Fields(), skip_bad=skip_bad, pages_only=pages is ReadPages.ONLY)
+        options: dict[str, Any] = {"prefix": prefix or "", "include": tuple(include or ())}
+        options |= {"pages": pages is not ReadPages.NO, "ocr": decide_ocr(ocr, visual=pages is ReadPages.ONLY)}
+        source = Input(str(folder), **options)
+        reader = DocumentReader([source], Fields(), strict=strict, pages_only=pages is ReadPages.ONLY)
         found = iter(reader)
         if next(found, None) is None:
-            raise ValueError(f"no file in {folder} can be read; the first: {reader.first_bad}")
+            raise ValueError(f"no file in {folder} can be read; the first: {next(iter(reader.problems), None)}")
         if dry_run:
             _preview(collection, 1 + sum(1 for _ in found), reader, as_json)
             return
     with as_single(create_or_open(collection, new)) as target:
         follower = FolderSync(
-            target, folder, prefix=prefix, adopt=adopt, allow_deletes=allow_deletes, moved_from=moved_from, ocr=ocr
+            target,
+            folder,
+            prefix=prefix,
+            include=include,
+            adopt=adopt,
+            allow_deletes=allow_deletes,
+            moved_from=moved_from,
+            ocr=ocr,
         )
         command = _Command(follower, collection, shows_progress(progress), as_json)
         try:
             try:
-                command.run(skip_bad=skip_bad or watch, dry_run=dry_run)
+                bad = command.run(strict=strict and not watch, dry_run=dry_run)
+                if bad and not watch:
+                    raise typer.Exit(ExitCode.SKIPPED)
             except IndexLockedError as locked:
                 if not watch:
                     raise
@@ -106,17 +118,20 @@ class _Command:
         self._follower, self._path, self._progress, self._as_json = follower, collection, progress, as_json
         self._failure = ""
 
-    def run(self, *, skip_bad: bool, dry_run: bool) -> None:
-        """One run."""
+    def run(self, *, strict: bool, dry_run: bool) -> int:
+        """One run. Returns how many files could not be read."""
         started = perf_counter()
-        done = self._follower.run(skip_bad=skip_bad, dry_run=dry_run, progress=self._progress)
+        done = self._follower.run(strict=strict, dry_run=dry_run, progress=self._progress)
         self._tell(done, perf_counter() - started, dry_run=dry_run)
+        for said in self._follower.left_out:
+            say(said)
+        return done.bad
 
     def look_again(self) -> None:
         """Another run, while watching. Reports only changes. A failure is reported once, and the next run retries."""
         started = perf_counter()
         try:
-            done = self._follower.run(skip_bad=True, settled=True, progress=self._progress)
+            done = self._follower.run(settled=True, progress=self._progress)
         except Exception as failure:
             self.report_once(failure)
             return
@@ -132,7 +147,7 @@ class _Command:
         self._failure = said
 
     def _tell(self, done: Synced, seconds: float, *, dry_run: bool = False) -> None:
-        report_bad(done.bad, next(iter(self._follower.problems), None))
+        report_bad(done.bad, self._follower.problems, self._follower.encodings)
         report_ocr(self._follower.by_ocr)
         target, counts = self._follower.collection, done._asdict()
         del counts["waiting"]
@@ -151,7 +166,11 @@ class _Command:
 
 def _preview(collection: Path, documents: int, reader: DocumentReader, as_json: bool) -> None:
     """Reports what a first run would do, when there is no collection yet."""
-    report_bad(reader.bad, reader.first_bad)
+    report_bad(reader.bad, reader.problems, reader.encodings)
+    for said in reader.inputs[0].survey().said:
+        say(said)
     counts = {"added": documents, "changed": 0, "deleted": 0, "unchanged": 0, "bad": reader.bad}
     answer = {"collection": str(collection), "dry_run": True, **counts}
     print_answer(answer, f"{collection}: would be created with {documents:,} documents", as_json=as_json)
+    if reader.bad:
+        raise typer.Exit(ExitCode.SKIPPED)

@@ -23,8 +23,8 @@ from maxsieve.text.grep.first_answer import select_passages
 from maxsieve.text.grep.line_answer import LineAnswer, LineHit, answer_by_lines, to_hit
 from maxsieve.text.inputs.document import BadInput, InputDocument
 from maxsieve.text.inputs.files import read_file
-from maxsieve.text.inputs.folder import document_files
 from maxsieve.text.inputs.isolated import READERS, IsolatedReader
+from maxsieve.text.inputs.survey import survey
 from maxsieve.text.passages import Document, Keys, Passage, Splitter, guess_tokens, sizes_for
 from maxsieve.text.sync.folder_sync import FolderSync, check_folder
 from maxsieve.text.sync.run import Synced
@@ -81,7 +81,7 @@ class FolderSearch:
         """The paths of all files that are searched, in the folder; with types, only those with these suffixes."""
         return [
             path.relative_to(self.folder).as_posix()
-            for path in document_files(self.folder, refused=lambda _: None, inside=True, also=SOURCE_SUFFIXES)
+            for path in survey(self.folder, refused=lambda _: None, inside=True, also=SOURCE_SUFFIXES).files
             if _is_of(path.name, types)
         ]
 
@@ -106,7 +106,7 @@ class FolderSearch:
             shutil.rmtree(path)  # it is a cache: what can't be read is made again
             collection = None
         with collection or Collection.create(path, self.encoder) as opened:
-            return self._sync(opened).run(skip_bad=True, progress=progress)
+            return self._sync(opened).run(progress=progress)
 
     def answer(
         self, question: str, k: int = 10, *, types: Sequence[str] = (), pattern: re.Pattern[str] | None = None
@@ -211,7 +211,7 @@ class FolderSearch:
             return True
         if size <= SOON:
             try:
-                sync.run(skip_bad=True)
+                sync.run()
                 return True
             except (IndexLockedError, ValueError) as problem:
                 remarks.append(f"the index of this folder was not used: {problem}")

@@ -25,6 +25,8 @@ from maxsieve.common.processes import (
     running_python,
 )
 from maxsieve.text.inputs.document import FileText
+from maxsieve.text.inputs.messages import read_message, read_notebook
+from maxsieve.text.inputs.office import read_book, read_opendocument, read_sheets, read_slides
 from maxsieve.text.inputs.outline import Heading
 from maxsieve.text.inputs.pdf import read_pdf
 from maxsieve.text.inputs.webpage import read_webpage
@@ -56,6 +58,12 @@ READERS: dict[str, tuple[Callable[[BinaryIO], FileText], str]] = {
     ".html": (read_webpage, "HTML"),
     ".htm": (read_webpage, "HTML"),
     ".docx": (read_word, "a Word document"),
+    ".odt": (read_opendocument, "an OpenDocument text"),
+    ".pptx": (read_slides, "a presentation"),
+    ".xlsx": (read_sheets, "sheets"),
+    ".epub": (read_book, "a book"),
+    ".eml": (read_message, "a message"),
+    ".ipynb": (read_notebook, "a notebook"),
 }
 """For each suffix, the function that reads a file, and the name of the format."""
 

@@ -18,18 +18,22 @@ from maxsieve.text.inputs.compressed import suffix_of, unpacking
 from maxsieve.text.inputs.document import NO_PAGE, BadInput, Fields, Found, InputDocument, Place
 from maxsieve.text.inputs.files import SUFFIXES as FILE_SUFFIXES
 from maxsieve.text.inputs.files import read_documents_of
-from maxsieve.text.inputs.folder import document_files, read_folder
+from maxsieve.text.inputs.folder import read_folder
 from maxsieve.text.inputs.isolated import READERS, IsolatedReader
 from maxsieve.text.inputs.json_array import read_json_array
 from maxsieve.text.inputs.jsonl import read_jsonl
 from maxsieve.text.inputs.lines import BOM, bounded_lines, read_lines
 from maxsieve.text.inputs.parquet import count_rows, read_parquet
+from maxsieve.text.inputs.survey import Survey, survey
 from maxsieve.text.inputs.tables import read_csv, read_tsv
 from maxsieve.text.pages.rendering import PICTURES
 
 STDIN = "-"
 LARGEST_COUNTED = 1 << 30
 """The lines of a file with more bytes than this are not counted in advance."""
+
+KEPT = 1000
+"""How many files with problems are named at most."""
 
 PEEKED = 1 << 12
 """How many bytes are inspected to find the first character of a JSON file after white space."""
@@ -64,6 +68,7 @@ class Input:
 
     ``delimiter`` separates the columns of a CSV file; without one, the header decides it. With ``pages``, each page of
     a PDF and each picture is a document. With ``ocr``, pages without text are read by OCR.
+    In a folder, files that match a pattern of ``include`` are read, whatever their kind. ``prefix`` is put before ids.
     """
 
     name: str
@@ -71,6 +76,8 @@ class Input:
     delimiter: str | None = None
     pages: bool = False
     ocr: bool = False
+    prefix: str = ""
+    include: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and self._format() is not Format.CSV:
@@ -100,7 +107,8 @@ class Input:
             return self._read(sys.stdin.buffer, "standard input", self.format, fields)
         path = Path(self.name)
         if path.is_dir():
-            return read_folder(path, pages=self.pages, ocr=self.ocr)
+            options: dict[str, Any] = {"pages": self.pages, "ocr": self.ocr, "include": self.include}
+            return read_folder(path, prefix=self.prefix, **options)
         chosen = self._format()
         if chosen is Format.PARQUET:
             return read_parquet(path, fields)
@@ -110,7 +118,7 @@ class Input:
         """The approximate number of documents (lines of a file, files of a folder); None if it is not known."""
         path, chosen = Path(self.name), self._format()
         if path.is_dir():
-            return None if self.pages else len(document_files(path, refused=lambda _: None))
+            return None if self.pages else len(self.survey().files)
         if self.name == STDIN or not path.is_file() or path.stat().st_size > LARGEST_COUNTED:
             return None  # counting would consume a pipe
         if chosen is Format.PARQUET:
@@ -122,6 +130,15 @@ class Input:
         with open(path, "rb") as file:
             return _count_lines(file) - (chosen is Format.TSV)
 
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder: then a file that can't be read is skipped."""
+        return self.name != STDIN and Path(self.name).is_dir()
+
+    def survey(self) -> Survey:
+        """What the folder contains, and what of it is not read."""
+        return survey(Path(self.name), refused=lambda _: None, include=self.include, pages=self.pages)
+
     def _format(self) -> Format | None:
         """The given format, or the format of the suffix."""
         if self.format or self.name == STDIN:
@@ -131,7 +148,7 @@ class Input:
 
     def _file(self, path: Path) -> Found:
         with IsolatedReader(ocr=self.ocr) as reader:
-            yield from read_documents_of(path, path.as_posix(), reader, pages=self.pages)
+            yield from read_documents_of(path, self.prefix + path.as_posix(), reader, pages=self.pages)
 
     def _lines(self, path: Path, fields: Fields) -> Found:
         with _open(path) as file:
@@ -154,18 +171,31 @@ class Input:
 
 
 class DocumentReader:
-    """The documents of all inputs, one by one. A bad document is raised; with ``skip_bad`` it is counted instead.
+    """The documents of all inputs, one by one. A bad document is raised; with ``skip_bad`` it is skipped instead.
+
+    A file of a folder that can't be read is skipped, unless ``strict`` is set.
 
     >>> reader = DocumentReader([], Fields(), skip_bad=True)
     >>> list(reader), reader.bad
     ([], 0)
     """
 
-    def __init__(self, inputs: Sequence[Input], fields: Fields, *, skip_bad: bool, pages_only: bool = False) -> None:
-        self.inputs, self.fields, self.skip_bad = inputs, fields, skip_bad
+    def __init__(
+        self,
+        inputs: Sequence[Input],
+        fields: Fields,
+        *,
+        skip_bad: bool = False,
+        strict: bool = False,
+        pages_only: bool = False,
+    ) -> None:
+        self.inputs, self.fields, self.skip_bad, self.strict = inputs, fields, skip_bad, strict
         self._pages_only = pages_only
         self.bad = self.repeated = self.by_ocr = 0
-        self.first_bad: BadInput | None = None
+        self.problems: list[BadInput] = []
+        """What was skipped: the first `KEPT` of them."""
+        self.encodings: dict[str, str] = {}
+        """The files that are not UTF-8, and how they were read."""
         self.has_ids: bool | None = None
         self._seen: dict[str, tuple[int, Place]] = {}
 
@@ -180,12 +210,13 @@ class DocumentReader:
                 checked = found if isinstance(found, BadInput) else self._check(found)
                 if isinstance(checked, InputDocument):
                     self.by_ocr += checked.by_ocr
+                    note_encoding(checked, self.encodings)
                     yield checked
                 elif checked is None:
                     self.repeated += 1
-                elif self.skip_bad:
+                elif self.skip_bad or (source.is_folder and not self.strict):
                     self.bad += 1
-                    self.first_bad = self.first_bad or checked
+                    self.problems += [checked] if self.bad <= KEPT else []
                 else:
                     raise checked
 
@@ -212,6 +243,12 @@ class DocumentReader:
             if place != document.place:
                 return None
         return document
+
+
+def note_encoding(document: InputDocument, encodings: dict[str, str]) -> None:
+    """Remembers the encoding of a file that is not UTF-8, of the first `KEPT` files."""
+    if document.outline is not None and len(encodings) < KEPT and (name := (document.metadata or {}).get("encoding")):
+        encodings[document.place.source] = str(name)
 
 
 def guess(lines: Iterable[bytes]) -> tuple[Format, Iterator[bytes]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from itertools import accumulate
 from typing import Any, BinaryIO
 
@@ -11,12 +10,9 @@ from maxsieve.common.optional import optional
 from maxsieve.text.inputs.document import FileText
 from maxsieve.text.inputs.markup import LONGEST_TITLE
 from maxsieve.text.inputs.outline import MOST_HEADINGS, Heading
+from maxsieve.text.inputs.packed import check_parts
 
 GAP = "\n\n"
-LARGEST_PARTS = 1 << 28
-"""Limit on the decompressed bytes of all its files: they are read into memory."""
-
-MOST_PARTS = 10_000
 DROPPED = {"del", "moveFrom", "Fallback", "instrText", "delText", "tabs", "rPr", "sectPr"}
 """Deleted text, alternatives for older programs, field codes, and properties."""
 
@@ -27,7 +23,7 @@ _HEADING = re.compile(r"[Hh]eading ([1-9])")
 def read_word(file: BinaryIO) -> FileText:
     """The paragraphs and tables of a document in order, with tracked changes accepted."""
     docx, etree = optional("docx", "files"), optional("lxml.etree", "files")
-    _check_size(file)
+    check_parts(file)
     document = docx.Document(file)
     names = {style.style_id: style.name or "" for style in document.styles}
     text = _WordText()
@@ -115,17 +111,6 @@ class _WordText:
         self._after_row = row
 
     _after_row = False
-
-
-def _check_size(file: BinaryIO) -> None:
-    """Refuses an archive that decompresses to too much. `zipfile` reads no more of a file than its declared size."""
-    with zipfile.ZipFile(file) as archive:
-        parts = archive.infolist()
-    if len(parts) > MOST_PARTS:
-        raise ValueError(f"it contains {len(parts):,} files; a Word document has a few dozen")
-    if (size := sum(part.file_size for part in parts)) > LARGEST_PARTS:
-        raise ValueError(f"it decompresses to {size:,} bytes; at most {LARGEST_PARTS:,} are read")
-    file.seek(0)
 
 
 def _title(document: Any) -> str:

@@ -8,7 +8,7 @@ at any moment; the next run continues.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,10 @@ class FolderSync:
     collection, folder
         each file below the folder is a document, and its path in the folder is the id.
     prefix
-        put before each id, so that two folders can be in one collection. By default, the prefix of the last run.
+        put before each id. By default, the prefix of the last run; at first none, or the folder's name if the
+        collection follows another folder already.
+    include
+        patterns of files to read as text, whatever their kind, such as ``"*.conf"``. By default, those of the last run.
     adopt
         normally a file is refused if its id belongs to a document that was not added by sync; with ``adopt`` the file
         replaces that document. A document with the same text and metadata as the file is adopted in any case.
@@ -69,6 +72,7 @@ class FolderSync:
         folder: str | os.PathLike[str],
         *,
         prefix: str | None = None,
+        include: Sequence[str] | None = None,
         adopt: bool = False,
         allow_deletes: bool = False,
         moved_from: str | os.PathLike[str] | None = None,
@@ -82,21 +86,26 @@ class FolderSync:
         self.collection, self.folder = collection, check_folder(folder)
         self.problems: list[BadInput] = []
         """The files that could not be read in the last run."""
+        self.encodings: dict[str, str] = {}
+        """The files that are not UTF-8 in the last run, and how they were read."""
+        self.left_out: list[str] = []
+        """What the last run left out of the folder, in sentences."""
         self._prefix, self._adopt, self._allow_deletes = prefix, adopt, allow_deletes
         self._inside, self._also = inside, also
+        self._include = None if include is None else tuple(include)
         self._moved_from = None if moved_from is None else os.path.realpath(moved_from)
         self._earlier: dict[str, Seen] | None = None
         self._bad: dict[str, Seen] = {}
         self._idle = False
 
     def run(
-        self, *, skip_bad: bool = False, dry_run: bool = False, settled: bool = False, progress: bool = False
+        self, *, strict: bool = False, dry_run: bool = False, settled: bool = False, progress: bool = False
     ) -> Synced:
         """Runs the sync once.
 
-        skip_bad
-            files that can't be read are counted and skipped; otherwise the first one ends the run with a `BadInput`. A
-            document that was made earlier from such a file stays.
+        strict
+            the first file that can't be read ends the run with a `BadInput`; otherwise such files are skipped, and
+            `problems` names them. A document that was made earlier from such a file stays.
         dry_run
             changes nothing, and encodes nothing.
         settled
@@ -108,18 +117,21 @@ class FolderSync:
             return Synced(unchanged=len(self._earlier))
         self._idle = False
         with self._record(dry_run) as record:
+            self._prefix, self._include = record.prefix, record.include
             scan = self._scan(record.prefix)
+            self.left_out = scan.survey.said
             files = {id: scan.file_of(id) for id in record.entries}
             left = sum(file in scan.seen or scan.hides(id) for id, file in files.items())
             self._check_size(record, left + len(scan.seen.keys() - set(files.values())))
             self.collection.refresh()
             visual = self.collection.has_pages and isinstance(self.collection.encoder, Visual)
             ocr = decide_ocr(self._ocr, visual=visual)
-            options = {"adopt": self._adopt, "skip_bad": skip_bad, "dry_run": dry_run, "ocr": ocr}
+            options = {"adopt": self._adopt, "strict": strict, "dry_run": dry_run, "ocr": ocr}
             run = SyncRun(self.collection, record, self._others(record), scan, **options)
             run.plan(self._earlier if settled else None, self._bad if settled else {})
             done = run.carry_out(progress)
         self.problems, self._earlier, self._bad = run.problems, scan.seen, run.bad
+        self.encodings = run.encodings
         self.by_ocr = run.by_ocr
         self._prefix, self._idle = record.prefix, not (done.waiting or scan.unlisted)
         return done
@@ -134,7 +146,7 @@ class FolderSync:
 
     def _scan(self, prefix: str) -> Scan:
         options: dict[str, Any] = {"inside": self._inside, "also": self._also, "pages": self.collection.has_pages}
-        return Scan(self.folder, prefix, self.collection.path, **options)
+        return Scan(self.folder, prefix, self.collection.path, include=self._include or (), **options)
 
     @contextmanager
     def _record(self, dry_run: bool) -> Iterator[SyncRecord]:
@@ -143,12 +155,23 @@ class FolderSync:
             if not dry_run:
                 stack.enter_context(sync_lock(self.collection.path))
             path = record_path(self.collection.path, str(self.folder))
-            record = SyncRecord.read(path) or SyncRecord(path, str(self.folder))
-            if self._prefix is not None:
-                record.rename(self._prefix)
+            record = SyncRecord.read(path)
+            if record is None:
+                record = SyncRecord(path, str(self.folder), "" if self._moved_from else self._free_prefix())
+            record.rename(record.prefix if self._prefix is None else self._prefix, self._include)
             if self._moved_from is not None:
                 self._take_over(record, dry_run)
             yield record
+
+    def _free_prefix(self) -> str:
+        """None if no other folder is followed; else the folder's name, with more of its path if ids begin with that."""
+        others = [other for other in read_records(self.collection.path) if other.folder != str(self.folder)]
+        if not others:
+            return ""
+        ids = [id for id in self.collection.ids if isinstance(id, str)]
+        parts = [part for part in self.folder.parts if part != self.folder.anchor]
+        prefixes = ("/".join(parts[-count:]) + "/" for count in range(1, len(parts) + 1))
+        return next((prefix for prefix in prefixes if not any(id.startswith(prefix) for id in ids)), "")
 
     def _take_over(self, record: SyncRecord, dry_run: bool) -> None:
         """Moves the entries of the folder's previous path to this record. A second call has no effect."""
@@ -159,7 +182,7 @@ class FolderSync:
         if former is None or former.folder == record.folder:
             return
         record.entries = {**former.entries, **record.entries}
-        record.rename(former.prefix if self._prefix is None else self._prefix)
+        record.rename(former.prefix if self._prefix is None else self._prefix, self._include or former.include)
         if not dry_run:
             record.write()
             former.path.unlink()
@@ -176,7 +199,7 @@ class FolderSync:
         """Refuses a folder that has lost so many files that something else may be wrong."""
         known = len(record.entries)
         if not known and not found:
-            raise ValueError(no_documents(self.folder, pages=self.collection.has_pages))
+            raise ValueError(no_documents(self.folder))
         if not self._allow_deletes and known and (not found or (known - found > FEW and 2 * found < known)):
             wrong = ValueError(
                 f"{self.folder} has {found:,} documents, but {known:,} came from it: is a disk not mounted?"

@@ -79,9 +79,9 @@ def digest_of(text: str, metadata: Any, picture: str | None = None) -> str:
 class SyncRecord:
     """The record of one folder."""
 
-    def __init__(self, path: Path, folder: str, prefix: str = "", entries: Mapping[str, Entry] | None = None) -> None:
-        self.path, self.folder, self.prefix = path, folder, prefix
-        self.entries = dict(entries or {})
+    def __init__(self, path: Path, folder: str, prefix: str = "", include: tuple[str, ...] = ()) -> None:
+        self.path, self.folder, self.prefix, self.include = path, folder, prefix, include
+        self.entries: dict[str, Entry] = {}
         self._lines = 0
         """How many lines the file has; 0 if no lines can be appended."""
 
@@ -100,11 +100,14 @@ class SyncRecord:
         if not isinstance(head, dict) or head.get("format") != FORMAT:
             return None
         version, folder, prefix = head.get("version"), head.get("folder"), head.get("prefix")
+        include = head.get("include", [])
         if type(version) is not int or version > VERSION:
             raise MaxsieveError(f"{path} has format version {version!r}; this maxsieve reads up to {VERSION}")
         if not (isinstance(folder, str) and isinstance(prefix, str) and path == record_path(path.parents[1], folder)):
             return None
-        record, line = cls(path, folder, prefix), b"\n"
+        if not (isinstance(include, list) and all(isinstance(pattern, str) for pattern in include)):
+            return None
+        record, line = cls(path, folder, prefix, tuple(include)), b"\n"
         lines = 1
         while following := file.readline(LONGEST_LINE):
             line = following
@@ -114,10 +117,11 @@ class SyncRecord:
         record._lines = lines if line.endswith(b"\n") else 0  # the last line was cut off by a crash
         return record
 
-    def rename(self, prefix: str) -> None:
-        """Changes the prefix; the next write puts it into the file."""
-        self._lines = self._lines if prefix == self.prefix else 0
-        self.prefix = prefix
+    def rename(self, prefix: str, include: tuple[str, ...] | None = None) -> None:
+        """Changes the prefix, and the patterns if they are given; the next write puts them into the file."""
+        include = self.include if include is None else include
+        self._lines = self._lines if (prefix, include) == (self.prefix, self.include) else 0
+        self.prefix, self.include = prefix, include
 
     def note(self, entries: Mapping[str, Entry]) -> None:
         """Appends lines to the file durably. A file that has become too long is rewritten."""
@@ -139,6 +143,7 @@ class SyncRecord:
     def write(self) -> None:
         """Replaces the file, durably."""
         head = {"format": FORMAT, "version": VERSION, "folder": self.folder, "prefix": self.prefix}
+        head |= {"include": list(self.include)} if self.include else {}
         with replacing_as(self.path.with_name(self.path.name + ".tmp"), self.path) as file:
             file.write(_sealed(head))
             file.writelines(_sealed(_line(id, entry)) for id, entry in self.entries.items())

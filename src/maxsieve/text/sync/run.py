@@ -16,9 +16,11 @@ from maxsieve.text.collection.collection import Collection
 from maxsieve.text.encoders.encoder import Visual
 from maxsieve.text.inputs.columns import as_columns
 from maxsieve.text.inputs.document import NO_PAGE, BadInput, InputDocument
-from maxsieve.text.inputs.files import read_documents_of
-from maxsieve.text.inputs.folder import document_files, unlisted_folder
+from maxsieve.text.inputs.files import FACTS, read_documents_of
+from maxsieve.text.inputs.folder import unlisted_folder
 from maxsieve.text.inputs.isolated import IsolatedReader
+from maxsieve.text.inputs.reading import note_encoding
+from maxsieve.text.inputs.survey import survey
 from maxsieve.text.pages.page import file_of
 from maxsieve.text.sync.record import FORGOTTEN, Entry, Seen, SyncRecord, digest_of
 
@@ -50,6 +52,7 @@ class Scan:
         prefix: str,
         without: Path,
         *,
+        include: tuple[str, ...] = (),
         inside: bool = False,
         also: tuple[str, ...] = (),
         pages: bool = False,
@@ -61,8 +64,9 @@ class Scan:
         """Folders that could not be listed, whose documents stay, by what the ids of those start with."""
         self._at = time.time_ns()
         outside = Path(os.path.realpath(without))
-        options: dict[str, Any] = {"inside": inside, "also": also, "pages": pages}
-        for path in document_files(folder, without=outside, refused=self._note, **options):
+        options: dict[str, Any] = {"inside": inside, "also": also, "pages": pages, "include": include}
+        self.survey = survey(folder, without=outside, refused=self._note, **options)
+        for path in self.survey.files:
             if seen := self._look(path):
                 id = prefix + path.relative_to(folder).as_posix()
                 self.paths[id], self.seen[id] = path, seen
@@ -116,7 +120,7 @@ class SyncRun:
         scan: Scan,
         *,
         adopt: bool,
-        skip_bad: bool,
+        strict: bool,
         dry_run: bool,
         ocr: bool = False,
     ) -> None:
@@ -128,12 +132,14 @@ class SyncRun:
         self._whole: set[str] = set()
         """The files that were read to their end."""
         self._collection, self._record, self._others, self._scan = collection, record, others, scan
-        self._adopt, self._skip_bad, self._dry_run = adopt, skip_bad, dry_run
+        self._adopt, self._strict, self._dry_run = adopt, strict, dry_run
         self._pending: list[str] = []
         self._gone: list[str] = []
         self._settled: dict[str, Entry] = {}
         """The entries to write into the record at the end."""
         self.problems: list[BadInput] = []
+        self.encodings: dict[str, str] = {}
+        """The files that are not UTF-8, and how they were read."""
         self.bad: dict[str, Seen] = {}
         """The files that could not be read."""
         self._counts: Counter[str] = Counter()
@@ -199,6 +205,7 @@ class SyncRun:
                 id = document.id or ""
                 try:
                     claim = self._claim(id, document)
+                    note_encoding(document, self.encodings)
                 except BadInput as bad:
                     self._refuse(bad, self._scan.file_of(id))
                     continue
@@ -237,7 +244,8 @@ class SyncRun:
     def _claim(self, id: str, document: InputDocument) -> Entry | None:
         """The entry to write before the document is added; None if it is stored. `BadInput` if its id is taken."""
         picture = None if document.page is None else document.page.digest
-        new, stored = digest_of(document.text, document.metadata, picture), self._stored(id)
+        stored, same = self._stored(id, document)
+        new = stored if same and stored is not None else digest_of(document.text, document.metadata, picture)
         entry = self._record.entries.get(id)
         own = stored is None or (entry is not None and stored in entry.digests)
         if not own and (other := next((it.folder for it in self._others if _has(it, id, stored)), None)):
@@ -258,7 +266,7 @@ class SyncRun:
         if is_gone(self._scan.paths[id]):  # just removed: the next run looks at it again
             self._counts["waiting"] += 1
             return
-        if not self._skip_bad:
+        if self._strict:
             raise bad
         self.problems.append(bad)
         self.bad[id] = self._scan.seen[id]
@@ -270,7 +278,7 @@ class SyncRun:
         gone = [id for id in self._gone if self._scan.is_gone(id)]  # some may be back
         self._counts["waiting"] += len(self._gone) - len(gone)
         gone += [id for id in entries if id not in self._read and self._scan.file_of(id) in self._whole]
-        deleted = [id for id in gone if self._stored(id) in entries[id].digests]
+        deleted = [id for id in gone if self._stored(id)[0] in entries[id].digests]
         self._counts["deleted"] += len(deleted)
         if self._dry_run:
             return
@@ -278,13 +286,20 @@ class SyncRun:
             self._collection.delete(deleted)
         self._settled.update(dict.fromkeys(gone, FORGOTTEN))
 
-    def _stored(self, id: str) -> str | None:
-        """The digest of the stored document with this id."""
+    def _stored(self, id: str, other: InputDocument | None = None) -> tuple[str | None, bool]:
+        """The digest of the stored document with this id, and whether it is the other one but for facts of its file."""
         with suppress(KeyError):
             page = self._collection.page_facts(id)
             picture = None if page is None else page.digest
-            return digest_of(self._collection.text(id), self._collection.metadata(id), picture)
-        return None
+            text, metadata = self._collection.text(id), self._collection.metadata(id)
+            same = (
+                other is not None
+                and text == other.text
+                and _lasting(metadata) == _lasting(other.metadata)
+                and picture == (None if other.page is None else other.page.digest)
+            )
+            return digest_of(text, metadata, picture), same
+        return None, False
 
 
 def is_gone(path: Path) -> bool:
@@ -296,6 +311,12 @@ def is_gone(path: Path) -> bool:
     except OSError:
         return False
     return False
+
+
+def _lasting(metadata: Any) -> Any:
+    """Metadata without the facts about a file: some change when it is only touched, and earlier versions had none."""
+    kept = {name: metadata[name] for name in metadata if name not in FACTS} if isinstance(metadata, dict) else metadata
+    return kept or None
 
 
 def _has(record: SyncRecord, id: str, digest: str | None) -> bool:
