@@ -49,7 +49,7 @@ def test_what_is_refused(notes: CommandLine) -> None:
     notes.write("notes/a.md", "blue owl")
     said = notes("index", "it.ms", "notes", code=1).stderr
     assert said.strip().endswith("; maxsieve sync it.ms notes --adopt replaces it")
-    assert "which was not added by sync; --adopt replaces it" in notes("sync", "it.ms", "notes", code=1).stderr
+    assert "which was not added by sync; --adopt replaces it" in notes("sync", "it.ms", "notes", code=6).stderr
     assert notes.json("sync", "it.ms", "notes", "--adopt")[0]["changed"] == 1
     for path in (notes.folder / "notes").rglob("*.*"):
         path.unlink()
@@ -87,7 +87,7 @@ def test_watching(notes: CommandLine) -> None:
         out, err = watch.communicate(timeout=TIMEOUT)
     assert (watch.returncode, out) == (0, b"")
     lines = err.decode().splitlines()
-    assert "bad.md: it is binary" in lines[0]
+    assert "bad.md: it is binary" in lines[1]
     assert lines[-1] == "maxsieve: stopped; it.ms is valid and has 3 documents"
     assert sum("trying again" in one for one in lines) <= 1, "said once"
     assert notes.json("verify", "it.ms")[0]["documents"] == 3

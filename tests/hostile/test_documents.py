@@ -305,4 +305,4 @@ def test_a_row_of_very_many_values(tmp_path: Path, kind: pa.DataType) -> None:
     assert (tmp_path / "it.parquet").stat().st_size < MIB
     reader = DocumentReader([Input(str(tmp_path / "it.parquet"))], Fields(), skip_bad=True)
     assert [found.id for found in reader] == ["a"]
-    assert "more than 4,194,304 commas and brackets, or values" in str(reader.first_bad)
+    assert "more than 4,194,304 commas and brackets, or values" in str(reader.problems[0])

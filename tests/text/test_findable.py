@@ -53,7 +53,7 @@ QUESTIONS = [
 @pytest.mark.full
 def test_a_folder_of_notes_is_findable(minilm: OnnxEncoder, tmp_path: Path) -> None:
     """One test, because encoding takes half a minute."""
-    found = list(DocumentReader([Input(str(DOCS))], Fields(), skip_bad=False))
+    found = list(DocumentReader([Input(str(DOCS))], Fields(), strict=True))
     with Collection.create(tmp_path / "docs.ms", minilm) as docs, warnings.catch_warnings():
         warnings.simplefilter("error", TruncationWarning)  # no passage is longer than the encoder reads
         docs.add([one.text for one in found], [str(one.id) for one in found])

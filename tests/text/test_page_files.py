@@ -64,7 +64,7 @@ def test_pages_of_a_pdf_without_text_are_read_when_texts_are_indexed(folder: Pat
     assert (reader.by_ocr, "scan.png" in found) == (1, False)
     without = documents(folder)
     assert "scan.pdf" not in [document.id for document in without]
-    assert "maxsieve[pages]" in str(without.first_bad)
+    assert "maxsieve[pages]" in str(without.problems[0])
 
 
 def test_frames_of_a_tiff_are_pages(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_sync_follows_pages(folder: Path, tmp_path: Path) -> None:
         (folder / "scan.png").unlink()
         assert FolderSync(collection, folder, ocr=False).run().deleted == 1
         (folder / "slides.pdf").write_bytes(b"broken")
-        done = FolderSync(collection, folder, ocr=False).run(skip_bad=True)
+        done = FolderSync(collection, folder, ocr=False).run()
         assert (done.bad, done.deleted, len(collection)) == (1, 0, 3)
         collection.verify()
 
