@@ -59,7 +59,7 @@ class Lists:
         self.bytes = sum(array.nbytes for array in arrays) / index.tokens, made[2].nbytes / index.tokens
         self.postings = len(arrays[2]) / index.tokens
         part = _core.ListPart(len(index), BLOCK, centroids, *arrays)
-        self.corpus = _core.Corpus(index.dim, segments, None, _core.Lists(book, (part,)))
+        self.corpus = _core.Corpus(index.dim, segments, None, _core.Lists(book, (part,), [0]))
 
 
 def sample(segments: Sequence, wanted: int, share: float) -> tuple[np.ndarray, F32]:

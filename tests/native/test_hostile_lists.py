@@ -76,7 +76,7 @@ def hostile_corpus(members: np.ndarray) -> _core.Corpus:
     codes = rng.integers(-127, 128, (5, 32), np.int8)
     codes[:, 8:] = 0
     segment = _core.Segment(8, np.arange(6), None, codes, *[np.ones(5, np.float32)] * 3)
-    return _core.Corpus(8, (segment,), None, _core.Lists(book, (part,)))
+    return _core.Corpus(8, (segment,), None, _core.Lists(book, (part,), [0]))
 
 
 def test_foreign_members_reach_no_foreign_memory(isa: str) -> None:
@@ -100,12 +100,12 @@ def test_lists_must_fit_their_corpus_and_codebook() -> None:
     other = _core.ListPart(2, 2, 4, np.array([1], np.uint64), np.array([0, 1], np.uint32), np.array([0], np.uint16))
     segment = _core.Segment(8, np.arange(2), np.ones((1, 8), np.float32))
     with pytest.raises(ValueError, match="lists of more documents"):
-        _core.Corpus(8, (segment,), None, _core.Lists(book, (part,)))
+        _core.Corpus(8, (segment,), None, _core.Lists(book, (part,), [0]))
     with pytest.raises(ValueError, match="the codebook's centroids"):
-        _core.Lists(book, (other,))
+        _core.Lists(book, (other,), [0])
     wide = _core.Segment(40, np.arange(3), np.ones((2, 40), np.float32))
     with pytest.raises(ValueError, match="the corpus's dimension"):
-        _core.Corpus(40, (wide,), None, _core.Lists(book, (part,)))
+        _core.Corpus(40, (wide,), None, _core.Lists(book, (part,), [0]))
 
 
 def test_a_walk_needs_lists_and_sane_numbers() -> None:

@@ -207,6 +207,7 @@ class ReportOfSearch(BaseModel):
     rescored: int
     calibrated_on: str | None = None
     calibration_queries: int | None = None
+    touched: dict[str, int] | None = Field(None, description="What a calibrated search has read.")
     added: int | None = None
     deleted: int | None = None
     rounds: list[RoundOfSieve]
