@@ -75,7 +75,7 @@ def calibrate(
     """A calibration of a version with a codebook, for a top k of documents and, with ``group_by``, of groups."""
     queries, k, origin, where = wanted
     own = int(origin == "own sentences")
-    if not snapshot.n_searchable:
+    if not n_matching(snapshot, where):
         raise ValueError("there are no documents to find: add some before calibrating")
     if count_groups(snapshot, group_by) == own:
         raise ValueError("own sentences need at least two documents: the one they come from does not count")
@@ -86,8 +86,6 @@ def calibrate(
         some = queries[first : first + BATCH]
         search, options = _prepare(snapshot, searcher, some, k + own + spare(k), where)
         found, matching = _best(search, len(some), options.k, group_by)
-        if not matching:
-            raise ValueError("no document matches the filter, so there is nothing to calibrate")
         for kind, of_kind in found.items():
             hits[kind] += of_kind
             ranks[kind] += _ranks(search, of_kind, walks)
@@ -110,6 +108,8 @@ def update(
     `calibrate` gives, with the hits that are left beyond k.
     """
     wanted = Wanted.of(old)
+    if not n_matching(snapshot, old.where):
+        raise ValueError("there are no documents to find: add some before calibrating")
     walks, own = walks_of(snapshot), int(old.origin == "own sentences")
     if any(best.ids is None for best in old.hits.values()) or set(old.hits) != set(kinds_of(group_by)):
         return calibrate(snapshot, searcher, wanted, group_by, advance)
@@ -327,7 +327,7 @@ def current_ranks(
 
 def is_behind(snapshot: AnySnapshot) -> bool:
     """Whether lists or calibrations can be brought up to date: documents were added or deleted, or have no lists."""
-    if snapshot.codebook is None:
+    if snapshot.codebook is None or snapshot.codebook.is_tier0:
         return False
     changed = bool(snapshot.calibrations) and any(snapshot.changes)
     return changed or len(snapshot.here.added_since(2**62)) > 0

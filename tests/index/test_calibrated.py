@@ -16,6 +16,8 @@ from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.errors import ClosedIndexError, DamagedIndexError, MaxsieveError
 from maxsieve.storage.blocks import BlockFile
 
+from .support import small_codebooks
+
 DIM = 16
 Make = Callable[..., ms.Index]
 
@@ -43,12 +45,6 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
         return ms.Index.build(documents, ids, path=path, store=store)
 
     return build
-
-
-def small_codebooks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few centroids, so that with a thousand documents not all of them are followed up."""
-    monkeypatch.setattr("maxsieve.storage.codebook.FEWEST", 16)
-    monkeypatch.setattr("maxsieve.storage.codebook.MOST", 64)
 
 
 @pytest.fixture(autouse=True)

@@ -227,7 +227,7 @@ def test_a_walk_says_what_it_has_read() -> None:
     query = np.eye(4, dtype=np.float32)[:2]
     (answer,) = _core.search(corpus, [query], [np.arange(40)], 3, _core.Calibrated(5, 1000.0, (2, 4)), 1, False)
     # Two parts; in each, the list of the first centroid has every document, that of the second a quarter of them.
-    assert answer.counts == {"centroids": 2 * (4 + 4), "lists": 4, "postings": 40 + 10}
+    assert answer.counts == {"centroids": 2 * (4 + 4), "lists": 4, "postings": 40 + 10, "tokens": 10}
     assert list(answer.stages) == ["centroids", "lists", "scan", "sieve", "rescore"]
 
 

@@ -261,7 +261,7 @@ class ShardedFolder:
             whole: Extra | None = None
             filters: list[Extra] = []
             for calibration in calibrations:
-                if calibration.where is None and not calibration.fits(manifest.searchable, NO_CHANGES):
+                if not calibration.fits(manifest.searchable, NO_CHANGES):
                     raise ValueError(
                         f"the calibration is of a corpus with {calibration.documents} searchable documents; "
                         f"this corpus has {manifest.searchable}"

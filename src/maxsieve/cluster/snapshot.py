@@ -114,7 +114,7 @@ class ShardedSnapshot:
             if read_cluster(self.path) != self.manifest:
                 raise self._stale() from None
             raise DamagedIndexError(f"{self.path / name} is missing") from None
-        if found.where is None and not found.fits(self.n_searchable, self.changes):
+        if not found.fits(self.n_searchable, self.changes):
             raise DamagedIndexError(
                 f"{self.path / NAME} counts {self.manifest.added} documents added and {self.manifest.deleted} deleted "
                 f"since a calibration with {found.documents}; but there are {self.n_searchable}"

@@ -141,7 +141,8 @@ class Calibration:
 
     def fits(self, there: int, changes: Changes) -> bool:
         """Whether the calibrated index can have this many documents that can be hits, after these changes."""
-        return self.documents - changes.deleted <= there <= self.documents + changes.added
+        fewest = 0 if self.where is not None else there - changes.added
+        return fewest <= self.documents <= there + changes.deleted
 
     def write(self, path: Path) -> int:
         """Writes it durably, and returns the checksum of the file."""

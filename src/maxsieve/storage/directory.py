@@ -323,7 +323,7 @@ def map_snapshot(path: Path, manifest: Manifest, known: StoredSnapshot | None) -
             raise DamagedIndexError(f"{path / MANIFEST_NAME}: the segments do not have what the codebook is for")
     there = sum(int((segment.alive & (segment.lengths > 0)).sum()) for segment in mapped) if calibrations else 0
     for calibration in calibrations:
-        if calibration.where is None and not calibration.fits(there, Changes(manifest.added, manifest.deleted)):
+        if not calibration.fits(there, Changes(manifest.added, manifest.deleted)):
             raise DamagedIndexError(
                 f"{path / MANIFEST_NAME} counts {manifest.added} documents added and {manifest.deleted} deleted since "
                 f"a calibration with {calibration.documents}; but there are {there}"
