@@ -80,8 +80,8 @@ void bind_list_parts(nb::module_& m) {
         .def(nb::init<int64_t, int64_t, int64_t, Flat<const uint64_t>, Flat<const uint32_t>, Flat<const uint16_t>>(),
              "documents"_a, "block"_a, "centroids"_a, "present"_a, "starts"_a, "members"_a)
         .def("has_sane_members", [](const HeldListPart& part) { return part.view().has_sane_members(); });
-    nb::class_<HeldLists>(m, "Lists").def(nb::init<CodebookObject, ListPartTuple, std::vector<int64_t>>(),
-                                        "codebook"_a, "parts"_a, "firsts"_a);
+    nb::class_<HeldLists>(m, "Lists")
+        .def(nb::init<CodebookObject, ListPartTuple, std::vector<int64_t>>(), "codebook"_a, "parts"_a, "firsts"_a);
 }
 
 void bind_making_lists(nb::module_& m) {

@@ -46,8 +46,7 @@ void bind_policies(nb::module_& m) {
                 const auto positions = added == nullptr ? std::span<const int64_t>() : added->positions();
                 new (self) Calibrated(depth, mean_length, to_shape(walk), positions);
             },
-            "depth"_a, "mean_length"_a, "walk"_a = nb::none(), "added"_a.none() = nb::none(),
-            nb::keep_alive<1, 5>());
+            "depth"_a, "mean_length"_a, "walk"_a = nb::none(), "added"_a.none() = nb::none(), nb::keep_alive<1, 5>());
     nb::class_<Bandit, Policy>(m, "Bandit")
         .def(
             "__init__",

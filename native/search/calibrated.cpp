@@ -37,7 +37,8 @@ class OldAndAdded {
   public:
     OldAndAdded(std::span<const int64_t> candidates, std::span<const int64_t> added) : old(candidates) {
         if (added.empty()) return;
-        const auto first = static_cast<size_t>(std::ranges::lower_bound(candidates, added.front()) - candidates.begin());
+        const auto first =
+            static_cast<size_t>(std::ranges::lower_bound(candidates, added.front()) - candidates.begin());
         old = candidates.first(first), this->added = candidates.subspan(first);
         if (std::ranges::includes(added, this->added)) return;  // the last ones, as in an index without shards
         std::ranges::set_intersection(candidates, added, std::back_inserter(added_));

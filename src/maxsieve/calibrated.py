@@ -192,9 +192,7 @@ def _best(
     return found, searched
 
 
-def _ranks(
-    search: PreparedSearch, hits: Sequence[FoundHits], walks: Sequence[Walk | None]
-) -> list[NDArray[np.int64]]:
+def _ranks(search: PreparedSearch, hits: Sequence[FoundHits], walks: Sequence[Walk | None]) -> list[NDArray[np.int64]]:
     """The ranks [walks, hits] of each query's hits."""
     wanted = [(query, found.ids) for query, found in enumerate(hits)]
     return [np.stack(ranks) for ranks in zip(*(search.ranks(wanted, walk) for walk in walks), strict=True)]
@@ -204,7 +202,9 @@ def to_best_hits(hits: Sequence[FoundHits], ranks: Sequence[NDArray[np.int64]]) 
     """The hits of all queries, as many of each as all have, and their ranks [walks, hits]."""
     k = min(len(found.ids) for found in hits)
     table = np.stack([of_query[:, :k] for of_query in ranks], axis=1)
-    return BestHits(table, np.array([found.scores[:k] for found in hits], np.float32), [found.ids[:k] for found in hits])
+    return BestHits(
+        table, np.array([found.scores[:k] for found in hits], np.float32), [found.ids[:k] for found in hits]
+    )
 
 
 def to_calibration(
@@ -236,9 +236,7 @@ def _new_documents(snapshot: AnySnapshot, since: int) -> NDArray[np.bool_]:
     return np.sort(here.sequence[here.live]) >= since
 
 
-def _left(
-    best: BestHits, snapshot: AnySnapshot, group_by: GroupBy | None
-) -> list[tuple[list[tuple[Id, float]], bool]]:
+def _left(best: BestHits, snapshot: AnySnapshot, group_by: GroupBy | None) -> list[tuple[list[tuple[Id, float]], bool]]:
     """Each query's hits that are left, and whether all of them are known up to the last one.
 
     A deleted hit is struck. If its group still has documents from before, one of them may be a hit now, at an unknown
@@ -260,7 +258,10 @@ def _merge(
     """
     if not complete or not known:
         return FoundHits([], [])
-    both = [*((-score, 0, id) for id, score in known), *zip((-s for s in fresh.scores), [1] * k, fresh.ids, strict=False)]
+    both = [
+        *((-score, 0, id) for id, score in known),
+        *zip((-s for s in fresh.scores), [1] * k, fresh.ids, strict=False),
+    ]
     merged, seen = [], set[Hashable]()
     for score, new, id in sorted(both, key=lambda hit: hit[:2]):
         group: Hashable = id if group_by is None else group_by(id)

@@ -35,6 +35,7 @@ def same_books(ours: Codebook | None, theirs: Codebook | None) -> None:
 def test_the_codebook_is_that_of_one_index(
     shards: int, store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(codebook, "MOST", 512)
     monkeypatch.setattr(codebook, "SAMPLE", 1)  # so that it matters which tokens are drawn, and in which order
     folder = ShardedFolder.create(tmp_path / "corpus", Layout(DIM, store), shards=shards)
     index = ms.Index.create(DIM, store=store)

@@ -1,7 +1,7 @@
 """Makes the frozen indexes of format version 3: ``python tests/golden/make_v3.py``, from an installed maxsieve.
 
-Version 3 has lists, calibrations that know their hits, and calibrations for filters. As with other versions, these files
-never change after a release has written them (``make_v3.py FOLDER`` writes elsewhere).
+Version 3 has lists, calibrations that know their hits, and calibrations for filters. As with other versions, these
+files never change after a release has written them (``make_v3.py FOLDER`` writes elsewhere).
 """
 
 from __future__ import annotations

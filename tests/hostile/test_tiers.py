@@ -137,7 +137,10 @@ REFUSED: dict[str, tuple[str, Callable[[dict[str, np.ndarray]], None]]] = {
     "a filter that is none": ("calibration", text("where", '{"where": {"n": {"above": 1}}, "root": []}')),
     "a filter without a root": ("calibration", text("where", '{"where": {"n": 1}}')),
     "a filter below a number": ("calibration", text("where", '{"where": {"n": 1}, "root": [3]}')),
-    "a filter too deep": ("calibration", text("where", '{"root": [], "where": ' + '{"not": ' * 5000 + "{}" + "}" * 5001)),
+    "a filter too deep": (
+        "calibration",
+        text("where", '{"root": [], "where": ' + '{"not": ' * 5000 + "{}" + "}" * 5001),
+    ),
     "no walk": ("calibration", cut("walks", 0)),
     "a walk to nowhere": ("calibration", put("walks", 0)),
     "a walk too far": ("calibration", put("walks", 2**40)),

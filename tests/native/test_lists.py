@@ -163,7 +163,9 @@ def test_the_first_of_many_documents_are_found(sequenced: bool) -> None:
     native, book = fine_codebook(documents, 4, 64, 8, 1)
     order = rng.permutation(6000) if sequenced else np.arange(6000)
     part = listed(documents, 4, native, 64, 2500, 1)
-    corpus = _core.Corpus(4, (segment(documents, 4, order if sequenced else None),), None, _core.Lists(native, (part,), [0]))
+    corpus = _core.Corpus(
+        4, (segment(documents, 4, order if sequenced else None),), None, _core.Lists(native, (part,), [0])
+    )
     named = [spec.assign(book, spec.quantise_document(E).codes, 1) for E in documents]
     candidates = np.sort(rng.permutation(6000)[:5500])
     for n, T in ((3, 2), (20, 3), (700, 5), (2600, 1)):
@@ -183,7 +185,9 @@ def test_of_thousands_of_equal_ones_the_first_added_are_found(sequenced: bool) -
     native, _ = fine_codebook(documents, 2, 2, 2, 1)
     order = np.random.default_rng(2).permutation(6000) if sequenced else np.arange(6000)
     part = listed(documents, 2, native, 2, 2500, 1)
-    corpus = _core.Corpus(2, (segment(documents, 2, order if sequenced else None),), None, _core.Lists(native, (part,), [0]))
+    corpus = _core.Corpus(
+        2, (segment(documents, 2, order if sequenced else None),), None, _core.Lists(native, (part,), [0])
+    )
     policy = _core.Calibrated(7, 1000.0, (2, 2))
     (answer,) = _core.search(corpus, [np.eye(2, dtype=np.float32)[:1]], [np.arange(6000)], 7, policy, 1, False)
     equals = np.arange(0, 6000, 2)

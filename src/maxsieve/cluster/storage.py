@@ -120,7 +120,9 @@ class ShardedStorage(Storage):
         with self._committing():
             old = self.snapshot
             old.calibrations  # noqa: B018 - they are read before their files are removed
-            old.hold(id for one in old.calibrations for best in one.hits.values() for row in best.ids or () for id in row)
+            old.hold(
+                id for one in old.calibrations for best in one.hits.values() for row in best.ids or () for id in row
+            )
             if train or old.manifest.codebook is None:
                 train_codebook(self.folder, run=self.engine.run)
             else:

@@ -67,9 +67,7 @@ def places_step(snapshot: Snapshot, request: PlacesRequest, replies: Replies, th
     known = _own_proxies(snapshot, request, threads) if request.alone else np.array(replies[0], np.float64)
     proxies = known.astype(np.int32)
     candidates = select(snapshot, None, None, request.where)
-    before = _core.count_before(
-        snapshot.corpus, request.query, candidates, proxies, wanted, threads, walk=request.walk
-    )
+    before = _core.count_before(snapshot.corpus, request.query, candidates, proxies, wanted, threads, walk=request.walk)
     return Counts(np.where(proxies < 0, -1, before))
 
 

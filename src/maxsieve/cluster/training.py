@@ -1,5 +1,4 @@
-"""Trains the codebook of a corpus in shards, and makes lists. It is bit for bit that of one index with the same
-documents."""
+"""Trains the codebook of a corpus in shards, and makes lists. They are bit for bit those of one index."""
 
 from __future__ import annotations
 

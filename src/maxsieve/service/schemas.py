@@ -71,7 +71,8 @@ def _schema_of(kind: PolicyKind) -> Any:
             fields[parameter.name] = (int, Field(parameter.default, ge=int(parameter.least or 0), le=most))
         else:
             upper: dict[str, Any] = {"lt" if parameter.open else "le": 1 if parameter.most is None else parameter.most}
-            fields[parameter.name] = (float, Field(parameter.default, gt=parameter.least or 0, **upper))
+            number: Any = float if parameter.default is not None else float | None
+            fields[parameter.name] = (number, Field(parameter.default, gt=parameter.least or 0, **upper))
     name = f"{kind.policy.__name__}Policy"
     return create_model(name, __base__=PolicySchema, __doc__=f"{kind.policy.__name__}: {kind.summary}.", **fields)
 

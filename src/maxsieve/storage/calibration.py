@@ -133,9 +133,7 @@ class Calibration:
             self._depths[key] = self.depth_by(self.hits[kind].ranks, k, overlap, share, kind)
         return self._depths[key]
 
-    def depth_by(
-        self, ranks: NDArray[np.int64], k: int, overlap: Fraction, share: Fraction | None, kind: str
-    ) -> int:
+    def depth_by(self, ranks: NDArray[np.int64], k: int, overlap: Fraction, share: Fraction | None, kind: str) -> int:
         """`depth` with other ranks [walks, queries, hits], after changes."""
         return depth_of(self.hits[kind].counted(ranks[self.walk(k, overlap)], self.origin), k, overlap, share)
 

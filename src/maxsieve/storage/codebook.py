@@ -31,7 +31,7 @@ OUTGROWN = 4
 many centroids are best."""
 
 MANY_TOKENS = 10_000_000
-"""From so many tokens on, more lists are read: there are more centroids, and lists hold a smaller share of documents."""
+"""From so many tokens on, more lists are read: each has a smaller share of the documents."""
 
 MOST_PROBES = 8
 

@@ -26,7 +26,8 @@ from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.storage.blocks import BlockFile
 from maxsieve.storage.calibration import Calibration, Changes
 from maxsieve.storage.codebook import Codebook
-from maxsieve.storage.lists import SegmentLists, whole_parts
+from maxsieve.storage.listing import whole_parts
+from maxsieve.storage.lists import SegmentLists
 from maxsieve.storage.lock import NAME as LOCK_NAME
 from maxsieve.storage.lock import CheckLock, discard_lock, new_folder, writer_lock
 from maxsieve.storage.manifest import NAME as MANIFEST_NAME

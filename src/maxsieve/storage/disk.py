@@ -280,7 +280,9 @@ class DiskWriter:
     def append(self, segment: Segment) -> None:
         """Writes a segment, and commits it if each segment is a commit."""
         codebook = self._storage.snapshot.codebook
-        named = codebook.name_tokens(segment, thread_count(None)) if codebook is not None and codebook.is_tier0 else segment
+        named = (
+            codebook.name_tokens(segment, thread_count(None)) if codebook is not None and codebook.is_tier0 else segment
+        )
         self.entries.append(self._directory.write(living([named])))
         self.ids += segment.ids
         if self._stepwise:

@@ -17,7 +17,8 @@ from maxsieve import _core
 from maxsieve.ids import Id, positions_of
 from maxsieve.storage.calibration import NO_CHANGES, Calibration, Changes, calibration_for
 from maxsieve.storage.codebook import Codebook
-from maxsieve.storage.lists import SegmentLists, list_segments, whole_parts
+from maxsieve.storage.listing import list_segments, whole_parts
+from maxsieve.storage.lists import SegmentLists
 from maxsieve.storage.positions import Positions
 from maxsieve.storage.segment_file import StoredSegment
 from maxsieve.storage.segments import Layout, Segment, living
@@ -153,7 +154,9 @@ class Snapshot:
         if book is None or book.is_tier0:
             return _core.Corpus(self.layout.dim, natives, None if book is None else book.native)
         parts = tuple(lists.native for _, lists in self.lists)
-        return _core.Corpus(self.layout.dim, natives, None, _core.Lists(book.native, parts, [at for at, _ in self.lists]))
+        return _core.Corpus(
+            self.layout.dim, natives, None, _core.Lists(book.native, parts, [at for at, _ in self.lists])
+        )
 
     @cached_property
     def lists(self) -> list[tuple[int, SegmentLists]]:

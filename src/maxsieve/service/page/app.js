@@ -66,7 +66,9 @@ const complain = (problem) => {
 const readForm = () => {
   const fields = form.elements, wanted = { ...address.DEFAULTS };
   for (const name of Object.keys(wanted)) {
-    wanted[name] = typeof wanted[name] === "number" ? Number(fields[name].value) : fields[name].value;
+    const { value } = fields[name];
+    if (wanted[name] === null) wanted[name] = value.trim() === "" ? null : Number(value);
+    else wanted[name] = typeof wanted[name] === "number" ? Number(value) : value;
   }
   wanted.q = wanted.q.trim();
   return wanted;
@@ -74,7 +76,7 @@ const readForm = () => {
 
 const fillForm = (wanted) => {
   for (const [name, value] of Object.entries(wanted)) {
-    if (name !== "collection" || value) form.elements[name].value = String(value);
+    if (name !== "collection" || value) form.elements[name].value = String(value ?? "");
   }
   showKnobs();
 };
@@ -92,7 +94,7 @@ const makeKnob = (policy, parameter) => {
   const [min, max] = address.limits(parameter);
   const field = type === "str"
     ? element("select", { name, title: help }, ...choices.map((value) => new Option(value)))
-    : element("input", { name, title: help, type: "number", min: `${min}`, max: `${max}`, step: type === "int" ? "1" : "any", required: true });
+    : element("input", { name, title: help, type: "number", min: `${min}`, max: `${max}`, step: type === "int" ? "1" : "any", required: parameter.default !== null });
   return element("label", { class: type === "str" ? "knob" : "knob narrow", data: { for: policy } }, `${name} `, field);
 };
 
