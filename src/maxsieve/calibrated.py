@@ -278,7 +278,7 @@ HERE, GONE, PARTLY = 0, 1, 2
 
 
 def hit_states(best: BestHits, snapshot: AnySnapshot, group_by: GroupBy | None) -> list[list[int]]:
-    """What became of each query's hits in a later version."""
+    """Whether each query's hits are still there in a later version."""
     ids = {id for row in best.ids or () for id in row}
     since = snapshot.since
     here = {id for id, order in snapshot.orders(ids).items() if order < since}
