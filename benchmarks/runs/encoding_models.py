@@ -7,6 +7,8 @@ other work; the fastest round of each counts.
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import logging
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -28,39 +30,88 @@ SIZES = {"17M": (256, 7, 4, 384, 48), "32M": (384, 10, 6, 576, 64)}
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[Q]", "[D]"]
 LENGTHS = (32, 128, 256)
+BATCHES = (1, 8)
+WEIGHTS = ("float32", "int8")
+Feed = dict[str, Any]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpus", type=corpus_folder, required=True, help="a folder in BEIR format")
-    parser.add_argument("--rounds", type=positive, default=3)
+    parser.add_argument("--rounds", type=positive, default=5)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     warnings.simplefilter("ignore", TruncationWarning)
     texts = some_texts(options.corpus, 200)
-    print("model  weights  tokens  one by one  eight in one run  (CPU microseconds a token, one thread)")
+    print("CPU microseconds a token, one thread; in brackets, eight texts in one run\n")
+    print(f"| model | way | {' | '.join(f'{length} tokens' for length in LENGTHS)} | least cosine |")
+    print("|---|---|" + "---|" * len(LENGTHS) + "---|")
     for name, size in SIZES.items():
         with tempfile.TemporaryDirectory() as folder:
             checkpoint = make(Path(folder), texts, *size)
-            for weights in ("float32", "int8"):
-                export_model(checkpoint, Path(folder) / weights, int8=weights == "int8")
-                graph = next((Path(folder) / weights).glob("*.onnx"))
-                run = session(graph)
-                for length in LENGTHS:
-                    one, eight = (
-                        fastest(partial(run, batch, length), options.rounds) * 1e6 / length for batch in (1, 8)
-                    )
-                    print(f"{name}  {weights:<7}  {length:>6}  {one:>10.0f}  {eight / 8:>16.0f}")
-                encoder = ColbertEncoder(Path(folder) / weights, threads=1)
-                documents(f"{name}  {weights:<7}", encoder, texts[:12], options.rounds)
-    documents("minilm  uint8", OnnxEncoder(model_path("minilm"), max_tokens=260, threads=1), texts[:12], options.rounds)
+            for int8 in (False, True):
+                export_model(checkpoint, Path(folder) / WEIGHTS[int8], int8=int8)
+            compare(name, ways(Path(folder)), options.rounds)
+            for threads in (1, 2):
+                encoder = ColbertEncoder(Path(folder) / WEIGHTS[True], threads=threads)
+                print(f"| {name} | {documents(encoder, texts[:12], options.rounds)}, {threads} threads |", flush=True)
+    minilm = OnnxEncoder(model_path("minilm"), max_tokens=260, threads=1)
+    print(f"| minilm | {documents(minilm, texts[:12], options.rounds)} |")
 
 
-def documents(name: str, encoder: ColbertEncoder | OnnxEncoder, texts: list[str], rounds: int) -> None:
-    """All of encoding, for the same texts, each cut at 260 tokens."""
+def ways(folder: Path) -> dict[str, Callable[[Feed], Any]]:
+    """The exported models, other 8-bit weights, and OpenVINO if it is installed."""
+    exported = {weights: next((folder / weights).glob("*.onnx")) for weights in WEIGHTS}
+    quantization = optional("onnxruntime.quantization", "st")
+    logging.disable(logging.WARNING)
+    for name, kind in (("unsigned", "QUInt8"), ("signed", "QInt8")):
+        exported[f"int8, 8 bits {name}"] = folder / f"{name}.onnx"
+        quantization.quantize_dynamic(
+            str(exported["float32"]), str(folder / f"{name}.onnx"),
+            weight_type=getattr(quantization.QuantType, kind), per_channel=True,
+        )  # fmt: skip
+    logging.disable(logging.NOTSET)
+    found = {name: session(path) for name, path in exported.items()}
+    if importlib.util.find_spec("openvino"):
+        for name, path, precision in (
+            ("OpenVINO, float32", exported["float32"], "f32"),
+            ("OpenVINO, bfloat16 if the CPU has it", exported["float32"], None),
+            ("OpenVINO, int8", exported["int8"], None),
+        ):
+            found[name] = openvino(path, precision)
+    return found
+
+
+def compare(model: str, ways: dict[str, Callable[[Feed], Any]], rounds: int) -> None:
+    """All ways take turns, on the same tokens."""
+    chance = np.random.default_rng(1)
+    cells: dict[str, list[str]] = {name: [] for name in ways}
+    cosines = dict.fromkeys(ways, 1.0)
+    for length in LENGTHS:
+        spent = {(name, batch): [] for name in ways for batch in BATCHES}  # type: dict[tuple[str, int], list[float]]
+        for _ in range(rounds):
+            for batch in BATCHES:
+                ids = chance.integers(7, 8000, (batch, length))
+                feed = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+                rows = {}
+                for name, way in ways.items():
+                    start = process_time()
+                    rows[name] = way(feed)
+                    spent[name, batch].append((process_time() - start) * 1e6 / length / batch)
+                    cosine = (rows[name] * rows["float32"]).sum(axis=-1).min()
+                    cosines[name] = min(cosines[name], float(cosine))
+        for name in ways:
+            one, eight = (min(spent[name, batch]) for batch in BATCHES)
+            cells[name].append(f"{one:.0f} ({eight:.0f})")
+    for name, figures in cells.items():
+        print(f"| {model} | {name} | {' | '.join(figures)} | {cosines[name]:.5f} |", flush=True)
+
+
+def documents(encoder: ColbertEncoder | OnnxEncoder, texts: list[str], rounds: int) -> str:
+    """All of encoding, for texts that are cut at 260 tokens."""
     count = sum(min(260, tokens + 2) for tokens in encoder.count_tokens(texts))
     spent = fastest(partial(encoder.encode_documents, texts), rounds)
-    print(f"{name}  {len(texts)} documents of {count / len(texts):.0f} tokens: {spent * 1e6 / count:.0f}")
+    return f"all of encoding, {len(texts)} documents of {count / len(texts):.0f} tokens: {spent * 1e6 / count:.0f}"
 
 
 def make(folder: Path, texts: list[str], hidden: int, layers: int, heads: int, inner: int, dim: int) -> Path:
@@ -99,20 +150,25 @@ def make(folder: Path, texts: list[str], hidden: int, layers: int, heads: int, i
     return folder / "checkpoint"
 
 
-def session(graph: Path) -> Callable[[int, int], Any]:
-    """Runs a graph on one thread with a batch of some length."""
+def session(graph: Path) -> Callable[[Feed], Any]:
+    """Runs a graph on one thread of onnxruntime."""
     runtime = optional("onnxruntime", "text")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     opened = runtime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-    chance = np.random.default_rng(1)
+    return lambda feed: opened.run(None, feed)[0]
 
-    def run(batch: int, length: int) -> Any:
-        ids = chance.integers(7, 8000, (batch, length))
-        return opened.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
 
-    return run
+def openvino(graph: Path, precision: str | None) -> Callable[[Feed], Any]:
+    """Runs a graph on one thread of OpenVINO, which computes in bfloat16 by itself where the CPU can."""
+    library = importlib.import_module("openvino")
+    settings = {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
+    if precision:
+        settings["INFERENCE_PRECISION_HINT"] = precision
+    core = library.Core()
+    request = core.compile_model(core.read_model(str(graph)), "CPU", settings).create_infer_request()
+    return lambda feed: np.array(next(iter(request.infer(feed).values())))
 
 
 def fastest(work: Callable[[], Any], rounds: int) -> float:

@@ -8,6 +8,7 @@
 #include "codebook/assign.hpp"
 #include "codebook/train.hpp"
 #include "kernels/table.hpp"
+#include "residual/form.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -92,6 +93,21 @@ HeldCodebook::HeldCodebook(int64_t d, Matrix<const int8_t> heads, Flat<const int
              .scale = scale,
              .length = length_.data(),
              .longest = *std::max_element(length_.data(), length_.data() + centroids)};
+}
+
+// Codes are compared as integers: |codes| <= longest / scale. The sum is below 127^2 * 4096 < 2^27.
+bool HeldCodebook::serves_residuals() const {
+    if (serves_residuals_) return *serves_residuals_;
+    int32_t largest = 0;
+    const int64_t stride = code_stride(view_.d);
+    for (int64_t c = 0; c < view_.centroids; ++c) {
+        int32_t square = 0;
+        for (int64_t k = 0; k < stride; ++k) square += view_.codes[c * stride + k] * view_.codes[c * stride + k];
+        largest = std::max(largest, square);
+    }
+    const double longest = std::sqrt(static_cast<double>(largest)) * static_cast<double>(view_.scale);
+    serves_residuals_ = view_.centroids <= Codebook::kMostOfTier0 && longest <= kLongestCentroid;
+    return *serves_residuals_;
 }
 
 void bind_codebook(nb::module_& m) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "binding/arrays.hpp"
 #include "codebook/codebook.hpp"
@@ -15,12 +16,16 @@ class HeldCodebook {
 
     const Codebook& view() const { return view_; }
 
+    // Whether a store of residual bits can use it: two bytes name its centroids, and none is too long.
+    bool serves_residuals() const;
+
   private:
     Matrix<const int8_t> heads_;
     Flat<const int64_t> starts_;
     Matrix<const int8_t> codes_;
     Flat<const float> length_;
     Codebook view_{};
+    mutable std::optional<bool> serves_residuals_;
 };
 
 using CodebookObject = nanobind::typed<nanobind::object, HeldCodebook>;

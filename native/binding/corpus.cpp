@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "binding/candidates.hpp"
+#include "residual/form.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -19,6 +20,7 @@ std::vector<Segment> views(int64_t d, const nb::tuple& segments) {
         require(views.back().d == d, "every segment must have the corpus's dimension");
         require((views.back().sequence != nullptr) == (views.front().sequence != nullptr),
                 "all segments have sequence numbers, or none has");
+        require(views.back().bits == views.front().bits, "all segments have residual bits, as many for each number");
     }
     return views;
 }
@@ -46,7 +48,9 @@ Lists view(int64_t d, const std::optional<ListsObject>& lists) {
 HeldSegment::HeldSegment(int64_t d, Flat<const int64_t> offsets, std::optional<ReadRows> rows,
                          std::optional<Matrix<const int8_t>> codes, std::optional<Flat<const float>> scale,
                          std::optional<Flat<const float>> rho, std::optional<Flat<const float>> nu,
-                         std::optional<Flat<const uint16_t>> centroids, std::optional<Flat<const int64_t>> sequence)
+                         std::optional<Flat<const uint16_t>> centroids, std::optional<Flat<const int64_t>> sequence,
+                         std::optional<Matrix<const uint8_t>> levels, std::optional<Matrix<const uint8_t>> factors,
+                         int64_t bits, std::optional<CodebookObject> codebook)
     : offsets_(std::move(offsets)),
       rows_(std::move(rows)),
       codes_(std::move(codes)),
@@ -54,7 +58,10 @@ HeldSegment::HeldSegment(int64_t d, Flat<const int64_t> offsets, std::optional<R
       rho_(std::move(rho)),
       nu_(std::move(nu)),
       centroids_(std::move(centroids)),
-      sequence_(std::move(sequence)) {
+      sequence_(std::move(sequence)),
+      levels_(std::move(levels)),
+      factors_(std::move(factors)),
+      codebook_(std::move(codebook)) {
     require(d >= 1 && code_stride(d) <= kMaxStride, "a vector has 1 to 4096 dimensions");
     require(offsets_.shape(0) >= 1, "offsets need one entry more than there are documents");
     const auto documents = static_cast<int64_t>(offsets_.shape(0)) - 1;
@@ -66,7 +73,7 @@ HeldSegment::HeldSegment(int64_t d, Flat<const int64_t> offsets, std::optional<R
         return static_cast<int64_t>(matrix.shape(0)) == tokens && static_cast<int64_t>(matrix.shape(1)) == columns;
     };
     view_.documents = documents, view_.d = d, view_.offsets = offset, view_.stored = Stored::int8;
-    require(rows_ || codes_, "a segment needs rows or codes");
+    require(rows_ || codes_ || levels_, "a segment needs rows, codes or residual bits");
     if (rows_) {
         const bool half = rows_->matrix.dtype() == nb::dtype<uint16_t>();
         require(half || rows_->matrix.dtype() == nb::dtype<float>(), "rows must be float32, or float16 seen as uint16");
@@ -85,6 +92,24 @@ HeldSegment::HeldSegment(int64_t d, Flat<const int64_t> offsets, std::optional<R
     if (centroids_) {
         require(static_cast<int64_t>(centroids_->shape(0)) == tokens, "one centroid for each token");
         view_.centroids = centroids_->data();
+    }
+    if (levels_) {
+        require(!rows_ && !codes_, "residual bits take the place of rows and codes");
+        require(is_bits(bits) && d <= most_dim(bits), "residuals have 1, 2 or 4 bits; with 4, at most 2048 numbers");
+        require(fits(*levels_, level_bytes(d, bits)) && factors_ && fits(*factors_, 2),
+                "levels must be [tokens, bytes] and factors [tokens, 2]");
+        for (const auto* bound : {&scale_, &nu_}) {
+            require(*bound && static_cast<int64_t>((*bound)->shape(0)) == documents,
+                    "one scale and nu for each document");
+        }
+        require(centroids_ && codebook_, "residual bits need centroids, and the codebook that names them");
+        const auto& held = nb::cast<const HeldCodebook&>(*codebook_);
+        require(held.view().d == d && held.serves_residuals(),
+                "the codebook of residual bits has the segment's dimension, at most 65,536 centroids, and none longer "
+                "than 2");
+        view_.stored = Stored::residual, view_.bits = bits, view_.steps = residual_steps(d, bits);
+        view_.levels = levels_->data(), view_.factors = factors_->data(), view_.book = &held.view();
+        view_.scale = scale_->data(), view_.rho = scale_->data(), view_.nu = nu_->data();
     }
     if (sequence_) {
         require(static_cast<int64_t>(sequence_->shape(0)) == documents, "one sequence number for each document");
@@ -113,9 +138,11 @@ void bind_corpus(nb::module_& m) {
         .def(nb::init<int64_t, Flat<const int64_t>, std::optional<ReadRows>, std::optional<Matrix<const int8_t>>,
                       std::optional<Flat<const float>>, std::optional<Flat<const float>>,
                       std::optional<Flat<const float>>, std::optional<Flat<const uint16_t>>,
-                      std::optional<Flat<const int64_t>>>(),
+                      std::optional<Flat<const int64_t>>, std::optional<Matrix<const uint8_t>>,
+                      std::optional<Matrix<const uint8_t>>, int64_t, std::optional<CodebookObject>>(),
              "dim"_a, "offsets"_a, "rows"_a = nb::none(), "codes"_a = nb::none(), "scale"_a = nb::none(),
-             "rho"_a = nb::none(), "nu"_a = nb::none(), "centroids"_a = nb::none(), "sequence"_a = nb::none());
+             "rho"_a = nb::none(), "nu"_a = nb::none(), "centroids"_a = nb::none(), "sequence"_a = nb::none(),
+             "levels"_a = nb::none(), "factors"_a = nb::none(), "bits"_a = 0, "codebook"_a = nb::none());
     nb::class_<HeldCorpus>(m, "Corpus")
         .def(nb::init<int64_t, SegmentTuple, std::optional<CodebookObject>, std::optional<ListsObject>>(), "dim"_a,
              "segments"_a, "codebook"_a = nb::none(), "lists"_a = nb::none());

@@ -15,11 +15,14 @@ namespace maxsieve {
 
 class HeldSegment {
   public:
-    // A segment has rows, or codes, or both. Rows are enough for canonical scores. Codes need scale, rho and nu too.
+    // A segment has rows, or codes, or both; or residual bits. Rows are enough for canonical scores. Codes need scale,
+    // rho and nu too. Residual bits need levels and factors, scale and nu, centroids and the codebook that names them.
     HeldSegment(int64_t d, Flat<const int64_t> offsets, std::optional<ReadRows> rows,
                 std::optional<Matrix<const int8_t>> codes, std::optional<Flat<const float>> scale,
                 std::optional<Flat<const float>> rho, std::optional<Flat<const float>> nu,
-                std::optional<Flat<const uint16_t>> centroids, std::optional<Flat<const int64_t>> sequence);
+                std::optional<Flat<const uint16_t>> centroids, std::optional<Flat<const int64_t>> sequence,
+                std::optional<Matrix<const uint8_t>> levels, std::optional<Matrix<const uint8_t>> factors, int64_t bits,
+                std::optional<CodebookObject> codebook);
 
     const Segment& view() const { return view_; }
 
@@ -30,6 +33,8 @@ class HeldSegment {
     std::optional<Flat<const float>> scale_, rho_, nu_;
     std::optional<Flat<const uint16_t>> centroids_;
     std::optional<Flat<const int64_t>> sequence_;
+    std::optional<Matrix<const uint8_t>> levels_, factors_;
+    std::optional<CodebookObject> codebook_;
     Segment view_{};
 };
 

@@ -10,6 +10,7 @@
 #include "binding/corpus.hpp"
 #include "binding/ingest.hpp"
 #include "binding/lists.hpp"
+#include "binding/residual.hpp"
 #include "binding/search.hpp"
 #include "binding/stopping.hpp"
 #include "binding/without_gil.hpp"
@@ -71,6 +72,7 @@ NB_MODULE(_core_supported, m) {
     bind_answers(m);
     bind_search(m);
     bind_ingest(m);
+    bind_residual(m);
     bind_stopping(m);
     wait_for_work_at_exit();
     m.def("isa", [] { return current_kernel().name; });

@@ -15,7 +15,9 @@ Corpus::Corpus(int64_t d, std::vector<Segment> segments, const Codebook* codeboo
     for (const Segment& segment : segments_) {
         starts_.push_back(starts_.back() + segment.documents);
         tokens_ += segment.offsets[segment.documents] - segment.offsets[0];
-        coded_ = coded_ && segment.codes != nullptr;
+        coded_ = coded_ && (segment.codes != nullptr || segment.bits > 0);
+        const bool known = std::ranges::find(books_, segment.book) != books_.end();
+        if (segment.book != nullptr && !known) books_.push_back(segment.book);
     }
 }
 

@@ -15,18 +15,25 @@
 
 namespace maxsieve {
 
-// How a document's vectors are stored: as floats, or as its codes times its scale (int8).
-enum class Stored { float32, float16, int8 };
+// How a document's vectors are stored: as floats, as its codes times its scale (int8),
+// or as centroids and residual bits of the rotated space.
+enum class Stored { float32, float16, int8, residual };
 
 struct Segment {
     int64_t documents, d;
     const int64_t* offsets;  // documents + 1 of them, counted in tokens
     Stored stored;
-    const void* rows;     // [tokens][d], float32 or float16; null for int8
-    const int8_t* codes;  // [tokens][code_stride(d)], or null if only canonical scores are needed
-    const float *scale, *rho, *nu;
-    const uint16_t* centroids;  // [tokens], or null if there is no codebook
-    const int64_t* sequence;    // [documents]: insertion order over all shards, or null if positions give it
+    const void* rows;               // [tokens][d], float32 or float16; null for int8
+    const int8_t* codes;            // [tokens][code_stride(d)], or null if only canonical scores are needed
+    const float *scale, *rho, *nu;  // a residual segment has no rho: its error has the scale as a factor instead
+    const uint16_t* centroids;      // [tokens], or null if there is no codebook
+    const int64_t* sequence;        // [documents]: insertion order over all shards, or null if positions give it
+    // Only of a residual segment: bits for each number, levels and factors of its tokens, and the codebook that names
+    // its centroids.
+    int64_t bits = 0;
+    const uint8_t *levels = nullptr, *factors = nullptr;
+    const Codebook* book = nullptr;
+    ResidualSteps steps = {};
 };
 
 // One document of a segment, which must live longer. Do not call an accessor of an array that the segment lacks.
@@ -47,6 +54,17 @@ class Document {
     float rho() const { return segment_->rho[index_]; }
     float nu() const { return segment_->nu[index_]; }
     const uint16_t* centroids() const { return segment_->centroids + first_; }
+    const Codebook* book() const { return segment_->book; }
+    ResidualView residual_view() const {
+        const Codebook& named_by = *segment_->book;
+        return {segment_->d,    segment_->bits, segment_->steps,
+                named_by.codes, named_by.scale, static_cast<uint32_t>(named_by.centroids - 1)};
+    }
+    ResidualSpan residual_span(int64_t first, int64_t rows) const {
+        const int64_t at = first_ + first;
+        return {segment_->levels + at * level_bytes(segment_->d, segment_->bits), segment_->factors + 2 * at,
+                segment_->centroids + at, rows};
+    }
     int64_t sequence() const { return segment_->sequence[index_]; }
 
   private:
@@ -65,8 +83,12 @@ class Corpus {
     int64_t documents() const { return starts_.back(); }
     int64_t tokens() const { return tokens_; }
 
-    // Whether every document has codes.
+    // Whether every document has codes that a scan can read.
     bool coded() const { return coded_; }
+    // Bits for each number of a residual, or 0 if documents are stored in another way.
+    int64_t residual_bits() const { return segments_.empty() ? 0 : segments_.front().bits; }
+    // The codebooks of residual segments, each once.
+    const std::vector<const Codebook*>& books() const { return books_; }
     bool has_codebook() const { return codebook_ != nullptr; }
     const Codebook& codebook() const { return *codebook_; }
 
@@ -91,6 +113,7 @@ class Corpus {
     const Codebook* codebook_;
     Lists lists_;
     std::vector<Segment> segments_;
+    std::vector<const Codebook*> books_;
     std::vector<int64_t> starts_;  // the first position of each segment, and the end
 };
 

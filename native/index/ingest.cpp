@@ -40,8 +40,8 @@ int64_t longest_document(const NewSegment& segment) {
 
 class Ingest {
   public:
-    Ingest(const InputRows& input, bool cosine, const NewSegment& out, int workers)
-        : input_(input), cosine_(cosine), out_(out), scratch_(static_cast<size_t>(workers)) {
+    Ingest(const InputRows& input, bool cosine, const Rotation* rotation, const NewSegment& out, int workers)
+        : input_(input), cosine_(cosine), rotation_(rotation), out_(out), scratch_(static_cast<size_t>(workers)) {
         if (out.stored != Stored::float32) scratch_numbers_ = static_cast<size_t>(longest_document(out) * out.d);
     }
 
@@ -51,10 +51,9 @@ class Ingest {
         float* rows =
             out_.stored == Stored::float32 ? static_cast<float*>(out_.rows) + first * out_.d : scratch(worker);
         input_.read(first, length, kernel_, rows);
-        if (cosine_) {
-            if (first_invalid_row(kernel_, rows, length, out_.d) >= 0) return false;
-            normalise(rows, length, out_.d);
-        }
+        if ((cosine_ || rotation_ != nullptr) && first_invalid_row(kernel_, rows, length, out_.d) >= 0) return false;
+        if (cosine_) normalise(rows, length, out_.d);
+        if (rotation_ != nullptr) rotation_->forwards(rows, length);
         if (out_.stored == Stored::float16) {
             uint16_t* stored = static_cast<uint16_t*>(out_.rows) + first * out_.d;
             narrow(rows, numbers, stored);
@@ -90,6 +89,7 @@ class Ingest {
 
     const InputRows& input_;
     const bool cosine_;
+    const Rotation* rotation_;
     const NewSegment& out_;
     const Kernel& kernel_ = current_kernel();
     const int64_t stride_ = code_stride(out_.d);
@@ -99,11 +99,12 @@ class Ingest {
 
 }  // namespace
 
-int64_t ingest(const InputRows& input, bool cosine, const NewSegment& out, int threads, Interrupt& interrupt) {
+int64_t ingest(const InputRows& input, bool cosine, const Rotation* rotation, const NewSegment& out, int threads,
+               Interrupt& interrupt) {
     const std::vector<int64_t> starts = cut_into_tasks(out);
     const auto tasks = static_cast<int64_t>(starts.size()) - 1;
     Crew crew(static_cast<int>(std::clamp<int64_t>(tasks, 1, threads)), interrupt);
-    Ingest documents(input, cosine, out, crew.size());
+    Ingest documents(input, cosine, rotation, out, crew.size());
     std::atomic<int64_t> first_bad{out.documents};
     crew.run(tasks, [&](int64_t task, int worker) {
         for (int64_t i = starts[static_cast<size_t>(task)]; i < starts[static_cast<size_t>(task) + 1]; ++i) {

@@ -6,6 +6,7 @@
 
 #include "index/corpus.hpp"
 #include "index/input_rows.hpp"
+#include "residual/rotation.hpp"
 #include "threads/interrupt.hpp"
 
 namespace maxsieve {
@@ -20,8 +21,10 @@ struct NewSegment {
     float *scale, *rho, *nu;
 };
 
-// Fills in the segment; with `cosine`, rows are normalised first. Returns the first document with a value that is not
-// finite or is over 2^50 (as given or, for float16, as stored), or -1 if there is none.
-int64_t ingest(const InputRows& input, bool cosine, const NewSegment& out, int threads, Interrupt& interrupt);
+// Fills in the segment; with `cosine`, rows are normalised first; then they are rotated, unless `rotation` is null.
+// Returns the first document with a value that is not finite or is over 2^50 (as given, rotated or, for float16, as
+// stored), or -1 if there is none.
+int64_t ingest(const InputRows& input, bool cosine, const Rotation* rotation, const NewSegment& out, int threads,
+               Interrupt& interrupt);
 
 }  // namespace maxsieve

@@ -27,6 +27,7 @@
 #include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/residual.hpp"
 #include "kernels/generic/row_dots.hpp"
 #include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
@@ -96,6 +97,9 @@ const Kernel kAvx2{
     .all_valid = generic_all_valid,
     .widen = widen,
     .scale_codes = generic_scale_codes,
+    .residual_maxima = generic_residual_maxima<dots<SignedPairs>>,
+    .to_entries = generic_to_entries,
+    .decode_residual = generic_decode_residual,
 };
 
 const Kernel kAvxVnni{
@@ -115,6 +119,9 @@ const Kernel kAvxVnni{
     .all_valid = generic_all_valid,
     .widen = widen,
     .scale_codes = generic_scale_codes,
+    .residual_maxima = generic_residual_maxima<avxvnni_dots>,
+    .to_entries = generic_to_entries,
+    .decode_residual = generic_decode_residual,
 };
 
 }  // namespace maxsieve

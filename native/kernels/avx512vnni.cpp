@@ -28,6 +28,7 @@
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/prefetch.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/residual.hpp"
 #include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/x86/avx512.hpp"
@@ -274,6 +275,9 @@ const Kernel kAvx512vnni{
     .all_valid = generic_all_valid,
     .widen = avx512_widen,
     .scale_codes = generic_scale_codes,
+    .residual_maxima = generic_residual_maxima<dots>,
+    .to_entries = generic_to_entries,
+    .decode_residual = generic_decode_residual,
 };
 
 }  // namespace maxsieve

@@ -49,6 +49,63 @@ struct DocumentSquares {
     double residual, norm;
 };
 
+// Bytes of the levels of a row with so many bits for each number; residual/form.hpp has the layout.
+constexpr int64_t level_bytes(int64_t d, int64_t bits) {
+    return bits == 4 ? (d + 1) / 2 : bits * ((d + 7) / 8);
+}
+
+// The steps of the two factors of a row, and how far entries of the table are shifted.
+struct ResidualSteps {
+    float length, scale;
+    int shift;
+};
+
+// What rows of residual bits mean: their form, and the centroids. Ids are reduced by `mask`.
+struct ResidualView {
+    int64_t d, bits;
+    ResidualSteps steps;
+    const int8_t* centroid_codes;
+    float centroid_scale;
+    uint32_t mask;
+};
+
+// Consecutive tokens of one document as residual bits, and the table of their centroids for a scan.
+struct ResidualSpan {
+    const uint8_t* levels;
+    const uint8_t* factors;  // [rows][2]: length, scale
+    const uint16_t* centroids;
+    int64_t rows;
+    const int16_t* table = nullptr;  // strip after strip: [mask + 1][lanes]
+    uint32_t mask = 0;               // reduces ids of centroids
+};
+
+// Query tokens in strips of 32 lanes, or of 16 for the last 16 or fewer.
+constexpr int64_t kStrip = 32;
+
+constexpr int64_t strip_lanes(int64_t tokens_left) {
+    return tokens_left > kStrip / 2 ? kStrip : kStrip / 2;
+}
+
+// The lanes of all strips.
+constexpr int64_t all_lanes(int64_t tokens) {
+    const int64_t last = tokens % kStrip;
+    return tokens - last + (last == 0 ? 0 : strip_lanes(last));
+}
+
+// What a scan of residual bits reads of a query.
+struct ResidualQuery {
+    int64_t tokens, d, bits;
+    int shift;
+    const int16_t* sums =
+        nullptr;  // 1 or 2 bits, strip after strip: [2 * bytes of a plane][16][lanes], of four numbers
+    const int8_t* codes = nullptr;  // packed codes of all_lanes(tokens) tokens
+};
+
+// Bytes of scratch memory of `residual_maxima`: for 16 rows of codes, their dot products and those of `dots`.
+constexpr size_t residual_scratch_bytes(int64_t tokens, int64_t stride) {
+    return static_cast<size_t>(16 * stride + 64 * all_lanes(tokens)) + scratch_bytes(stride);
+}
+
 struct Kernel {
     const char* name;
 
@@ -105,6 +162,18 @@ struct Kernel {
 
     // Float32 rows [count][d]: codes [count][stride] times their scale. This is exact, because a scale has 17 bits.
     void (*scale_codes)(const int8_t* codes, float scale, int64_t count, int64_t d, int64_t stride, float* rows);
+
+    // best[s * tokens + t] = max(best[s * tokens + t], v_j 2^shift table[c_j][t] + u_j <y_t, l_j>) over the rows of
+    // each span s. `scratch` has residual_scratch_bytes, and starts at a cache line.
+    void (*residual_maxima)(const ResidualQuery& query, const ResidualSpan* spans, int64_t count, int32_t* best,
+                            int8_t* scratch);
+
+    // A table of `lanes` entries in each row: dots, whose rows are `apart` numbers apart, times `factor`, in float32,
+    // cut to integers.
+    void (*to_entries)(const int32_t* dots, int64_t apart, float factor, int64_t lanes, int64_t rows, int16_t* table);
+
+    // The stored rows [rows][d] of a span, of a document with this scale.
+    void (*decode_residual)(const ResidualView& view, const ResidualSpan& span, float scale, float* rows);
 };
 
 extern const Kernel kScalar;

@@ -11,6 +11,7 @@
 #include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/residual.hpp"
 #include "kernels/generic/row_dots.hpp"
 #include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
@@ -53,6 +54,9 @@ const Kernel kNeon{
     .all_valid = generic_all_valid,
     .widen = widen,
     .scale_codes = generic_scale_codes,
+    .residual_maxima = generic_residual_maxima<dots<Widening>>,
+    .to_entries = generic_to_entries,
+    .decode_residual = generic_decode_residual,
 };
 
 }  // namespace maxsieve

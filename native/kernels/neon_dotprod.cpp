@@ -16,6 +16,7 @@
 #include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/quantise.hpp"
+#include "kernels/generic/residual.hpp"
 #include "kernels/generic/row_dots.hpp"
 #include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
@@ -138,6 +139,9 @@ const Kernel kNeonDotprod{
     .all_valid = generic_all_valid,
     .widen = widen,
     .scale_codes = generic_scale_codes,
+    .residual_maxima = generic_residual_maxima<dots>,
+    .to_entries = generic_to_entries,
+    .decode_residual = generic_decode_residual,
 };
 
 }  // namespace maxsieve

@@ -3,32 +3,9 @@
 #include <numeric>
 #include <utility>
 
+#include "numeric/splitmix64.hpp"
+
 namespace maxsieve {
-namespace {
-
-class SplitMix64 {
-  public:
-    explicit SplitMix64(uint64_t seed) : state_(seed) {}
-
-    // A uniform number below n. Words below 2^64 mod n are rejected.
-    uint64_t below(uint64_t n) {
-        const uint64_t reject_below = (0 - n) % n;
-        uint64_t word = next();
-        while (word < reject_below) word = next();
-        return word % n;
-    }
-
-  private:
-    uint64_t next() {
-        uint64_t word = state_ += 0x9E3779B97F4A7C15U;
-        word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9U;
-        word = (word ^ (word >> 27)) * 0x94D049BB133111EBU;
-        return word ^ (word >> 31);
-    }
-    uint64_t state_;
-};
-
-}  // namespace
 
 std::vector<int64_t> permutation(int64_t tokens, uint64_t seed) {
     SplitMix64 random(seed);

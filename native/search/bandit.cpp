@@ -55,7 +55,8 @@ class Sieve {
           query_(query),
           total_(total),
           codes_(task.engine.kernel, query.rows, query.tokens, task.engine.corpus.d()),
-          terms_(codes_),
+          terms_(codes_, task.engine.corpus.residual_bits()),
+          weights_(step_weights(codes_, task.engine.corpus.residual_bits())),
           order_(permutation(codes_.tokens, knobs.seed)),
           unrevealed_(static_cast<size_t>(codes_.tokens + 1), 0.0) {
         const auto candidates = static_cast<int64_t>(query.candidates.size());
@@ -68,8 +69,6 @@ class Sieve {
             unrevealed_[static_cast<size_t>(n)] = unrevealed_[static_cast<size_t>(n + 1)] + b;
             largest_b_ = std::max(largest_b_, b);
         }
-        largest_code_norm_ = *std::max_element(codes_.code_norm.begin(), codes_.code_norm.end());
-        largest_eta_ = *std::max_element(codes_.eta.begin(), codes_.eta.end());
     }
 
     bool wants_round() const { return wants_round(static_cast<int64_t>(active_.size())); }
@@ -78,7 +77,7 @@ class Sieve {
         block_ = std::min(knobs_.block, codes_.tokens - revealed_);
         scale_.clear();
         for (int64_t n = revealed_; n < revealed_ + block_; ++n) {
-            scale_.push_back(static_cast<double>(codes_.scale[static_cast<size_t>(order_[static_cast<size_t>(n)])]));
+            scale_.push_back(weights_[static_cast<size_t>(order_[static_cast<size_t>(n)])]);
         }
         const int64_t after = revealed_ + block_, tokens = codes_.tokens;
         const int64_t rounds = (tokens + knobs_.block - 1) / knobs_.block;
@@ -177,9 +176,9 @@ class Sieve {
 
     void reveal_block(const Engine& engine) {
         begin_round();
-        const PackedCodes packed(engine.kernel, block_rows(), engine.corpus.stride());
-        scan(engine, active_positions(), packed,
-             [this](const Scanned& scanned) { reveal(scanned, block_, scanned.maxima); });
+        const std::vector<int64_t> positions = active_positions();
+        const ScannedQuery packed(engine, block_rows(), positions);
+        scan(engine, positions, packed, [this](const Scanned& scanned) { reveal(scanned, block_, scanned.maxima); });
     }
 
     // Fills in coverage and guarantee. `certain`: the certain bounds prove every drop.
@@ -203,8 +202,8 @@ class Sieve {
             const double squares = std::max(row.shifted_squares - row.shifted * row.shifted / size, 0.0);
             radius = factors_.on_sigma * (scale * std::sqrt(squares / static_cast<double>(factors_.degrees)));
             if (!paper) {
-                const double cell_error = static_cast<double>(document.rho()) * largest_code_norm_ +
-                                          static_cast<double>(document.nu()) * largest_eta_;
+                const double cell_error = static_cast<double>(document.rho()) * terms_.cell_on_rho +
+                                          static_cast<double>(document.nu()) * terms_.cell_on_nu;
                 radius = radius + factors_.on_range * (2.0 * (largest_b_ + cell_error)) + epsilon;
             }
         }
@@ -298,9 +297,10 @@ class Sieve {
     int64_t total_;
     QueryCodes codes_;
     ErrorTerms terms_;
+    std::vector<double> weights_;
     std::vector<int64_t> order_;
     std::vector<double> unrevealed_;  // sum of b_t over the tokens not among the first n of order_
-    double largest_b_ = 0.0, largest_code_norm_ = 0.0, largest_eta_ = 0.0;
+    double largest_b_ = 0.0;
     std::vector<Row> active_;
     bool certain_ = true;
     int64_t revealed_ = 0, revealed_cells_ = 0, uncertain_drops_ = 0;
@@ -342,7 +342,7 @@ std::vector<Answer> Bandit::search(const Task& task) const {
             const std::vector<const int8_t*> block = sieve.block_rows();
             rows.insert(rows.end(), block.begin(), block.end());
         }
-        const PackedCodes packed(task.engine.kernel, rows, task.engine.corpus.stride());
+        const ScannedQuery packed(task.engine, rows, task.candidates());
         scan(task.engine, task.candidates(), packed, [&](const Scanned& scanned) {
             const int32_t* maxima = scanned.maxima;
             for (Sieve& sieve : sieves) {

@@ -6,20 +6,20 @@
 namespace maxsieve {
 namespace {
 
-// What the scan needs of one query: its scales, and its part of eps_i.
+// What the scan needs of one query: its weights, and its part of eps_i.
 struct Prepared {
     Prepared(const Engine& engine, const Query& query)
         : codes(engine.kernel, query.rows, query.tokens, engine.corpus.d()),
-          terms(codes),
-          scale(codes.scale.begin(), codes.scale.end()) {}
+          terms(codes, engine.corpus.residual_bits()),
+          weights(step_weights(codes, engine.corpus.residual_bits())) {}
 
     // Bounds of documents from their maxima. The maxima of two neighbouring documents are `apart` numbers apart.
     void bound(const Kernel& kernel, const Scanned& scanned, int64_t apart, const int32_t* maxima,
                CertifiedBounds& bounds) const {
         double* lower = bounds.lower.data() + scanned.first;
         double* upper = bounds.upper.data() + scanned.first;
-        kernel.weighted_sums(scale.data(), codes.tokens, maxima, apart, static_cast<int64_t>(scanned.documents.size()),
-                             lower);
+        kernel.weighted_sums(weights.data(), codes.tokens, maxima, apart,
+                             static_cast<int64_t>(scanned.documents.size()), lower);
         for (const Document& document : scanned.documents) {
             const double proxy = static_cast<double>(document.scale()) * *lower;
             const double epsilon = terms.epsilon(document.rho(), document.nu());
@@ -32,7 +32,7 @@ struct Prepared {
 
     QueryCodes codes;
     ErrorTerms terms;
-    std::vector<double> scale;
+    std::vector<double> weights;
 };
 
 }  // namespace
@@ -49,7 +49,7 @@ std::vector<CertifiedBounds> certified_bounds(const Engine& engine, std::span<co
     for (const Prepared& query : prepared) {
         for (int64_t t = 0; t < query.codes.tokens; ++t) rows.push_back(query.codes.row(t));
     }
-    const PackedCodes packed(engine.kernel, rows, engine.corpus.stride());
+    const ScannedQuery packed(engine, rows, candidates);
     scan(engine, candidates, packed, [&](const Scanned& scanned) {
         const int32_t* maxima = scanned.maxima;
         for (size_t q = 0; q < prepared.size(); ++q) {

@@ -65,6 +65,9 @@ const float* CanonicalScorer::float_rows(const Document& document, int64_t first
     widened_.resize(static_cast<size_t>(piece_ * d));
     if (document.stored() == Stored::float16) {
         kernel_.widen(document.float16_rows() + first * d, count * d, widened_.data());
+    } else if (document.stored() == Stored::residual) {
+        kernel_.decode_residual(document.residual_view(), document.residual_span(first, count), document.scale(),
+                                widened_.data());
     } else {
         const int64_t stride = code_stride(d);
         kernel_.scale_codes(document.codes() + first * stride, document.scale(), count, d, stride, widened_.data());

@@ -1,9 +1,11 @@
 #include "search/query.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "numeric/rounding.hpp"
 #include "numeric/vectors.hpp"
+#include "residual/form.hpp"
 
 namespace maxsieve {
 
@@ -40,14 +42,34 @@ PackedCodes::PackedCodes(const Kernel& kernel, const std::vector<const int8_t*>&
     kernel.pack(chosen.data(), tokens_, stride, data_.data());
 }
 
-ErrorTerms::ErrorTerms(const QueryCodes& query) {
+std::vector<double> step_weights(const QueryCodes& query, int64_t residual_bits) {
+    std::vector<double> weights(query.scale.begin(), query.scale.end());
+    if (residual_bits == 0) return weights;
+    const auto step = static_cast<double>(residual_steps(query.d, residual_bits).scale);
+    for (double& weight : weights) weight *= step;
+    return weights;
+}
+
+ErrorTerms::ErrorTerms(const QueryCodes& query, int64_t residual_bits)
+    : cell_on_rho(*std::ranges::max_element(query.code_norm)), cell_on_nu(*std::ranges::max_element(query.eta)) {
     const double code_norms = lane_sum(query.code_norm.data(), query.tokens);
     const double norms = lane_sum(query.norm.data(), query.tokens);
     const double etas = lane_sum(query.eta.data(), query.tokens);
     const double evaluation = static_cast<double>(query.tokens + 8) * 0x1p-52;
-    on_rho = code_norms * (1.0 + evaluation);
-    on_nu = etas + static_cast<double>(query.d + 6) * 0x1p-24 * norms + evaluation * code_norms;
+    const double chains = static_cast<double>(query.d + 6) * 0x1p-24 * norms;
     constant = static_cast<double>(query.tokens * (query.d + 1)) * 0x1p-149;
+    if (residual_bits == 0) {
+        on_rho = code_norms * (1.0 + evaluation);
+        on_nu = etas + chains + evaluation * code_norms;
+        return;
+    }
+    const std::vector<double> weights = step_weights(query, residual_bits);
+    const auto cut = static_cast<double>(int64_t{255} << residual_steps(query.d, residual_bits).shift);
+    on_rho = lane_sum(weights.data(), query.tokens) * cut * (1.0 + evaluation) + 50.0 * 0x1p-24 * code_norms;
+    on_nu = etas + chains + (8.0 * 0x1p-24 + evaluation) * code_norms;
+    constant += (norms + code_norms) * (static_cast<double>(query.d) * 0x1p-146);
+    cell_on_nu += 8.0 * 0x1p-24 * cell_on_rho;
+    cell_on_rho = *std::ranges::max_element(weights) * cut + 50.0 * 0x1p-24 * cell_on_rho;
 }
 
 }  // namespace maxsieve

@@ -57,13 +57,18 @@ class PackedCodes {
     AlignedBytes data_;
 };
 
+// What one step of the maxima of each query token is worth: s_t, or s_t P if documents are residual bits.
+std::vector<double> step_weights(const QueryCodes& query, int64_t residual_bits);
+
 // The part of the query in eps_i = (rho_i * on_rho + nu_i * on_nu + constant) * (1 + 2^-38); docs/theory.md derives it.
+// If documents are residual bits, g_i takes the place of rho_i. A single cell has at most the error rho_i * cell_on_rho
+// + nu_i * cell_on_nu, apart from rounding.
 struct ErrorTerms {
-    explicit ErrorTerms(const QueryCodes& query);
+    ErrorTerms(const QueryCodes& query, int64_t residual_bits);
     double epsilon(float rho, float nu) const {
         return (static_cast<double>(rho) * on_rho + static_cast<double>(nu) * on_nu + constant) * (1.0 + 0x1p-38);
     }
-    double on_rho, on_nu, constant;
+    double on_rho, on_nu, constant, cell_on_rho, cell_on_nu;
 };
 
 }  // namespace maxsieve

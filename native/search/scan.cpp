@@ -12,35 +12,90 @@ namespace {
 // Documents of a task: few enough that its data for each of them stay in cache.
 constexpr int64_t kMostDocumentsOfScan = 64;
 
-// Memory that a thread reuses for its tasks.
-struct ScanScratch {
-    std::vector<Document> documents;
-    std::vector<CodeSpan> spans;
-    std::vector<int32_t> best;
-    AlignedBytes kernel;
+// A scan of byte codes.
+class CodeScan {
+  public:
+    CodeScan(const Engine& engine, const ScannedQuery& query)
+        : kernel_(engine.kernel), query_(query.packed()), stride_(engine.corpus.stride()) {}
+
+    struct Scratch {
+        std::vector<CodeSpan> spans;
+        AlignedBytes kernel;
+    };
+
+    void add(const Document& document, int64_t first, int64_t rows, Scratch& scratch) const {
+        scratch.spans.push_back({document.codes() + first * stride_, rows});
+    }
+
+    // The maxima of the spans that were added.
+    void maxima(int32_t* best, Scratch& scratch) const {
+        scratch.kernel.resize(scratch_bytes(stride_));
+        kernel_.maxima(query_.data(), query_.tokens(), stride_, scratch.spans.data(),
+                       static_cast<int64_t>(scratch.spans.size()), best, scratch.kernel.data());
+        scratch.spans.clear();
+    }
+
+  private:
+    const Kernel& kernel_;
+    const PackedCodes& query_;
+    int64_t stride_;
 };
 
-// Tokens of one document between two checks of the interrupt: some 16 million multiply-adds.
+// A scan of residual bits.
+class ResidualScan {
+  public:
+    ResidualScan(const Engine& engine, const ScannedQuery& query)
+        : kernel_(engine.kernel), tables_(query.tables()), stride_(engine.corpus.stride()) {}
+
+    struct Scratch {
+        std::vector<ResidualSpan> spans;
+        std::vector<const Codebook*> books;
+        ResidualTables::Scratch tables;
+        AlignedBytes kernel;
+    };
+
+    void add(const Document& document, int64_t first, int64_t rows, Scratch& scratch) const {
+        scratch.spans.push_back(document.residual_span(first, rows));
+        scratch.books.push_back(document.book());
+    }
+
+    void maxima(int32_t* best, Scratch& scratch) const {
+        scratch.kernel.resize(residual_scratch_bytes(tables_.query().tokens, stride_));
+        tables_.give_tables(scratch.books, scratch.spans, scratch.tables);
+        kernel_.residual_maxima(tables_.query(), scratch.spans.data(), static_cast<int64_t>(scratch.spans.size()), best,
+                                scratch.kernel.data());
+        scratch.spans.clear();
+        scratch.books.clear();
+    }
+
+  private:
+    const Kernel& kernel_;
+    const ResidualTables& tables_;
+    int64_t stride_;
+};
+
+// Tokens between two checks of the interrupt: some 16 million multiply-adds.
 int64_t piece_rows(int64_t tokens, int64_t stride) {
-    return std::max<int64_t>(1, (int64_t{1} << 24) / (tokens * stride));
+    return std::clamp<int64_t>((int64_t{1} << 24) / (tokens * stride), 1, 65536);
 }
 
-}  // namespace
-
-void scan(const Engine& engine, std::span<const int64_t> positions, const PackedCodes& query,
-          const std::function<void(const Scanned&)>& consume) {
+template <class Form>
+void scan_as(const Form& form, const Engine& engine, std::span<const int64_t> positions, int64_t tokens,
+             const std::function<void(const Scanned&)>& consume) {
+    struct Scratch {
+        std::vector<Document> documents;
+        std::vector<int32_t> best;
+        typename Form::Scratch form;
+    };
     const Corpus& corpus = engine.corpus;
-    const Kernel& kernel = engine.kernel;
     Interrupt& interrupt = engine.interrupt();
     const std::vector<Range> tasks = ranges(corpus, positions, engine.crew.size(), kMostDocumentsOfScan);
-    const int64_t tokens = query.tokens(), stride = corpus.stride(), piece = piece_rows(tokens, stride);
-    std::vector<ScanScratch> scratches(static_cast<size_t>(engine.crew.size()));
+    const int64_t piece = piece_rows(tokens, corpus.stride());
+    std::vector<Scratch> scratches(static_cast<size_t>(engine.crew.size()));
     engine.crew.run(static_cast<int64_t>(tasks.size()), [&](int64_t task, int worker) {
-        ScanScratch& scratch = scratches[static_cast<size_t>(worker)];
+        Scratch& scratch = scratches[static_cast<size_t>(worker)];
         const auto [first, last] = tasks[static_cast<size_t>(task)];
         scratch.documents.clear();
-        scratch.spans.clear();
-        scratch.kernel.resize(scratch_bytes(stride));
         scratch.best.assign(static_cast<size_t>((last - first) * tokens), std::numeric_limits<int32_t>::min());
         size_t hint = 0;
         for (int64_t i = first; i < last; ++i) {
@@ -54,19 +109,17 @@ void scan(const Engine& engine, std::span<const int64_t> positions, const Packed
                 const Document& document = scratch.documents[static_cast<size_t>(end)];
                 if (rows + document.length() > piece) break;
                 rows += document.length();
-                scratch.spans.push_back({document.codes(), document.length()});
+                form.add(document, 0, document.length(), scratch.form);
             }
+            int32_t* best = scratch.best.data() + i * tokens;
             if (end > i) {
-                kernel.maxima(query.data(), tokens, stride, scratch.spans.data(), end - i,
-                              scratch.best.data() + i * tokens, scratch.kernel.data());
-                scratch.spans.clear();
+                form.maxima(best, scratch.form);
                 i = end;
             } else {
                 const Document& document = scratch.documents[static_cast<size_t>(i)];
                 for (int64_t j = 0; j < document.length(); j += piece) {
-                    const CodeSpan span{document.codes() + j * stride, std::min(piece, document.length() - j)};
-                    kernel.maxima(query.data(), tokens, stride, &span, 1, scratch.best.data() + i * tokens,
-                                  scratch.kernel.data());
+                    form.add(document, j, std::min(piece, document.length() - j), scratch.form);
+                    form.maxima(best, scratch.form);
                     interrupt.check();
                 }
                 ++i;
@@ -75,6 +128,34 @@ void scan(const Engine& engine, std::span<const int64_t> positions, const Packed
         }
         consume({first, scratch.documents, scratch.best.data()});
     });
+}
+
+// Tokens of a scan, estimated from the mean length.
+int64_t tokens_of(const Corpus& corpus, std::span<const int64_t> positions) {
+    const double mean =
+        static_cast<double>(corpus.tokens()) / static_cast<double>(std::max<int64_t>(1, corpus.documents()));
+    return static_cast<int64_t>(mean * static_cast<double>(positions.size()));
+}
+
+}  // namespace
+
+ScannedQuery::ScannedQuery(const Engine& engine, const std::vector<const int8_t*>& rows,
+                           std::span<const int64_t> positions)
+    : tokens_(static_cast<int64_t>(rows.size())) {
+    if (engine.corpus.residual_bits() == 0) {
+        packed_.emplace(engine.kernel, rows, engine.corpus.stride());
+    } else {
+        tables_.emplace(engine, rows, tokens_of(engine.corpus, positions));
+    }
+}
+
+void scan(const Engine& engine, std::span<const int64_t> positions, const ScannedQuery& query,
+          const std::function<void(const Scanned&)>& consume) {
+    if (engine.corpus.residual_bits() == 0) {
+        scan_as(CodeScan(engine, query), engine, positions, query.tokens(), consume);
+    } else {
+        scan_as(ResidualScan(engine, query), engine, positions, query.tokens(), consume);
+    }
 }
 
 }  // namespace maxsieve

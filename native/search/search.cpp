@@ -29,9 +29,10 @@ size_t bytes_of(std::span<const Query> group, const Policy& policy) {
 }
 
 // Groups of neighbouring queries with the same candidates. A group has at most 1024 tokens: with more, reading the
-// codes is a small part of the cost already.
-std::vector<std::span<const Query>> grouped(std::span<const Query> queries, const Policy& policy) {
-    constexpr int64_t kMostTokens = 1024;
+// codes is a small part of the cost already. With residual bits that is so from 64 on, and their tables are large.
+std::vector<std::span<const Query>> grouped(std::span<const Query> queries, const Corpus& corpus,
+                                            const Policy& policy) {
+    const int64_t most_tokens = corpus.residual_bits() == 0 ? 1024 : 64;
     std::vector<std::span<const Query>> groups;
     for (size_t first = 0; first < queries.size();) {
         const auto candidates = queries[first].candidates;
@@ -42,7 +43,7 @@ std::vector<std::span<const Query>> grouped(std::span<const Query> queries, cons
             const bool same = queries[last].candidates.data() == candidates.data() &&
                               queries[last].candidates.size() == candidates.size();
             const auto with_this = queries.subspan(first, last - first + 1);
-            if (!same || tokens > kMostTokens || bytes_of(with_this, policy) > kMostBytes) break;
+            if (!same || tokens > most_tokens || bytes_of(with_this, policy) > kMostBytes) break;
         }
         groups.push_back(queries.subspan(first, last - first));
         first = last;
@@ -74,7 +75,7 @@ int useful_threads(const Corpus& corpus, const std::vector<Query>& queries, int 
 std::vector<Answer> search(const Corpus& corpus, const std::vector<Query>& queries, int64_t k, const Policy& policy,
                            int threads, Interrupt& interrupt) {
     const Kernel& kernel = current_kernel();
-    const std::vector<std::span<const Query>> groups = grouped(queries, policy);
+    const std::vector<std::span<const Query>> groups = grouped(queries, corpus, policy);
     std::vector<Answer> answers(queries.size());
     const auto run = [&](std::span<const Query> group, Crew& crew) {
         std::vector<Answer> found = search_group(policy, {{corpus, kernel, crew}, group, k, nullptr});

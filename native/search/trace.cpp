@@ -18,6 +18,12 @@ int64_t total(const Corpus& corpus, std::span<const int64_t> positions, const Us
     return sum;
 }
 
+// Byte codes; or levels, two factors and two bytes that name the centroid.
+int64_t bytes_of_codes_a_token(const Corpus& corpus) {
+    const int64_t bits = corpus.residual_bits();
+    return bits == 0 ? corpus.stride() : level_bytes(corpus.d(), bits) + 4;
+}
+
 }  // namespace
 
 int64_t Trace::place(int64_t position) const {
@@ -70,8 +76,8 @@ void Trace::add_bytes(const char* stage, int64_t count) {
 }
 
 int64_t bytes_of_codes(const Corpus& corpus, std::span<const int64_t> positions) {
-    const int64_t stride = corpus.stride();
-    return total(corpus, positions, [&](const Document& document) { return document.length() * stride; });
+    const int64_t bytes = bytes_of_codes_a_token(corpus);
+    return total(corpus, positions, [&](const Document& document) { return document.length() * bytes; });
 }
 
 int64_t bytes_of_rows(const Corpus& corpus, std::span<const int64_t> positions) {
@@ -82,7 +88,7 @@ int64_t bytes_of_rows(const Corpus& corpus, std::span<const int64_t> positions) 
             case Stored::float16:
                 return document.length() * corpus.d() * 2;
             default:
-                return document.length() * corpus.stride();
+                return document.length() * bytes_of_codes_a_token(corpus);
         }
     });
 }

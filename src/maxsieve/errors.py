@@ -39,6 +39,10 @@ class ModelFetchError(MaxsieveError):
     """A model could not be downloaded, or the downloaded file is not the model."""
 
 
+class BrokenPromiseWarning(UserWarning):
+    """The live audit found that `Calibrated` finds less on average than was promised."""
+
+
 class Argument(NamedTuple):
     """An argument to give. Without a value, any is meant; without a name, it is given by its position.
 

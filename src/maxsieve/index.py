@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
+from dataclasses import replace
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -13,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.arrays import MAX_DIM, read_documents, to_query, with_dim
+from maxsieve.audit import Audit, Sample
 from maxsieve.calibrated import Wanted, calibrate, check_calibrated, is_behind, plan, update
 from maxsieve.common.checks import as_count, check_choice
 from maxsieve.common.html import table
@@ -20,12 +24,13 @@ from maxsieve.common.progress import Advance, progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.errors import ClosedIndexError
 from maxsieve.groups import GroupBy, best_groups
-from maxsieve.hits import Hits
+from maxsieve.hits import Hits, Promise
 from maxsieve.ids import Id, to_id, to_ids
 from maxsieve.options import SearchOptions
+from maxsieve.policies import CERTIFIED, Calibrated
 from maxsieve.searcher import LocalSearcher, Searcher
 from maxsieve.storage.builder import add_documents
-from maxsieve.storage.calibration import ORIGINS, Calibration, Origin, check_storable
+from maxsieve.storage.calibration import ORIGINS, Calibration, Origin, calibration_for, check_storable
 from maxsieve.storage.directory import Directory
 from maxsieve.storage.disk import DiskStorage
 from maxsieve.storage.manifest import MOST_FILTERS, SHARDS_NAME
@@ -56,8 +61,17 @@ class Index:
     ['north']
     """
 
-    def __init__(self, storage: Storage, searcher: Searcher | None = None, *, group_by: GroupBy | None = None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        searcher: Searcher | None = None,
+        *,
+        group_by: GroupBy | None = None,
+        audit: float | None = None,
+    ) -> None:
         self.storage, self.searcher, self._group_by = storage, searcher or LocalSearcher(), group_by
+        self.audit = None if audit is None else Audit(audit)
+        """What a live audit found, if there is one."""
 
     @classmethod
     def build(
@@ -72,6 +86,7 @@ class Index:
         store: Store = "float32",
         similarity: Similarity = "dot",
         group_by: GroupBy | None = None,
+        audit: float | None = None,
         shards: int | None = None,
         cluster: Cluster | None = None,
         threads: int | None = None,
@@ -99,6 +114,9 @@ class Index:
         group_by
             for documents that are passages of larger texts: a function from an id to its group. Only the best document
             of each group is a hit, and ``k`` counts groups. The function is not stored: give it to `open`, too.
+        audit
+            a share, such as 0.01, of the searches by `Calibrated` that is repeated exactly in the background.
+            ``index.audit.results`` has the overlap that was found, and a broken promise is a `BrokenPromiseWarning`.
         shards, cluster
             divides the documents over this many shards, which the members of a Ray cluster search (docs/cluster.md).
 
@@ -110,7 +128,7 @@ class Index:
         dim, documents = with_dim(read_documents(docs, lengths, mask, None, _namer(known)))
         texts = to_texts(metadata, documents.total if known is None else len(known))
         threads = thread_count(threads)
-        options: dict[str, Any] = {"group_by": group_by, "shards": shards, "cluster": cluster}
+        options: dict[str, Any] = {"group_by": group_by, "audit": audit, "shards": shards, "cluster": cluster}
         index = cls.create(dim, path=path, store=store, similarity=similarity, **options)
         try:
             add_documents(
@@ -130,6 +148,7 @@ class Index:
         store: Store = "float32",
         similarity: Similarity = "dot",
         group_by: GroupBy | None = None,
+        audit: float | None = None,
         shards: int | None = None,
         cluster: Cluster | None = None,
     ) -> Index:
@@ -145,10 +164,10 @@ class Index:
         if shards is not None:
             from maxsieve.cluster import create_shards
 
-            return cls(*create_shards(path, layout, shards, cluster), group_by=group_by)
+            return cls(*create_shards(path, layout, shards, cluster), group_by=group_by, audit=audit)
         if path is None:
-            return cls(MemoryStorage(layout), group_by=group_by)
-        return cls(DiskStorage(Directory.create(Path(path), layout)), group_by=group_by)
+            return cls(MemoryStorage(layout), group_by=group_by, audit=audit)
+        return cls(DiskStorage(Directory.create(Path(path), layout)), group_by=group_by, audit=audit)
 
     @classmethod
     def open(
@@ -156,19 +175,20 @@ class Index:
         path: str | os.PathLike[str],
         *,
         group_by: GroupBy | None = None,
+        audit: float | None = None,
         cluster: Cluster | None = None,
     ) -> Index:
         """Opens an index from its folder. It is memory-mapped, not read, so this takes milliseconds whatever its size.
 
         It stays at the version it found until `refresh` or a change by this object. Any number of processes may open
-        it; one at a time may change it. ``group_by`` is as in `build`. ``cluster`` says where the members of a corpus
-        in shards run.
+        it; one at a time may change it. ``group_by`` and ``audit`` are as in `build`. ``cluster`` says where the
+        members of a corpus in shards run.
         """
         if (Path(path) / SHARDS_NAME).exists():
             from maxsieve.cluster import open_shards
 
-            return cls(*open_shards(path, cluster), group_by=group_by)
-        return cls(DiskStorage(Directory.open(Path(path))), group_by=group_by)
+            return cls(*open_shards(path, cluster), group_by=group_by, audit=audit)
+        return cls(DiskStorage(Directory.open(Path(path))), group_by=group_by, audit=audit)
 
     def add(
         self,
@@ -314,11 +334,14 @@ class Index:
 
     def close(self) -> None:
         """Closes all files; later calls raise `ClosedIndexError`. Running searches finish."""
+        if self.audit is not None:
+            self.audit.close()
         self.searcher.close()
         self.storage.close()
 
     def __copy__(self) -> Index:
-        return Index(self.storage.copy(), copy(self.searcher), group_by=self._group_by)
+        share = None if self.audit is None else self.audit.share
+        return Index(self.storage.copy(), copy(self.searcher), group_by=self._group_by, audit=share)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Index:
         return copy(self)
@@ -397,6 +420,8 @@ class Index:
     def search(self, query: Any, k: int = 10, **options: Unpack[SearchKeywords]) -> Hits:
         """The k best documents for a query [T, d]; with ``group_by``, the best documents of the k best groups.
 
+        With ``by="passage"``, groups do not count.
+
         The keywords are the fields of `SearchOptions`: ``policy``, ``candidates``, ``where`` and so on.
 
         >>> index = Index.build([[[1.0, 0.0]], [[0.0, 1.0]], [[0.6, 0.8]]], ["east", "north", "both"])
@@ -441,13 +466,46 @@ class Index:
         return self.storage.reading(lambda current: self._search(current, rows, options))
 
     def _search(self, snapshot: AnySnapshot, rows: list[NDArray[np.float32]], options: SearchOptions) -> list[Hits]:
-        policy, promise = plan(options, snapshot, len(rows), self._group_by)
+        group_by = self._group_by if options.by == "document" else None
+        policy, promise = plan(options, snapshot, len(rows), group_by)
         search = self.searcher.prepare(snapshot, rows, options)
-        found = best_groups(search, len(rows), options.k, policy, self._group_by)
-        return [
+        found = best_groups(search, len(rows), options.k, policy, group_by)
+        hits = [
             Hits.of(snapshot, ranking, entries, query, promise)
             for (ranking, entries), query in zip(found, rows, strict=True)
         ]
+        if self.audit is not None and promise is not None and promise.guarantee == "calibrated":
+            self._offer(self.audit, snapshot, rows, options, hits, promise)
+        return hits
+
+    def _offer(
+        self,
+        audit: Audit,
+        snapshot: AnySnapshot,
+        rows: list[NDArray[np.float32]],
+        options: SearchOptions,
+        hits: list[Hits],
+        promise: Promise,
+    ) -> None:
+        """Lets the audit repeat some of these searches. It is about mean overlaps, so not about a share of queries."""
+        audit.warn()
+        group_by = self._group_by if options.by == "document" else None
+
+        def groups(found: Hits) -> frozenset[Hashable]:
+            return frozenset(found.ids if group_by is None else map(group_by, found.ids))
+
+        def repeat(query: NDArray[np.float32], exact: SearchOptions) -> frozenset[Hashable]:
+            return groups(self._search(snapshot, [query], exact)[0])
+
+        policy, where = options.policy, None if promise.where is None else json.dumps(promise.where)
+        calibration = calibration_for(options.where.of(0), snapshot.calibrations)
+        if not isinstance(policy, Calibrated) or policy.share is not None or calibration is None:
+            return
+        for number, (query, found) in enumerate(zip(rows, hits, strict=True)):
+            if audit.choose():
+                exact = replace(options.of_query(number), policy=CERTIFIED, threads=1, trace=False)
+                again = partial(repeat, query, exact)
+                audit.offer(Sample(policy, where, calibration.made, groups(found), again, query.nbytes))
 
 
 def to_rows(queries: Sequence[Any], layout: Layout, names: Sequence[str] = ()) -> list[NDArray[np.float32]]:

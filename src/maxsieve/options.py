@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from numbers import Real
 from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, get_args
@@ -26,6 +26,9 @@ Hybrid: TypeAlias = Literal["rrf"] | float
 """How to fuse: ``"rrf"``, reciprocal rank; or the weight of BM25 in a convex combination, between 0 and 1."""
 Partial: TypeAlias = Literal["refuse", "allow"]
 PARTIALS = get_args(Partial)
+Unit: TypeAlias = Literal["document", "passage"]
+"""What a hit is, and what ``k`` counts: documents, or passages of them."""
+UNITS = get_args(Unit)
 
 
 class PerQuery(Generic[T]):
@@ -52,6 +55,8 @@ class SearchKeywords(TypedDict, total=False):
     """The keyword arguments of `search` and `search_many`: those of `SearchOptions`, except ``k``."""
 
     policy: Policy | str | None
+    by: Unit
+    per_document: int
     candidates: Any
     exclude: Any
     where: Any
@@ -69,10 +74,15 @@ class SearchOptions:
     """The options of a search. The values are checked when the object is made.
 
     k
-        how many documents to find.
+        how many documents or passages to find.
     policy
         `Certified` (the default), `Calibrated` (much faster, after `calibrate`), `Bandit` or `Exhaustive`; or a name:
         ``"exact"``, ``"calibrated"``, ``"bandit"`` or ``"exhaustive"``.
+    by
+        what a hit is: a ``"document"``, found by its best passage, or a ``"passage"``, so that a long document may have
+        several hits. ``k`` and the guarantee count the same. (In an index, documents are the groups of ``group_by``.)
+    per_document
+        of a collection, by document: how many of its best passages each hit has in ``hit.passages``.
     candidates
         search only these ids (repeats are ignored), or a boolean mask over all ids; all documents by default.
     exclude
@@ -101,6 +111,8 @@ class SearchOptions:
 
     k: int = 10
     policy: Policy = CERTIFIED
+    by: Unit = "document"
+    per_document: int = 1
     candidates: PerQuery[Candidates] = NOT_GIVEN
     exclude: PerQuery[list[Id] | None] = NOT_GIVEN
     where: PerQuery[Where | None] = NOT_GIVEN
@@ -116,6 +128,7 @@ class SearchOptions:
         fixed = {
             "k": min(as_count(self.k, "k", at_least=1), MOST),
             "policy": to_policy(self.policy),
+            "per_document": as_count(self.per_document, "per_document", at_least=1),
             "candidates": _per_query(self.candidates, read_candidates),
             "exclude": _per_query(self.exclude, _read_exclude),
             "where": _per_query(self.where, _read_where),
@@ -130,6 +143,9 @@ class SearchOptions:
             raise ValueError("give candidates or a first stage, not both")
         if self.hybrid is not None:
             self._check_hybrid()
+        check_choice(self.by, "by", UNITS)
+        if self.by == "passage" and self.per_document > 1:
+            raise ValueError(f"per_document is {self.per_document}, but passages are searched for, not documents")
         check_choice(self.partial, "partial", PARTIALS)
         if isinstance(self.timeout, bool) or not isinstance(self.timeout, (int, float)) or not self.timeout > 0:
             raise ValueError(f"timeout must be a number of seconds above 0, not {self.timeout!r}")
@@ -167,10 +183,19 @@ class SearchOptions:
         }
         return cls(k, **{**keywords, **each})
 
+    def of_query(self, query: int) -> SearchOptions:
+        """The options of one of the queries, by its number."""
+        each: dict[str, Any] = {
+            name: PerQuery([getattr(self, name).of(query)]) for name in ("candidates", "exclude", "where")
+        }
+        return replace(self, **each)
+
     def check_for_vectors(self, queries: int) -> None:
         """Refuses what a search by vectors can't do, and a trace of many queries."""
         if self.first_stage is not None or self.hybrid is not None:
             raise ValueError("a first stage and hybrid search need texts: they are options of a Collection")
+        if self.per_document > 1:
+            raise ValueError("per_document is an option of a Collection, which knows the passages of its documents")
         if self.trace and queries != 1:
             raise ValueError(f"trace is for one query, not for {queries}")
 
@@ -180,7 +205,7 @@ class SearchOptions:
         return self.candidates.given or self.exclude.given or self.where.given
 
 
-SMALL = {"policy", "threads", "trace", "partial", "timeout"}
+SMALL = {"policy", "by", "per_document", "threads", "trace", "partial", "timeout"}
 """Options with only these keywords are kept: to check them again would take long, compared with a short search."""
 
 

@@ -35,10 +35,13 @@ def documents() -> list[Document]:
 
 def test_documents_are_those_of_the_collection(fables: ms.Collection) -> None:
     found = MaxsieveRetriever(collection=fables, k=4).invoke("sour grapes")
-    hits = fables.search("sour grapes", k=4)
-    assert [one.id for one in found] == hits.ids
+    hits = fables.search("sour grapes", k=4, by="passage")
+    assert [one.id for one in found] == hits.passage_ids
     assert [one.page_content for one in found] == hits.texts
-    by_id = {one.id: one.metadata for one in found}
+    documents = fables.search("sour grapes", k=4)
+    by_document = MaxsieveRetriever(collection=fables, k=4, search_kwargs={"by": "document"}).invoke("sour grapes")
+    assert [(one.id, one.page_content) for one in by_document] == list(zip(documents.ids, documents.texts, strict=True))
+    by_id = {one.id: one.metadata for one in by_document}
     assert by_id["fox"] == {"page": 1}
     assert by_id["hare"] == {}
     assert by_id["crow"] == {"metadata": ["not", "a", "dict"]}
@@ -54,6 +57,16 @@ def test_a_passage_or_the_whole_document(fables: ms.Collection) -> None:
     [whole] = MaxsieveRetriever(collection=fables, k=1, text="document").invoke("number n3")
     assert (whole.id, whole.page_content) == ("guide", GUIDE)
     assert retriever.invoke("number n3", text="document") == [whole]
+
+
+def test_k_counts_passages(fables: ms.Collection) -> None:
+    """What a chain with k = 5 means: five pieces of text, of one document if it has them."""
+    found = MaxsieveRetriever(collection=fables, k=5).invoke("what has number n3 to say about tea")
+    assert len(found) == len({one.id for one in found}) == 5
+    assert {one.metadata["maxsieve"]["document"] for one in found} == {"guide"}
+    assert all(one.page_content in GUIDE for one in found)
+    with pytest.raises(ValueError, match="by passage"):
+        MaxsieveRetriever(collection=fables, text="document", search_kwargs={"by": "passage"}).invoke("tea")
 
 
 def test_numbers_as_ids(tmp_path: Path) -> None:
@@ -138,7 +151,7 @@ def test_under_other_retrievers(fables: ms.Collection) -> None:
     base = MaxsieveRetriever(collection=fables, k=3)
     compressor = MaxsieveRerank(encoder=Words(), top_n=1)
     compressing = ContextualCompressionRetriever(base_compressor=compressor, base_retriever=base)
-    assert [one.id for one in compressing.invoke("number n3")] == ["guide"]
+    assert [one.metadata["maxsieve"]["document"] for one in compressing.invoke("number n3")] == ["guide"]
     both = EnsembleRetriever(retrievers=[base, MaxsieveRetriever(collection=fables, k=1)], weights=[0.5, 0.5])
     assert [one.id for one in both.invoke("sour grapes")] == [one.id for one in base.invoke("sour grapes")]
     chosen = base.configurable_fields(k=ConfigurableField(id="k"))
@@ -193,6 +206,6 @@ def test_bad_calls(fables: ms.Collection, tmp_path: Path) -> None:
         retriever.invoke("grapes", k=0)
     with pytest.raises(TypeError, match="'colour'"):
         retriever.invoke("grapes", colour="red")
-    assert len(retriever.invoke("grapes", k=10**15)) == 4
+    assert len(retriever.invoke("grapes", k=10**15, by="document")) == 4
     with pytest.raises(ValueError, match="nothing to search for"):
         MaxsieveRerank(encoder=Words()).compress_documents(documents(), "")

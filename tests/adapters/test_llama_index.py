@@ -37,11 +37,14 @@ def nodes() -> list[NodeWithScore]:
 
 def test_nodes_are_the_documents_of_the_collection(fables: ms.Collection) -> None:
     found = MaxsieveRetriever(fables, 4).retrieve("sour grapes")
-    hits = fables.search("sour grapes", k=4)
-    assert [one.node_id for one in found] == hits.ids
+    hits = fables.search("sour grapes", k=4, by="passage")
+    assert [one.node_id for one in found] == hits.passage_ids
     assert [one.text for one in found] == hits.texts
     assert [one.score for one in found] == hits.scores.tolist()
-    by_id = {one.node_id: one.metadata for one in found}
+    documents = fables.search("sour grapes", k=4)
+    by_document = MaxsieveRetriever(fables, 4, search_kwargs={"by": "document"}).retrieve("sour grapes")
+    assert [(one.node_id, one.text) for one in by_document] == list(zip(documents.ids, documents.texts, strict=True))
+    by_id = {one.node_id: one.metadata for one in by_document}
     assert (by_id["fox"], by_id["hare"]) == ({"page": 1}, {})
     assert by_id["crow"] == {"metadata": ["not", "a", "dict"]}
     assert len(MaxsieveRetriever(fables).retrieve("sour grapes")) == 2
@@ -84,7 +87,7 @@ def test_under_a_query_engine_and_a_fusion(fables: ms.Collection) -> None:
     reranking = MaxsieveRerank(1, Words())
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM(), node_postprocessors=[reranking])
     response = engine.query("number n3")
-    assert [one.node_id for one in response.source_nodes] == ["guide"]
+    assert [one.metadata["maxsieve"]["document"] for one in response.source_nodes] == ["guide"]
     fusing = QueryFusionRetriever(
         [retriever, MaxsieveRetriever(fables, 1)], llm=MockLLM(), num_queries=1, use_async=False
     )
@@ -162,4 +165,4 @@ def test_bad_calls(fables: ms.Collection, tmp_path: Path) -> None:
         MaxsieveRerank(1, Words()).postprocess_nodes(nodes())
     with pytest.raises(ValueError, match="nothing to search for"):
         MaxsieveRetriever(fables).retrieve("")
-    assert len(MaxsieveRetriever(fables, 10**15).retrieve("grapes")) == 4
+    assert len(MaxsieveRetriever(fables, 10**15, text="document").retrieve("grapes")) == 4

@@ -17,7 +17,7 @@ from cli.forks import READ_WHILE_IMPORTING, TIMEOUT, Forks
 COMMAND = [sys.executable, "-m", "maxsieve.cli"]
 FORKS = Forks()
 OPERATORS = ("|", ">", "<", "&&", ";")
-NEED_ENCODER = ("index", "add", "sync", "search", "rerank", "calibrate", "bench")
+NEED_ENCODER = ("index", "add", "sync", "search", "grep", "rerank", "calibrate", "bench")
 
 
 @dataclass

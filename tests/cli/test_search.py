@@ -206,3 +206,49 @@ def test_a_filter_narrows_the_guarantee(docs: CommandLine) -> None:
 def test_a_bad_filter(docs: CommandLine, where: str, words: str) -> None:
     said = " ".join(docs("search", "docs.ms", "tea", "--where", where, code=2).stderr.replace("│", " ").split())
     assert words in said
+
+
+@pytest.fixture
+def guide(line: CommandLine) -> CommandLine:
+    """A collection of a long text and a short one."""
+    parts = [f"## Part {part}\n\n" + f"What {part} is good for. " * 40 for part in ("tea", "bread", "river")]
+    write_jsonl(
+        line.folder / "long.jsonl",
+        [{"_id": "guide", "text": "# Guide\n\n" + "\n\n".join(parts)}, {"_id": "note", "text": "A note on bread."}],
+    )
+    line("index", "guide.ms", "long.jsonl", "--dim", "0")
+    return line
+
+
+def test_passages_are_found_by_themselves(guide: CommandLine) -> None:
+    [documents] = guide.json("search", "guide.ms", "bread", "-k", "5")
+    assert sorted(hit["id"] for hit in documents["hits"]) == ["guide", "note"]
+    [passages] = guide.json("search", "guide.ms", "bread", "-k", "5", "--by", "passage")
+    assert len(passages["hits"]) == 5
+    places = [hit.get("passage", {}).get("number") for hit in passages["hits"] if hit["id"] == "guide"]
+    assert len(set(places)) == len(places) >= 4
+    report = passages["report"]
+    assert (report["documents"], report["passages"] > 5) == (2, True)
+    shown = guide("search", "guide.ms", "bread", "--by", "passage").stdout
+    assert f"exact among {report['passages']} passages of 2 documents" in shown
+
+
+def test_a_document_is_shown_with_further_passages(guide: CommandLine) -> None:
+    [answer] = guide.json("search", "guide.ms", "bread", "--per-document", "3", "--explain")
+    hits = {hit["id"]: hit for hit in answer["hits"]}
+    found = hits["guide"]["passages"]
+    assert [len(hits[one]["passages"]) for one in ("guide", "note")] == [3, 1]
+    assert found[0]["text"] == hits["guide"]["text"]
+    assert [one["score"] for one in found] == sorted((one["score"] for one in found), reverse=True)
+    assert all(one["matches"] for one in found)
+    shown = guide("search", "guide.ms", "bread", "--per-document", "3").stdout
+    assert shown.count("Guide > Part") >= 3
+    assert f"({found[1]['score']:.2f})" in shown
+    done = guide("search", "guide.ms", "bread", "--per-document", "3", "--by", "passage", code=2)
+    assert "give --per-document or --by passage, not both" in " ".join(done.stderr.split())
+
+
+def test_a_run_by_passage_names_passages(guide: CommandLine) -> None:
+    guide("search", "guide.ms", "bread", "-k", "4", "--by", "passage", "--run", "run.txt")
+    names = [row.split()[2] for row in (guide.folder / "run.txt").read_text().splitlines()]
+    assert len(set(names)) == len(names) == 4

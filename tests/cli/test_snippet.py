@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from maxsieve.cli.snippet import GRADES, STYLES, Mark, marks_of, snippet
+from maxsieve.cli.snippet import STYLES, snippet
+from maxsieve.text.collection.snippets import GRADES, Mark, marks_of
 from maxsieve.text.collection.words import WordMatch
 
 STRONG = GRADES[-1]
@@ -53,3 +54,5 @@ def test_a_word_gathers_what_it_contributes() -> None:
     assert pathname.grade == 3
     assert other.grade == 0
     assert marks_of([WordMatch("of", "", 0, 0, 0.3), WordMatch("x", "y", 0, 1, -0.2)]) == []
+    assert marks_of([WordMatch("how", ":", 4, 5, 0.9)]) == []
+    assert [mark.grade for mark in marks_of([WordMatch("+=", "+=", 4, 6, 0.9)])] == [2]

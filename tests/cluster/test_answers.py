@@ -172,9 +172,11 @@ def test_groups(sharded: Build) -> None:
     compare(one, several, queries[:4], 6, POLICIES)
     compare(one, several, queries[:4], 50, POLICIES[:1])
     compare(one, several, queries[:4], 6, POLICIES[:2], candidates=list(range(40)))
+    compare(one, several, queries[:4], 6, POLICIES, by="passage")
     for index in (one, several):
         index.calibrate(queries[4:], k=8)
     compare(one, several, queries[:4], 6, [ms.Calibrated(0.8)])
+    compare(one, several, queries[:4], 6, [ms.Calibrated(0.8)], by="passage")
     compare(one, several, queries[:4], 3, [ms.Calibrated(0.8)], exclude=list(range(25)))
 
 

@@ -37,14 +37,25 @@ HOSTILE = "evil\u202etxt<img src=x onerror=document.title='owned'>"
 HOSTILE_TEXT = (
     "<script>document.title='owned'</script> a \u202ereversed\u202c text with \x1b[31m colour and \U0001f98a a fox"
 )
+FILLER = "The garden has a wall, a gate and many quiet flowers in spring. " * 30
+LONG = "\f".join(
+    [FILLER, FILLER + "Green tea is brewed with water that does not boil.", FILLER, "Tea is kept dry.", FILLER]
+)
+NOTES = "Notes on tea\r\nGreen tea is brewed for two minutes.\r\n"
+FACTS = [
+    {"title": "A manual of tea", "folder": "manuals", "pages": 5},
+    {"folder": "notes", "pages": 1, "draft": True},
+    {"folder": "notes", "pages": 1, "tags": ["tea", "short"]},
+]
 STRICT = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two collections: docstrings, calibrated, and a hostile one that is not."""
+    """Collections: docstrings, calibrated; a hostile one that is not; long files in folders; pages with pictures."""
     from maxsieve.cli.demo.docstrings import collect
     from maxsieve.text import Collection
+    from text.made_pages import page_of
 
     folder = tmp_path_factory.mktemp("page")
     some = collect()[::5][:700]
@@ -53,13 +64,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made.calibrate()
     with Collection.create(folder / "hostile", "minilm") as made:
         made.add([HOSTILE_TEXT, "The fox and the grapes.", "A hare."], [HOSTILE, "fox", "hare"])
+    with Collection.create(folder / "files", "minilm") as made:
+        made.add([LONG, "Nobody brews tea here.", NOTES], ["manuals/tea.pdf", "a.md", "b.md"], FACTS)
+    with Collection.create(folder / "slides", "minilm", pages=True) as made:
+        made.add([page_of("the hungry fox and the grapes"), page_of("a hare")], ["fox.pdf#page=1", "fox.pdf#page=2"])
     return folder
 
 
 @pytest.fixture(scope="session")
 def service(folder: Path) -> Iterator[str]:
-    """The address of a service that has both."""
-    with started(folder / "docstrings", folder / "hostile") as address:
+    """The address of a service that has all of them."""
+    names = ("docstrings", "hostile", "files", "slides")
+    with started(*(folder / name for name in names)) as address:
         yield address
 
 

@@ -101,7 +101,8 @@ def serving(encoder: Any, collections: dict[str, Path] | None = None, **settings
     with bind("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         begun = threading.Event()
-        service = Service(OpenCollections(collections or {}, encoder), encoder, Settings(**settings))
+        chosen = Settings(**settings)
+        service = Service(OpenCollections(collections or {}, encoder, audit=chosen.audit), encoder, chosen)
         server = Server(service, begun.set)
         thread = threading.Thread(target=server.serve_at, args=[listener])
         thread.start()

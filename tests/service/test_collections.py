@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from maxsieve import Collection
-from maxsieve.service.schemas import AddAnswer, DeleteAnswer
+from maxsieve.service.schemas import AddAnswer, DeleteAnswer, DocumentAnswer
 from maxsieve.storage.lock import writer_lock
 from maxsieve.text import OnnxEncoder
 from service.conftest import make_docs
-from service.support import PATIENCE, Served, detail, posted, serving, until
+from service.support import ANIMALS, PATIENCE, YEARS, Served, detail, posted, serving, until
 
 PATH = "/v1/collections/docs/documents"
 
@@ -117,6 +117,30 @@ def test_a_service_that_only_reads(docs: Path, encoder: OnnxEncoder) -> None:
             assert answer.status_code == 403
             assert "writable" in detail(answer)
         assert len(ids(served)) == 4
+
+
+def test_a_whole_document(docs: Path, encoder: OnnxEncoder, tmp_path: Path) -> None:
+    long = "".join(f"Part {number} of the river. " for number in range(400))
+    strange = "7 a/b.md#page=3?&"
+    with Collection.create(tmp_path / "numbers", encoder) as made:
+        made.add([long], [7], [{"title": "River"}])
+        assert made.info()["passages"] > 3
+    with Collection.create(tmp_path / "names", encoder) as made:
+        made.add(["tea", "bread"], [strange, ".."])
+    places = {"docs": docs, "numbers": tmp_path / "numbers", "names": tmp_path / "names"}
+    with serving(encoder, places) as served:
+
+        def get(collection: str, id: str) -> Any:
+            return served.client.get(PATH.replace("docs", collection), params={"id": id})
+
+        DocumentAnswer.model_validate(get("docs", "owl").json())
+        assert get("docs", "owl").json() == {"id": "owl", "text": ANIMALS["owl"], "metadata": {"year": YEARS["owl"]}}
+        assert get("numbers", "7").json() == {"id": 7, "text": long, "metadata": {"title": "River"}}
+        assert [get("names", id).json()["text"] for id in (strange, "..")] == ["tea", "bread"]
+        for collection, id in [("docs", "nobody"), ("docs", ""), ("numbers", "7#i1"), ("numbers", "9" * 30)]:
+            assert get(collection, id).status_code == 404
+            assert detail(get(collection, id)) == f"no document has the id {id!r}"
+        assert get("docs", "a" * 10_001).status_code == served.client.get(PATH).status_code == 422
 
 
 def test_another_writer(docs: Path, encoder: OnnxEncoder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 
 from maxsieve import Bandit, Calibrated, Certified, Collection, Exhaustive
+from maxsieve.cli.snippet import snippet
 from maxsieve.service.schemas import CollectionFacts, CollectionList, SearchAnswer
 from maxsieve.text import OnnxEncoder
-from service.support import ANIMALS, Served, detail
+from maxsieve.text.collection.snippets import marks_of
+from service.support import ANIMALS, Served, detail, serving
 
 POLICIES = {
     "certified": Certified(),
@@ -86,6 +89,32 @@ def test_everything_there_is_to_say(shared: Served) -> None:
     assert "matches" not in shared.search(query="red river", matches=False).json()["hits"][0]
 
 
+def test_the_part_to_show_is_the_command_lines(shared: Served, library: Collection) -> None:
+    query = "owl river"
+    hits = shared.search(query=query).json()["hits"]
+    for hit, known in zip(hits, library.search(query), strict=True):
+        marks = [mark for mark in marks_of(known.explain()) if mark.grade]
+        assert hit["marks"] == [{"start": one.start, "end": one.end, "grade": one.grade} for one in marks]
+        start, end = hit["snippet"]["start"], hit["snippet"]["end"]
+        assert hit["text"][start:end] == snippet(known.text, marks, 320, 1).plain
+    bare = shared.search(query=query, matches=False).json()["hits"][0]
+    assert not {"marks", "snippet", "matches"} & bare.keys()
+
+
+@pytest.mark.parametrize("how", [{}, {"hybrid": "rrf"}, {"where": {"year": {"gte": 2000}}}, {"trace": True}])
+def test_the_next_hits(shared: Served, how: dict[str, Any]) -> None:
+    everything = shared.search(query="the river", k=4, **how).json()
+    second = shared.search(query="the river", k=2, offset=1, **how).json()
+    assert second["hits"] == everything["hits"][1:3]
+    third = shared.search(query="the river", k=3, **how).json()
+    known = ("guarantee", "sentence", "rescored", "documents")
+    assert [second["report"][name] for name in known] == [third["report"][name] for name in known]
+    assert (
+        len(second.get("trace", {"hits": range(3)})["hits"]) == 3
+    )  # the guarantee is about those that are left out, too
+    assert shared.search(query="the river", k=2, offset=9, **how).json()["hits"] == []
+
+
 def test_vectors(shared: Served, library: Collection, encoder: OnnxEncoder) -> None:
     [rows] = encoder.encode_queries(["red river"])
     answer = shared.search(vectors=rows.astype(float).tolist(), k=2)
@@ -116,6 +145,8 @@ def test_collections(shared: Served) -> None:
         ({"query": "a", "k": 2**70}, 422, "k"),
         ({"query": "a", "k": 1.5}, 422, "k"),
         ({"query": "a", "k": True}, 422, "k"),
+        ({"query": "a", "k": 10, "offset": 991}, 422, "offset and k may be 1,000 in total"),
+        ({"query": "a", "offset": -1}, 422, "offset"),
         ({"query": "a", "kk": 3}, 422, "kk"),
         ({"query": "a", "policy": "best"}, 422, "policy"),
         ({"query": "a", "policy": {"name": "certified", "alpha": 0.5}}, 422, "alpha"),
@@ -174,7 +205,9 @@ def test_a_calibrated_collection(shared: Served, tmp_path: Path, encoder: OnnxEn
         assert answer.json()["report"]["guarantee"] == expected.report.guarantee
         assert answer.json()["report"]["calibrated_on"] == "queries"
         assert answer.json()["hits"][0]["id"] == expected.ids[0]  # a number stays a number
-        assert served.client.get("/v1/collections/many").json()["calibrated"] is True
+        facts = served.client.get("/v1/collections/many").json()
+        assert facts["calibrated"] is True
+        assert facts["calibration"] == {"queries": 120, "k": 10, "holds": True}
 
 
 def test_a_trace(shared: Served) -> None:
@@ -195,3 +228,60 @@ def test_filters(shared: Served, library: Collection) -> None:
     wrong = shared.search(query="the river", where={"year": {"above": 2001}})
     assert wrong.status_code == 400
     assert "above" in detail(wrong)
+
+
+@pytest.fixture(scope="module")
+def guide(tmp_path_factory: pytest.TempPathFactory, encoder: OnnxEncoder) -> Iterator[tuple[Served, Collection]]:
+    """A service of a long text and a short one, and the same collection opened here."""
+    path = tmp_path_factory.mktemp("guide") / "docs"
+    long = "\n\n".join(f"## Part {n}\n\n" + f"The fox of part {n} saw the river. " * 30 for n in range(6))
+    with Collection.create(path, encoder) as collection:
+        collection.add([long, "a fox", "an owl"], ["guide", "fox", "owl"])
+        with serving(encoder, {"docs": path}) as served:
+            yield served, collection
+
+
+@pytest.mark.parametrize("how", [{}, {"first_stage": "bm25", "depth": 5}, {"hybrid": 0.3}, {"exclude": ["fox"]}])
+def test_passages(guide: tuple[Served, Collection], how: dict[str, Any]) -> None:
+    served, collection = guide
+    answer = served.search(query="the fox river", k=4, by="passage", **how)
+    expected = collection.search("the fox river", 4, by="passage", **how)
+    assert found(answer) == list(expected)
+    hits, report = answer.json()["hits"], answer.json()["report"]
+    assert [hit["text"] for hit in hits] == expected.texts
+    assert report["passages"] == expected.n_passages
+    assert "passages" in report["sentence"]
+
+
+def test_documents_list_their_best_passages(guide: tuple[Served, Collection]) -> None:
+    served, collection = guide
+    answer = served.search(query="the fox river", per_document=3)
+    hits = {hit["id"]: hit for hit in found_hits(answer)}
+    for expected in collection.search("the fox river", per_document=3):
+        passages = hits[expected.id]["passages"]
+        assert [(one["score"], one["text"]) for one in passages] == [(one.score, one.text) for one in expected.passages]
+        for one in passages:
+            assert all(one["text"][match["start"] : match["end"]] == match["word"] for match in one["matches"])
+    assert "passages" not in found_hits(served.search(query="the fox"))[0]
+    assert "matches" not in found_hits(served.search(query="the fox", per_document=2, matches=False))[0]["passages"][0]
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"by": "page"}, "by"),
+        ({"per_document": 0}, "per_document"),
+        ({"by": "passage", "per_document": 2}, "per_document"),
+        ({"k": 501, "per_document": 2}, "k times per_document may be 1,000 at most, not 1,002"),
+        ({"k": 1, "per_document": 10**9}, "per_document"),
+    ],
+)
+def test_bad_units(shared: Served, body: dict[str, Any], sentence: str) -> None:
+    answer = shared.search(query="the fox", **body)
+    assert answer.status_code == 422, answer.text
+    assert sentence in detail(answer)
+
+
+def found_hits(answer: Any) -> Any:
+    found(answer)
+    return answer.json()["hits"]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
 
 import docx
+import pypdf
+from pypdf.generic import Fit
 
 
-def make_pdf(pages: Sequence[str], title: str = "") -> bytes:
-    """A PDF with a line of text for each line of each page."""
+def make_pdf(pages: Sequence[str], title: str = "", size: Callable[[str], int] = lambda line: 12) -> bytes:
+    """A PDF with a line of text for each line of each page, in letters of a size that may depend on the line."""
     kids = " ".join(f"{5 + 2 * i} 0 R" for i in range(len(pages)))
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
@@ -19,7 +23,13 @@ def make_pdf(pages: Sequence[str], title: str = "") -> bytes:
         f"<< /Title ({title}) >>" if title else "<< >>",
     ]
     for i, page in enumerate(pages):
-        shown = "".join(f"({line}) Tj 0 -14 Td " for line in page.split("\n")) if page else ""
+        lines = page.split("\n") if page else []
+        sizes = [size(line) for line in lines]
+        changed = (f"/F1 {new} Tf " if new != old else "" for old, new in pairwise([12, *sizes]))
+        shown = "".join(
+            f"{font}({line}) Tj 0 -{max(14, letters * 2 if letters > 12 else 0)} Td "
+            for font, line, letters in zip(changed, lines, sizes, strict=True)
+        )
         shown = f"BT /F1 12 Tf 50 700 Td {shown}ET"
         objects += [
             "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Resources << /Font << /F1 3 0 R >> >> "
@@ -27,6 +37,19 @@ def make_pdf(pages: Sequence[str], title: str = "") -> bytes:
             f"<< /Length {len(shown)} >>\nstream\n{shown}\nendstream",
         ]
     return join_pdf(objects)
+
+
+def with_outline(content: bytes, entries: Sequence[tuple[str, int, float | None, int | None]]) -> bytes:
+    """A PDF with bookmarks: the title of each, its page from 0, the height there, and the number of the outer one."""
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(content))
+    made: list[Any] = []
+    for title, page, top, parent in entries:
+        fit = Fit.xyz(left=0, top=top) if top is not None else Fit.fit()
+        outer = None if parent is None else made[parent]
+        made.append(writer.add_outline_item(title=title, page_number=page, parent=outer, fit=fit))
+    buffer = io.BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
 
 
 def join_pdf(objects: Sequence[str]) -> bytes:

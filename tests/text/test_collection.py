@@ -444,7 +444,7 @@ Collection.create(sys.argv[1], WordEncoder(), projection=np.eye(16, 5))
         (
             b'{"format": "maxsieve collection", "version": 9}',
             MaxsieveError,
-            "format version 9; this maxsieve reads up to 2",
+            "format version 9; this maxsieve reads up to 3",
         ),
         (b'{"format": "maxsieve collection", "version": 1}', DamagedIndexError, "can't be read"),
     ],

@@ -11,7 +11,7 @@ import pytest
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.disk_usage import PARTS
 
-from .support import WordEncoder, sentences
+from .support import ShortSighted, WordEncoder, sentences
 
 
 def on_disk(folder: Path) -> int:
@@ -36,7 +36,8 @@ def test_every_byte_is_in_one_part(tmp_path: Path, store: Any) -> None:
     assert parts["projection"] == (collection.path / "projection.npy").stat().st_size
     records = collection.path.glob("index/*.records")
     assert parts["texts"] == sum(path.stat().st_size for path in records)
-    assert room["times_texts"] == room["total"] / parts["texts"]
+    assert room["text_bytes"] == sum(map(len, texts))
+    assert room["times_texts"] == room["total"] / room["text_bytes"]
     assert all(parts[name] > 0 for name in ("centroids", "calibration", "ids", "bm25", "other"))
     assert room["deleted"] == 0
 
@@ -67,3 +68,15 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     after = collection.info()["room"]
     assert after["total"] - before["total"] == len(str(tmp_path / "large"))
     assert after["parts"]["other"] - before["parts"]["other"] == len(str(tmp_path / "large"))
+
+
+def test_texts_are_counted_once_and_without_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["\n\n".join(sentences(40, start=40 * number)) + " é" for number in range(12)]
+    with Collection.create(tmp_path / "c", ShortSighted()) as collection:
+        collection.add(texts, metadata=[{"note": "x" * 500}] * 12)
+        assert len(collection.index) > 40
+        exact = sum(len(text.encode()) for text in texts)
+        assert collection.info()["room"]["text_bytes"] == exact
+        monkeypatch.setattr("maxsieve.text.collection.disk_usage.RUNS", 4)
+        monkeypatch.setattr("maxsieve.text.collection.disk_usage.RUN", 5)
+        assert abs(collection.info()["room"]["text_bytes"] - exact) < exact / 4

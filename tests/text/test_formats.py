@@ -20,6 +20,7 @@ from maxsieve.text.inputs.document import FileText
 from maxsieve.text.inputs.files import read_file
 from maxsieve.text.inputs.isolated import IsolatedReader
 from maxsieve.text.inputs.json_array import read_json_array
+from maxsieve.text.inputs.outline import Heading
 from maxsieve.text.inputs.pdf import read_pdf
 from maxsieve.text.inputs.tables import find_delimiter
 from maxsieve.text.inputs.webpage import decode_page, read_webpage
@@ -38,7 +39,7 @@ def read(path: Path, *, skip_bad: bool = False, **options: Any) -> list[tuple[An
 
 def test_pdf_pages_are_joined_by_form_feeds() -> None:
     found = read_pdf(io.BytesIO(make_pdf(["The fox\nand the crow", "", "Page three"], "Fables")))
-    assert found == FileText("The fox\nand the crow\f\fPage three", "Fables")
+    assert found == FileText("The fox\nand the crow\f\fPage three", "Fables", [])
 
 
 @pytest.mark.parametrize("title", ["", "Untitled", "Microsoft Word - draft7.doc", "fables.indd"])
@@ -93,6 +94,7 @@ def test_what_is_read_of_a_page() -> None:
         "# Foxes\n\nThey eat mice,\nand grapes.\n\n- red\n- arctic\n\n- white\n\n### Food & drink\n\n"
         "When | What\nSpring | mice\n\n```\n# no heading\n  x = 1\n```\n\nInside\n\nby Aesop",
         "Foxes | Zoo",
+        [Heading(0, 1, "Foxes"), Heading(62, 3, "Food & drink")],
     )
 
 
@@ -153,6 +155,7 @@ def test_what_is_read_of_a_word_document() -> None:
         "# Of foxes\n\n# Food\n\nMice and\ngrapes.\n\n## By season\n\n"
         "Spring | mice\nAutumn | grapes, sour unripe\n\n- one",
         "Of foxes",
+        [Heading(0, 1, "Of foxes"), Heading(12, 1, "Food"), Heading(38, 2, "By season")],
     )
 
 
@@ -160,7 +163,7 @@ def test_the_title_of_a_word_document() -> None:
     document = docx.Document()
     document.add_paragraph("fox")
     document.core_properties.title = "Fables"
-    assert read_word(io.BytesIO(saved(document))) == FileText("fox", "Fables")
+    assert read_word(io.BytesIO(saved(document))) == FileText("fox", "Fables", [])
 
 
 def test_tracked_changes_content_controls_and_text_boxes() -> None:

@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sentence_transformers
 import torch
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
+import maxsieve as ms
+import maxsieve.text
 from maxsieve.errors import ModelFetchError, ModelMissingError
 from maxsieve.text import (
     Encoder,
@@ -24,6 +27,7 @@ from maxsieve.text import (
     load_encoder,
     model_path,
 )
+from maxsieve.text.encoders.encoder import to_encoder
 
 from .tiny_checkpoints import DIM, HIDDEN, save_native, save_plain, save_stanford
 
@@ -201,3 +205,29 @@ def test_a_hub_that_is_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ModelFetchError, match="who/tiny"):
         fetch_model("st:who/tiny")
+
+
+def test_a_model_object_is_taken_as_it_is(native: Path, plain: Path, tmp_path: Path) -> None:
+    model = sentence_transformers.MultiVectorEncoder(str(native), device="cpu")
+    texts = ["a red fox", "green tea and bread"]
+    named = SentenceTransformersEncoder(native)
+    with ms.Collection.create(tmp_path / "c", model) as collection:
+        collection.add(texts, ["fox", "tea"])
+        assert collection.search("tea", k=1).ids == ["tea"]
+        for own, other in zip(collection.encoder.encode_queries(texts), named.encode_queries(texts), strict=True):
+            assert np.array_equal(own, other)
+    with ms.Collection.open(tmp_path / "c", sentence_transformers.MultiVectorEncoder(str(native))) as again:
+        assert again.search("tea", k=1).ids == ["tea"]  # other objects with the same weights are the same encoder
+    with ms.Collection.open_or_create(tmp_path / "c", model) as again:
+        assert len(again) == 2
+    hits = ms.text.rerank("tea", texts, encoder=model)
+    assert len(hits) == 2
+    taken = to_encoder(model)
+    assert isinstance(taken, Encoder)
+    assert pickle.loads(pickle.dumps(taken)).fingerprint == taken.fingerprint
+    with torch.no_grad():
+        next(model[0].parameters()).add_(0.01)
+    with pytest.raises(ValueError, match="its weights is"):
+        ms.Collection.open(tmp_path / "c", model)
+    with pytest.raises(TypeError, match="one vector per text"):
+        ms.Collection.create(tmp_path / "d", sentence_transformers.SentenceTransformer(str(plain), device="cpu"))

@@ -241,7 +241,13 @@ def test_numbers_are_ids_of_long_documents_too(tmp_path: Path) -> None:
         assert collection.ids == [-8]
 
 
-@pytest.mark.parametrize("passage", [[], [1, 0, "", None], [3, -1, "", None], [3, 0, None, None], "x", [3, 0, "", "1"]])
+PLACES: list[Any] = [
+    *([], [1, 0, "", None], [3, -1, "", None], [3, 0, None, None], "x", [3, 0, "", "1"], [3, 0, "", None, 1]),
+    *([3, 0, "", None, "1", []], [3, 0, "", None, 1, {}], [3, 0, "", None, 1, [[0]]], [0, 0, "", None, 1, []]),
+]
+
+
+@pytest.mark.parametrize("passage", PLACES)
 def test_a_record_that_does_not_know_its_place_is_damage(drinks: Collection, passage: object) -> None:
     drinks.index.add(
         [np.eye(1, 16, dtype=np.float32)], ["bad"], metadata=[{"text": "milk", "metadata": None, "passage": passage}]

@@ -47,7 +47,7 @@ def test_the_passages_are_the_text(pieces: list[str], passage: int, overlap: int
 
 def test_a_text_that_fits_stays_whole() -> None:
     text = "# One\n" + "word " * 20 + "\n\n# Two\n" + "word " * 20
-    assert split(text, Sizes(50, 10, 0), words) == [Slice(0, len(text), "", None)]
+    assert split(text, Sizes(50, 10, 0), words) == [Slice(0, len(text), sections=((0, "One"), (108, "Two")))]
 
 
 def test_sections_stay_together_and_short_ones_too() -> None:

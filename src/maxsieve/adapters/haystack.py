@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from maxsieve.adapters.retrieval import Retrieval, TextPart, check_part, find, to_dict
+from maxsieve.adapters.retrieval import Retrieval, TextPart, check_part, find, to_dict, with_unit
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
@@ -17,8 +17,8 @@ from maxsieve.options import PerQuery, SearchOptions
 from maxsieve.policies import POLICIES, Policy
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.collection import Collection
-from maxsieve.text.collection.rerank import rerank, to_encoder
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
+from maxsieve.text.collection.rerank import rerank
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, to_encoder
 from maxsieve.text.passages import first_records
 
 optional("haystack", package="haystack-ai>=3")
@@ -31,7 +31,7 @@ _POLICIES: dict[str, type[Policy]] = {kind.policy.__name__: kind.policy for kind
 
 @component
 class MaxsieveRetriever:
-    """Retrieves the best documents of a collection. ``run_async`` does not block the event loop.
+    """Retrieves the best passages of a collection. ``run_async`` does not block the event loop.
 
     ``warm_up`` opens the collection and loads its encoder; the pipeline and ``run`` call it.
 
@@ -40,12 +40,13 @@ class MaxsieveRetriever:
     encoder
         the name of its encoder, if it is not built in.
     top_k
-        how many documents.
+        how many passages, or documents.
     filters
         Haystack's filters on metadata; filters given to ``run`` replace them. Haystack itself evaluates them, document
         by document, and the search is among the documents that match.
     text
-        what becomes the ``content``: ``"passage"``, the best passage of the document, or the whole ``"document"``.
+        what becomes the ``content``, and what ``top_k`` counts: a ``"passage"``, or the whole ``"document"``. With
+        ``search_kwargs={"by": "document"}``, passages are the best of ``top_k`` documents.
     policy
         the search policy, as in `Collection.search`.
     search_kwargs
@@ -137,7 +138,7 @@ class MaxsieveRetriever:
         """The best ``documents`` for a query, and a ``report`` with the guarantee."""
         count = self.top_k if top_k is None else as_count(top_k, "top_k", at_least=1)
         collection, chosen = self._warm(), self.filters if filters is None else filters
-        options = SearchOptions.of(count, {**self.search_kwargs, "policy": self.policy})
+        options = SearchOptions.of(count, with_unit(self.text, {**self.search_kwargs, "policy": self.policy}))
 
         def search(snapshot: AnySnapshot) -> Retrieval:
             among = options

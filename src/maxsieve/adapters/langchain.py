@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from maxsieve.adapters.retrieval import KEY, Retrieval, TextPart, check_part, find, to_collection
+from maxsieve.adapters.retrieval import KEY, Retrieval, TextPart, check_part, find, to_collection, with_unit
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.options import SearchOptions
 from maxsieve.text.collection.collection import Collection
-from maxsieve.text.collection.rerank import rerank, to_encoder
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
+from maxsieve.text.collection.rerank import rerank
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, to_encoder
 
 optional("langchain_core", package="langchain-core>=1")
 
@@ -26,14 +26,15 @@ T = TypeVar("T")
 
 
 class MaxsieveRetriever(BaseRetriever):
-    """Retrieves the best documents of a collection. Batches are searched together; async calls do not block the loop.
+    """Retrieves the best passages of a collection. Batches are searched together; async calls do not block the loop.
 
     collection
         a `maxsieve.Collection`, or the path of one that was made with a built-in encoder.
     k
-        how many documents.
+        how many passages, or documents.
     text
-        what becomes the ``page_content``: ``"passage"``, the best passage of a document, or the whole ``"document"``.
+        what becomes the ``page_content``, and what ``k`` counts: a ``"passage"``, or the whole ``"document"``. With
+        ``search_kwargs={"by": "document"}``, passages are the best of k documents.
     search_kwargs
         further arguments of `Collection.search`: ``policy``, ``hybrid``, ``first_stage``, ...; ``invoke`` accepts them
         and ``k`` as well.
@@ -129,7 +130,7 @@ class MaxsieveRetriever(BaseRetriever):
 
     def _search(self, queries: list[str], **kwargs: Any) -> list[list[Document]]:
         k, text = kwargs.pop("k", self.k), check_part(kwargs.pop("text", self.text))
-        options = SearchOptions.of_many(k, {**self.search_kwargs, **kwargs}, len(queries))
+        options = SearchOptions.of_many(k, with_unit(text, {**self.search_kwargs, **kwargs}), len(queries))
         answers = find(self.collection, queries, options, text)
         return [self._documents(answer) for answer in answers]
 

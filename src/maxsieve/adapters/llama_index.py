@@ -6,13 +6,22 @@ import asyncio
 import os
 from typing import Any
 
-from maxsieve.adapters.retrieval import KEY, Retrieval, RetrievedDocument, TextPart, check_part, find, to_collection
+from maxsieve.adapters.retrieval import (
+    KEY,
+    Retrieval,
+    RetrievedDocument,
+    TextPart,
+    check_part,
+    find,
+    to_collection,
+    with_unit,
+)
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.options import SearchOptions
 from maxsieve.text.collection.collection import Collection
-from maxsieve.text.collection.rerank import rerank, to_encoder
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
+from maxsieve.text.collection.rerank import rerank
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, to_encoder
 
 optional("llama_index.core", package="llama-index-core>=0.14")
 
@@ -28,14 +37,15 @@ _dispatcher = get_dispatcher(__name__)
 
 
 class MaxsieveRetriever(BaseRetriever):
-    """Retrieves the best documents of a collection as nodes. ``aretrieve`` does not block the event loop.
+    """Retrieves the best passages of a collection as nodes. ``aretrieve`` does not block the event loop.
 
     collection
         a `maxsieve.Collection`, or the path of one that was made with a built-in encoder.
     similarity_top_k
         how many nodes.
     text
-        what becomes a node's text: ``"passage"``, the best passage of the document, or the whole ``"document"``.
+        what a node is: a ``"passage"``, or the whole ``"document"``. With ``search_kwargs={"by": "document"}``,
+        passages are the best of as many documents.
     search_kwargs
         further arguments of `Collection.search`: ``policy``, ``hybrid``, ``first_stage``, ...
     with_guarantee
@@ -72,7 +82,8 @@ class MaxsieveRetriever(BaseRetriever):
 
     def retrieve_many(self, queries: list[str]) -> list[list[NodeWithScore]]:
         """`retrieve` for many queries at once: the same nodes, in less time; without callbacks."""
-        options = SearchOptions.of_many(self._similarity_top_k, self._search_kwargs, len(queries))
+        keywords = with_unit(self._text, self._search_kwargs)
+        options = SearchOptions.of_many(self._similarity_top_k, keywords, len(queries))
         answers = find(self._collection, queries, options, self._text)
         return [[self._node(document, answer) for document in answer.found] for answer in answers]
 

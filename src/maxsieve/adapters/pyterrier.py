@@ -21,8 +21,8 @@ from maxsieve.ids import Id
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.description import NAME
 from maxsieve.text.collection.hits import TextHits
-from maxsieve.text.collection.rerank import rerank, to_encoder
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
+from maxsieve.text.collection.rerank import rerank
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, to_encoder
 from maxsieve.text.passages import Document
 
 optional("pyterrier", package="pyterrier>=1.1")

@@ -7,8 +7,8 @@ from typing import Any
 
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
-from maxsieve.text.collection.rerank import rerank, to_encoder
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder
+from maxsieve.text.collection.rerank import rerank
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, to_encoder
 
 optional("rerankers", package="rerankers>=0.10")
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from maxsieve.common.checks import check_choice
 from maxsieve.options import SearchOptions
 from maxsieve.storage.storage import AnySnapshot
+from maxsieve.text.collection.answers import place_of
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.collection.search import read_texts
@@ -18,11 +19,11 @@ KEY = "maxsieve"
 """The only key that is added to the metadata of a document; it is left out if it has no value."""
 
 TextPart: TypeAlias = Literal["passage", "document"]
-"""Which text a hit has: its best passage, or the whole document."""
+"""Which text a hit has: a passage, or the whole document."""
 
 
 class RetrievedDocument(NamedTuple):
-    """A document that was found. ``metadata`` is a copy; under `KEY` it says where the passage is."""
+    """A document or passage that was found. ``metadata`` is a copy; under `KEY` it says where the passage is."""
 
     id: str
     text: str
@@ -64,6 +65,18 @@ def check_part(part: Any) -> TextPart:
     return chosen
 
 
+def with_unit(part: TextPart, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords of a search that finds what the texts are, unless they say otherwise: passages, or whole documents.
+
+    >>> with_unit("passage", {}), with_unit("passage", {"by": "document"})
+    ({'by': 'passage'}, {'by': 'document'})
+    """
+    given = {"by": part, **keywords}
+    if part == "document" and given["by"] == "passage":
+        raise ValueError("a search by passage finds no whole documents: let text and by be the same")
+    return given
+
+
 def find(
     collection: Collection,
     queries: Sequence[str],
@@ -71,7 +84,7 @@ def find(
     part: TextPart,
     snapshot: AnySnapshot | None = None,
 ) -> list[Retrieval]:
-    """The best documents for each query, in a version of the collection or in the current one."""
+    """The best documents or passages for each query, in a version of the collection or in the current one."""
     answers = collection.answer(read_texts(queries, "search_many"), options, snapshot=snapshot)
     return [Retrieval(_documents(collection, hits, part), hits) for hits in answers]
 
@@ -89,10 +102,12 @@ def _documents(collection: Collection, hits: TextHits, part: TextPart) -> list[R
     for rank, text in enumerate(texts):
         hit = hits[rank]
         passage, metadata = hit.passage, to_dict(hit.metadata)
-        if passage.of > 1:
-            place = {"number": passage.number, "of": passage.of, "start": passage.start, "heading": passage.heading}
-            metadata[KEY] = {"passage": place if passage.page is None else {**place, "page": passage.page}}
-        found.append(RetrievedDocument(str(hit.id), text, hit.score, metadata, 0 if whole else passage.start))
+        if place := place_of(hit):
+            metadata[KEY] = place
+        id = hit.id
+        if hits.by == "passage" and passage.of > 1:  # frameworks drop what has the id of another
+            id, metadata[KEY]["document"] = hit.passage_id, hit.id
+        found.append(RetrievedDocument(str(id), text, hit.score, metadata, 0 if whole else passage.start))
     return found
 
 

@@ -8,14 +8,15 @@ from rich.cells import set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from maxsieve.cli.snippet import ELLIPSIS, STYLES, marks_of, snippet
+from maxsieve.cli.snippet import ELLIPSIS, STYLES, snippet
 from maxsieve.common.printable import printable
 from maxsieve.policies import Bandit, Policy
 from maxsieve.text.collection.answers import guarantee_sentence
+from maxsieve.text.collection.snippets import marks_of, title_of
 
 if TYPE_CHECKING:
     from maxsieve.text import TextHits
-    from maxsieve.text.passages import Passage
+    from maxsieve.text.collection.hits import TextHit
 
 WIDEST = 100
 """The longest line: longer ones are tiring to read, even on a wide terminal."""
@@ -41,20 +42,34 @@ def show_hits(console: Console, hits: TextHits, *, lines: int = SNIPPET_LINES) -
     for rank, score in enumerate(scores):
         hit = hits[rank]
         marks = marks_of(hit.explain())
-        name, skip = heading(hit.id, hit.text, hit.metadata, hit.passage)
+        name, skip = heading(hit.id, hit.text, hit.metadata, place_of(hit))
         title = Text(_cut(name, max(8, width - indent)), "bold")
         for mark in marks:
             if mark.end < skip:
                 title.stylize(STYLES[mark.grade], mark.start, mark.end)
         line = Text.assemble((f"{rank + 1:>{margin}}", "dim"), "  ", (f"{score:>{score_width}}", "green"), "  ", title)
         console.print(line, soft_wrap=True)
-        body = snippet(hit.text, marks, max(16, width - margin - 2), lines, skip=skip)
-        for row in body.split("\n"):
-            if row.plain.strip():
-                console.print(Text(" " * (margin + 2)).append_text(row), soft_wrap=True)
+        _show_snippet(console, snippet(hit.text, marks, max(16, width - margin - 2), lines, skip=skip), margin + 2)
+        for further in hit.passages[1:]:
+            console.print(
+                Text(" " * (margin + 2) + _cut(_further(further), max(8, width - margin - 2)), "bold"), soft_wrap=True
+            )
+            text = snippet(further.text, marks_of(further.explain()), max(16, width - margin - 4), lines)
+            _show_snippet(console, text, margin + 4)
 
 
-def heading(identity: Any, text: str, metadata: Any, passage: Passage | None = None) -> tuple[str, int]:
+def _show_snippet(console: Console, text: Text, indent: int) -> None:
+    for row in text.split("\n"):
+        if row.plain.strip():
+            console.print(Text(" " * indent).append_text(row), soft_wrap=True)
+
+
+def _further(hit: TextHit) -> str:
+    """The heading of a further passage of a document."""
+    return f"{place_of(hit).removeprefix(' · ')} ({hit.score:.2f})"
+
+
+def heading(identity: Any, text: str, metadata: Any, where: str = "") -> tuple[str, int]:
     r"""A document's heading (its title, else its id), and how many characters of its text repeat the title.
 
     >>> heading("d1", "Alpha\nThe first letter.", {"title": "Alpha"})
@@ -62,27 +77,19 @@ def heading(identity: Any, text: str, metadata: Any, passage: Passage | None = N
     >>> heading("notes/a.md", "The first letter.", None)
     ('notes/a.md', 0)
     """
-    where = "" if passage is None else place_of(passage)
-    title = metadata.get("title") if isinstance(metadata, dict) else None
-    if not isinstance(title, str) or not title.strip():
+    title, skip = title_of(text, metadata)
+    if not title:
         return f"{identity}{where}", 0
-    title = title.strip()
-    skip = len(title) + 1 if text.startswith(f"{title}\n") else 0
     return (title if title == str(identity) else f"{title} ({identity})") + where, skip
 
 
-def place_of(passage: Passage) -> str:
-    """Where a passage is in its document; empty if the passage is the whole document.
-
-    >>> from maxsieve.text.passages import Passage
-    >>> place_of(Passage("Not too hot.", 1, 4, 30, "Tea > Green", 2))
-    ' · Tea > Green · page 2'
-    """
-    if passage.of == 1:
-        return ""
-    parts = [passage.heading, "" if passage.page is None else f"page {passage.page}"]
-    if not any(parts):
-        parts = [f"passage {passage.number + 1} of {passage.of}"]
+def place_of(hit: TextHit) -> str:
+    """Where the best-matching words of a hit are in its document; empty if nothing is known."""
+    title, _ = title_of(hit.text, hit.metadata)
+    above = hit.heading.removeprefix(title).removeprefix(" > ")
+    parts = [above, *(f"{what} {number}" for what, number in (("page", hit.page), ("line", hit.line)) if number)]
+    if not any(parts) and hit.passage.of > 1:
+        parts = [f"passage {hit.passage.number + 1} of {hit.passage.of}"]
     return "".join(f" · {part}" for part in parts if part)
 
 

@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.text import Text
 
 from maxsieve.cli import options
-from maxsieve.cli.answers import heading, show_answer
+from maxsieve.cli.answers import heading, place_of, show_answer
 from maxsieve.cli.console import say
 from maxsieve.cli.failures import sentence
-from maxsieve.cli.snippet import STYLES, marks_of
+from maxsieve.cli.snippet import STYLES
 from maxsieve.common.printable import printable
+from maxsieve.text.collection.snippets import marks_of
 
 if TYPE_CHECKING:
     from maxsieve.text import TextHits
@@ -91,7 +92,7 @@ class Conversation:
         if self._last is None or rank > len(self._last):
             raise ValueError(f"there is no hit {rank}; search first")
         hit = self._last[rank - 1]
-        name, skip = heading(hit.id, hit.text, hit.metadata)
+        name, skip = heading(hit.id, hit.text, hit.metadata, place_of(hit))
         if not skip:
             self._console.print(Text(printable(name), "bold"))
         shown = Text("\n".join(map(printable, hit.text.split("\n"))))

@@ -121,7 +121,7 @@ def duration(seconds: int) -> str:
 
 def _size(facts: dict[str, Any]) -> str:
     room = facts["room"]
-    times = f", {room['times_texts']:,.1f} times the texts and metadata" if room["times_texts"] else ""
+    times = f", {room['times_texts']:,.1f} times the texts" if room["times_texts"] else ""
     deleted = (
         f"; {bytes_text(room['deleted'])} belong to deleted documents (maxsieve compact frees them)"
         if room["deleted"]

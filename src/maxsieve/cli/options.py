@@ -36,6 +36,10 @@ EncoderName = Annotated[
     typer.Option("--encoder", help="The collection's encoder, if it is not a built-in model.", show_default=False),
 ]
 K = Annotated[int, typer.Option("--k", "-k", min=1, help="How many documents to find.")]
+KOfUnits = Annotated[int, typer.Option("--k", "-k", min=1, help="How many documents or passages to find.")]
+PerDocument = Annotated[
+    int, typer.Option("--per-document", min=1, help="How many of its best passages to show of each document.")
+]
 Threads = Annotated[int | None, typer.Option(min=1, max=1024, help="Number of threads.", show_default="number of CPUs")]
 DEFAULT_DEPTH = 100
 
@@ -91,6 +95,18 @@ class StoreName(str, Enum):
     FLOAT16 = "float16"
     FLOAT32 = "float32"
     INT8 = "int8"
+
+
+class UnitName(str, Enum):
+    """What a hit is."""
+
+    DOCUMENT = "document"
+    PASSAGE = "passage"
+
+
+By = Annotated[
+    UnitName, typer.Option("--by", help="Find documents, each by its best passage, or passages of any documents.")
+]
 
 
 class FirstStageName(str, Enum):

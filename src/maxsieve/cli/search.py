@@ -52,7 +52,9 @@ def search(
     ] = None,
     run: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the answers to a TREC run file.")] = None,
     encoder: options.EncoderName = None,
-    k: options.K = 10,
+    k: options.KOfUnits = 10,
+    by: options.By = options.UnitName.DOCUMENT,
+    per_document: options.PerDocument = 1,
     policy: Policy = CERTIFIED,
     first_stage: options.FirstStage = None,
     depth: options.Depth = None,
@@ -78,6 +80,8 @@ def search(
         raise typer.BadParameter("--depth works only with --first-stage or --hybrid")
     if explain and not as_json:
         raise typer.BadParameter("--explain works only with --json; without it, matches are marked in the text")
+    if per_document > 1 and by is options.UnitName.PASSAGE:
+        raise typer.BadParameter("give --per-document or --by passage, not both")
     condition = options.to_filter(where)
     with open_collection(collection, encoder) as found:
         if isinstance(policy, Calibrated):
@@ -85,6 +89,8 @@ def search(
         asked_for = SearchOptions(
             k,
             policy,
+            by=by.value,
+            per_document=per_document,
             first_stage="bm25" if first_stage else None,
             depth=depth or options.DEFAULT_DEPTH,
             hybrid=fusion,
@@ -160,9 +166,11 @@ class TextSearcher:
 
 @contextmanager
 def to_run_file(path: Path) -> Iterator[Sink]:
-    """Answers become lines of a TREC run file."""
+    """Answers become lines of a TREC run file, which names documents or passages."""
     with run_file(path) as write:
-        yield lambda query, hits: write(query.id, hits.ids, hits.scores.tolist())
+        yield lambda query, hits: write(
+            query.id, hits.ids if hits.by == "document" else hits.passage_ids, hits.scores.tolist()
+        )
 
 
 def to_json(*, explain: bool, with_id: bool) -> Sink:

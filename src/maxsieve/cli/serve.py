@@ -44,6 +44,15 @@ def serve(
     ] = 256,
     deadline: Annotated[float, typer.Option(min=0.001, help="Seconds after which a request is cancelled.")] = 30,
     max_body: Annotated[int, typer.Option(min=1, help="The largest request body, in megabytes.")] = 16,
+    audit: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            show_default=False,
+            help="The share of calibrated searches to repeat exactly: 0.01.",
+        ),
+    ] = None,
     threads: options.Threads = None,
 ) -> None:
     """Serve search and reranking over HTTP, with a page to try them in a browser.
@@ -64,6 +73,7 @@ def serve(
         body_bytes=max_body * 10**6,
         deadline=deadline,
         threads=threads,
+        audit=audit or None,
     )
     serve_collections(named(collections or []), settings, encoder, host=host, port=port)
 
@@ -85,15 +95,22 @@ def serve_collections(
     from maxsieve.text.encoders.encoder import load_encoder
 
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # the service reports errors itself
-    logging.basicConfig(handlers=[_Said(logging.WARNING)])  # the handler's level holds for every library's messages
+    report_by_saying()
     with bind(host, port) as listener:
         loaded = load_encoder(encoder)
         cluster = (cluster_options() or ClusterOptions()).cluster
-        service = Service(OpenCollections(collections, loaded, cluster=cluster), loaded, settings or Settings())
+        settings = settings or Settings()
+        opened = OpenCollections(collections, loaded, audit=settings.audit, cluster=cluster)
+        service = Service(opened, loaded, settings)
         address, actual = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         started = partial(say, f"serving at http://{shown}:{actual}/; Ctrl-C ends it")
         Server(service, started).serve_at(listener)
+
+
+def report_by_saying() -> None:
+    """Prints warnings and errors of all libraries on standard error."""
+    logging.basicConfig(handlers=[_Said(logging.WARNING)])  # the handler's level holds for every library's messages
 
 
 class _Said(logging.Handler):

@@ -1,27 +1,55 @@
-"""Routes that change a collection, for a service that was started with ``--writable``."""
+"""Routes that read a document, and that change a collection if the service was started with ``--writable``."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, HTTPException
+import re
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
 from maxsieve.service.deadlines import Seconds
 from maxsieve.service.failures import answer, documented
 from maxsieve.service.open_collections import OpenCollection
-from maxsieve.service.schemas import AddAnswer, AddRequest, DeleteAnswer, DeleteRequest
+from maxsieve.service.schemas import AddAnswer, AddRequest, DeleteAnswer, DeleteRequest, DocumentAnswer
 from maxsieve.service.search_routes import Name
 from maxsieve.service.service import Service, ServiceDep, cancelled_on_disconnect
 from maxsieve.service.settings import CHARACTERS
 from maxsieve.service.strict import StrictRoute
+from maxsieve.text.collection.collection import Collection
 
 router = APIRouter(route_class=StrictRoute, tags=["documents"])
 PATH = "/v1/collections/{name}/documents"
+
+AskedId = Annotated[str, Query(max_length=10_000, description="Its id.")]
+
+
+@router.get(PATH, response_model=DocumentAnswer, responses=documented())
+async def document(name: Name, id: AskedId, request: Request, service: ServiceDep, seconds: Seconds) -> Response:
+    """A document as it was added, in full."""
+
+    def work() -> Response:
+        return answer(stored_document(service.collections[name], id))
+
+    return await cancelled_on_disconnect(request, service.run_large(work), seconds)
+
+
+def stored_document(opened: OpenCollection, id: str) -> dict[str, Any]:
+    """A document by its id, which is text or the text of a number."""
+    with opened.using() as collection:
+        known = known_id(id, collection)
+        return {"id": known, "text": collection.text(known), "metadata": collection.metadata(known)}
 
 
 @router.post(PATH, response_model=AddAnswer, responses=documented(409, 423, 507))
 async def add(name: Name, body: AddRequest, request: Request, service: ServiceDep, seconds: Seconds) -> Response:
     """Add or replace documents. A document that is already stored with the same text and metadata is skipped."""
+    return answer(await cancelled_on_disconnect(request, add_documents(service, name, body), seconds))
+
+
+async def add_documents(service: Service, name: str, body: AddRequest) -> dict[str, int]:
+    """Adds documents, and counts them."""
     opened = _writable(service, name)
     if sum(len(one.text) for one in body.documents) > CHARACTERS:
         raise HTTPException(413, f"the documents have more than {CHARACTERS:,} characters in total")
@@ -29,7 +57,7 @@ async def add(name: Name, body: AddRequest, request: Request, service: ServiceDe
     if len(given) > 1:
         raise HTTPException(422, "documents: give all of them an id, or none")
 
-    def work() -> Response:
+    def work() -> dict[str, int]:
         with opened.using() as collection:
             added = collection.add(
                 [one.text for one in body.documents],
@@ -37,22 +65,35 @@ async def add(name: Name, body: AddRequest, request: Request, service: ServiceDe
                 [one.metadata for one in body.documents],
                 replace=body.replace,
             )
-        return answer(added._asdict())
+        return added._asdict()
 
-    return await cancelled_on_disconnect(request, service.write(work), seconds)
+    return await service.write(work)
 
 
 @router.delete(PATH, response_model=DeleteAnswer, responses=documented(423, 507))
 async def delete(name: Name, body: DeleteRequest, request: Request, service: ServiceDep, seconds: Seconds) -> Response:
     """Delete documents. If one of the ids is unknown, nothing is deleted."""
+    return answer(await cancelled_on_disconnect(request, delete_documents(service, name, body), seconds))
+
+
+async def delete_documents(service: Service, name: str, body: DeleteRequest) -> dict[str, int]:
+    """Deletes documents, and counts them."""
     opened = _writable(service, name)
 
-    def work() -> Response:
+    def work() -> dict[str, int]:
         with opened.using() as collection:
             collection.delete(body.ids)
-        return answer({"deleted": len(set(body.ids))})
+        return {"deleted": len(set(body.ids))}
 
-    return await cancelled_on_disconnect(request, service.write(work), seconds)
+    return await service.write(work)
+
+
+def known_id(asked: str, collection: Collection) -> str | int:
+    """The id of a document from a URL, where all ids are text; `KeyError` if there is none."""
+    known = int(asked) if asked not in collection and re.fullmatch(r"0|-?[1-9][0-9]{0,17}", asked) else asked
+    if known not in collection:
+        raise KeyError(f"no document has the id {known!r}")
+    return known
 
 
 def _writable(service: Service, name: str) -> OpenCollection:

@@ -6,7 +6,7 @@ import errno
 import json
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
@@ -66,32 +66,44 @@ def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> 
     return answer({"detail": detail}, status, headers)
 
 
-def to_problem(failure: BaseException) -> Response:
-    """The answer to a request that failed."""
+class Described(NamedTuple):
+    """An error as a status, a sentence, and headers of the answer."""
+
+    status: int
+    sentence: str
+    headers: dict[str, str] | None = None
+
+
+def described(failure: BaseException) -> Described:
+    """What a client is told about an error. What it must not see is in the log."""
     if isinstance(failure, RequestValidationError):
-        return problem(422, validation_sentence(failure.errors()))
+        return Described(422, validation_sentence(failure.errors()))
     if isinstance(failure, HTTPException):
-        headers = dict(failure.headers) if failure.headers else None
-        return problem(failure.status_code, _plain(failure), headers)
+        return Described(failure.status_code, _plain(failure), dict(failure.headers) if failure.headers else None)
     if isinstance(failure, IndexLockedError):
         sentence = "another process is writing to the collection, or has replaced it"
-        return problem(423, sentence, {"Retry-After": str(RETRY_SECONDS)})
+        return Described(423, sentence, {"Retry-After": str(RETRY_SECONDS)})
     if isinstance(failure, ShardsUnavailableError):
-        return problem(503, str(failure), {"Retry-After": str(RETRY_SECONDS)})
+        return Described(503, str(failure), {"Retry-After": str(RETRY_SECONDS)})
     if isinstance(failure, KeyError) and failure.args:
-        return problem(404, explain(failure, _as_field))
+        return Described(404, explain(failure, _as_field))
     if isinstance(failure, OtherDocumentError):
-        return problem(409, explain(failure, _as_field))
+        return Described(409, explain(failure, _as_field))
     if isinstance(failure, (ValueError, TypeError)):
-        return problem(400, explain(failure, _as_field))
+        return Described(400, explain(failure, _as_field))
     if isinstance(failure, OSError) and failure.errno in FULL:
         logger.error("%s: %s", type(failure).__name__, failure)
-        return problem(507, "the disk of the service is full; documents that were stored before are still there")
+        return Described(507, "the disk of the service is full; documents that were stored before are still there")
     if isinstance(failure, (MaxsieveError, OSError)):
         logger.error("%s: %s", type(failure).__name__, failure)
-        return problem(503, "the collection is damaged or missing; see the log of the service")
+        return Described(503, "the collection is damaged or missing; see the log of the service")
     logger.error("unexpected failure", exc_info=failure)
-    return problem(500, "an unexpected error occurred; see the log of the service")
+    return Described(500, "an unexpected error occurred; see the log of the service")
+
+
+def to_problem(failure: BaseException) -> Response:
+    """The answer to a request that failed."""
+    return problem(*described(failure))
 
 
 async def on_failure(_: Request, failure: Exception) -> Response:

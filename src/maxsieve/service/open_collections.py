@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypedDict
 
+from maxsieve.audit import Audit
 from maxsieve.cluster.options import Cluster
 from maxsieve.errors import MaxsieveError
 from maxsieve.text.collection.collection import Collection
@@ -92,16 +94,35 @@ class OpenCollection:
             return found.index.storage.snapshot.here.version != known.index.storage.snapshot.here.version
         return False
 
+    @property
+    def audit(self) -> Audit | None:
+        """The live audit of the collection, if there is one."""
+        return self._collection.index.audit
+
     def close(self) -> None:
         """Closes the collection."""
         self._collection.close()
 
 
+class _Options(TypedDict):
+    """How collections are opened."""
+
+    audit: float | None
+    cluster: Cluster | None
+
+
 class OpenCollections(Mapping[str, OpenCollection]):
     """All collections of a service, by name. ``cluster`` says where the members of those in shards run."""
 
-    def __init__(self, paths: Mapping[str, Path], encoder: Encoder, *, cluster: Cluster | None = None) -> None:
-        self._encoder, self._cluster = encoder, cluster
+    def __init__(
+        self,
+        paths: Mapping[str, Path],
+        encoder: Encoder,
+        *,
+        audit: float | None = None,
+        cluster: Cluster | None = None,
+    ) -> None:
+        self._encoder, self._options = encoder, _Options(audit=audit, cluster=cluster)
         self._open: dict[str, OpenCollection] = {}
         try:
             for name, path in paths.items():
@@ -114,8 +135,8 @@ class OpenCollections(Mapping[str, OpenCollection]):
         """Opens a collection with the service's encoder, or with the built-in encoder that it was made with."""
         named = read_description(path).encoder
         if named != self._encoder.name and named in BUILT_IN_ENCODERS:
-            return Collection.open(path, cluster=self._cluster)
-        return Collection.open(path, self._encoder, cluster=self._cluster)
+            return Collection.open(path, **self._options)
+        return Collection.open(path, self._encoder, **self._options)
 
     def close(self) -> None:
         """Closes all collections."""

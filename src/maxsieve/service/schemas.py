@@ -90,7 +90,7 @@ else:
     ]
 
 
-_OPTIONS = ("k", "candidates", "exclude", "where", "first_stage", "depth", "hybrid", "trace")
+_OPTIONS = ("k", "by", "per_document", "candidates", "exclude", "where", "first_stage", "depth", "hybrid", "trace")
 """The fields of a request that are options of a search by the same names."""
 
 
@@ -99,7 +99,12 @@ class SearchBody(Shape):
 
     query: str | None = Field(None, max_length=QUERY_CHARACTERS, description="The text to search for.")
     vectors: Vectors | None = Field(None, description="Token vectors to search for, instead of a text.")
-    k: int = Field(10, ge=1, le=HITS, description="How many documents to find.")
+    k: int = Field(10, ge=1, le=HITS, description="How many documents or passages to find.")
+    offset: int = Field(0, ge=0, lt=HITS, description="How many of the best hits to leave out: k are found after them.")
+    by: Literal["document", "passage"] = Field(
+        "document", description="Find documents, each by its best passage, or passages of any documents."
+    )
+    per_document: int = Field(1, ge=1, le=HITS, description="How many of its best passages each document lists.")
     policy: AnyPolicy = Field(
         "certified", description="The search policy: its name, or an object with its name and parameters."
     )
@@ -114,6 +119,7 @@ class SearchBody(Shape):
         None, description="Combine with BM25: by reciprocal rank fusion, or with BM25's weight."
     )
     matches: bool = Field(True, description="Whether hits list their words that match words of the query.")
+    maps: bool = Field(False, description="Whether pages of patches have a map for each word of the query.")
     trace: bool = Field(False, description="Whether to return the steps of the search.")
 
     @model_validator(mode="after")
@@ -122,17 +128,30 @@ class SearchBody(Shape):
             raise ValueError("give either a query or vectors")
         if self.vectors is not None and (self.first_stage is not None or self.hybrid is not None):
             raise ValueError("BM25 needs a text query, not vectors")
+        found = self.offset + self.k
+        if found > HITS:
+            raise ValueError(f"offset and k may be {HITS:,} in total, not {found:,}")
+        if self.per_document > 1 and self.by == "passage":
+            raise ValueError("per_document: by passage, hits are passages, not documents")
+        if found * self.per_document > HITS:
+            raise ValueError(f"k times per_document may be {HITS:,} at most, not {found * self.per_document:,}")
         return self
 
     def options(self, *, threads: int | None, timeout: float) -> SearchOptions:
-        """The options of the search."""
-        given: dict[str, Any] = {name: getattr(self, name) for name in _OPTIONS}
+        """The options of the search. It finds the hits that are left out, too: the guarantee is about all of them."""
+        given: dict[str, Any] = {name: getattr(self, name) for name in _OPTIONS} | {"k": self.offset + self.k}
         return SearchOptions(**given, policy=self.chosen_policy, threads=threads, timeout=timeout)
+
+    @property
+    def listed(self) -> int:
+        """How many passages the answer may list."""
+        return self.k * self.per_document
 
     @property
     def group(self) -> Hashable:
         """Equal for requests that can be searched together: they have the same options. A trace is for one alone."""
-        return object() if self.trace else repr([self.chosen_policy, *(getattr(self, name) for name in _OPTIONS)])
+        options = (getattr(self, name) for name in _OPTIONS)
+        return object() if self.trace else repr([self.chosen_policy, self.offset, *options])
 
     @property
     def chosen_policy(self) -> Policy:
@@ -158,20 +177,83 @@ class Matched(BaseModel):
     start: int
     end: int
     similarity: float
+    box: list[float] | None = Field(
+        None,
+        description="Only for a page: where the match is. Left, top, right and bottom, as fractions of the picture's "
+        "width and height: the box of a word, or a patch.",
+    )
+
+
+class GridOfPatches(BaseModel):
+    """Patches of a page: rows and columns, and the part of the page that they cover."""
+
+    rows: int
+    columns: int
+    box: list[float]
+
+
+class PatchMap(BaseModel):
+    """How similar each patch of a page is to a word of the query."""
+
+    query_start: int
+    tokens: int = Field(description="How many tokens the word has: the weight of its map in a map of all words.")
+    values: str = Field(description="A byte for each patch, grid by grid and row by row, in base64; 255 is the best.")
+
+
+class PagePicture(BaseModel):
+    """The picture of a hit that is a page."""
+
+    path: str = Field(description="Where GET finds the picture.")
+    width: int
+    height: int
+    kind: Literal["words", "patches"] = Field(description="What the boxes of its matches are.")
+    grids: list[GridOfPatches] | None = Field(None, description="With maps: the grids of its patches.")
+    maps: list[PatchMap] | None = None
+
+
+class MarkedWord(BaseModel):
+    """A word that matched, ``text[start:end]``, and how strongly: 1, 2 or 3."""
+
+    start: int
+    end: int
+    grade: int
+
+
+class Snippet(BaseModel):
+    """The part of the text where the matches are densest, ``text[start:end]``."""
+
+    start: int
+    end: int
 
 
 class PassagePlace(BaseModel):
-    """Where the best passage of a long document is."""
+    """Where a passage is in its document: its first and last page, or its first and last line in a file."""
 
     number: int
     of: int
     start: int
     heading: str
-    page: int | None
+    pages: tuple[int, int] | None
+    lines: tuple[int, int] | None
+
+
+class PassageOfHit(BaseModel):
+    """One of the best passages of a document, with heading, page and line of its best-matching words."""
+
+    score: float
+    text: str
+    heading: str | None = None
+    page: int | None = None
+    line: int | None = None
+    passage: PassagePlace | None = None
+    matches: list[Matched] | None = None
+    picture: PagePicture | None = Field(None, description="Only for a page: its picture.")
+    marks: list[MarkedWord] | None = None
+    snippet: Snippet | None = None
 
 
 class SearchHit(BaseModel):
-    """A document that was found."""
+    """A document, or a passage of one, that was found."""
 
     rank: int
     id: int | str
@@ -180,8 +262,14 @@ class SearchHit(BaseModel):
     bm25_score: float | None = Field(None, description="Only in a hybrid search: the score by BM25.")
     text: str
     metadata: Any = None
+    heading: str | None = Field(None, description="The headings above its best-matching words.")
+    page: int | None = Field(None, description="The page of its best-matching words.")
+    line: int | None = Field(None, description="The line of its best-matching words in its file.")
     passage: PassagePlace | None = None
     matches: list[Matched] | None = None
+    marks: list[MarkedWord] | None = Field(None, description="With matches: the words to mark, in order.")
+    snippet: Snippet | None = Field(None, description="With matches: the part of the text to show.")
+    passages: list[PassageOfHit] | None = Field(None, description="Only with per_document: its best, best first.")
 
 
 class RoundOfSieve(BaseModel):
@@ -199,6 +287,7 @@ class ReportOfSearch(BaseModel):
     sentence: str = Field(description="The guarantee in words, and among which documents it holds.")
     scope: Literal["all", "matching", "candidates"]
     documents: int
+    passages: int | None = Field(None, description="Only by passage: how many passages were searched.")
     where: Any = Field(None, description="The filter, if there was one.")
     first_stage: str | None = None
     hybrid: str | float | None = None
@@ -273,6 +362,22 @@ class DeleteAnswer(BaseModel):
     deleted: int
 
 
+class DocumentAnswer(BaseModel):
+    """A document as it was added."""
+
+    id: int | str
+    text: str
+    metadata: Any = None
+
+
+class CalibrationFacts(BaseModel):
+    """What a collection is calibrated for: how many queries and hits, and whether its promise still holds."""
+
+    queries: int
+    k: int
+    holds: bool
+
+
 class CollectionFacts(BaseModel):
     """Facts about a collection."""
 
@@ -283,6 +388,8 @@ class CollectionFacts(BaseModel):
     store: str
     encoder: str
     calibrated: bool
+    calibration: CalibrationFacts | None
+    shards: int = Field(description="0 for a collection in one folder. One in shards has no BM25 and no trace.")
     writable: bool
 
 

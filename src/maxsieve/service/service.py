@@ -153,7 +153,9 @@ class Service:
     async def search(self, key: SearchKey, ask: SearchAsk) -> Found:
         """The hits for a query."""
         options = key.options
-        small = len(ask.rows) <= LONG_QUERY_TOKENS and options.k <= MANY_HITS and not options.trace
+        small = (
+            len(ask.rows) <= LONG_QUERY_TOKENS and options.k * options.per_document <= MANY_HITS and not options.trace
+        )
         return await (self._searches if small else self._large_searches).ask(key, ask)
 
     async def run_in_thread(self, work: Callable[[], T]) -> T:

@@ -27,6 +27,9 @@ HITS = 1000
 MATCHES = 50_000
 """Limit on the hits times the query's tokens, if hits list their matches."""
 
+MAPS = 4_000_000
+"""Limit on the patches of all maps of one answer. Hits beyond it have none."""
+
 TRACED_TOKENS = 128
 """Limit on the tokens of a query whose search is traced: a trace may have a round for each."""
 
@@ -71,6 +74,8 @@ class Settings:
         seconds that running requests have left when the service is shut down.
     threads
         threads of a search; None for one per CPU.
+    audit
+        the share of the searches by `Calibrated` that is repeated exactly in the background; None for no audit.
     """
 
     api_key: str | None = None
@@ -83,6 +88,7 @@ class Settings:
     connections: int = 1024
     drain: float = 30.0
     threads: int | None = None
+    audit: float | None = None
 
 
 def is_loopback(host: str) -> bool:

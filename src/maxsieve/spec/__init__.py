@@ -3,7 +3,8 @@
 It is the oracle of the tests, and imports nothing from the engine. Read it beside the paper, in this order:
 `arithmetic` (how numbers round), `maxsim` (cells and scores), `quantiser` (codes and their errors), `certified` (the
 default policy; `shards`: over several machines), `codebook`, `lists` and `calibrated` (two bytes per token, or
-only the documents in a few lists), `bounds` and `bandit` (the paper's sections 3 and 4, appendices A, C and D.1).
+only the documents in a few lists), `audit` (whether promises are kept), `residual` (a few bits per number), `bounds`
+and `bandit` (the paper's sections 3 and 4, appendices A, C and D.1).
 """
 
 from maxsieve.spec.arithmetic import fma32, lane_sum, log, norm_up, normalise, permutation, sample, up32
@@ -73,6 +74,7 @@ from maxsieve.spec.quantiser import (
     quantise_document,
     quantise_query,
 )
+from maxsieve.spec.residual import ResidualCodes, rotate, unrotate
 
 __all__ = [
     "BLOCK",
@@ -87,6 +89,7 @@ __all__ = [
     "Lists",
     "QueryCodes",
     "Rescoring",
+    "ResidualCodes",
     "RevealModel",
     "Round",
     "Step",
@@ -132,6 +135,7 @@ __all__ = [
     "reveal_exact",
     "reveal_proxies",
     "rho_n",
+    "rotate",
     "sample",
     "score_of_cells",
     "scores",
@@ -145,6 +149,7 @@ __all__ = [
     "tail_depth",
     "tier0_proxies",
     "top_k",
+    "unrotate",
     "up32",
     "walked_proxies",
 ]

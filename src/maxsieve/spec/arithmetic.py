@@ -130,11 +130,12 @@ class Draws:
 
     def below(self, n: int) -> int:
         """A number from 0 to n - 1."""
-        while (word := self._next()) < (1 << 64) % n:
+        while (word := self.word()) < (1 << 64) % n:
             pass
         return word % n
 
-    def _next(self) -> int:
+    def word(self) -> int:
+        """The next 64-bit word."""
         self._state = word = (self._state + 0x9E3779B97F4A7C15) & _MASK
         word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _MASK

@@ -112,7 +112,7 @@ class Segment:
     def __post_init__(self) -> None:
         for array in self.arrays:
             array.flags.writeable = False
-        blocks = {name: bits(array) for name, array in self.blocks.items()}
+        blocks: dict[str, Any] = {name: bits(array) for name, array in self.blocks.items()}
         native = _core.Segment(dim=self.dim, offsets=self.offsets, **blocks)
         object.__setattr__(self, "native", native)
 

@@ -22,19 +22,25 @@ if TYPE_CHECKING:
     from maxsieve.text.encoders.projection import ProjectedEncoder, fit_projection
     from maxsieve.text.encoders.truncation_warning import TruncationWarning
     from maxsieve.text.lexical.bm25 import BM25
+    from maxsieve.text.pages.heat_map import heat_map
+    from maxsieve.text.pages.page import PageDocument
+    from maxsieve.text.pages.places import Box, Grid
     from maxsieve.text.passages import Passage
     from maxsieve.text.sync.folder_sync import FolderSync
     from maxsieve.text.sync.run import Synced
 
 __all__ = [
     "BM25",
+    "Box",
     "ColbertEncoder",
     "Collection",
     "Encoder",
     "FolderSync",
+    "Grid",
     "Measuring",
     "ModelInfo",
     "OnnxEncoder",
+    "PageDocument",
     "Passage",
     "ProjectedEncoder",
     "SentenceTransformersEncoder",
@@ -44,6 +50,7 @@ __all__ = [
     "TruncationWarning",
     "fetch_model",
     "fit_projection",
+    "heat_map",
     "list_models",
     "load_encoder",
     "model_path",
@@ -60,6 +67,9 @@ _MODULES = {
     "encoders.colbert": ("ColbertEncoder",),
     "encoders.multi_vector": ("SentenceTransformersEncoder",),
     "encoders.onnx": ("OnnxEncoder",),
+    "pages.heat_map": ("heat_map",),
+    "pages.page": ("PageDocument",),
+    "pages.places": ("Box", "Grid"),
     "passages": ("Passage",),
     "encoders.projection": ("ProjectedEncoder", "fit_projection"),
     "collection.rerank": ("rerank",),
@@ -67,6 +77,10 @@ _MODULES = {
     "sync.folder_sync": ("FolderSync",),
 }
 """Imported on first use: `maxsieve.text.inputs` and the help of the command line need none of them."""
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

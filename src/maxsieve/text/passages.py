@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -20,6 +21,9 @@ from maxsieve.storage.metadata import to_json
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.encoders.encoder import Encoder, Measuring
+from maxsieve.text.inputs.outline import MARKDOWN, Outline
+from maxsieve.text.pages.page import PageDocument, PageFacts, facts_of
+from maxsieve.text.pages.places import Word
 from maxsieve.text.splitter import CountTokens, Sizes, split
 
 LONGEST, OVERLAP = 256, 32
@@ -30,6 +34,11 @@ ADDED = 8
 
 ASSUMED = 512
 """The assumed token limit of an encoder that does not state one."""
+
+WHOLE: tuple[Any, ...] = (1, 0, "", None, None, ())
+"""What a record says about the place of a passage, if it says nothing."""
+
+PAGE_END, LINE_END = "\f", "\n"
 
 READ = 4096
 """Records checked at a time."""
@@ -42,7 +51,8 @@ class Passage(NamedTuple):
     """A part of a document, or the whole document.
 
     ``text`` is ``document[start : start + len(text)]``. ``number`` counts from 0, ``of`` is the number of passages.
-    ``heading`` are the headings above it and ``page`` is its page, if the document has them.
+    ``heading`` are the headings above its beginning, ``page`` and ``line`` those of its first word: empty or None if
+    the document has none. ``sections`` are the sections that begin within it: where, and the headings above them.
     """
 
     text: str
@@ -51,6 +61,43 @@ class Passage(NamedTuple):
     start: int = 0
     heading: str = ""
     page: int | None = None
+    line: int | None = None
+    sections: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def pages(self) -> tuple[int, int] | None:
+        """The first and the last of its pages."""
+        return self._range(self.page, PAGE_END)
+
+    @property
+    def lines(self) -> tuple[int, int] | None:
+        """The first and the last of its lines."""
+        return self._range(self.line, LINE_END)
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all of it has the same heading, page and line."""
+        return not self.sections and all(one is None or one[0] == one[1] for one in (self.pages, self.lines))
+
+    def page_at(self, offset: int) -> int | None:
+        """The page of a character of its text."""
+        return self._at(self.page, PAGE_END, offset)
+
+    def line_at(self, offset: int) -> int | None:
+        """The line of a character of its text."""
+        return self._at(self.line, LINE_END, offset)
+
+    def heading_at(self, offset: int) -> str:
+        """The headings above a character of its text."""
+        above = [heading for start, heading in self.sections if start <= offset]
+        return above[-1] if above else self.heading
+
+    def _range(self, first: int | None, end: str) -> tuple[int, int] | None:
+        return None if first is None else (first, first + self.text.strip().count(end))
+
+    def _at(self, first: int | None, end: str, offset: int) -> int | None:
+        before = len(self.text) - len(self.text.lstrip())  # ``first`` is that of the first word
+        return None if first is None else first + self.text.count(end, before, max(before, offset))
 
     @property
     def encoded(self) -> str:
@@ -64,11 +111,15 @@ class Passage(NamedTuple):
 
 
 class Document(NamedTuple):
-    """A text with its id and its metadata."""
+    """A text with its id and its metadata; its page if it is the text of one, its outline if its headings are known."""
 
     id: Id
     text: str
     metadata: Any
+    page: PageDocument | None = None
+    picture: str | None = None
+    """The digest of the page's picture."""
+    outline: Outline | None = None
 
 
 class Keys:
@@ -83,6 +134,8 @@ class Keys:
 
     def __init__(self, *, passages: bool) -> None:
         self.passages = passages
+        self.flat = Keys(passages=False) if passages else self
+        """Keys for which each passage is a document of its own."""
         self._counts: WeakKeyDictionary[AnySnapshot, int] = WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -163,23 +216,38 @@ class Splitter:
         """Whether it splits long texts at all."""
         return self._sizes is not None
 
-    def __call__(self, text: str, metadata: Any = None) -> list[Passage]:
+    def __call__(self, text: str, metadata: Any = None, outline: Outline | None = None) -> list[Passage]:
         """The passages of a text. A title in its metadata is put above all its headings."""
         if self._sizes is None:
             return [Passage(text)]
         title = metadata.get("title") if isinstance(metadata, dict) else None
-        slices = split(text, self._sizes, self._count_tokens, title.strip() if isinstance(title, str) else "")
+        title = title.strip() if isinstance(title, str) else ""
+        slices = split(text, self._sizes, self._count_tokens, title, outline or MARKDOWN)
         return [
-            Passage(text[part.start : part.end], number, len(slices), part.start, part.heading, part.page)
+            Passage(
+                text[part.start : part.end],
+                number,
+                len(slices),
+                part.start,
+                part.heading,
+                part.page,
+                part.line,
+                part.sections,
+            )
             for number, part in enumerate(slices)
         ]
 
 
-def to_record(passage: Passage, metadata: Any) -> dict[str, Any]:
-    """What the index stores as a passage's metadata."""
+def to_record(passage: Passage, metadata: Any, page: PageFacts | None = None) -> dict[str, Any]:
+    """What the index stores as a passage's metadata; ``page`` is the page that the passage belongs to."""
     record: dict[str, Any] = {"text": passage.text, "metadata": metadata}
-    if passage.of > 1:
-        record["passage"] = [passage.of, passage.start, passage.heading, passage.page]
+    if page is not None:
+        record["page"] = page.part(passage.start, passage.start + len(passage.text)).to_plain()
+    place = [passage.of, passage.start, passage.heading, passage.page]
+    if passage.line is not None or passage.sections:
+        record["passage"] = [*place, passage.line, [list(section) for section in passage.sections]]
+    elif passage.of > 1 or passage.page is not None:
+        record["passage"] = place
     return record
 
 
@@ -197,16 +265,35 @@ def check_record(record: Any, key: Id) -> dict[str, Any]:
     """
     if not (isinstance(record, dict) and isinstance(record.get("text"), str) and "metadata" in record):
         raise DamagedIndexError(f"the document {key!r} has no text or no metadata in its record")
+    to_facts(record, key)
     match record.get("passage", [2, 0, "", None]):
-        case [int(of), int(start), str(), None | int()] if of > 1 and start >= 0:
+        case [int(of), int(start), str(), None | int() as page] if of > (page is None) and start >= 0:
             return record
+        case [int(of), int(start), str(), None | int(), None | int(), list(sections)] if of > 0 and start >= 0:
+            if all(map(_is_section, sections)):
+                return record
     raise DamagedIndexError(f"the record of the passage {key!r} does not say where it is in its document")
 
 
+def to_facts(record: dict[str, Any], key: Id) -> PageFacts | None:
+    """What a record says about its page; None if it is not the record of a page."""
+    try:
+        return facts_of(record["page"]) if "page" in record else None
+    except ValueError as problem:
+        raise DamagedIndexError(f"the page in the record of {key!r} is damaged: {problem}") from None
+
+
+def _is_section(section: Any) -> bool:
+    match section:
+        case [int(), str()]:
+            return True
+    return False
+
+
 def to_passage(record: dict[str, Any], number: int) -> Passage:
-    """The passage of a checked record."""
-    of, start, heading, page = record.get("passage", [1, 0, "", None])
-    return Passage(record["text"], number, of, start, heading, page)
+    """The passage of a checked record. Records of earlier versions have no line and no sections."""
+    of, start, heading, page, line, sections = [*record.get("passage", WHOLE), *WHOLE[4:]][: len(WHOLE)]
+    return Passage(record["text"], number, of, start, heading, page, line, tuple(map(tuple, sections)))
 
 
 def join(passages: Sequence[Passage], id: Id) -> str:
@@ -238,7 +325,33 @@ def read_document(id: Id, keys: Keys, snapshot: AnySnapshot) -> Document | None:
     records = zip(places, snapshot.metadata(list(places.values())), strict=True)
     checked = {key: check_record(record, key) for key, record in records}
     passages = [to_passage(record, keys.parse(key)[1]) for key, record in checked.items()]
-    return Document(id, join(passages, id), checked[keys.key(id)]["metadata"])
+    return stored_document(id, join(passages, id), checked[keys.key(id)])
+
+
+class PageRecord(NamedTuple):
+    """The text of a page, and what its records say about it."""
+
+    text: str
+    facts: PageFacts | None
+
+
+def read_page(id: Id, keys: Keys, snapshot: AnySnapshot) -> PageRecord | None:
+    """A page with the words of all its passages, or None if there is no such document."""
+    if not (places := keys.of(id, snapshot)):
+        return None
+    text, facts, words = "", None, dict[int, Word]()
+    for key, record in zip(places, snapshot.metadata(list(places.values())), strict=True):
+        passage = to_passage(check_record(record, key), keys.parse(key)[1])
+        text += passage.text[len(text) - passage.start :]
+        if (facts := to_facts(record, key)) is not None:
+            moved = (Word(passage.start + start, passage.start + end, box) for start, end, box in facts.words)
+            words.update((word.start, word) for word in moved)
+    return PageRecord(text, facts and replace(facts, words=tuple(words[start] for start in sorted(words))))
+
+
+def stored_document(id: Id, text: str, first: dict[str, Any]) -> Document:
+    """A stored document, with the checked record of its first passage."""
+    return Document(id, text, first["metadata"], picture=first["page"]["picture"] if "page" in first else None)
 
 
 def read_records(
@@ -285,8 +398,9 @@ def sizes_for(encoder: Encoder) -> Sizes:
 
 def splitter_for(encoder: Encoder, sizes: Sizes | None) -> Splitter:
     """Splits documents for an encoder. If it can't count tokens, three characters count as one token."""
-    return Splitter(sizes, encoder.count_tokens if isinstance(encoder, Measuring) else _guess)
+    return Splitter(sizes, encoder.count_tokens if isinstance(encoder, Measuring) else guess_tokens)
 
 
-def _guess(texts: Sequence[str]) -> list[int]:
+def guess_tokens(texts: Sequence[str]) -> list[int]:
+    """How many tokens texts may have, without an encoder that counts them."""
     return [len(text) // 3 + 1 for text in texts]

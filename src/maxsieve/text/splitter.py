@@ -1,7 +1,6 @@
 r"""Splits long texts into passages, at headings, paragraphs, lines, sentences or words.
 
-Readers of all formats follow these conventions: a line that starts with ``#`` to ``######`` and a space is a heading,
-as in Markdown (not within a fence of three backticks), and a form feed ends a page.
+The outline of a text says where its headings are; without one, they are those of Markdown. A form feed ends a page.
 
 A text is split in two at its strongest boundary that leaves enough on both sides; of equally strong boundaries, the one
 nearest to the middle is taken. Then each part is split again, until all are short enough. So sections stay whole if
@@ -12,12 +11,16 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from maxsieve.text.inputs.markup import markdown_headings
+from maxsieve.text.inputs.outline import MARKDOWN, Heading, Outline
 
 SMALLEST = 4
 """If possible, each side of a cut has at least 1/SMALLEST of a passage."""
@@ -34,16 +37,17 @@ COUNTED = 1024
 LONGEST_HEADING = 200
 """Limit on the characters of headings that are put before a passage."""
 
+MOST_SECTIONS = 64
+"""How many sections that begin within a passage are named at most."""
+
+DEEPEST = 6
 WORD, SENTENCE, LINE, PARAGRAPH, SECTION = range(5)
-"""The strengths of boundaries; a heading of level n has SECTION + 6 - n."""
+"""The strengths of boundaries; a heading of level n has SECTION + DEEPEST - n, and deeper ones SECTION."""
 
 _DIVISION = re.compile(
     r"(?P<paragraph>\n[ \t]*\n\s*|\f\s*)|(?P<line>\n\s*)"
     r"|(?P<sentence>(?<=[.!?])[\"')\]\u201d\u2019]*[ \t]+|(?<=[\u3002\uff01\uff1f]))"
 )
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(\S[^\n]*)$", re.MULTILINE)
-_FENCE = re.compile(r"^[ ]{0,3}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
-
 _WORD = re.compile(r"\S")
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
@@ -58,24 +62,25 @@ class Sizes(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """A passage of a text: its offsets, the headings above it, and its page, if the text has pages."""
+    """A passage of a text: its offsets and the headings above it; the page and the line of its first word, if known.
+
+    ``sections`` are the sections that begin within it: where, and the headings above them.
+    """
 
     start: int
     end: int
-    heading: str
-    page: int | None
+    heading: str = ""
+    page: int | None = None
+    line: int | None = None
+    sections: tuple[tuple[int, str], ...] = ()
 
 
-class _Heading(NamedTuple):
-    start: int
-    level: int
-    title: str
-
-
-def split(text: str, sizes: Sizes, count_tokens: CountTokens, title: str = "") -> list[Slice]:
+def split(
+    text: str, sizes: Sizes, count_tokens: CountTokens, title: str = "", outline: Outline = MARKDOWN
+) -> list[Slice]:
     r"""The passages of a text, in order. Together they cover the text; each may repeat the end of the one before.
 
-    ``title`` is put above all headings.
+    ``title`` is put above all headings. A text that stays whole has no heading itself, but sections.
 
     >>> text = "# Tea\nBoil water.\n\n## Green\nNot too hot.\n\n## Black\nBoiling hot. Four minutes.\n"
     >>> for one in split(text, Sizes(8, 8, 0), lambda texts: [len(text.split()) for text in texts]):
@@ -84,55 +89,34 @@ def split(text: str, sizes: Sizes, count_tokens: CountTokens, title: str = "") -
     '## Green\nNot too hot.\n\n' Tea > Green
     '## Black\nBoiling hot. Four minutes.\n' Tea > Black
     """
+    place = _Place(text, title, outline)
     if len(text.encode(errors="surrogatepass")) <= sizes.whole:  # each token has at least one byte
-        return [Slice(0, len(text), "", None)]
-    starts, strengths = _atoms(text)
+        return [place.whole()]
+    starts, strengths = _atoms(text, outline)
     ends = np.append(starts[1:], len(text))
     total = np.append(0, np.cumsum(_count(text, starts, ends, count_tokens)))
     if total[-1] <= sizes.whole:
-        return [Slice(0, len(text), "", None)]
+        return [place.whole()]
     cuts = _cut(total, strengths, sizes.passage)
-    found, place, before = list[Slice](), _Place(text, title), -1
+    found, before = list[Slice](), -1
     for first, last in pairwise(cuts):
         # The overlap is less than the whole previous passage, and does not cross the start of a section.
         lowest = max(before + 1, int(np.searchsorted(total, total[first] - sizes.overlap)))
         while first > lowest and strengths[first] < SECTION:
             first -= 1
         before = first
-        start = int(starts[first])
-        place.advance(start)
-        found.append(Slice(start, int(ends[last - 1]), place.heading, place.page))
+        found.append(place.between(int(starts[first]), int(ends[last - 1])))
     return found
 
 
-def _headings(text: str) -> Iterator[_Heading]:
-    """The headings outside of code, found lazily: a text may consist of headings only."""
-    code = _fenced(text)
-    start, end = next(code, (len(text), len(text)))
-    for found in _HEADING.finditer(text):
-        while found.start() >= end:
-            start, end = next(code, (len(text), len(text) + 1))
-        if found.start() < start:
-            yield _Heading(found.start(), len(found[1]), found[2].rstrip("# \t\r")[:LONGEST_HEADING])
+def _headings(text: str, outline: Outline) -> Iterator[Heading]:
+    return markdown_headings(text) if outline.headings is None else iter(outline.headings)
 
 
-def _fenced(text: str) -> Iterator[tuple[int, int]]:
-    """The spans of fenced code; a fence that is never closed reaches to the end."""
-    opened: tuple[int, str] | None = None
-    for fence in _FENCE.finditer(text):
-        if opened is None:
-            opened = fence.start(), fence[1]
-        elif fence[1].startswith(opened[1]):
-            yield opened[0], fence.end()
-            opened = None
-    if opened is not None:
-        yield opened[0], len(text)
-
-
-def _atoms(text: str) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+def _atoms(text: str, outline: Outline) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     """The starts of the atoms, which are never cut, and the strength of the boundary before each."""
-    starts, strengths = array("q", [0]), array("b", [SECTION + 6])
-    for place, strength in _divisions(text):
+    starts, strengths = array("q", [0]), array("b", [SECTION + DEEPEST])
+    for place, strength in _divisions(text, outline):
         for word in _words(text, starts[-1], place):
             starts.append(word)
             strengths.append(WORD)
@@ -144,20 +128,24 @@ def _atoms(text: str) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     return np.frombuffer(starts, np.int64), np.frombuffer(strengths, np.int8)
 
 
-def _divisions(text: str) -> Iterator[tuple[int, int]]:
+def _divisions(text: str, outline: Outline) -> Iterator[tuple[int, int]]:
     """The boundaries of the text and their strengths, up to its end. Of two at one place the last counts."""
-    headings = _headings(text)
+    headings = _headings(text, outline)
     heading = next(headings, None)
     for found in _DIVISION.finditer(text):
         while heading is not None and heading.start < found.end():
-            yield heading.start, SECTION + 6 - heading.level
+            yield heading.start, _strength(heading)
             heading = next(headings, None)
         kind = found.lastgroup
         yield found.end(), PARAGRAPH if kind == "paragraph" else LINE if kind == "line" else SENTENCE
     while heading is not None:
-        yield heading.start, SECTION + 6 - heading.level
+        yield heading.start, _strength(heading)
         heading = next(headings, None)
     yield len(text), WORD
+
+
+def _strength(heading: Heading) -> int:
+    return SECTION + DEEPEST - min(heading.level, DEEPEST)
 
 
 def _words(text: str, start: int, end: int) -> Iterator[int]:
@@ -205,33 +193,61 @@ def _cut(total: NDArray[np.int64], strengths: NDArray[np.int8], size: int) -> li
 
 
 class _Place:
-    """A cursor in a text that moves forward: the headings above it, and its page."""
+    """A cursor in a text that moves forward: the headings above it, its page and its line."""
 
-    def __init__(self, text: str, title: str) -> None:
-        self._text, self._title = text, title
-        self._headings, self._path = _headings(text), list[_Heading]()
-        self._next = next(self._headings, None)
-        self._counted, self._pages = 0, 1
+    def __init__(self, text: str, title: str, outline: Outline) -> None:
+        self._text, self._title, self._heading = text, title, title
+        self._named = self._name(_headings(text, outline))
+        self._ahead: deque[tuple[int, str]] = deque()
+        self._pages = _Count(text, "\f") if "\f" in text else None
+        self._lines = _Count(text, "\n") if outline.lines else None
 
-    def advance(self, start: int) -> None:
-        """Moves to an offset, at which a heading may begin; the page is that of the next word."""
-        while (heading := self._next) is not None and heading.start <= start:
-            self._path = [*(outer for outer in self._path if outer.level < heading.level), heading]
-            self._next = next(self._headings, None)
-        word = _WORD.search(self._text, start)
-        if word and word.start() > self._counted:
-            self._pages += self._text.count("\f", self._counted, word.start())
-            self._counted = word.start()
+    def whole(self) -> Slice:
+        """The whole text as one passage."""
+        one = self.between(0, len(self._text))
+        first = ((0, one.heading),) if one.heading != self._title else ()
+        return one._replace(heading="", sections=(*first, *one.sections))
 
-    @property
-    def heading(self) -> str:
-        """The headings from the outermost to the innermost."""
-        names = [heading.title for heading in self._path]
-        if self._title and names[:1] != [self._title]:
-            names.insert(0, self._title)
-        return " > ".join(names)[:LONGEST_HEADING]
+    def between(self, start: int, end: int) -> Slice:
+        """The passage from ``start``, which is not before the last one, to ``end``."""
+        while (not self._ahead or self._ahead[-1][0] < end) and (named := next(self._named, None)) is not None:
+            self._ahead.append(named)
+        while self._ahead and self._ahead[0][0] <= start:
+            self._heading = self._ahead.popleft()[1]
+        sections = list[tuple[int, str]]()
+        for offset, heading in self._ahead:
+            if offset >= end or len(sections) == MOST_SECTIONS:
+                break
+            sections.append((offset - start, heading))
+        found = _WORD.search(self._text, start, end)
+        word = found.start() if found else start
+        page, line = (count.before(word) + 1 if count else None for count in (self._pages, self._lines))
+        return Slice(start, end, self._heading, page, line, tuple(sections))
 
-    @property
-    def page(self) -> int | None:
-        """From 1; None in a text without pages."""
-        return self._pages if "\f" in self._text else None
+    def _name(self, headings: Iterator[Heading]) -> Iterator[tuple[int, str]]:
+        """Where each section begins, and its headings from the outermost to the innermost."""
+        path: list[Heading] = []
+        for heading in headings:
+            while path and path[-1].level >= heading.level:
+                path.pop()
+            if heading.title:
+                path.append(heading)
+            names = [outer.title for outer in path]
+            if self._title and names[:1] != [self._title]:
+                names.insert(0, self._title)
+            yield heading.start, " > ".join(names)[:LONGEST_HEADING]
+
+
+class _Count:
+    """Counts a character in a text up to an offset, which may only grow."""
+
+    def __init__(self, text: str, character: str) -> None:
+        self._text, self._character = text, character
+        self._upto = self._count = 0
+
+    def before(self, offset: int) -> int:
+        """How many there are before the offset."""
+        if offset > self._upto:
+            self._count += self._text.count(self._character, self._upto, offset)
+            self._upto = offset
+        return self._count

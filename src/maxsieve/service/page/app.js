@@ -1,59 +1,61 @@
 // The page: the form, the address, and what is shown of an answer.
 
 import * as address from "./address.js";
-import { drawCells } from "./cells.js";
-import { showCost } from "./cost.js";
+import { Filters } from "./filters.js";
 import { Hits } from "./hits.js";
-import { showCellsLegend, showLegend } from "./legend.js";
-import { Picture } from "./picture.js";
-import { Player } from "./player.js";
+import { How } from "./how.js";
 import { POLICIES } from "./policies.js";
+import { Reader } from "./reader.js";
 import { collections, search, toRequest } from "./service.js";
-import { tell } from "./story.js";
-import { showDocuments, showSteps } from "./tables.js";
-import { count, element, harmless, milliseconds, plural } from "./text.js";
+import { count, element, harmless, milliseconds, plural, shorten } from "./text.js";
 
 const at = (id) => document.getElementById(id);
 const form = at("ask"), news = at("news");
 
-const shown = { wanted: null, answer: null, other: null, story: null };
+const shown = { wanted: null, answer: null };
+let known = []; // facts about the collections
 let under = null; // the current request
 let submitted = 0; // how often the form was sent
 let here = null; // the query of the address that is shown
-let tablesOf = null; // the story whose tables are made
 
-const picture = new Picture(at("picture"), at("tip"));
-const hits = new Hits(at("hits"), at("words"), news);
-const player = new Player(
-  { slider: at("at"), button: at("play"), shape: at("play-shape"), text: at("play-text"), count: at("count") },
-  (moment) => draw(moment),
-  (moment, byHand) => {
-    history.replaceState(null, "", address.write(shown.wanted, moment === shown.story.steps.length - 1 ? null : moment));
-    here = window.location.search;
-    if (byHand) news.textContent = shown.story.steps[moment].words;
-  },
-);
+const hits = new Hits(at("hits"), at("words"), news, (id) => address.write({ ...shown.wanted, document: String(id) }), (id, passage) => {
+  go({ ...shown.wanted, document: String(id) }, stepNow());
+  read(passage);
+}, () => at("key").value);
+const reader = new Reader(news, () => go({ ...shown.wanted, document: "" }, stepNow()));
+const filters = new Filters(at("filters"), (where) => {
+  form.elements.where.value = where;
+  form.requestSubmit();
+});
+const how = new How(news, () => replace(shown.wanted, stepNow()), async () => {
+  try {
+    return await search(shown.wanted.collection, at("key").value, toRequest(shown.wanted, true, "exhaustive"));
+  } catch (problem) {
+    complain(problem);
+    return null;
+  }
+});
 
-const draw = (moment) => {
-  const { story } = shown;
-  if (!story) return;
-  const step = story.steps[Math.round(moment)];
-  picture.draw(moment);
-  drawCells(at("cells"), story, step);
-  if (at("caption").textContent !== step.words) at("caption").textContent = step.words;
-  at("cells-note").textContent = cellsWords(story, step);
+// The step of the sieve that the address names: null if the sieve is not shown.
+const stepNow = () => (how.open ? Math.round(how.player.at) : null);
+
+// Changes the address, with a new entry in the history or without.
+const go = (wanted, step) => {
+  history.pushState(null, "", address.write(wanted, step));
+  remember(wanted);
 };
-
-const cellsWords = (story, step) => {
-  const { trace } = story, all = trace.documents * trace.token_order.length, cells = story.cells(step);
-  const scored = step.scored === trace.rescored.length ? story.rescored : step.scored;
-  const share = (part) => `${((100 * part) / Math.max(1, all)).toFixed(1)} %`;
-  const proxies = trace.rounds.length ? `${count(cells)} of ${count(all)} cells (${share(cells)}) were revealed as proxies; ` : "";
-  const exact = scored * trace.token_order.length;
-  return `A cell is one query token against one ${story.unit}. Up to here, ${proxies}${count(exact)} (${share(exact)}) were scored exactly, those of ${plural(scored, story.unit)}.`;
+const replace = (wanted, step) => {
+  history.replaceState(null, "", address.write(wanted, step));
+  remember(wanted);
+};
+const remember = (wanted) => {
+  here = window.location.search;
+  shown.wanted = wanted;
 };
 
 const complain = (problem) => {
+  if (problem.name === "AbortError") return;
+  news.textContent = "";
   at("problem").textContent = harmless(problem.message);
   at("problem").hidden = false;
   if (problem.status === 401) {
@@ -75,17 +77,18 @@ const readForm = () => {
 };
 
 const fillForm = (wanted) => {
+  const sizes = [...new Set([...address.PER_PAGE, wanted.k])].sort((a, b) => a - b);
+  form.elements.k.replaceChildren(...sizes.map((size) => new Option(size)));
   for (const [name, value] of Object.entries(wanted)) {
     if (name !== "collection" || value) form.elements[name].value = String(value ?? "");
   }
-  showKnobs();
+  offer(wanted.policy);
 };
 
-// A choice of policies, and a field for each of their parameters.
+// A field for each parameter of a policy.
 const makeKnobs = () => {
-  for (const [name, { label, guarantee, parameters }] of Object.entries(POLICIES)) {
-    form.elements.policy.append(new Option(guarantee === "exact" ? `${label} (exact)` : label, name));
-    for (const parameter of parameters) at("key-knob").before(makeKnob(name, parameter));
+  for (const [policy, { parameters }] of Object.entries(POLICIES)) {
+    at("policy-knobs").append(...parameters.map((parameter) => makeKnob(policy, parameter)));
   }
 };
 
@@ -93,112 +96,134 @@ const makeKnob = (policy, parameter) => {
   const { name, type, help, choices } = parameter;
   const [min, max] = address.limits(parameter);
   const field = type === "str"
-    ? element("select", { name, title: help }, ...choices.map((value) => new Option(value)))
-    : element("input", { name, title: help, type: "number", min: `${min}`, max: `${max}`, step: type === "int" ? "1" : "any", required: parameter.default !== null });
-  return element("label", { class: type === "str" ? "knob" : "knob narrow", data: { for: policy } }, `${name} `, field);
+    ? element("select", { name, title: help, form: "ask" }, ...choices.map((value) => new Option(value)))
+    : element("input", { name, title: help, form: "ask", type: "number", min: `${min}`, max: `${max}`, step: type === "int" ? "1" : "any", required: parameter.default !== null });
+  return element("label", { class: "knob", data: { for: policy } }, `${name} `, field);
 };
 
-// Only the knobs of the policy are enabled. The others are disabled, so that they can't be invalid.
-const showKnobs = () => {
-  for (const knob of form.querySelectorAll("[data-for]")) {
-    knob.hidden = knob.dataset.for !== form.elements.policy.value;
+const facts = () => known.find((one) => one.name === form.elements.collection.value);
+
+// Offers what this collection can do now. Knobs of other policies are disabled, so that they can't be invalid.
+const offer = (chosen = form.elements.policy.value) => {
+  const own = facts(), fields = form.elements;
+  const can = Object.entries(POLICIES).filter(([name]) => name !== "calibrated" || own?.calibration || !own);
+  fields.policy.replaceChildren(...can.map(([name, { label, guarantee }]) => new Option(guarantee === "exact" ? `${label} (exact)` : label, name)));
+  fields.policy.value = can.some(([name]) => name === chosen) ? chosen : can[0][0];
+  at("collection-knob").hidden = known.length < 2;
+  at("hybrid-knob").hidden = Boolean(own?.shards);
+  if (own?.shards) fields.hybrid.value = "";
+  for (const knob of document.querySelectorAll("[data-for]")) {
+    knob.hidden = knob.dataset.for !== fields.policy.value;
     for (const field of knob.querySelectorAll("input, select")) field.disabled = knob.hidden;
   }
+  // n queries can promise an overlap of n / (n + 1) at most
+  if (own?.calibration) {
+    const most = Math.floor((1e4 * own.calibration.queries) / (own.calibration.queries + 1)) / 1e4;
+    fields.overlap.max = String(most);
+    if (Number(fields.overlap.value) > most) fields.overlap.value = String(most);
+  }
 };
+
+// Why this search has no picture; empty if it has one.
+const noPicture = (wanted) =>
+  facts()?.shards ? "This collection is in shards: the steps of a search happen in several processes, and are not recorded."
+    : wanted.hybrid ? "Two searches were fused, one by meaning and one by words (BM25). The sieve is shown for a search by meaning alone."
+    : "";
 
 const run = async (wanted, step) => {
   under?.abort();
   const mine = (under = new AbortController());
   at("problem").hidden = true;
   news.textContent = "Searching.";
-  player.pause();
+  document.body.setAttribute("aria-busy", "true");
+  how.pause();
+  filters.show(wanted.where);
   try {
-    const answer = await search(wanted.collection, at("key").value, toRequest(wanted), mine.signal);
-    if (mine !== under) return;
-    show(wanted, answer, step);
+    const trace = how.open && !noPicture(wanted);
+    const answer = await search(wanted.collection, at("key").value, toRequest(wanted, trace), mine.signal);
+    if (mine === under) show(wanted, answer, step);
   } catch (problem) {
-    if (problem.name === "AbortError") return;
-    news.textContent = "";
-    complain(problem);
+    if (mine === under) complain(problem);
+  } finally {
+    if (mine === under) document.body.removeAttribute("aria-busy");
   }
 };
 
 const show = (wanted, answer, step) => {
-  const story = tell(answer);
-  Object.assign(shown, { wanted, answer, story, other: null });
-  tablesOf = null;
+  Object.assign(shown, { wanted, answer });
   at("welcome").hidden = true;
   at("answer").hidden = false;
-  document.title = `${shorten(wanted.q)} – maxsieve`;
-  showVerdict(answer, story);
+  document.title = `${shorten(wanted.q, 60)} – maxsieve`;
+  const said = showVerdict(wanted, answer);
   hits.show(answer);
-  picture.show(story);
-  at("scope").textContent = scopeWords(story);
-  showLegend(at("legend"), story);
-  showCellsLegend(at("cells-legend"), story);
-  showCost(at("cost"), at("same"), answer, null);
-  at("compare").hidden = answer.trace.policy === "Exhaustive";
-  at("compare").disabled = false;
-  fillTables();
-  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const last = story.steps.length - 1;
-  player.load(story.steps, step ?? (calm ? last : 0));
-  news.textContent = `${plural(answer.hits.length, "hit")}. ${answer.report.sentence}. ${story.steps[last].words}`;
-  if (step === null && !calm && last > 0) player.play();
+  filters.learn(answer.hits);
+  filters.show(wanted.where);
+  showPager(wanted, answer);
+  if (how.open) how.show(wanted, answer, step, noPicture(wanted));
+  news.textContent = said;
 };
 
-const shorten = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
-
-const showVerdict = (answer, story) => {
-  const { report, timing_ms: times } = answer;
+// What was found, and what that guarantees; the same in words for those who hear it.
+const showVerdict = (wanted, answer) => {
+  const { report, timing_ms: times } = answer, first = answer.hits[0]?.rank, last = answer.hits.at(-1)?.rank;
   const engine = Object.entries(times).filter(([name]) => name.startsWith("search.")).reduce((sum, [, ms]) => sum + ms, 0);
-  at("verdict").replaceChildren(
-    element("strong", {}, harmless(report.sentence)),
-    ` · ${plural(report.rescored, story.unit)} of ${count(story.trace.documents)} rescored · ${milliseconds(engine)} ms, and ${milliseconds(times.encode ?? 0)} ms to encode the query · kernel ${report.isa}`);
+  const found = !answer.hits.length ? nothing(wanted, report) : wanted.page > 1 ? `Results ${count(first)} to ${count(last)}` : plural(answer.hits.length, "result");
+  const sure = answer.hits.length ? harmless(report.sentence) : "";
+  at("verdict").replaceChildren(element("strong", {}, found), sure && ` · ${sure} · ${milliseconds(engine + (times.encode ?? 0))} ms`);
+  return sure ? `${found}. ${sure}.` : `${found}.`;
 };
 
-const scopeWords = (story) => {
-  const { trace } = story;
-  const rows = `Each row is a ${story.unit}, the hits on top; rows get lower further down, so that ${trace.sampled ? "many" : `all ${count(trace.documents)}`} fit.`;
-  const sampled = trace.sampled ? ` Of ${count(trace.documents)}, ${count(trace.shown)} are shown: the hits, what was rescored, and a sample.` : "";
-  const passages = trace.k > shown.wanted.k ? ` Long documents are kept as passages, so the engine looks for the best ${count(trace.k)} to have ${plural(shown.wanted.k, "document")} among them.` : "";
-  return rows + sampled + passages;
+const nothing = (wanted, report) =>
+  wanted.page > 1 ? "No more results" : report.documents === 0 && wanted.where ? "No document matches the filter" : report.documents === 0 ? "This collection is empty" : "Nothing was found";
+
+// A page is asked for with all before it, so that the guarantee covers it.
+const showPager = (wanted, answer) => {
+  const most = Math.min(address.mostHits(wanted), wanted.policy === "calibrated" ? facts()?.calibration?.k ?? 0 : Infinity);
+  const step = (name, page) => {
+    const link = element("a", { href: address.write({ ...wanted, page }), rel: name === "Next" ? "next" : "prev" }, name);
+    link.addEventListener("click", async (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      form.elements.page.value = String(page);
+      go({ ...wanted, page }, stepNow());
+      await run({ ...wanted, page }, null);
+      at("hits-title").focus();
+      window.scrollTo(0, 0);
+    });
+    return link;
+  };
+  const more = answer.hits.length === wanted.k && (wanted.page + 1) * wanted.k <= most;
+  at("pager").replaceChildren(
+    ...(wanted.page > 1 ? [step("Previous", wanted.page - 1)] : []),
+    ...(wanted.page > 1 || more ? [element("span", {}, `Page ${count(wanted.page)}`)] : []),
+    ...(more ? [step("Next", wanted.page + 1)] : []));
 };
 
-const fillTables = () => {
-  if (!at("tables").open || tablesOf === shown.story || !shown.story) return;
-  tablesOf = shown.story;
-  showSteps(at("steps"), shown.story);
-  showDocuments(at("documents"), shown.story);
-};
-
-const compare = async () => {
-  const { answer, wanted } = shown;
-  at("compare").disabled = true;
+// Opens the document that the address names.
+const read = async (passage = null) => {
   try {
-    const other = await search(wanted.collection, at("key").value, toRequest(wanted, "exhaustive"));
-    if (shown.answer !== answer) return;
-    shown.other = other;
-    showCost(at("cost"), at("same"), answer, other);
-    news.textContent = at("same").textContent;
+    await reader.open(shown.wanted, at("key").value, shown.wanted.document, passage);
   } catch (problem) {
     complain(problem);
-    at("compare").disabled = false;
+    if (problem.name !== "AbortError") replace({ ...shown.wanted, document: "" }, stepNow());
   }
 };
 
 // Asks the service for its collections, when it may.
 const listCollections = async (chosen) => {
-  const found = await collections(at("key").value);
+  known = await collections(at("key").value);
   const list = at("collection");
-  list.replaceChildren(...found.map((one) => element("option", { value: one.name }, `${harmless(one.name)} (${count(one.documents)})`)));
-  if (found.some((one) => one.name === chosen)) list.value = chosen;
-  if (!found.length) throw new Error("This service has no collection to search. Start it with one: maxsieve serve COLLECTION.");
+  list.replaceChildren(...known.map((one) => element("option", { value: one.name }, `${harmless(one.name)} (${count(one.documents)})`)));
+  if (known.some((one) => one.name === chosen)) list.value = chosen;
+  if (!known.length) throw new Error("This service has no collection to search. Start it with one: maxsieve serve COLLECTION.");
+  offer();
 };
 
 const open = async () => {
+  const before = here;
   here = window.location.search;
   const { wanted, step } = address.read(here);
+  reader.leave();
   fillForm(wanted);
   try {
     if (!at("collection").options.length) await listCollections(wanted.collection);
@@ -213,37 +238,56 @@ const open = async () => {
     at("collection").selectedIndex = 0;
     return;
   }
-  if (wanted.q.trim()) await run(readForm(), step);
+  offer();
+  how.toggle(step !== null);
+  if (!wanted.q.trim()) return;
+  const now = readForm(), same = (one) => JSON.stringify({ ...one, document: "" });
+  if (before !== null && shown.answer && same(now) === same(shown.wanted) && how.open === Boolean(shown.answer.trace)) shown.wanted = now;
+  else await run(now, step);
+  if (now.document && shown.answer) await read();
 };
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const mine = ++submitted;
   let problem = null;
-  if (!at("collection").options.length) await listCollections("").catch((found) => (problem = found));
+  const { collection } = address.read(window.location.search).wanted;
+  if (!at("collection").options.length) await listCollections(collection).catch((found) => (problem = found));
   if (mine !== submitted) return; // a later answer counts, in whichever order they come
   if (problem) return complain(problem);
   at("key-knob").hidden = true;
+  form.elements.page.value = "1";
+  form.elements.document.value = "";
   const wanted = readForm();
   if (!wanted.q) {
     complain(new Error("There is nothing to search for: type a query."));
     at("q").focus();
     return;
   }
-  history.pushState(null, "", address.write(wanted));
-  here = window.location.search;
+  go(wanted, how.open ? 0 : null);
   await run(wanted, null);
+  if (how.open) replace(shown.wanted, stepNow());
 });
-form.addEventListener("change", (event) => {
-  if (event.target.id === "policy") showKnobs();
-  if (event.target.id !== "q" && event.target.id !== "key" && shown.answer && form.checkValidity()) form.requestSubmit();
+document.addEventListener("change", (event) => {
+  const { name, id, form: own } = event.target;
+  if (own !== form) return;
+  if (name === "collection") {
+    form.elements.where.value = "";
+    filters.forget();
+  }
+  offer();
+  if (id !== "q" && id !== "key" && shown.answer && form.checkValidity()) form.requestSubmit();
 });
-at("compare").addEventListener("click", compare);
-at("tables").addEventListener("toggle", fillTables);
+at("how-button").addEventListener("click", async () => {
+  how.toggle(!how.open);
+  if (how.open) {
+    await run(shown.wanted, null);
+    at("how-title").focus();
+  }
+  replace(shown.wanted, stepNow());
+});
 // A link within the page changes the address, too, but sends no request.
 window.addEventListener("popstate", () => window.location.search !== here && open());
-window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(player.at));
-new ResizeObserver(() => draw(player.at)).observe(at("picture"));
 
 makeKnobs();
 open();

@@ -1,4 +1,4 @@
-// Shared by both pictures: a canvas as sharp as the screen, and the colours of the style sheet.
+// A canvas as sharp as the screen, and the colours of the style sheet.
 
 export const prepare = (canvas) => {
   const { width, height } = canvas.getBoundingClientRect();
@@ -16,7 +16,7 @@ export const prepare = (canvas) => {
 
 export const colours = () => {
   const style = getComputedStyle(document.documentElement);
-  const names = ["ink", "soft", "line", "faint", "card", "blue", "blue-soft", "leaving", "gone", "tau", "hit", "scored"];
+  const names = ["ink", "soft", "line", "blue", "blue-soft", "leaving", "gone", "tau", "hit", "scored"];
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 };
 

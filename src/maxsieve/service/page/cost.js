@@ -16,18 +16,18 @@ const costs = (answer) => {
 const total = (stages, what) => [...stages.values()].reduce((sum, one) => sum + (one[what] ?? 0), 0);
 
 export const showCost = (table, note, answer, other) => {
-  const own = costs(answer), others = other && costs(other);
+  const own = costs(answer), others = other && costs(other), read = Boolean(answer.trace); // a trace counts bytes
   const names = Object.keys(STAGES).filter((name) => own.has(name) || others?.has(name));
   const longest = Math.max(1e-9, ...[own, ...(others ? [others] : [])].flatMap((one) => [...one.values()].map((stage) => stage.ms)));
   const cells = (stages, name) => {
     const stage = stages.get(name);
-    if (!stage) return [element("td", {}, "–"), element("td", {}, "–")];
+    if (!stage) return [element("td", {}, "–"), ...(read ? [element("td", {}, "–")] : [])];
     const bar = element("span", { class: "bar" });
     bar.style.setProperty("--share", String(stage.ms / longest));
-    return [element("td", {}, milliseconds(stage.ms), bar), element("td", {}, stage.read === null ? "–" : bytes(stage.read))];
+    return [element("td", {}, milliseconds(stage.ms), bar), ...(read ? [element("td", {}, stage.read === null ? "–" : bytes(stage.read))] : [])];
   };
-  const heads = (label) => [element("th", { scope: "col" }, `${label}milliseconds`), element("th", { scope: "col" }, `${label}bytes read`)];
-  const sums = (stages) => [element("td", {}, milliseconds(total(stages, "ms"))), element("td", {}, bytes(total(stages, "read")))];
+  const heads = (label) => ["milliseconds", ...(read ? ["bytes read"] : [])].map((what) => element("th", { scope: "col" }, label + what));
+  const sums = (stages) => [milliseconds(total(stages, "ms")), ...(read ? [bytes(total(stages, "read"))] : [])].map((sum) => element("td", {}, sum));
   const head = element("tr", {}, element("th", { scope: "col", class: "words-cell" }, "stage"), ...heads(others ? "this search: " : ""));
   if (others) head.append(...heads("exhaustive: "));
   const body = element("tbody");
@@ -41,7 +41,7 @@ export const showCost = (table, note, answer, other) => {
   table.replaceChildren(element("thead", {}, head), body, element("tfoot", {}, foot));
   note.textContent = other
     ? compareWords(answer, other)
-    : `Scoring every document would read ${bytes(answer.trace.bytes_of_all)} of vectors. Times are of this machine, at this moment.`;
+    : `${answer.trace ? `Scoring every document would read ${bytes(answer.trace.bytes_of_all)} of vectors. ` : ""}Times are of this machine, at this moment, with the kernel ${answer.report.isa}.`;
 };
 
 const compareWords = (answer, other) => {

@@ -1,125 +1,178 @@
-// The hits, with the words that matched; and the words of the query, each of which can show its matches.
+// The results: where each was found, and the part of its text that matches; and the words of the query, each of which
+// can show its matches.
 
-import { appendText, codePoints, element, harmless, score } from "./text.js";
+import { PagePicture } from "./page_picture.js";
+import { appendMarked, appendText, codePoints, element, harmless, plural, score } from "./text.js";
 
-// Maps a similarity to one of five shades. Unrelated unit vectors already have about 0.2.
-const shade = (similarity) => Math.min(5, Math.max(1, Math.ceil((similarity - 0.15) * 6)));
+// An id as people read it: that of a page names its file and its number.
+export const readable = (id) => harmless(String(id).replace(/#page=(\d+)$/, ", page $1"));
+
+// The name of a document: its title, the name of its file, or its id.
+export const nameOf = (id, metadata) => {
+  const facts = metadata && typeof metadata === "object" ? metadata : {};
+  const named = [facts.title, facts.name].find((one) => typeof one === "string" && one.trim());
+  return named === undefined ? readable(id) : harmless(named);
+};
+
+// The matches to show on the picture of a page: those that are marked in its text, or all if it has none.
+export const onPicture = (found) => {
+  const marked = new Set((found.marks ?? []).map((mark) => mark.start));
+  return found.picture?.kind === "words" ? found.matches.filter((match) => marked.has(match.start)) : found.matches ?? [];
+};
+
+// Where the words that matched are: page or line, and the headings above them.
+export const placeOf = (found) => {
+  const heading = found.heading ?? found.passage?.heading, page = found.page ?? found.passage?.page;
+  const parts = [];
+  if (page) parts.push(`page ${page}`);
+  else if (found.line) parts.push(`line ${found.line}`);
+  if (heading) parts.push(harmless(heading).replaceAll(" > ", " › "));
+  if (!parts.length && !found.picture && found.passage?.of > 1) parts.push(`passage ${found.passage.number + 1} of ${found.passage.of}`);
+  return parts;
+};
+
+// The words that matched, in order, with their grades; 0 for those that hardly matter, unless somebody asks for them.
+export const marksOf = (found) => {
+  const grades = new Map((found.marks ?? []).map((mark) => [mark.start, mark.grade]));
+  const best = new Map();
+  for (const match of found.matches ?? []) {
+    if (match.end <= match.start) continue;
+    const known = best.get(match.start);
+    if (!known || match.similarity > known.similarity) best.set(match.start, match);
+  }
+  return [...best.values()].sort((a, b) => a.start - b.start).map((match) => ({
+    start: match.start,
+    end: match.end,
+    grade: grades.get(match.start) ?? 0,
+    title: `answers “${harmless(match.query_word)}”, similarity ${match.similarity.toFixed(2)}`,
+  }));
+};
+
+// How many characters at the beginning of a hit's text are its title; 0 if it does not begin with it.
+const titleLength = ({ metadata, text }) => {
+  const title = typeof metadata?.title === "string" ? metadata.title.trim() : "";
+  return title && text.startsWith(`${title}\n`) ? codePoints(title).length : 0;
+};
+
+// The name of a hit. A title in its text has marks, too.
+const title = (hit, name) => {
+  const length = titleLength(hit), node = element("span");
+  if (!length) return [name];
+  appendMarked(node, codePoints(hit.text).slice(0, length), marksOf(hit), 0, length);
+  return node.childNodes;
+};
+
+const snippet = (found) => {
+  const points = codePoints(found.text), node = element("p", { class: "snippet", dir: "auto" });
+  const { start, end } = found.snippet ?? { start: 0, end: Math.min(points.length, 320) };
+  const cut = (from, to) => points.slice(from, to).join("").trim() !== "";
+  if (cut(titleLength(found), start)) appendText(node, "… ");
+  appendMarked(node, points, marksOf(found), start, end);
+  if (cut(end)) appendText(node, " …");
+  return node;
+};
+
+// Fills a bar with the words of a query. `pick` is called with the word that is pointed at, focused or pinned, or null;
+// `pinned` when that changes by a click.
+export const showWords = (bar, words, pick, pinned) => {
+  let kept = null;
+  const show = (word) => {
+    pick(word);
+    [...bar.children].forEach((chip, i) => {
+      chip.classList.toggle("lit", words[i] === word);
+      chip.setAttribute("aria-pressed", String(words[i] === kept));
+    });
+  };
+  bar.replaceChildren(...words.map((word) => {
+    const chip = element("button", { type: "button", "aria-pressed": "false" }, harmless(word.word));
+    for (const event of ["pointerenter", "focus"]) chip.addEventListener(event, () => show(word));
+    for (const event of ["pointerleave", "blur"]) chip.addEventListener(event, () => show(kept));
+    chip.addEventListener("click", () => {
+      kept = kept === word ? null : word;
+      show(kept);
+      pinned(kept);
+    });
+    return chip;
+  }));
+};
+
+// The matches of a word of the query.
+export const matchesOf = (found, word) =>
+  (found.matches ?? []).filter((one) => one.query_start >= word.start && one.query_start < word.end);
 
 export class Hits {
-  constructor(list, bar, news) {
-    this.list = list;
-    this.bar = bar;
-    this.news = news;
+  // `link` gives the address of a document, `read` opens it, `key` returns the key of the service.
+  constructor(list, bar, news, link, read, key) {
+    Object.assign(this, { list, bar, news, link, read, key });
   }
 
   show(answer) {
     this.answer = answer;
-    this.pinned = null;
+    this.pictures = new Map();
     this.list.classList.remove("picking");
-    this.bar.replaceChildren(...answer.query.words.map((word, i) => this.#chip(word, i)));
-    this.list.replaceChildren(...answer.hits.map((hit) => this.#hit(hit)));
-    for (const text of this.list.querySelectorAll(".hit-text")) this.#fold(text);
-  }
-
-  #chip(word, i) {
-    const chip = element("button", { type: "button", "aria-pressed": "false" }, harmless(word.word));
-    chip.addEventListener("pointerenter", () => this.#pick(i));
-    chip.addEventListener("pointerleave", () => this.#pick(this.pinned));
-    chip.addEventListener("focus", () => this.#pick(i));
-    chip.addEventListener("blur", () => this.#pick(this.pinned));
-    chip.addEventListener("click", () => {
-      this.pinned = this.pinned === i ? null : i;
-      this.#pick(this.pinned);
-      for (const [j, other] of [...this.bar.children].entries()) other.setAttribute("aria-pressed", String(j === this.pinned));
-      this.news.textContent = this.pinned === null ? "All matches are shown." : this.#inWords(word);
+    this.list.start = answer.hits[0]?.rank ?? 1;
+    showWords(this.bar, answer.hits.length ? answer.query.words : [], (word) => this.#pick(word), (word) => {
+      this.news.textContent = word ? this.#inWords(word) : "All matches are shown.";
     });
-    return chip;
-  }
-
-  #matches(hit, word) {
-    return (hit.matches ?? []).filter((one) => one.query_start >= word.start && one.query_start < word.end);
+    this.list.replaceChildren(...answer.hits.map((hit) => this.#hit(hit)));
   }
 
   #inWords(word) {
     const said = this.answer.hits.slice(0, 10).map((hit) => {
-      const found = this.#matches(hit, word).map((one) => `${harmless(one.word)}, ${one.similarity.toFixed(2)}`);
-      return `${harmless(hit.id)}: ${found.join("; ") || "nothing"}`;
+      const found = matchesOf(hit, word).map((one) => `${harmless(one.word)}, ${one.similarity.toFixed(2)}`);
+      return `${nameOf(hit.id, hit.metadata)}: ${found.join("; ") || "nothing"}`;
     });
     return `“${harmless(word.word)}” is answered in ${said.join(". In ")}.`;
   }
 
-  // Highlights the matches of a word, and names them under each hit; null for all words.
-  #pick(i) {
-    const word = i === null ? null : this.answer.query.words[i];
+  // Highlights the matches of a word, and names them beside each hit; null for all words.
+  #pick(word) {
     this.list.classList.toggle("picking", word !== null);
-    [...this.bar.children].forEach((chip, j) => chip.classList.toggle("lit", j === i));
     [...this.list.children].forEach((row, rank) => {
-      const found = word ? this.#matches(this.answer.hits[rank], word) : [];
-      const starts = new Set(found.map((one) => one.start));
-      for (const mark of row.querySelectorAll("mark")) mark.classList.toggle("lit", starts.has(Number(mark.dataset.start)));
+      const hit = this.answer.hits[rank], found = word ? matchesOf(hit, word) : [];
+      [...row.querySelectorAll(".snippet")].forEach((node, number) => {
+        const passage = number ? hit.passages[number] : hit;
+        const starts = new Set(word ? matchesOf(passage, word).map((one) => one.start) : []);
+        for (const mark of node.querySelectorAll(".word")) mark.classList.toggle("lit", starts.has(Number(mark.dataset.start)));
+      });
+      this.pictures.get(hit)?.light(word, found);
       row.querySelector(".answers").textContent = found
+        .filter((one) => one.word)
         .map((one) => `${harmless(one.query_word)} → ${harmless(one.word)} ${one.similarity.toFixed(2)}${one.end > one.start ? "" : " (in its heading)"}`)
         .join("   ");
     });
   }
 
   #hit(hit) {
-    const title = hit.metadata && typeof hit.metadata === "object" && typeof hit.metadata.title === "string" ? hit.metadata.title : "";
-    const named = harmless(title || hit.id);
-    const head = element("div", { class: "hit-head" },
-      element("span", { class: "rank" }, String(hit.rank)),
-      element("h3", { dir: "auto" }, named),
-      element("span", { class: "answers" }),
-      element("span", { class: "score" }, element("span", { class: "hidden-text" }, "score "), score(hit.score)));
-    const where = [];
-    if (title && harmless(hit.id) !== named) where.push(harmless(hit.id));
-    if (hit.passage) {
-      where.push(`passage ${hit.passage.number + 1} of ${hit.passage.of}`);
-      if (hit.passage.page !== null && hit.passage.page !== undefined) where.push(`page ${hit.passage.page}`);
-      if (hit.passage.heading) where.push(harmless(hit.passage.heading));
+    const name = nameOf(hit.id, hit.metadata), own = readable(hit.id);
+    const row = element("li", {},
+      element("div", { class: "hit-head" },
+        element("h3", { dir: "auto" }, this.#link(hit, title(hit, name))),
+        element("span", { class: "score" }, element("span", { class: "hidden-text" }, "score "), score(hit.score))));
+    const where = [...(own === name ? [] : [own]), ...placeOf(hit)];
+    if (where.length) row.append(element("p", { class: "where", dir: "auto" }, where.join(" · ")));
+    if (hit.picture) {
+      this.pictures.set(hit, new PagePicture(hit.picture, onPicture(hit), name, this.key(), true));
+      row.append(this.#link(hit, [this.pictures.get(hit).node]));
     }
-    const text = element("p", { class: "hit-text", dir: "auto" });
-    this.#fill(text, hit);
-    const row = element("li", {}, head);
-    if (where.length) row.append(element("p", { class: "hit-where" }, where.join(" · ")));
-    row.append(text);
+    row.append(snippet(hit), element("p", { class: "answers" }));
+    const more = (hit.passages ?? []).slice(1);
+    if (more.length) {
+      row.append(element("details", {},
+        element("summary", {}, plural(more.length, "more passage")),
+        ...more.map((passage) => element("div", { class: "further" },
+          element("p", { class: "where", dir: "auto" }, this.#link(hit, [placeOf(passage).join(" · ")], passage)), snippet(passage)))));
+    }
     return row;
   }
 
-  #fill(node, hit) {
-    const points = codePoints(hit.text);
-    const strongest = new Map();
-    for (const one of hit.matches ?? []) {
-      if (one.end <= one.start || one.end > points.length) continue;
-      const known = strongest.get(one.start);
-      if (!known || one.similarity > known.similarity) strongest.set(one.start, one);
-    }
-    let done = 0;
-    for (const one of [...strongest.values()].sort((a, b) => a.start - b.start)) {
-      if (one.start < done) continue;
-      appendText(node, points.slice(done, one.start));
-      const mark = element("mark", { class: `s${shade(one.similarity)}`, data: { start: String(one.start) } });
-      mark.title = `answers “${harmless(one.query_word)}”, similarity ${one.similarity.toFixed(2)}`;
-      appendText(mark, points.slice(one.start, one.end));
-      node.append(mark);
-      done = one.end;
-    }
-    appendText(node, points.slice(done));
-  }
-
-  // Long texts are folded at first, if more than a line or two would be hidden.
-  #fold(text) {
-    text.classList.add("folded");
-    if (text.scrollHeight <= text.clientHeight + 50) {
-      text.classList.remove("folded");
-      return;
-    }
-    const button = element("button", { type: "button", class: "fold", "aria-expanded": "false" }, "Show all");
-    button.addEventListener("click", () => {
-      const folded = text.classList.toggle("folded");
-      button.textContent = folded ? "Show all" : "Show less";
-      button.setAttribute("aria-expanded", String(!folded));
+  #link(hit, words, passage = hit) {
+    const link = element("a", { href: this.link(hit.id) }, ...words);
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      this.read(hit.id, passage);
     });
-    text.after(button);
+    return link;
   }
 }

@@ -20,7 +20,6 @@ const bar = (fill) => swatch(["rect", { x: 2, y: 6, width: 28, height: 6, class:
 const dot = (fill) => swatch(["circle", { cx: 16, cy: 9, r: 4.5, class: fill }]);
 const line = () => swatch(["line", { x1: 16, y1: 0, x2: 16, y2: 18, class: "stroke-tau" }]);
 const ring = () => swatch(["rect", { x: 4, y: 4, width: 24, height: 10, class: "stroke-next" }], ["rect", { x: 8, y: 7, width: 16, height: 4, class: "fill-leaving" }]);
-const box = (fill) => swatch(["rect", { x: 8, y: 3, width: 16, height: 12, class: fill }]);
 
 export const showLegend = (list, story) => {
   const { trace } = story, unit = story.unit, rounds = trace.rounds.length > 0;
@@ -37,10 +36,4 @@ export const showLegend = (list, story) => {
   items.push([line(), `τ: what the ${trace.k === 1 ? "best" : `best ${trace.k}`} are known to reach`]);
   if (trace.unseen) items.push([ring(), "the first one that need not be looked at"]);
   list.replaceChildren(...items.map(([mark, words]) => element("li", {}, mark, element("span", {}, words))));
-};
-
-export const showCellsLegend = (list, story) => {
-  const items = [[box("fill-soft"), "revealed as a proxy"], [box("fill-hit"), "scored exactly"], [box("fill-blank"), "never computed"]];
-  const shown = story.trace.rounds.length ? items : items.slice(1);
-  list.replaceChildren(...shown.map(([mark, words]) => element("li", {}, mark, element("span", {}, words))));
 };

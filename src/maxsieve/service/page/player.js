@@ -12,7 +12,7 @@ export class Player {
     slider.addEventListener("input", () => {
       this.pause();
       this.go(Number(slider.value));
-      this.onSettle(this.at, true);
+      this.onSettle(this.at);
     });
     button.addEventListener("click", () => (this.playing === null ? this.play() : this.#stopHere()));
   }
@@ -51,7 +51,7 @@ export class Player {
       } else this.go(Math.min(this.at + passed, step + 1));
       if (this.at >= this.steps.length - 1) {
         this.pause();
-        this.onSettle(this.at, true);
+        this.onSettle(this.at);
       } else this.playing = requestAnimationFrame(frame);
     };
     this.playing = requestAnimationFrame(frame);
@@ -66,7 +66,7 @@ export class Player {
   #stopHere() {
     this.pause();
     this.go(Math.round(this.at));
-    this.onSettle(this.at, true);
+    this.onSettle(this.at);
   }
 
   #label(playing) {

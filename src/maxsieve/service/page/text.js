@@ -21,10 +21,12 @@ export const bytes = (number) => {
 
 export const milliseconds = (number) => (number < 0.01 ? "< 0.01" : number < 10 ? number.toFixed(2) : number.toFixed(1));
 
-// Control characters except line feed and tab, marks of direction, invisible separators, single halves of a surrogate
-// pair.
+// Ends of lines and pages: white space, whatever the system or the format that wrote them.
+const isSpace = (point) => point >= 0x09 && point <= 0x0d;
+
+// Other control characters, marks of direction, invisible separators, single halves of a surrogate pair.
 const isStrange = (point) =>
-  (point < 0x20 && point !== 0x0a && point !== 0x09) || (point >= 0x7f && point <= 0x9f) || point === 0x61c ||
+  (point < 0x20 && !isSpace(point)) || (point >= 0x7f && point <= 0x9f) || point === 0x61c ||
   (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x206f) ||
   point === 0xfeff || (point >= 0xd800 && point <= 0xdfff) || (point >= 0xe0000 && point <= 0xe007f);
 
@@ -34,7 +36,7 @@ const nameOf = (point) => `U+${point.toString(16).toUpperCase().padStart(4, "0")
 export const harmless = (text) =>
   codePoints(String(text)).map((one) => {
     const point = one.codePointAt(0);
-    return point === 0x0a || point === 0x09 ? " " : isStrange(point) ? `[${nameOf(point)}]` : one;
+    return isSpace(point) ? " " : isStrange(point) ? `[${nameOf(point)}]` : one;
   }).join("");
 
 export const shorten = (text, most) => {
@@ -67,7 +69,23 @@ export const appendText = (node, points) => {
     if (isStrange(point)) {
       flush();
       node.append(element("span", { class: "strange" }, nameOf(point)));
-    } else run += one;
+    } else if (point === 0x0b || point === 0x0c) run += " ";
+    else if (point !== 0x0d) run += one;
   }
   flush();
+};
+
+// Appends the code points from `start` to `end`, with marks: `{start, end, grade}`, in order. Grade 0 is not visible.
+export const appendMarked = (node, points, marks, start, end) => {
+  let done = start;
+  for (const mark of marks) {
+    if (mark.start < done || mark.end > end || mark.end <= mark.start) continue;
+    appendText(node, points.slice(done, mark.start));
+    const word = element(mark.grade ? "mark" : "span", { class: `word g${mark.grade}`, data: { start: String(mark.start) } });
+    if (mark.title) word.title = mark.title;
+    appendText(word, points.slice(mark.start, mark.end));
+    node.append(word);
+    done = mark.end;
+  }
+  appendText(node, points.slice(done, end));
 };

@@ -22,14 +22,21 @@ from maxsieve.storage.metadata import to_json
 from maxsieve.storage.segments import Segment
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.storage import AnySnapshot
+from maxsieve.text.collection.pictures import Pictures
 from maxsieve.text.encoders.truncation_warning import naming_texts
+from maxsieve.text.inputs.outline import Outline
+from maxsieve.text.pages.page import PageDocument
+from maxsieve.text.pages.places import Grid
 from maxsieve.text.passages import (
     Document,
     Keys,
+    Passage,
     Splitter,
     as_stored,
     first_records,
     read_document,
+    stored_document,
+    to_passage,
     to_record,
 )
 
@@ -50,7 +57,12 @@ COMMITS = 64
 FEW_SEGMENTS, SMALL_SEGMENT = 8, 256 << 20
 """More than this many segments, each below this many bytes, are merged: opening each takes milliseconds."""
 
-Encode = Callable[[list[str]], Sequence[NDArray[np.float32]]]
+PAGE_SIZE, PATCHED_PAGE_SIZE = 1 << 11, 1 << 14
+"""How many characters a page counts for, besides its text: 64 pages are a batch, or 8 that a visual model encodes."""
+
+Encodable = str | PageDocument
+Encode = Callable[[list[Any]], Sequence[NDArray[np.float32]]]
+Grids = Callable[[PageDocument], tuple[Grid, ...]]
 T = TypeVar("T")
 _ABSENT = object()
 
@@ -80,13 +92,18 @@ def count_texts(texts: Iterable[str], ids: Iterable[Id] | None, metadata: Iterab
 
 
 def read_documents(
-    texts: Iterable[str], ids: Iterable[Id] | None, metadata: Iterable[Any] | None, *, endless: bool = False
+    texts: Iterable[Encodable],
+    ids: Iterable[Id] | None,
+    metadata: Iterable[Any] | None,
+    outlines: Iterable[Outline | None] | None = None,
+    *,
+    endless: bool = False,
 ) -> Iterator[Document]:
     """The documents one by one, checked. An id that is given twice is an error; one that is derived may come again.
 
     Of an ``endless`` stream the ids are not remembered: the code that adds the documents finds repeated ones.
     """
-    given = {"texts": texts, "ids": ids, "metadata": metadata}
+    given = {"texts": texts, "ids": ids, "metadata": metadata, "outlines": outlines}
     columns = {what: column for what, column in given.items() if column is not None}
     seen: set[Id] = set()
     kind: type | None = None
@@ -96,9 +113,10 @@ def read_documents(
         if short:
             longer = next(what for what in columns if what not in short)
             raise ValueError(f"there are only {place} {short[0]}, but more {longer}")
-        text = check_text(entry["texts"], f"texts: document {place}")
+        page = entry["texts"] if isinstance(entry["texts"], PageDocument) else None
+        text = check_text(page.text if page else entry["texts"], f"texts: document {place}")
         if ids is None:
-            id: Id = derived_id(text)
+            id: Id = derived_id(page.digest if page else text)
         elif (id := to_id(entry["ids"], "ids")) in seen:
             raise ValueError(f"ids: {id!r} occurs twice")
         elif kind is not None and type(id) is not kind:
@@ -113,7 +131,7 @@ def read_documents(
                 to_json(record)
             except TypeError as problem:
                 raise TypeError(f"document {id!r}: {problem}") from None
-        yield Document(id, text, record)
+        yield Document(id, text, record, page, None if page is None else page.digest, entry.get("outlines"))
 
 
 def check_text(text: Any, where: str) -> str:
@@ -150,9 +168,11 @@ def add_documents(
     *,
     replace: bool,
     advance: Advance,
+    pictures: Pictures,
+    grids: Grids | None = None,
 ) -> Added:
     """Adds documents to the index of a collection. If a batch fails, the earlier batches stay."""
-    queue = _Queue(index, keys, split, encode, replace, advance)
+    queue = _Queue(index, keys, split, encode, replace, advance, pictures, grids)
     for group in batches(documents, size_of, LOOKUPS):
         snapshot = index.storage.snapshot
         check_id_type(some_id(snapshot.here, keys), group[0].id)
@@ -166,7 +186,7 @@ def add_documents(
 
 def size_of(document: Document) -> int:
     """The characters of its text and of its metadata as JSON."""
-    return len(document.text) + _metadata_size(document)
+    return len(document.text) + _metadata_size(document) + (PAGE_SIZE if document.page else 0)
 
 
 def _metadata_size(document: Document) -> int:
@@ -196,8 +216,17 @@ class _Queue:
     """Documents that wait until a batch is full."""
 
     def __init__(
-        self, index: Index, keys: Keys, split: Splitter, encode: Encode, replace: bool, advance: Advance
+        self,
+        index: Index,
+        keys: Keys,
+        split: Splitter,
+        encode: Encode,
+        replace: bool,
+        advance: Advance,
+        pictures: Pictures,
+        grids: Grids | None,
     ) -> None:
+        self._pictures, self._grids = pictures, grids
         self._index, self._keys, self._split = index, keys, split
         self._encode, self._replace, self._advance = encode, replace, advance
         self._waiting: dict[Id, Document] = {}
@@ -225,7 +254,8 @@ class _Queue:
         self.added = Added(added, skipped, replaced + 1)
 
     def _wait(self, document: Document) -> None:
-        self._waiting[document.id], self._sizes[document.id] = document, size_of(document)
+        size = size_of(document) if self._grids is None else PATCHED_PAGE_SIZE
+        self._waiting[document.id], self._sizes[document.id] = document, size
 
     def commit(self, *, all_of_it: bool) -> None:
         """Encodes and adds the full batches; with ``all_of_it``, also the last batch, which is not full."""
@@ -243,19 +273,20 @@ class _Queue:
 
     def _add(self, documents: list[Document]) -> None:
         """One commit. A document that had more passages before loses the others with it."""
-        records, texts, names = to_pieces(documents, self._split, self._keys)
+        records, texts, names = to_pieces(documents, self._split, self._keys, self._grids)
+        self._pictures.put(document.page for document in documents if document.page)
         snapshot = self._index.storage.snapshot
         old = (key for new in documents for key in self._keys.of(new.id, snapshot)) if self._replace else ()
         with naming_texts(names):
             self._index.add(
-                (rows for some in batches(texts, len) for rows in self._encoded(some)),
+                (rows for some in batches(texts, length_of) for rows in self._encoded(some)),
                 list(records),
                 metadata=list(records.values()),
                 replace=self._replace,
                 delete=[key for key in old if key not in records],
             )
 
-    def _encoded(self, texts: list[str]) -> Sequence[NDArray[np.float32]]:
+    def _encoded(self, texts: list[Encodable]) -> Sequence[NDArray[np.float32]]:
         vectors = self._encode(texts)
         self._advance(0, sum(map(len, vectors)))
         return vectors
@@ -265,18 +296,26 @@ class Pieces(NamedTuple):
     """Documents cut into passages: the records by their keys, what is encoded of each, and which document that is."""
 
     records: dict[Id, Any]
-    texts: list[str]
+    texts: list[Encodable]
     names: dict[str, Id]
 
 
-def to_pieces(documents: Iterable[Document], split: Splitter, keys: Keys) -> Pieces:
-    """Cuts documents into passages."""
+def to_pieces(documents: Iterable[Document], split: Splitter, keys: Keys, grids: Grids | None = None) -> Pieces:
+    """Cuts documents into passages. With ``grids``, a visual model encodes the pages themselves."""
     pieces = Pieces({}, [], {})
     for document in documents:
-        passages = split(document.text, document.metadata)
+        if grids is not None:
+            if document.page is None:
+                raise TypeError(f"document {document.id!r} is a text: the model of this collection encodes pages")
+            page = document.page.facts(grids(document.page))
+            pieces.records[keys.key(document.id)] = to_record(Passage(document.text), document.metadata, page)
+            pieces.texts.append(document.page)
+            continue
+        facts = None if document.page is None else document.page.facts()
+        passages = split(document.text, document.metadata, document.outline)
         _check_copies(document, len(passages))
         for passage in passages:
-            pieces.records[keys.key(document.id, passage.number)] = to_record(passage, document.metadata)
+            pieces.records[keys.key(document.id, passage.number)] = to_record(passage, document.metadata, facts)
             pieces.texts.append(passage.encoded)
             pieces.names[passage.encoded] = document.id
     return pieces
@@ -287,9 +326,9 @@ def stored_as(document: Document, first: dict[str, Any], keys: Keys, snapshot: A
 
     Only as much of it is read as is needed to compare both.
     """
-    if "passage" in first and document.text.startswith(first["text"]):
+    if document.text.startswith(first["text"]) and to_passage(first, 0).of > 1:
         return read_document(document.id, keys, snapshot) or document
-    return Document(document.id, first["text"], first["metadata"])
+    return stored_document(document.id, first["text"], first)
 
 
 def difference(document: Document, stored: Document) -> str | None:
@@ -300,7 +339,14 @@ def difference(document: Document, stored: Document) -> str | None:
     """
     if as_stored(document.text) != as_stored(stored.text):
         return "another text"
+    if document.picture != stored.picture:
+        return "another picture"
     return None if as_stored(document.metadata) == as_stored(stored.metadata) else "other metadata"
+
+
+def length_of(content: Encodable) -> int:
+    """How many characters something to encode counts for in a batch."""
+    return PATCHED_PAGE_SIZE if isinstance(content, PageDocument) else len(content)
 
 
 def _check_copies(document: Document, passages: int) -> None:

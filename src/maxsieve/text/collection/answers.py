@@ -9,7 +9,7 @@ from maxsieve.policies import Bandit, Calibrated, Policy
 
 if TYPE_CHECKING:
     from maxsieve.storage.calibration import Calibration
-    from maxsieve.text.collection.hits import TextHits
+    from maxsieve.text.collection.hits import TextHit, TextHits
     from maxsieve.text.lexical.hybrid import HybridScores
 
 
@@ -22,7 +22,7 @@ def guarantee_sentence(hits: TextHits, policy: Policy | None = None) -> str:
     if isinstance(policy, Calibrated) and report.guarantee != "exact":
         found = _calibrated(hits, policy)
     else:
-        found = f"{_guarantee(report.guarantee, policy)} among {hits.n_documents:,} {_searched(hits)}"
+        found = f"{_guarantee(report.guarantee, policy)} among {_searched(hits)}"
     return found if hits.hybrid is None else f"{found} · {_fusion(hits.hybrid)}"
 
 
@@ -43,8 +43,8 @@ def _fusion(scores: HybridScores) -> str:
 def _calibrated(hits: TextHits, policy: Calibrated) -> str:
     """What a calibrated answer guarantees, or why it guarantees nothing."""
     report, calibration = hits.report, _used(hits)
-    among = f"{hits.n_documents:,} {_searched(hits)}"
-    followed = f"{report.survivors:,} {'passages ' * hits.has_passages}of {among} followed up"
+    counted = "passages " if hits.has_passages and hits.by == "document" else ""
+    followed = f"{report.survivors:,} {counted}of {_searched(hits)} followed up"
     if calibration is None:
         return f"no guarantee; {followed}"
     changed = changes_text(report.added, report.deleted)
@@ -53,8 +53,9 @@ def _calibrated(hits: TextHits, policy: Calibrated) -> str:
         number = f"{calibration.n_queries:,}" + (" of its own" if like == "sentences" else "")
         whom = "on average, over" if policy.tail is None else f"for {percent(policy.tail)} of"
         where = "" if calibration.where is None else " with this filter"
+        passages = " passages" if hits.by == "passage" else ""
         return (
-            f"calibrated: at least {percent(policy.target)} of the true top {len(hits)}{where} {whom} "
+            f"calibrated: at least {percent(policy.target)} of the true top {len(hits)}{passages}{where} {whom} "
             f"{like} like the {number} it was calibrated on{changed and f'; {changed} since'}; {followed}"
         )
     return f"no guarantee (the calibration covers only late interaction); {followed}"
@@ -102,12 +103,17 @@ def percent(share: Fraction) -> str:
 
 
 def _searched(hits: TextHits) -> str:
-    single = hits.n_documents == 1
-    condition = "" if hits.where is None else f" that {'matches' if single else 'match'} the filter"
-    if hits.scope == "candidates":
-        named = "candidate" if single else "candidates"
-        return f"{named}{f' of {hits.first_stage}' * bool(hits.first_stage)}{condition}"
-    return f"{'document' if single else 'documents'}{condition}"
+    """What was searched, with its number: documents or passages, candidates, those that match a filter."""
+    count = hits.n_documents if hits.n_passages is None else hits.n_passages
+    plural = "" if count == 1 else "s"
+    condition = "" if hits.where is None else f" that {'matches' if count == 1 else 'match'} the filter"
+    if hits.scope != "candidates":
+        named, source = f"{hits.by}{plural}", ""
+        if hits.n_passages is not None and hits.n_passages > hits.n_documents:
+            source = f" of {hits.n_documents:,} {'document' if hits.n_documents == 1 else 'documents'}"
+        return f"{count:,} {named}{source}{condition}"
+    named = f"candidate{plural}" if hits.n_passages is None else f"candidate passage{plural}"
+    return f"{count:,} {named}{f' of {hits.first_stage}' * bool(hits.first_stage)}{condition}"
 
 
 def to_plain(hits: TextHits, *, explain: bool = False) -> dict[str, Any]:
@@ -120,12 +126,34 @@ def to_plain(hits: TextHits, *, explain: bool = False) -> dict[str, Any]:
             plain |= {"late_score": float(hits.hybrid.late[rank]), "bm25_score": float(hits.hybrid.bm25[rank])}
         if hit.metadata is not None:
             plain["metadata"] = hit.metadata
-        if hit.passage.of > 1:
-            plain["passage"] = {name: value for name, value in hit.passage._asdict().items() if name != "text"}
-        if explain:
-            plain["matches"] = [match._asdict() for match in hit.explain()]
+        plain |= _described(hit, explain=explain)
+        if (page := hits.pages[rank]) is not None:
+            kind = "patches" if page.grids else "words"
+            plain["picture"] = {"width": page.width, "height": page.height, "kind": kind}
+        if hits.lists_passages:
+            plain["passages"] = [
+                {"score": one.score, "text": one.text, **_described(one, explain=explain)} for one in hit.passages
+            ]
         found.append(plain)
     return {"query": hits.query, "hits": found, "report": report_of(hits)}
+
+
+def _described(hit: TextHit, *, explain: bool) -> dict[str, Any]:
+    """Where a hit is in its document, and the matches of the query's words."""
+    plain = place_of(hit)
+    if explain:
+        plain["matches"] = [match.to_plain() for match in hit.explain()]
+    return plain
+
+
+def place_of(hit: TextHit) -> dict[str, Any]:
+    """Where a hit is in its document: heading, page and line of its best-matching words, and its passage, if known."""
+    passage = hit.passage
+    at = {name: value for name in ("heading", "page", "line") if (value := getattr(hit, name))}
+    if passage.of == 1 and not at:
+        return {}
+    place = {"number": passage.number, "of": passage.of, "start": passage.start, "heading": passage.heading}
+    return {**at, "passage": {**place, "pages": passage.pages, "lines": passage.lines}}
 
 
 def report_of(hits: TextHits) -> dict[str, Any]:
@@ -135,6 +163,7 @@ def report_of(hits: TextHits) -> dict[str, Any]:
         "guarantee": report.guarantee,
         "scope": hits.scope,
         "documents": hits.n_documents,
+        **({} if hits.n_passages is None else {"passages": hits.n_passages}),
         **({} if hits.where is None else {"where": hits.where}),
         **({"first_stage": hits.first_stage, "depth": hits.depth} if hits.first_stage else {}),
         **({"hybrid": hits.hybrid.fusion, "depth": hits.hybrid.depth} if hits.hybrid else {}),

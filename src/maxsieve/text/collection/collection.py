@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from maxsieve.common.files import check_own_file, check_own_folder
 from maxsieve.common.html import table
 from maxsieve.common.progress import progress_bar
-from maxsieve.errors import DamagedIndexError
+from maxsieve.errors import ClosedIndexError, DamagedIndexError
 from maxsieve.ids import Id, to_ids
 from maxsieve.index import Index
 from maxsieve.options import SearchOptions
@@ -25,6 +25,7 @@ from maxsieve.policies import Policy
 from maxsieve.storage.lock import NAME as LOCK
 from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Store
+from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection import sentences
 from maxsieve.text.collection.additions import (
@@ -46,12 +47,25 @@ from maxsieve.text.collection.description import (
 )
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.collection.info import info_of
+from maxsieve.text.collection.pictures import Pictures
 from maxsieve.text.collection.rerank import rerank_with
 from maxsieve.text.collection.search import check_calibrated, read_texts, search_texts
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, load_encoder
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, to_encoder
 from maxsieve.text.encoders.truncation_warning import counting_truncations
+from maxsieve.text.inputs.outline import Outline
 from maxsieve.text.lexical.bm25 import BM25, verify_table
-from maxsieve.text.passages import Keys, Splitter, first_records, read_document, splitter_for, verify_records
+from maxsieve.text.pages.page import PageDocument, PageFacts
+from maxsieve.text.passages import (
+    Keys,
+    Splitter,
+    first_records,
+    read_document,
+    read_page,
+    read_records,
+    splitter_for,
+    to_facts,
+    verify_records,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -74,6 +88,8 @@ class Collection:
         """The index of the token vectors, for searches with vectors. Its metadata hold the texts and their metadata."""
         self._own = encoder
         self._in_shards = index_folder(path) == path
+        self.pictures = Pictures(path)
+        """The pictures of its pages."""
         self._turn = threading.RLock()
 
     @classmethod
@@ -87,13 +103,15 @@ class Collection:
         store: Store = DEFAULT_STORE,
         pool: int = 1,
         split: bool = True,
+        pages: bool = False,
         shards: int | None = None,
         cluster: Cluster | None = None,
     ) -> Collection:
         """Creates a collection without documents, in a new or empty folder.
 
         encoder
-            turns text into token vectors: a name for `load_encoder`, or an encoder object.
+            turns text into token vectors: a name for `load_encoder`, an encoder object, or a `MultiVectorEncoder` of
+            Sentence Transformers.
         dim
             dimensions of the stored vectors: fewer take less space and time. The projection is fitted on the first
             texts that are added, and stored. None, or the encoder's own number, keeps all dimensions.
@@ -109,13 +127,19 @@ class Collection:
             whether texts that are longer than the encoder's limit are split into passages. Such a document is found by
             its best passage, which the hits name. Without it, the text after the limit is lost, with a
             `TruncationWarning`.
+        pages
+            whether each page of a PDF and each picture is a document, of which the collection keeps a picture
+            (docs/how-to/pages.md). A visual model needs them. With any other model, their words are searched: those of
+            the PDF, or those that OCR finds.
         shards, cluster
             divides the documents over this many shards, which the nodes of a Ray cluster encode and search
             (docs/cluster.md). The folder must be on storage that all nodes share. An encoder that is not built in is
             pickled and sent to the nodes, so its class must be importable there.
         """
         folder = Path(path).absolute()
-        loaded, description, matrix = describe_new(encoder, dim, projection, pool, split=split)
+        loaded, description, matrix = describe_new(encoder, dim, projection, pool, split=split, pages=pages)
+        if description.pages and shards is not None:
+            raise ValueError("a collection of pages can't be in shards")
         create_folder(folder, description, matrix, store, shards)
         return cls.open(folder, loaded, cluster=cluster)
 
@@ -125,19 +149,33 @@ class Collection:
         path: str | os.PathLike[str],
         encoder: str | Encoder | None = None,
         *,
+        audit: float | None = None,
         cluster: Cluster | None = None,
     ) -> Collection:
         """Opens a collection, in milliseconds: a built-in encoder is loaded when it is first needed.
 
         A collection may come from an untrusted source, so only built-in encoders are loaded by the name it records. Any
         other ``encoder`` must be given, as a name for `load_encoder` or as an object. It must be the encoder that the
-        collection was made with. ``cluster`` says where the members of a collection in shards run.
+        collection was made with. ``audit`` is as in `Index.build`. ``cluster`` says where the members of a collection
+        in shards run.
         """
         folder = Path(path).absolute()
-        own = _encoder_of(folder, load_encoder(encoder) if isinstance(encoder, str) else encoder)
-        index = Index.open(index_folder(folder), group_by=own.keys.group_by, cluster=cluster)
+        own = _encoder_of(folder, None if encoder is None else to_encoder(encoder))
+        index = Index.open(index_folder(folder), group_by=own.keys.group_by, audit=audit, cluster=cluster)
         _check_fits(own, index)
         return cls(folder, index, own)
+
+    @classmethod
+    def open_or_create(
+        cls, path: str | os.PathLike[str], encoder: Any = None, dim: int | None = None, **options: Any
+    ) -> Collection:
+        """Opens the collection in a folder; if there is none, creates it with the arguments of `create`.
+
+        A collection that is there keeps what it was made with: only ``encoder`` and ``cluster`` are used to open it.
+        """
+        if (Path(path) / NAME).exists():
+            return cls.open(path, encoder, cluster=options.get("cluster"))
+        return cls.create(path, DEFAULT_ENCODER if encoder is None else encoder, dim, **options)
 
     def add(
         self,
@@ -145,6 +183,7 @@ class Collection:
         ids: Iterable[Id] | None = None,
         metadata: Iterable[Any] | None = None,
         *,
+        outlines: Iterable[Outline | None] | None = None,
         text: str | None = None,
         id: str | None = None,
         replace: bool = False,
@@ -158,8 +197,12 @@ class Collection:
         metadata are skipped, not encoded. Returns how many were added, skipped and replaced.
 
         texts, ids, metadata
-            any iterables, including generators. Ids are all str or all int; without ids, each is derived from its text.
+            any iterables, including generators. A text may be a page (`PageDocument`). Ids are all str or all int;
+            without ids, each is derived from its text.
             Metadata are JSON-compatible values, or None.
+        outlines
+            where the headings of each text are, and whether its lines are those of a file, as readers of files know
+            it. By default, or for None, headings are those of Markdown.
         text, id
             for a Ray dataset in place of texts: its columns. ``metadata`` are then the names of the columns to store,
             or the name of one column that contains metadata.
@@ -180,7 +223,7 @@ class Collection:
         total = None if streamed else count_texts(texts, ids, metadata)
         with counting_truncations(), self._writing():
             vectors = DocumentVectors(self._own, self._splitter)
-            documents = read_documents(vectors.prepare(texts, progress), ids, metadata, endless=streamed)
+            documents = read_documents(vectors.prepare(texts, progress), ids, metadata, outlines, endless=streamed)
             with progress_bar("adding", total, shown=progress, unit="documents") as advance:
                 if self._in_shards:
                     from maxsieve.text.distributed.add import add_to_shards
@@ -196,7 +239,15 @@ class Collection:
                         advance=advance,
                     )
                 added = add_documents(
-                    self.index, documents, self.keys, self._splitter, vectors.encode, replace=replace, advance=advance
+                    self.index,
+                    documents,
+                    self.keys,
+                    self._splitter,
+                    vectors.encode,
+                    replace=replace,
+                    advance=advance,
+                    pictures=self.pictures,
+                    grids=vectors.grids,
                 )
             if worth_merging(self.index.storage.snapshot.here.segments):
                 self.index.compact(progress=progress)
@@ -212,6 +263,8 @@ class Collection:
         """Frees the space of deleted and replaced documents, and merges small files. Answers stay the same."""
         with self._writing():
             self.index.compact(progress=progress)
+            if not self._in_shards:
+                self.pictures.keep(set(self._digests(self.index.storage.snapshot.here)))
 
     def rebalance(self, shards: int) -> None:
         """Distributes the documents of a collection in shards over another number of shards. Answers stay the same."""
@@ -251,6 +304,7 @@ class Collection:
         self.index.verify(progress=progress)
         snapshot = self.index.storage.snapshot.here
         verify_records(snapshot, self.keys)
+        self.pictures.verify(dict.fromkeys(self._digests(snapshot)))
         verify_table(self.path, snapshot)
 
     def close(self) -> None:
@@ -282,7 +336,14 @@ class Collection:
         return isinstance(id, (str, int)) and not isinstance(id, bool) and self.keys.key(id) in self.index
 
     def __repr__(self) -> str:
-        return f"<maxsieve.Collection {str(self.path)!r} of {self._own.description.encoder!r}, {self.index!r}>"
+        name, encoder = f"maxsieve.Collection {str(self.path)!r}", self._own.description.encoder
+        try:
+            documents, passages, tokens = len(self), len(self.index), self.index.tokens
+        except ClosedIndexError:
+            return f"<closed {name}>"
+        split = f" in {passages:,} passages" if passages > documents else ""
+        counted = f"{documents:,} {'document' if documents == 1 else 'documents'}{split}, {tokens:,} tokens"
+        return f"<{name} of {encoder!r}: {counted}, dim {self.index.dim}>"
 
     def _repr_html_(self) -> str:
         facts = self.info()
@@ -348,6 +409,27 @@ class Collection:
             raise KeyError(f"metadata: no document has the id {id!r}")
         return known[id]["metadata"]
 
+    @property
+    def has_pages(self) -> bool:
+        """Whether each page of a file is a document."""
+        return self._own.description.pages
+
+    def page(self, id: Id) -> PageDocument:
+        """A document that is a page: its picture, its text, and the places of its words."""
+        found = self.index.storage.reading(lambda snapshot: read_page(id, self.keys, snapshot))
+        if found is None:
+            raise KeyError(f"page: no document has the id {id!r}")
+        if (facts := found.facts) is None:
+            raise ValueError(f"the document {id!r} is not a page: it has no picture")
+        return PageDocument(self.pictures.read(facts.digest), facts.width, facts.height, found.text, facts.words)
+
+    def page_facts(self, id: Id) -> PageFacts | None:
+        """What the first record of a document says about its page; None if it is not a page."""
+        known = self.index.storage.reading(lambda snapshot: first_records([id], self.keys, snapshot))
+        if id not in known:
+            raise KeyError(f"page: no document has the id {id!r}")
+        return to_facts(known[id], id)
+
     def search(self, text: str, k: int = 10, **options: Unpack[SearchKeywords]) -> TextHits:
         """The k best documents for a text, found exactly unless ``policy`` says otherwise.
 
@@ -386,6 +468,12 @@ class Collection:
     def rerank(self, query: str, texts: Iterable[str], k: int = 10, *, policy: Policy | None = None) -> TextHits:
         """The k best of these texts, which need not be in the collection. Ids are positions in ``texts``, from 0."""
         return rerank_with(self.encoder, self._splitter, query, texts, k, policy=policy)
+
+    def _digests(self, snapshot: Snapshot) -> Iterator[str]:
+        """The pictures that the records name."""
+        for key, record in read_records(snapshot, snapshot.live.tolist()):
+            if (facts := to_facts(record, key)) is not None:
+                yield facts.digest
 
     @property
     def _splitter(self) -> Splitter:

@@ -16,7 +16,7 @@ from maxsieve.arrays import MAX_DIM
 from maxsieve.common.checks import as_count
 from maxsieve.common.progress import progress_bar
 from maxsieve.errors import Argument, Function, hinted
-from maxsieve.text.collection.additions import batches, check_text
+from maxsieve.text.collection.additions import Encodable, Grids, batches, check_text, length_of
 from maxsieve.text.collection.description import (
     Description,
     describe,
@@ -26,9 +26,10 @@ from maxsieve.text.collection.description import (
     write_projection,
 )
 from maxsieve.text.encoders.builtin import BUILT_IN_ENCODERS
-from maxsieve.text.encoders.encoder import Encoder, load_encoder
+from maxsieve.text.encoders.encoder import Encoder, Visual, load_encoder, to_encoder
 from maxsieve.text.encoders.pooled import PooledEncoder, check_pool
 from maxsieve.text.encoders.projection import ProjectedEncoder, fit_projection
+from maxsieve.text.pages.page import PageDocument
 from maxsieve.text.passages import Keys, Splitter
 
 SAMPLE_TOKENS = 100_000
@@ -45,16 +46,18 @@ class NewCollection(NamedTuple):
     matrix: NDArray[np.float32] | None
 
 
-def describe_new(encoder: str | Encoder, dim: int | None, projection: Any, pool: int, *, split: bool) -> NewCollection:
+def describe_new(
+    encoder: str | Encoder, dim: int | None, projection: Any, pool: int, *, split: bool, pages: bool = False
+) -> NewCollection:
     """A new collection by the arguments of `Collection.create`, checked."""
-    loaded = load_encoder(encoder) if isinstance(encoder, str) else encoder
+    loaded = to_encoder(encoder)
     kept = loaded.dim if dim is None else min(as_count(dim, "dim", at_least=1, at_most=MAX_DIM), loaded.dim)
     matrix = None if projection is None else ProjectedEncoder(loaded, projection).matrix
     if matrix is not None:
         if dim not in (None, matrix.shape[1]):
             raise ValueError(f"dim is {dim}, but the projection has {matrix.shape[1]} columns")
         kept = matrix.shape[1]
-    return NewCollection(loaded, describe(loaded, kept, check_pool(pool), split=split), matrix)
+    return NewCollection(loaded, describe(loaded, kept, check_pool(pool), split=split, pages=pages), matrix)
 
 
 class CollectionEncoder:
@@ -138,10 +141,24 @@ class DocumentVectors:
         """Fits the projection on a sample of the texts, if it is not fitted yet; returns all texts from the start."""
         if self._own.description.pending:
             head, texts = peek(texts)
-            self._fit((passage.encoded for text in sample_of(head) for passage in self._split(text)), progress)
+            self._fit((piece for content in sample_of(head) for piece in self._pieces(content)), progress)
         return texts
 
-    def encode(self, texts: list[str]) -> Sequence[NDArray[np.float32]]:
+    @property
+    def grids(self) -> Grids | None:
+        """Which patches the vectors of a page belong to, if the model is visual."""
+        encoder = self._own.projecting(self._own.plain)
+        return encoder.grids if isinstance(encoder, Visual) else None
+
+    def _pieces(self, content: Encodable) -> Iterator[Encodable]:
+        """What is encoded of a document."""
+        if isinstance(self._own.plain, Visual):
+            yield content
+        else:
+            text = content if isinstance(content, str) else content.text
+            yield from (passage.encoded for passage in self._split(text))
+
+    def encode(self, texts: list[Any]) -> Sequence[NDArray[np.float32]]:
         """Their vectors, of the collection's dimension."""
         if self._own.description.pending:  # no text of the sample had a token, but these may
             self._fit(texts, False)
@@ -151,7 +168,7 @@ class DocumentVectors:
             self._encoder = self._own.projecting(self._remembering)
         return self._encoder.encode_documents(texts)
 
-    def _fit(self, sample: Iterable[str], progress: bool) -> None:
+    def _fit(self, sample: Iterable[Encodable], progress: bool) -> None:
         description = self._own.description
         matrix = self._remembering.fit(sample, description.dim, progress=progress)
         if matrix is not None:
@@ -164,9 +181,9 @@ class RememberingEncoder:
     def __init__(self, encoder: Encoder) -> None:
         self._encoder, self.encode_queries = encoder, encoder.encode_queries
         self.name, self.dim, self.fingerprint = encoder.name, encoder.dim, encoder.fingerprint
-        self._vectors: dict[str, NDArray[np.float32]] = {}
+        self._vectors: dict[Encodable, NDArray[np.float32]] = {}
 
-    def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[NDArray[np.float32]]:
+    def encode_documents(self, texts: Sequence[Any], *, progress: bool = False) -> list[NDArray[np.float32]]:
         """Their vectors, from the cache or encoded now."""
         missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         self._vectors.update(zip(missing, self._encoder.encode_documents(missing, progress=progress), strict=True))
@@ -175,12 +192,13 @@ class RememberingEncoder:
             self._vectors.pop(text, None)
         return vectors
 
-    def fit(self, sample: Iterable[str], dim: int, *, progress: bool) -> NDArray[np.float32] | None:
+    def fit(self, sample: Iterable[Encodable], dim: int, *, progress: bool) -> NDArray[np.float32] | None:
         """A projection to ``dim``, fitted on up to `SAMPLE_TOKENS` of the sample; None if no text has a token."""
         tokens = 0
         with progress_bar("fitting", None, shown=progress, unit="documents") as advance:
-            for batch in batches(sample, len):
-                encoded = self._encoder.encode_documents(batch)
+            for batch in batches(sample, length_of):
+                contents: list[Any] = batch
+                encoded = self._encoder.encode_documents(contents)
                 self._vectors.update(zip(batch, encoded, strict=True))
                 tokens = sum(len(rows) for rows in self._vectors.values())
                 advance(len(batch), sum(map(len, encoded)))
@@ -194,10 +212,11 @@ class RememberingEncoder:
         return fit_projection(rows, dim)
 
 
-def sample_of(texts: Sequence[Any]) -> Iterator[str]:
+def sample_of(texts: Sequence[Any]) -> Iterator[Encodable]:
     """Texts, shuffled with a fixed seed, so that the first ones are a sample of all."""
     for place in random.Random(0).sample(range(len(texts)), min(len(texts), SAMPLE_DOCUMENTS)):
-        yield check_text(texts[place], f"texts: document {place}")
+        content = texts[place]
+        yield content if isinstance(content, PageDocument) else check_text(content, f"texts: document {place}")
 
 
 def peek(texts: Iterable[Any]) -> tuple[Sequence[Any], Iterable[Any]]:
@@ -209,7 +228,8 @@ def peek(texts: Iterable[Any]) -> tuple[Sequence[Any], Iterable[Any]]:
     characters = 0
     for text in stream:
         head.append(text)
-        characters += len(check_text(text, f"texts: document {len(head) - 1}"))
+        content = text if isinstance(text, PageDocument) else check_text(text, f"texts: document {len(head) - 1}")
+        characters += length_of(content)
         if len(head) >= SAMPLE_DOCUMENTS or characters >= HEAD_CHARACTERS:
             break
     return head, chain(head, stream)

@@ -34,7 +34,8 @@ from maxsieve.storage.lock import discard_lock, new_folder
 from maxsieve.storage.manifest import SHARDS_NAME
 from maxsieve.storage.sealed_json import reading_fields
 from maxsieve.storage.segments import Store
-from maxsieve.text.encoders.encoder import Encoder
+from maxsieve.text.collection.pictures import FOLDER as PICTURES
+from maxsieve.text.encoders.encoder import Encoder, Visual
 from maxsieve.text.encoders.pooled import MOST as MOST_POOLED
 from maxsieve.text.lexical.word_table import FOLDER as TABLES
 from maxsieve.text.passages import sizes_for
@@ -46,12 +47,12 @@ INDEX = "index"
 STAGING = "staging"
 """The folder of encoded batches that are not in a collection in shards yet."""
 
-FOLDERS = (INDEX, STAGING, TABLES, "sync")
+FOLDERS = (INDEX, STAGING, TABLES, PICTURES, "sync")
 """Folders that a collection may have inside its own. `sync` writes to the last one."""
 
 FORMAT = "maxsieve collection"
-VERSION = 2
-"""Collections without passages and pooled vectors are written as version 1, which has neither."""
+VERSION = 3
+"""Collections without pages are written as version 2, and without passages and pooled vectors as version 1."""
 
 MOST_BYTES = 1 << 20
 """Limit on `collection.json`: no description needs as much."""
@@ -86,6 +87,8 @@ class Description:
     pool: int = 1
     """How many times fewer vectors a document has than tokens; left out of the file if it is 1."""
     passages: Sizes | None = None
+    pages: bool = False
+    """Whether each page of a file is a document, with a picture; left out of the file if not."""
 
     @property
     def pending(self) -> bool:
@@ -114,10 +117,12 @@ class Description:
         )
 
 
-def describe(encoder: Encoder, dim: int, pool: int = 1, *, split: bool) -> Description:
-    """The description of a new collection."""
-    passages = sizes_for(encoder) if split else None
-    return Description(encoder.name, dict(encoder.fingerprint), encoder.dim, dim, pool=pool, passages=passages)
+def describe(encoder: Encoder, dim: int, pool: int = 1, *, split: bool, pages: bool = False) -> Description:
+    """The description of a new collection. A visual model encodes whole pages, so these are not split."""
+    visual = isinstance(encoder, Visual)
+    passages = sizes_for(encoder) if split and not visual else None
+    named = encoder.name, dict(encoder.fingerprint), encoder.dim
+    return Description(*named, dim, pool=pool, passages=passages, pages=pages or visual)
 
 
 def read_description(folder: Path) -> Description:
@@ -148,8 +153,9 @@ def write_description(folder: Path, description: Description) -> None:
         del content["passages"]
     if description.pool == 1:
         del content["pool"]
-    if not {"passages", "pool"} & content.keys():
-        content["version"] = 1  # so that older versions of maxsieve can read it
+    if not description.pages:
+        del content["pages"]
+        content["version"] = 2 if {"passages", "pool"} & content.keys() else 1  # so that older maxsieves can read it
     _replace(folder / NAME, json.dumps(content, indent=1).encode() + b"\n")
 
 
@@ -263,6 +269,8 @@ def _check(description: Description) -> None:
         raise ValueError(f"the projection is {description.projection!r}")
     if type(description.pool) is not int or not 1 <= description.pool <= MOST_POOLED:
         raise ValueError(f"vectors are pooled by {description.pool!r}")
+    if type(description.pages) is not bool:
+        raise ValueError(f"pages is {description.pages!r}")
 
 
 def _read(path: Path, at_most: int) -> bytes:

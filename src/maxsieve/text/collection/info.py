@@ -22,7 +22,7 @@ def info_of(path: Path, index: Index, made: Description, keys: Keys) -> dict[str
         "deleted": len(here.alive) - len(here.live),
         "tokens": snapshot.n_tokens,
         "bytes": here.nbytes,
-        "room": disk_usage(path, here),
+        "room": disk_usage(path, here, keys),
         "segments": len(here.segments),
         "dim": made.dim,
         "store": snapshot.layout.store,

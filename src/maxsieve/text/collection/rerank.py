@@ -16,7 +16,7 @@ from maxsieve.policies import Calibrated, Policy
 from maxsieve.text.collection.additions import check_text, count_texts, read_documents
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.collection.search import check_usable
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, load_encoder
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, to_encoder
 from maxsieve.text.encoders.truncation_warning import counting_truncations, naming_texts
 from maxsieve.text.passages import Document, Keys, Passage, Splitter, sizes_for, splitter_for, to_record
 
@@ -121,20 +121,6 @@ def rerank_vectors(
         query=query,
         search_seconds=perf_counter() - started,
         scope="candidates",
-        _count=lambda: count,
+        _count=lambda _: count,
         _encoder=encoder,
     )
-
-
-def to_encoder(encoder: str | Encoder) -> Encoder:
-    """Loads an encoder by name; an encoder object stays as it is.
-
-    >>> to_encoder(7)
-    Traceback (most recent call last):
-    TypeError: encoder must be an encoder or its name, not 7
-    """
-    if isinstance(encoder, str):
-        return load_encoder(encoder)
-    if not isinstance(encoder, Encoder):
-        raise TypeError(f"encoder must be an encoder or its name, not {encoder!r}")
-    return encoder

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import compress
+from itertools import compress, islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from maxsieve.errors import Function, hinted
 from maxsieve.hits import Hits
 from maxsieve.ids import Id
-from maxsieve.options import Candidates, PerQuery, SearchOptions
-from maxsieve.policies import Calibrated
+from maxsieve.index import Index
+from maxsieve.options import NOT_GIVEN, PerQuery, SearchOptions
+from maxsieve.policies import CERTIFIED, Calibrated
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.additions import check_text
 from maxsieve.text.collection.hits import TextHits
@@ -103,14 +104,18 @@ def _search(
     collection: Collection, texts: Sequence[str], rows: Rows, options: SearchOptions, snapshot: AnySnapshot
 ) -> list[TextHits]:
     """The hits in a version of the collection."""
-    keys, dim = collection.keys, snapshot.layout.dim
+    keys, dim, per_document = collection.keys, snapshot.layout.dim, options.per_document
     rows = [row[:, :dim] for row in rows]  # shorter only while there are no vectors and no projection
+    options = replace(options, per_document=1)
     if options.where.given:
         options = replace(options, where=options.where.map(lambda where: where and where.under("metadata")))
-    find = partial(_find_passages, collection, snapshot, rows)
+    units = keys if options.by == "document" else keys.flat
+    if units is not keys:
+        options = _to_passages(options, keys, snapshot)
+    find = partial(_find_passages, collection.index, snapshot, rows, units)
     facts: list[dict[str, Any]] = [{} for _ in texts]
     if options.hybrid is not None:
-        fused = search_hybrid(collection.bm25, snapshot, texts, options, find, keys)
+        fused = search_hybrid(collection.bm25, snapshot, texts, options, find, units)
         found: Sequence[Hits] = [answer.hits for answer in fused]
         facts = [{"hybrid": answer.scores, "_report": answer.report} for answer in fused]
     elif options.first_stage is not None:
@@ -122,18 +127,46 @@ def _search(
         found = find(options)
     else:
         found = find(options)
-    return [
+    answers = [
         TextHits.of_passages(
             hits,
             keys,
             query=text,
+            by=options.by,
             _encoder=collection.encoder,
-            _count=partial(_count_searched, snapshot, options, query, keys),
+            _count=partial(_count_searched, snapshot, options, query, units),
+            _pictures=collection.pictures,
             **_scope(options, query),
             **own,
         )
         for query, (text, hits, own) in enumerate(zip(texts, found, facts, strict=True))
     ]
+    return answers if per_document == 1 else _with_passages(collection, rows, options, answers, per_document)
+
+
+def _with_passages(
+    collection: Collection, rows: Rows, options: SearchOptions, answers: list[TextHits], most: int
+) -> list[TextHits]:
+    """Documents with their best passages, at most so many of each: one search among the passages of each document."""
+    keys = collection.keys
+    found = [(row, hits, id) for row, hits in zip(rows, answers, strict=True) for id in hits.ids]
+    if not found:
+        return answers
+    snapshot = answers[0].snapshot
+    among = [keys.of_all([id], snapshot, "candidates") for _, _, id in found]
+    plain = replace(
+        options,
+        k=most,
+        by="passage",
+        policy=CERTIFIED,
+        candidates=PerQuery(list(among)),
+        exclude=NOT_GIVEN,
+        where=NOT_GIVEN,
+        hybrid=None,
+        trace=False,
+    )
+    best = zip(collection.index.answer([row for row, _, _ in found], plain, snapshot), map(len, among), strict=True)
+    return [replace(hits, _best=[hits.of_document(*one) for one in islice(best, len(hits))]) for hits in answers]
 
 
 def _scope(options: SearchOptions, query: int) -> dict[str, Any]:
@@ -143,16 +176,22 @@ def _scope(options: SearchOptions, query: int) -> dict[str, Any]:
     return {"scope": scope, "where": None if where is None else where.given}
 
 
-def _find_passages(collection: Collection, snapshot: AnySnapshot, rows: Rows, options: SearchOptions) -> Sequence[Hits]:
-    """The best passages for each query. The options name documents; the index has passages."""
-    keys = collection.keys
-    if keys.passages and options.restricted:
-        options = replace(
-            options,
-            candidates=options.candidates.map(lambda ids: _to_keys(ids, keys, snapshot, "candidates")),
-            exclude=options.exclude.map(lambda ids: _to_keys(ids, keys, snapshot, "exclude")),
-        )
-    return collection.index.answer(rows, options, snapshot)
+def _find_passages(
+    index: Index, snapshot: AnySnapshot, rows: Rows, units: Keys, options: SearchOptions
+) -> Sequence[Hits]:
+    """The best passages for each query. The options name units; the index has passages."""
+    if units.passages and options.restricted:
+        options = _to_passages(options, units, snapshot)
+    return index.answer(rows, options, snapshot)
+
+
+def _to_passages(options: SearchOptions, keys: Keys, snapshot: AnySnapshot) -> SearchOptions:
+    """Options that name passages, from options that name documents."""
+    return replace(
+        options,
+        candidates=options.candidates.map(lambda ids: _to_keys(ids, keys, snapshot, "candidates")),
+        exclude=options.exclude.map(lambda ids: _to_keys(ids, keys, snapshot, "exclude")),
+    )
 
 
 def _to_keys(ids: Any, keys: Keys, snapshot: AnySnapshot, what: str) -> list[Id] | None:
@@ -164,22 +203,25 @@ def _to_keys(ids: Any, keys: Keys, snapshot: AnySnapshot, what: str) -> list[Id]
     return None if ids is None else keys.of_all(ids, snapshot, what)
 
 
-def _count_searched(snapshot: AnySnapshot, options: SearchOptions, query: int, keys: Keys) -> int:
-    """How many documents a query was compared with."""
+def _count_searched(snapshot: AnySnapshot, options: SearchOptions, query: int, named: Keys, counted: Keys) -> int:
+    """How many documents or passages a query was compared with. The options may name passages, to count documents."""
     candidates, where = options.candidates.of(query), options.where.of(query)
     unwanted = set(options.exclude.of(query) or ())
+
+    def count(found: set[Id]) -> int:
+        return len(found if named is counted else set(map(counted.document, found)))
+
     if where is None and candidates is None:
-        return keys.count(snapshot) - len(unwanted)
+        return counted.count(snapshot) - count(unwanted)
     if where is None and isinstance(candidates, list):
-        return len(set(candidates) - unwanted)
+        return count(set(candidates) - unwanted)
     here = snapshot.here
-    named: Candidates = candidates
     if isinstance(candidates, np.ndarray):
-        named = list(compress(keys.firsts(here.ids_in_order()), candidates))
+        candidates = list(compress(named.firsts(here.ids_in_order()), candidates))
     if where is None:
-        return len(set(named or ()) - unwanted)
+        return count(set(candidates or ()) - unwanted)
     matching = here.matching(where)[here.live]
-    if not keys.passages and named is None and not unwanted:
+    if not counted.passages and candidates is None and not unwanted:
         return int(matching.sum())
-    found = set(keys.firsts(compress(here.live_ids(), matching))) - unwanted
-    return len(found if named is None else found.intersection(named))
+    found = set(named.firsts(compress(here.live_ids(), matching))) - unwanted
+    return count(found if candidates is None else found.intersection(candidates))

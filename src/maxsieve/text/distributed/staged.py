@@ -32,7 +32,7 @@ from maxsieve.storage.metadata import to_json
 from maxsieve.storage.sealed_json import read_sealed, reading_fields, write_sealed
 from maxsieve.storage.segment_file import StoredSegment, map_segment, write_segment
 from maxsieve.storage.segments import Layout, living
-from maxsieve.text.collection.additions import Encode, Pieces, batches
+from maxsieve.text.collection.additions import Encode, Pieces, batches, length_of
 from maxsieve.text.collection.description import STAGING, Description
 from maxsieve.text.passages import Document, Keys, as_stored
 
@@ -110,7 +110,7 @@ def stage(
     entries: list[SegmentEntry] = []
 
     def encoded() -> Iterable[Batch]:
-        for some in batches(pieces.texts, len):
+        for some in batches(pieces.texts, length_of):
             vectors = list(encode(some))
             yield Batch(vectors, np.fromiter(map(len, vectors), np.int64, len(vectors)))
 

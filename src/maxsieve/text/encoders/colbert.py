@@ -1,13 +1,12 @@
 """ColBERT models on onnxruntime: markers, query expansion, skip list and lengths as the model's folder states them.
 
-The rows of a text equal those of PyLate and Sentence Transformers in number, order and value. Like `OnnxEncoder`, it
-runs each text by itself on one thread.
+The rows of a text equal those of PyLate and Sentence Transformers in number, order and value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.optional import optional
-from maxsieve.common.threads import thread_count
 from maxsieve.text.encoders.carriers import sha256
 from maxsieve.text.encoders.colbert_files import Side, is_colbert, read_settings
 from maxsieve.text.encoders.colbert_projection import find_projection
 from maxsieve.text.encoders.encoder import F32, Span, as_text, as_texts, unit_rows
-from maxsieve.text.encoders.onnx import Encoded, encode_texts
-from maxsieve.text.encoders.onnx_files import OnnxFiles, OnnxModel, open_tokenizer
+from maxsieve.text.encoders.folder_encoder import Encoded, FolderEncoder
+from maxsieve.text.encoders.onnx_files import OnnxModel, open_tokenizer
 from maxsieve.text.encoders.truncation import Truncation, own_tokens
 
 
@@ -37,7 +35,7 @@ class _Tokens(NamedTuple):
     exact: bool
 
 
-class ColbertEncoder:
+class ColbertEncoder(FolderEncoder):
     """A late-interaction model in a folder with ``tokenizer.json``, an ONNX model and a file that describes it.
 
     That file is ``onnx_config.json`` (pylate-onnx-export, ``maxsieve model export``),
@@ -48,36 +46,17 @@ class ColbertEncoder:
     """
 
     def __init__(self, folder: str | Path, *, threads: int | None = None, name: str | None = None) -> None:
-        self._asked: dict[str, Any] = {"threads": threads, "name": name}
-        self._threads = thread_count(threads)
-        self._files = OnnxFiles.find(Path(folder))
+        super().__init__(folder, threads=threads, name=name)
         if not is_colbert(self._files.folder):
             raise ValueError(
                 f"no file in {self._files.folder} describes a ColBERT model: OnnxEncoder runs plain models"
             )
-        self._name = self._files.name if name is None else name
         self._settings = read_settings(self._files.folder, open_tokenizer(self._files.tokenizer, 1 << 20))
         self._sides = {side: self._open(side) for side in (self._settings.query, self._settings.document)}
         self._model = OnnxModel(self._files.model, dim=self._settings.dim)
         width = self._model.dim or self._states(self._tokens("a", self._settings.document)).shape[1]
         self._projection = find_projection(self._files.folder, self._settings, self._model.output, width)
         self._dim = width if self._projection is None else len(self._projection.bias)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return partial(ColbertEncoder, **self._asked), (self._files.model,)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> ColbertEncoder:
-        return self  # it never changes
-
-    @property
-    def name(self) -> str:
-        """The name for `load_encoder`: a known model's name, or the folder, or the model's file."""
-        return self._name
-
-    @property
-    def folder(self) -> Path:
-        """The model's folder."""
-        return self._files.folder
 
     @property
     def dim(self) -> int:
@@ -140,7 +119,7 @@ class ColbertEncoder:
                 states = states.astype(np.float32) @ self._projection.matrix + self._projection.bias
             return Encoded(unit_rows(states), tokens.length, tokens.exact)
 
-        return encode_texts(encode, texts, limit=side.length, threads=self._threads, progress=progress)
+        return self._encode_all(encode, texts, limit=side.length, progress=progress)
 
     def _states(self, tokens: _Tokens) -> NDArray[Any]:
         return self._model.states(tokens.ids, tokens.attention, [0] * len(tokens.ids))

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.storage.segments import Store
+from maxsieve.text.pages.page import PageDocument
+from maxsieve.text.pages.places import Grid
 
 F32 = NDArray[np.float32]
 Span = tuple[int, int]
@@ -77,6 +79,22 @@ class Measuring(Protocol):
         """How many tokens each of these short texts has, without special tokens."""
 
 
+@runtime_checkable
+class Visual(Protocol):
+    """An encoder whose documents are pages: its `encode_documents` takes `PageDocument` in place of texts."""
+
+    def grids(self, page: PageDocument) -> tuple[Grid, ...]:
+        """Which patch of the page each row of ``encode_documents([page])[0]`` belongs to; empty if it is not known."""
+
+    def query_spans(self, text: str) -> list[Span]:
+        """One (start, end) per row of ``encode_queries([text])[0]``, counted in characters of the text."""
+
+
+def query_spans_of(encoder: object, text: str) -> list[Span] | None:
+    """The characters that each row of a query belongs to; None if the encoder does not know."""
+    return encoder.query_spans(text) if isinstance(encoder, (Traceable, Visual)) else None
+
+
 def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
     """Loads an encoder by name; nothing is downloaded.
 
@@ -117,6 +135,24 @@ def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
         f"no encoder is called {name!r}: it is neither a built-in model ({known}) nor a folder; names of Sentence "
         "Transformers begin with 'st:'"
     )
+
+
+def to_encoder(encoder: Any) -> Encoder:
+    """Loads an encoder by name. An encoder stays as it is; a model object of Sentence Transformers becomes one.
+
+    >>> to_encoder(7)
+    Traceback (most recent call last):
+    TypeError: encoder must be an encoder or its name, not 7
+    """
+    if isinstance(encoder, str):
+        return load_encoder(encoder)
+    from maxsieve.text.encoders.multi_vector import SentenceTransformersEncoder, is_model
+
+    if is_model(encoder):
+        return SentenceTransformersEncoder(encoder)
+    if not isinstance(encoder, Encoder):
+        raise TypeError(f"encoder must be an encoder or its name, not {encoder!r}")
+    return encoder
 
 
 def open_folder(path: Path, *, threads: int | None, name: str | None = None) -> Encoder:

@@ -54,6 +54,7 @@ def export_model(checkpoint: str | Path, folder: str | Path, *, int8: bool = Fal
         raise FileExistsError(f"{target} exists already: give the name of a new folder")
     encoder = SentenceTransformersEncoder(str(checkpoint))
     source = encoder.folder
+    assert source is not None  # it was given by name
     if not is_colbert(source):
         raise ValueError(f"{source} is no late-interaction model: it has no projection of token vectors")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -111,13 +112,17 @@ def _write_graph(model: Any, path: Path) -> None:
 
 
 def _quantise(path: Path, target: Path) -> None:
-    """Weights of 8 bits without sign: products with signed ones overflow on CPUs without VNNI, and give other rows."""
+    """Signed weights from -64 to 64: with VNNI they take two thirds of the time of unsigned ones.
+
+    CPUs without VNNI add two products of an activation (up to 255) and a weight in 16 bits: 2 * 255 * 64 still fits,
+    and with 127 it would overflow and give other rows.
+    """
     optional("onnx", "st")
     quantization = optional("onnxruntime.quantization", "st")
     logging.disable(logging.WARNING)  # it recommends a step that changes nothing here
     try:
         quantization.quantize_dynamic(
-            str(path), str(target), weight_type=quantization.QuantType.QUInt8, per_channel=True
+            str(path), str(target), weight_type=quantization.QuantType.QInt8, per_channel=True, reduce_range=True
         )
     finally:
         logging.disable(logging.NOTSET)

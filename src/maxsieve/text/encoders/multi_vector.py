@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.text.encoders.carriers import sha256
 from maxsieve.text.encoders.encoder import F32, SENTENCE_TRANSFORMERS, as_texts
-from maxsieve.text.encoders.hub import find_checkpoint
+from maxsieve.text.encoders.hub import Checkpoint, find_checkpoint
 from maxsieve.text.encoders.truncation import Truncation
 from maxsieve.text.encoders.truncation_warning import report_truncation
 
@@ -27,33 +28,43 @@ _DECISIVE = {".json", ".safetensors", ".bin", ".txt", ".model", ".metadata", ".j
 class SentenceTransformersEncoder:
     """A checkpoint, run by the `MultiVectorEncoder` of Sentence Transformers.
 
-    `model` is a folder, a built-in model or a name on the hub (downloaded before, see `fetch_model`). Prompts,
+    `model` is a folder, a built-in model or a name on the hub (downloaded before, see `fetch_model`); or the
+    `MultiVectorEncoder` itself, whose name for `load_encoder` is then not known. Prompts,
     prefixes, query expansion, skip lists, masks and lengths are those of the checkpoint. So are the rows: an empty text
     has those of its prefix and special tokens. A checkpoint without a projection of token vectors, which was not
     trained for late interaction, gives its hidden states without special tokens, at unit length, like `OnnxEncoder`.
     """
 
-    def __init__(self, model: str | Path, *, threads: int | None = None, device: str | None = None) -> None:
+    def __init__(self, model: Any, *, threads: int | None = None, device: str | None = None) -> None:
         self._asked: dict[str, Any] = {"threads": threads, "device": device}
         self._threads = None if threads is None else thread_count(threads)
-        self._checkpoint = find_checkpoint(str(model))
-        self._model = _load(self._checkpoint.folder, device)
+        self._checkpoint: Checkpoint | None = None
+        if isinstance(model, (str, Path)):
+            self._checkpoint = find_checkpoint(str(model))
+            self._model = _load(self._checkpoint.folder, device)
+        else:
+            self._model = _check_object(model)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(SentenceTransformersEncoder, **self._asked), (self._checkpoint.name,)
+        given = self._model if self._checkpoint is None else self._checkpoint.name
+        return partial(SentenceTransformersEncoder, **self._asked), (given,)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SentenceTransformersEncoder:
         return self  # it never changes
 
     @property
     def name(self) -> str:
-        """The name for `load_encoder`: ``st:`` and a folder, a built-in model, or the hub's name and revision."""
-        return SENTENCE_TRANSFORMERS + self._checkpoint.name
+        """The name for `load_encoder`: ``st:`` and a folder, a built-in model, or the hub's name and revision.
+
+        Of an object, what its base model is called: the object itself must be given again.
+        """
+        known = self._checkpoint
+        return SENTENCE_TRANSFORMERS + (_name_of(self._model) if known is None else known.name)
 
     @property
-    def folder(self) -> Path:
-        """The checkpoint's folder."""
-        return self._checkpoint.folder
+    def folder(self) -> Path | None:
+        """The checkpoint's folder; None for an object."""
+        return None if self._checkpoint is None else self._checkpoint.folder
 
     @property
     def model(self) -> Any:
@@ -67,7 +78,9 @@ class SentenceTransformersEncoder:
 
     @cached_property
     def fingerprint(self) -> dict[str, str]:
-        """The hub's revision, or the digests of the files."""
+        """The hub's revision, or the digests of the files; of an object, of its weights and settings."""
+        if self._checkpoint is None:
+            return _digests(self._model)
         folder, revision = self._checkpoint.folder, self._checkpoint.revision
         if revision is not None:
             return {"revision": revision}
@@ -135,6 +148,61 @@ class SentenceTransformersEncoder:
         tokens = self._model.tokenizer([prompt + text for text in read], truncation=False, verbose=False)["input_ids"]
         whole = (len(some) == len(all_) for some, all_ in zip(read, given, strict=True))
         report_truncation(given, [(len(ids), exact) for ids, exact in zip(tokens, whole, strict=True)], limit)
+
+
+def is_model(model: Any) -> bool:
+    """Whether this is a model of Sentence Transformers, which is not imported for the question."""
+    return any(kind.__module__.split(".")[0] == "sentence_transformers" for kind in type(model).__mro__)
+
+
+def _check_object(model: Any) -> Any:
+    """A model of Sentence Transformers that gives one vector per token."""
+    if not is_model(model) or not hasattr(model, "encode_document"):
+        raise TypeError(f"model must be a checkpoint's name or a MultiVectorEncoder, not {type(model).__name__}")
+    library = optional("sentence_transformers", "st")
+    if not isinstance(model, getattr(library, "MultiVectorEncoder", ())):
+        raise TypeError(
+            f"a {type(model).__name__} gives one vector per text, and late interaction needs one per token: "
+            "load the checkpoint as a sentence_transformers.MultiVectorEncoder"
+        )
+    return model
+
+
+def _name_of(model: Any) -> str:
+    card = getattr(model, "model_card_data", None)
+    return str(getattr(card, "model_id", None) or getattr(card, "base_model", None) or type(model).__name__)
+
+
+def _digests(model: Any) -> dict[str, str]:
+    """What the vectors of a model in memory depend on: its weights, its modules, its prompts and lengths."""
+    weights = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        weights.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        weights.update(tensor.detach().cpu().contiguous().view(-1).view(_bytes_type()).numpy().tobytes())
+    tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
+    settings = {
+        "modules": [[type(module).__name__, _settings_of(module)] for module in model],
+        "prompts": dict(model.prompts),
+        "length": model.get_max_seq_length(),
+        "tokenizer": None if tokenizer is None else _without_state(json.loads(tokenizer.to_str())),
+    }
+    text = json.dumps(settings, sort_keys=True, default=lambda value: type(value).__name__)
+    return {"weights": weights.hexdigest(), "settings": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _without_state(tokenizer: dict[str, Any]) -> dict[str, Any]:
+    """A tokenizer without what each call sets: how it pads and cuts."""
+    return {name: value for name, value in tokenizer.items() if name not in ("padding", "truncation")}
+
+
+def _bytes_type() -> Any:
+    return optional("torch", "st").uint8
+
+
+def _settings_of(module: Any) -> Any:
+    """The settings that a module saves: they do not contain its path."""
+    names = getattr(module, "config_keys", ())
+    return {name: getattr(module, name, None) for name in names}
 
 
 def _load(folder: Path, device: str | None) -> Any:

@@ -1,94 +1,43 @@
-"""Token vectors of an ONNX model, by onnxruntime and tokenizers: no torch.
-
-Every text is run by itself on one thread, and the texts are distributed over the threads. So a text's vectors have the
-same bits whatever other texts are encoded, on any number of threads. In a batch they would not: a quantised model takes
-the scale of its activations over the whole batch. Nothing is padded, and it is not slower.
-"""
+"""Token vectors of a plain ONNX model, by onnxruntime and tokenizers: no torch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxsieve.common.progress import progress_bar
-from maxsieve.common.threads import thread_count
 from maxsieve.text.encoders.carriers import sha256
 from maxsieve.text.encoders.colbert_files import is_colbert
 from maxsieve.text.encoders.encoder import F32, Span, as_text, as_texts, unit_rows
-from maxsieve.text.encoders.onnx_files import OnnxFiles, OnnxModel, open_tokenizer
+from maxsieve.text.encoders.folder_encoder import Encoded, FolderEncoder
+from maxsieve.text.encoders.onnx_files import OnnxModel, open_tokenizer
 from maxsieve.text.encoders.truncation import Truncation, own_tokens
-from maxsieve.text.encoders.truncation_warning import report_truncation
-from maxsieve.text.encoders.workers import spread
 
 
-class Encoded(NamedTuple):
-    """The rows of a text, and its number of tokens before truncation: exact, or a lower bound."""
-
-    rows: F32
-    length: int
-    exact: bool
-
-
-def encode_texts(
-    encode: Callable[[str], Encoded], texts: list[str], *, limit: int, threads: int, progress: bool = False
-) -> list[F32]:
-    """The rows of all texts, each encoded by itself; reports texts that are longer than the limit."""
-    with progress_bar("encoding", len(texts), shown=progress, unit="texts") as advance:
-
-        def done(one: Encoded) -> None:
-            advance(1, len(one.rows))
-
-        encoded = spread(encode, texts, threads=threads, done=done, size=len)
-    report_truncation(texts, [(one.length, one.exact) for one in encoded], limit)
-    return [one.rows for one in encoded]
-
-
-class OnnxEncoder:
+class OnnxEncoder(FolderEncoder):
     """A BERT-like model in a folder with ``tokenizer.json`` and ``model.onnx`` (or one file ``*.onnx``).
 
     The rows of a text are the model's ``last_hidden_state``, at unit length, without the special tokens that the
     tokenizer adds. Documents and queries are encoded alike. `max_tokens` counts the special tokens too; by default it
     is the limit in the folder's ``config.json`` and ``tokenizer_config.json``, else 512. Longer texts are
     truncated, with a `TruncationWarning`. `name` is for models whose name in `load_encoder` is not their folder.
-    Pickling stores only the folder; unpickling loads the model from it.
     """
 
     def __init__(
         self, folder: str | Path, *, max_tokens: int | None = None, threads: int | None = None, name: str | None = None
     ) -> None:
-        self._asked: dict[str, Any] = {"max_tokens": max_tokens, "threads": threads, "name": name}
-        self._threads = thread_count(threads)
-        self._files = OnnxFiles.find(Path(folder))
+        super().__init__(folder, threads=threads, name=name, max_tokens=max_tokens)
         if is_colbert(self._files.folder):
             raise ValueError(
                 f"{self._files.folder} has a ColBERT model, which encodes queries and documents differently: "
                 "ColbertEncoder runs it"
             )
-        self._name = self._files.name if name is None else name
         self._max_tokens = self._files.max_tokens(max_tokens)
         self._tokens = Truncation(open_tokenizer(self._files.tokenizer, self._max_tokens), self._max_tokens)
         self._model = OnnxModel(self._files.model)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return partial(OnnxEncoder, **self._asked), (self._files.model,)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> OnnxEncoder:
-        return self  # it never changes
-
-    @property
-    def name(self) -> str:
-        """The name for `load_encoder`: a built-in model's name, or the folder."""
-        return self._name
-
-    @property
-    def folder(self) -> Path:
-        """The model's folder."""
-        return self._files.folder
 
     @property
     def max_tokens(self) -> int:
@@ -128,7 +77,7 @@ class OnnxEncoder:
         return self.document_spans(text)
 
     def _encode(self, texts: list[str], *, progress: bool) -> list[F32]:
-        return encode_texts(self._encode_one, texts, limit=self._max_tokens, threads=self._threads, progress=progress)
+        return self._encode_all(self._encode_one, texts, limit=self._max_tokens, progress=progress)
 
     def _encode_one(self, text: str) -> Encoded:
         encoding, length, exact = self._tokens.encode(text)

@@ -10,7 +10,9 @@ import numpy as np
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.pooling import clusters, cut, merges
-from maxsieve.text.encoders.encoder import F32, Encoder, Span, Traceable
+from maxsieve.text.encoders.encoder import F32, Encoder, Span, Traceable, Visual
+from maxsieve.text.pages.page import PageDocument
+from maxsieve.text.pages.places import Grid
 
 MOST = 64
 """The largest factor that makes sense; a collection with a larger one is damaged."""
@@ -24,9 +26,10 @@ class PooledEncoder:
     """
 
     def __new__(cls, encoder: Encoder, factor: int) -> PooledEncoder:
-        """Makes a `Traceable` encoder if the inner encoder is one."""
-        traceable = cls is PooledEncoder and isinstance(encoder, Traceable)
-        return super().__new__(_TraceablePooledEncoder if traceable else cls)
+        """Makes a `Traceable` or `Visual` encoder if the inner encoder is one."""
+        if cls is PooledEncoder and isinstance(encoder, Traceable):
+            return super().__new__(_TraceablePooledEncoder)
+        return super().__new__(_VisualPooledEncoder if isinstance(encoder, Visual) else cls)
 
     def __init__(self, encoder: Encoder, factor: int) -> None:
         self.encoder = encoder
@@ -71,6 +74,19 @@ class _TraceablePooledEncoder(PooledEncoder):
 
     def query_spans(self, text: str) -> list[Span]:
         """One (start, end) per row of ``queries([text])[0]``, counted in characters of the text."""
+        spans: list[Span] = self.encoder.query_spans(text)
+        return spans
+
+
+class _VisualPooledEncoder(PooledEncoder):
+    encoder: Any
+
+    def grids(self, page: PageDocument) -> tuple[Grid, ...]:
+        """None: a pooled row is the mean of patches that may be anywhere on the page."""
+        return ()
+
+    def query_spans(self, text: str) -> list[Span]:
+        """One (start, end) per row of the query, counted in characters of the text."""
         spans: list[Span] = self.encoder.query_spans(text)
         return spans
 

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from maxsieve.arrays import is_array, to_numpy
 from maxsieve.common.checks import as_count
-from maxsieve.text.encoders.encoder import F32, Encoder, Span, Traceable, unit_rows
+from maxsieve.text.encoders.encoder import F32, Encoder, Span, Traceable, Visual, unit_rows
+from maxsieve.text.pages.page import PageDocument
+from maxsieve.text.pages.places import Grid
 
 _CHUNK = 1 << 16  # rows at a time in float64
 
@@ -53,9 +55,10 @@ class ProjectedEncoder:
     """
 
     def __new__(cls, encoder: Encoder, matrix: Any) -> ProjectedEncoder:
-        """Makes a `Traceable` encoder if the inner encoder is one."""
-        traceable = cls is ProjectedEncoder and isinstance(encoder, Traceable)
-        return super().__new__(_TraceableProjectedEncoder if traceable else cls)
+        """Makes a `Traceable` or `Visual` encoder if the inner encoder is one."""
+        if cls is ProjectedEncoder and isinstance(encoder, Traceable):
+            return super().__new__(_TraceableProjectedEncoder)
+        return super().__new__(_VisualProjectedEncoder if isinstance(encoder, Visual) else cls)
 
     def __init__(self, encoder: Encoder, matrix: Any) -> None:
         array = to_numpy(matrix, "matrix")
@@ -111,5 +114,19 @@ class _TraceableProjectedEncoder(ProjectedEncoder):
 
     def query_spans(self, text: str) -> list[Span]:
         """One (start, end) per row of ``queries([text])[0]``, counted in characters of the text."""
+        spans: list[Span] = self.encoder.query_spans(text)
+        return spans
+
+
+class _VisualProjectedEncoder(ProjectedEncoder):
+    encoder: Any
+
+    def grids(self, page: PageDocument) -> tuple[Grid, ...]:
+        """Which patch of the page each row belongs to: a projection changes no places."""
+        found: tuple[Grid, ...] = self.encoder.grids(page)
+        return found
+
+    def query_spans(self, text: str) -> list[Span]:
+        """One (start, end) per row of the query, counted in characters of the text."""
         spans: list[Span] = self.encoder.query_spans(text)
         return spans

@@ -1,4 +1,4 @@
-"""Turns a stream of documents into the columns of `Collection.add`: texts, ids, metadata, read lazily."""
+"""Turns a stream of documents into the columns of `Collection.add`: texts, ids and so on, read lazily."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ def as_columns(
     >>> from maxsieve.text.inputs.document import Place
     >>> columns = as_columns([InputDocument("a", "Alpha", None, Place("it"))], 1, str)
     >>> {name: list(column) for name, column in columns.items()}
-    {'texts': ['Alpha'], 'ids': ['a'], 'metadata': [None]}
+    {'texts': ['Alpha'], 'ids': ['a'], 'metadata': [None], 'outlines': [None]}
     """
-    texts, ids, metadata = tee(documents, 3)
+    texts, ids, metadata, outlines = tee(documents, 4)
     column: Iterable[str] = (document.text for document in texts)
     return {
         "texts": column if expected is None else Expected(column, expected),
         "ids": None if to_id is None else (to_id(document.id or "") for document in ids),
         "metadata": (document.metadata for document in metadata),
+        "outlines": (document.outline for document in outlines),
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from maxsieve.errors import Argument, Hint, hinted
+from maxsieve.text.inputs.outline import Heading, Outline
 
 DEFAULT_IDS = ("_id", "id")
 LISTED = 8
@@ -35,19 +36,21 @@ class Place(NamedTuple):
 
 
 class InputDocument(NamedTuple):
-    """A document as it was read. ``id`` is None if it has none."""
+    """A document as it was read. ``id`` is None if it has none, ``outline`` if its format says nothing of headings."""
 
     id: str | None
     text: str
     metadata: dict[str, Any] | None
     place: Place
+    outline: Outline | None = None
 
 
 class FileText(NamedTuple):
-    """The text of a file, and its title or an empty string."""
+    """The text of a file, its title or an empty string, and its headings."""
 
     text: str
     title: str = ""
+    headings: Sequence[Heading] = ()
 
 
 class BadInput(ValueError):  # noqa: N818 - as the user meets it

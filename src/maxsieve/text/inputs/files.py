@@ -10,6 +10,7 @@ from maxsieve.text.inputs.compressed import read_compressed, suffix_of
 from maxsieve.text.inputs.document import LARGEST_FILE, BadInput, InputDocument, Place
 from maxsieve.text.inputs.isolated import READERS, IsolatedReader
 from maxsieve.text.inputs.lines import BOM, WIDE_BOMS, not_utf8
+from maxsieve.text.inputs.outline import Outline
 
 SUFFIXES = (".txt", ".md", *READERS)
 
@@ -21,9 +22,10 @@ def read_file(path: Path, identity: str, reader: IsolatedReader) -> InputDocumen
         identity.encode()
         suffix, compressed = suffix_of(path)
         if suffix in READERS and not compressed:
-            text, title = reader.read(path, suffix)
-            return InputDocument(identity, text, {"title": title} if title else None, place)
-        return InputDocument(identity, _plain_text(path, compressed), None, place)
+            text, title, headings = reader.read(path, suffix)
+            return InputDocument(identity, text, {"title": title} if title else None, place, Outline(headings))
+        outline = Outline(None if suffix == ".md" else (), lines=True)
+        return InputDocument(identity, _plain_text(path, compressed), None, place, outline)
     except UnicodeDecodeError as problem:
         return BadInput(place, not_utf8(problem))
     except UnicodeEncodeError:

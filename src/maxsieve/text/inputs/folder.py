@@ -12,19 +12,32 @@ from maxsieve.text.inputs.isolated import IsolatedReader
 
 
 def document_files(
-    folder: Path, *, without: Path | None = None, refused: Callable[[OSError], None] | None = None
+    folder: Path,
+    *,
+    without: Path | None = None,
+    refused: Callable[[OSError], None] | None = None,
+    inside: bool = False,
+    also: tuple[str, ...] = (),
 ) -> list[Path]:
     """The files below the folder that are documents by their suffix, in order of their paths.
 
     Hidden ones and links to folders are left out, and so is the folder ``without``. If a folder can't be listed,
-    ``refused`` is called with the error; without it, the error is raised.
+    ``refused`` is called with the error; without it, the error is raised. With ``inside``, links that lead out of the
+    folder are left out, too. ``also`` are further suffixes, of files that are text.
     """
     found: list[Path] = []
     left_out = None if without is None else os.stat(without)
     for parent, folders, names in os.walk(folder, onerror=refused or _raise):
         folders[:] = [name for name in folders if not (name.startswith(".") or _is(Path(parent, name), left_out))]
-        found += [Path(parent, name) for name in names if name.lower().endswith(SUFFIXES) and not name.startswith(".")]
-    return sorted(found)
+        found += [
+            Path(parent, name) for name in names if name.lower().endswith(SUFFIXES + also) and not name.startswith(".")
+        ]
+    return sorted(path for path in found if not (inside and leads_out(path, folder)))
+
+
+def leads_out(path: Path, folder: Path) -> bool:
+    """Whether a file is a link to something outside of the folder."""
+    return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 def read_folder(folder: Path) -> Found:

@@ -1,4 +1,4 @@
-"""Reads PDF, HTML and Word files in a separate process, with limits on memory and time.
+"""Reads PDF, HTML and Word files, and renders pages, in a separate process with limits on memory and time.
 
 Such a file may be hostile: it may be made to use up memory or time. A file that reaches a limit is refused, and the
 next file gets a new process. The process ends with the ``with`` block, or with the program, however that ends.
@@ -10,10 +10,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from maxsieve.common.files import open_regular
 from maxsieve.common.processes import (
@@ -25,15 +25,21 @@ from maxsieve.common.processes import (
     running_python,
 )
 from maxsieve.text.inputs.document import FileText
+from maxsieve.text.inputs.outline import Heading
 from maxsieve.text.inputs.pdf import read_pdf
 from maxsieve.text.inputs.webpage import read_webpage
 from maxsieve.text.inputs.word import read_word
+from maxsieve.text.pages.page import PageDocument
+from maxsieve.text.pages.requests import OpenPages, PageRequest, page_from
 
 SECONDS = 300
 """Limit on the CPU time for a file: enough for thousands of pages of a PDF."""
 
 MEMORY = 1 << 30
 """Limit on the memory for reading a file, in bytes."""
+
+OCR_MEMORY = 3 << 30
+"""Limit on the memory for OCR, whose models take as much for a page of 2,000 x 2,000 pixels, in bytes."""
 
 MOST_CHARACTERS = 1 << 26
 ENDINGS = {
@@ -63,7 +69,7 @@ class IsolatedReader:
     >>> with tempfile.TemporaryDirectory() as folder, IsolatedReader() as reader:
     ...     _ = Path(folder, "foxes.html").write_text("<h1>Foxes</h1>")
     ...     reader.read(Path(folder, "foxes.html"), ".html")
-    FileText(text='# Foxes', title='')
+    FileText(text='# Foxes', title='', headings=[Heading(start=0, level=1, title='Foxes')])
     """
 
     def __init__(self, *, seconds: int = SECONDS, memory: int = MEMORY) -> None:
@@ -79,19 +85,42 @@ class IsolatedReader:
 
     def read(self, path: Path, suffix: str) -> FileText:
         """The text of the file; a `ValueError` says why it can't be read."""
+        answer = self._ask({"path": os.fspath(path.absolute()), "suffix": suffix})
+        return FileText(answer["text"], answer["title"], [Heading(*heading) for heading in answer["headings"]])
+
+    def pages(self, path: Path, suffix: str, *, ocr: bool = True) -> Iterator[PageDocument | ValueError]:
+        """The pages of a PDF or of a picture, one by one, or why one can't be read.
+
+        ``ocr`` reads the words of pages that have no text. A `ValueError` is raised if no page can be read.
+        """
+        number = count = 0
+        while number == 0 or number < count:
+            request = PageRequest(os.fspath(path.absolute()), suffix, number, ocr)
+            try:
+                answer = self._ask(request._asdict())
+                count = answer["pages"]
+                yield page_from(answer) if "picture" in answer else ValueError(answer["page_problem"])
+            except ValueError as problem:
+                if not count:
+                    raise
+                yield ValueError(f"page {number + 1}: {problem}")
+            number += 1
+
+    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a question; a `ValueError` says why there is none."""
         try:
-            answer = self._ask({"path": os.fspath(path.absolute()), "suffix": suffix})
+            answer = self._exchange(question)
         except BaseException:  # Ctrl-C: the next file must not get the answer for this one
             self._end()
             raise
-        if "text" in answer:
-            return FileText(answer["text"], answer["title"])
         if "ended" in answer:
             self._end()
             raise ValueError(ENDINGS[answer["ended"]].format(seconds=self._seconds, mib=self._memory >> 20))
-        raise ValueError(answer["problem"])
+        if "problem" in answer:
+            raise ValueError(answer["problem"])
+        return answer
 
-    def _ask(self, question: dict[str, str]) -> dict[str, str]:
+    def _exchange(self, question: dict[str, Any]) -> dict[str, Any]:
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -128,20 +157,18 @@ def serve(seconds: int, memory: int) -> None:
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)  # so that output of libraries does not mix with answers
     limit_memory(memory)
-    for question in sys.stdin.buffer:
-        limit_time(seconds)
-        answers.write(json.dumps(_answer(**json.loads(question))).encode() + b"\n")
-        answers.flush()
+    with OpenPages() as pages:
+        for line in sys.stdin.buffer:
+            limit_time(seconds)
+            question = json.loads(line)
+            answers.write(json.dumps(_answer(question, pages)).encode() + b"\n")
+            answers.flush()
 
 
-def _answer(path: str, suffix: str) -> dict[str, str]:
-    reader, kind = READERS[suffix]
+def _answer(question: dict[str, Any], pages: OpenPages) -> dict[str, Any]:
+    path, kind = question["path"], READERS.get(question["suffix"], (None, "a picture"))[1]
     try:
-        with open_regular(path, follow_links=True) as file:
-            text, title = reader(file)
-        if len(text) > MOST_CHARACTERS:
-            return {"problem": f"it has {len(text):,} characters of text; at most {MOST_CHARACTERS:,} are read"}
-        return {"text": _clean(text), "title": _clean(title)}
+        return pages.answer(PageRequest(**question)) if "number" in question else _text(path, question["suffix"])
     except MemoryError:
         return {"ended": "full"}
     except RecursionError:
@@ -153,6 +180,22 @@ def _answer(path: str, suffix: str) -> dict[str, str]:
     except Exception as problem:  # whatever a library raises for a file that it can't read
         said = " ".join(str(problem).split())[:200].removeprefix(f"{path} ")
         return {"problem": said if type(problem) is ValueError else f"can't be read as {kind}: {said or problem!r}"}
+
+
+def _text(path: str, suffix: str) -> dict[str, Any]:
+    with open_regular(path, follow_links=True) as file:
+        text, title, headings = READERS[suffix][0](file)
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"it has {len(text):,} characters of text; at most {MOST_CHARACTERS:,} are read")
+    return {"text": _clean(text), "title": _clean(title), "headings": list(_moved(headings, text))}
+
+
+def _moved(headings: Sequence[Heading], text: str) -> Iterator[Heading]:
+    """The headings, cleaned like the text: each NUL character that is removed moves those after it."""
+    removed = place = 0
+    for start, level, title in headings:
+        removed, place = removed + text.count("\0", place, start), start
+        yield Heading(start - removed, level, _clean(title))
 
 
 def _clean(text: str) -> str:

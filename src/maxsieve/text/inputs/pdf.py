@@ -1,4 +1,4 @@
-"""The text of a PDF, through pypdf, which is an extra: its pages, with a form feed between them."""
+"""The text of a PDF, through pypdf, which is an extra: its pages, with a form feed between them, and its headings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, BinaryIO
 
 from maxsieve.common.optional import optional
 from maxsieve.text.inputs.document import FileText
+from maxsieve.text.inputs.outline import MOST_HEADINGS
+from maxsieve.text.inputs.pdf_headings import Page, Piece, Target, by_outline, by_size
 
 PAGE_END = "\f"
 LARGEST_PDF = 1 << 28
@@ -30,10 +32,11 @@ def read_pdf(file: BinaryIO) -> FileText:
     )  # pypdf would read as many bytes as the file claims to have
     if reader.is_encrypted and not _is_open(pypdf, reader):
         raise ValueError("it is encrypted; save a copy without a password first")
-    pages = [_text(page, number) for number, page in enumerate(reader.pages, start=1)]
-    if not any(pages):
+    pages = [_page(page, number) for number, page in enumerate(reader.pages, start=1)]
+    if not any(page.text for page in pages):
         raise ValueError(f"there is no text on its {len(pages):,} pages; if it is a scan, OCR can put text into it")
-    return FileText(PAGE_END.join(pages), _title(reader))
+    headings = by_outline(pages, _targets(reader)) or by_size(pages)
+    return FileText(PAGE_END.join(page.text for page in pages), _title(reader), headings)
 
 
 def _is_open(pypdf: Any, reader: Any) -> bool:
@@ -44,13 +47,44 @@ def _is_open(pypdf: Any, reader: Any) -> bool:
         return False
 
 
-def _text(page: Any, number: int) -> str:
+def _page(page: Any, number: int) -> Page:
+    """The text of a page, and the pieces that it consists of, with their heights on the page and sizes."""
+    pieces: list[Piece] = []
+
+    def visit(text: str, outer: list[float], inner: list[float], _font: Any, size: float) -> None:
+        a, b, c, d, x, y = inner
+        height = x * outer[1] + y * outer[3] + outer[5]
+        scale = abs((a * d - b * c) * (outer[0] * outer[3] - outer[1] * outer[2])) ** 0.5
+        pieces.append(Piece(text, height, size * scale))
+
     try:
-        return str(page.extract_text()).replace(PAGE_END, "\n").strip()
+        text = str(page.extract_text(visitor_text=visit))
     except (MemoryError, RecursionError):
         raise
     except Exception as problem:
         raise ValueError(f"page {number} can't be read: {problem}") from problem
+    return Page.of(text.replace(PAGE_END, "\n"), pieces)
+
+
+def _targets(reader: Any) -> list[Target]:
+    """The entries of its outline (its bookmarks): level, title, page and height on the page. Damaged ones are none."""
+    numbers = {page.indirect_reference.idnum: number for number, page in enumerate(reader.pages)}
+    found: list[Target] = []
+    pending: list[tuple[Any, int]] = []
+    try:
+        pending = [(entry, 1) for entry in reversed(reader.outline)]
+        while pending and len(found) < MOST_HEADINGS:
+            entry, level = pending.pop()
+            if isinstance(entry, list):
+                pending += [(inner, level + 1) for inner in reversed(entry)]
+            elif (number := numbers.get(getattr(entry.page, "idnum", None))) is not None:
+                top = entry.top if isinstance(entry.top, (int, float)) else None
+                found.append(Target(level, " ".join(str(entry.title).split()), number, top))
+    except (MemoryError, RecursionError):
+        raise
+    except Exception:  # a broken outline is no reason to refuse the text
+        return found
+    return found
 
 
 def _title(reader: Any) -> str:

@@ -9,7 +9,9 @@ from typing import Any, BinaryIO
 from maxsieve.common.optional import optional
 from maxsieve.text.inputs.document import LARGEST_FILE, FileText
 from maxsieve.text.inputs.lines import BOM, WIDE_BOMS
+from maxsieve.text.inputs.markup import LONGEST_TITLE
 from maxsieve.text.inputs.nesting import check_nesting
+from maxsieve.text.inputs.outline import MOST_HEADINGS, Heading
 
 MARKS = {"li": "-", **{f"h{level}": "#" * level for level in range(1, 7)}}
 """The Markdown prefix of an element's first line."""
@@ -47,8 +49,8 @@ def read_webpage(file: BinaryIO) -> FileText:
 
     >>> import io
     >>> page = b"<title>Foxes</title><nav>Home</nav><h2>Food</h2><p>Mice,<br>grapes.<script>x()</script>"
-    >>> read_webpage(io.BytesIO(page))
-    FileText(text='# Foxes\n\n## Food\n\nMice,\ngrapes.', title='Foxes')
+    >>> read_webpage(io.BytesIO(page))  # doctest: +ELLIPSIS
+    FileText(text='# Foxes\n\n## Food\n\nMice,\ngrapes.', title='Foxes', headings=[...])
     """
     content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
@@ -58,7 +60,7 @@ def read_webpage(file: BinaryIO) -> FileText:
     page = optional("selectolax.lexbor", "files").LexborHTMLParser(text)
     head = page.head.css_first("title") if page.head is not None else None
     title = " ".join((head.text() if head is not None else "").split())
-    return FileText(_with_title(title, _text(page)), title)
+    return _with_title(title, _text(page))
 
 
 def decode_page(content: bytes) -> str:
@@ -86,19 +88,21 @@ def decode_page(content: bytes) -> str:
         return content.decode(errors="replace") if name in ("utf-8", "utf8") else content.decode("cp1252", "replace")
 
 
-def _text(page: Any) -> str:
+def _text(page: Any) -> FileText:
     """The text of the page's main element, if it has exactly one with text; otherwise of the whole body."""
     main = page.css("main, [role=main]")
-    found = _write(main[0]) if len(main) == 1 else ""
-    return found or ("" if page.body is None else _write(page.body))
+    found = _write(main[0]) if len(main) == 1 else FileText("")
+    return found if found.text or page.body is None else _write(page.body)
 
 
-def _with_title(title: str, text: str) -> str:
+def _with_title(title: str, page: FileText) -> FileText:
     """Puts the title first, unless the first heading is the title or a part of it, as without the site's name."""
-    first = text.partition("\n")[0]
-    if not title or (first.startswith("# ") and first[2:] in title):
-        return text
-    return f"# {title}\n\n{text}" if text else f"# {title}"
+    text, headings = page.text, page.headings
+    if not title or (headings and headings[0].start == 0 and headings[0].level == 1 and headings[0].title in title):
+        return FileText(text, title, headings)
+    before = f"# {title}\n\n" if text else f"# {title}"
+    moved = (heading._replace(start=heading.start + len(before)) for heading in headings)
+    return FileText(before + text, title, [Heading(0, 1, title), *moved])
 
 
 class _Page:
@@ -106,6 +110,8 @@ class _Page:
 
     def __init__(self) -> None:
         self._parts: list[str] = []
+        self._length = 0
+        self._headings: list[Heading] = []
         self._line: list[str] = []
         self._gap = self._mark = ""
 
@@ -115,7 +121,9 @@ class _Page:
     def end_line(self, gap: str, mark: str | None = None) -> None:
         """Ends the line, if it is not empty; ``mark`` becomes the prefix of the next line."""
         if line := " ".join("".join(self._line).split()).removesuffix(" |"):
-            self._append(f"{self._mark} {line}" if self._mark else line)
+            start = self._append(f"{self._mark} {line}" if self._mark else line)
+            if self._mark.startswith("#") and len(self._headings) < MOST_HEADINGS:
+                self._headings.append(Heading(start, len(self._mark), line[:LONGEST_TITLE]))
             self._mark = ""
         self._line = []
         self._mark = self._mark if mark is None else mark
@@ -128,18 +136,24 @@ class _Page:
         self._line, self._mark = [], ""
         self._widen("\n\n")
 
-    def _append(self, text: str) -> None:
-        self._parts += [self._gap, text] if self._parts else [text]
+    def _append(self, text: str) -> int:
+        """Adds a line, and returns where it begins."""
+        added = [self._gap, text] if self._parts else [text]
+        self._parts += added
+        self._length += sum(map(len, added))
         self._gap = ""
+        return self._length - len(text)
 
     def _widen(self, gap: str) -> None:
         self._gap = max(self._gap, gap, key=len)
 
-    def __str__(self) -> str:
-        return "".join(self._parts)
+    def end(self) -> FileText:
+        """The text of the page, without a title."""
+        self.end_line("")
+        return FileText("".join(self._parts), "", self._headings)
 
 
-def _write(body: Any) -> str:
+def _write(body: Any) -> FileText:
     page, code = _Page(), False
     for node, entered in _walk(body):
         tag = node.tag
@@ -156,8 +170,7 @@ def _write(body: Any) -> str:
             page.end_line("\n", _mark(tag, entered))
         elif tag in BLOCKS:
             page.end_line("\n\n", _mark(tag, entered))
-    page.end_line("")
-    return str(page)
+    return page.end()
 
 
 def _mark(tag: str, entered: bool) -> str | None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 import zipfile
+from itertools import accumulate
 from typing import Any, BinaryIO
 
 from maxsieve.common.optional import optional
 from maxsieve.text.inputs.document import FileText
+from maxsieve.text.inputs.markup import LONGEST_TITLE
+from maxsieve.text.inputs.outline import MOST_HEADINGS, Heading
 
+GAP = "\n\n"
 LARGEST_PARTS = 1 << 28
 """Limit on the decompressed bytes of all its files: they are read into memory."""
 
@@ -42,7 +46,7 @@ def read_word(file: BinaryIO) -> FileText:
             text.style = names.get(_value(element), "")
         else:
             text.start(tag)
-    return FileText("\n\n".join(text.blocks), text.title or _title(document))
+    return text.end_document(_title(document))
 
 
 class _WordText:
@@ -50,10 +54,18 @@ class _WordText:
 
     def __init__(self) -> None:
         self.blocks: list[str] = []
+        self._headings: list[tuple[int, int, str]] = []
+        """For each heading, the number of its block, its level and its title."""
         self.title = self.style = ""
         self._line: list[str] = []
         self._rows: list[list[list[str]]] = []
         """For each open table, the cells of its current row; a cell is a list of paragraphs."""
+
+    def end_document(self, title: str) -> FileText:
+        """The whole text. ``title`` is that of its properties, if no paragraph is the title."""
+        starts = [0, *accumulate(len(block) + len(GAP) for block in self.blocks)]
+        headings = [Heading(starts[block], level, name) for block, level, name in self._headings]
+        return FileText(GAP.join(self.blocks), self.title or title, headings)
 
     def add(self, text: str) -> None:
         self._line.append(text)
@@ -83,7 +95,10 @@ class _WordText:
         if style == "Title" and not self.title:
             self.title = " ".join(text.split())
         if (heading or style == "Title") and not self._rows:
-            text = "#" * (min(int(heading[1]), 6) if heading else 1) + " " + " ".join(text.split())
+            level, name = min(int(heading[1]), 6) if heading else 1, " ".join(text.split())
+            text = "#" * level + f" {name}"
+            if len(self._headings) < MOST_HEADINGS:
+                self._headings.append((len(self.blocks), level, name[:LONGEST_TITLE]))
         elif style.startswith("List"):
             text = f"- {text}"
         self._put(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -40,19 +40,22 @@ class BM25:
         self._stems = Stems()
         self._path, self._index, self._keys = path, index, keys
         self._guard = threading.Lock()
-        self._words: _Words | None = None
+        self._words: dict[Keys, _Words] = {}
 
     def __call__(self, query: str, depth: int) -> list[Id]:
         """Ids of the ``depth`` documents with the highest scores, best first; ties are broken by insertion order.
 
         A document in passages has the score of its best passage.
         """
-        return self.best(query, depth, None, self._index.storage.snapshot)
+        return self.best(query, depth, None, self._index.storage.snapshot, self._keys)
 
-    def best(self, query: str, depth: int, where: Where | None, snapshot: AnySnapshot) -> list[Id]:
-        """The same for a version of the collection. Documents whose records do not match the filter are left out."""
+    def best(self, query: str, depth: int, where: Where | None, snapshot: AnySnapshot, keys: Keys) -> list[Id]:
+        """The same for a version of the collection. Documents whose records do not match the filter are left out.
+
+        ``keys`` are those of the collection, or its flat ones: then each passage is a document.
+        """
         depth = as_count(depth, "depth", at_least=1)
-        words = self._words_of(snapshot)
+        words = self._words_of(snapshot, keys)
         scores = words.matching(where, words.table.scores(self._stems.of_query(query)))
         return [words.ids[place] for place in best_of(words.by_document(scores), depth).tolist()]
 
@@ -61,27 +64,32 @@ class BM25:
         queries: Sequence[str],
         where: PerQuery[Where | None] = NOT_GIVEN,
         snapshot: AnySnapshot | None = None,
+        keys: Keys | None = None,
     ) -> Iterator[Lexical]:
         """The scores of all documents in a snapshot or in the current one. A document that can't be a hit has 0.
 
-        These are documents without a token, and documents whose records do not match the query's filter.
+        These are documents without a token, and documents whose records do not match the query's filter. ``keys`` are
+        as in `best`.
         """
-        words = self._words_of(snapshot or self._index.storage.snapshot)
+        words = self._words_of(snapshot or self._index.storage.snapshot, keys or self._keys)
         here = words.here
         can_be_hit = here.lengths[here.live] > 0
         for number, query in enumerate(queries):
             scores = np.where(can_be_hit, words.table.scores(self._stems.of_query(query)), np.float32(0))
             yield Lexical(words.ids, words.places, words.by_document(words.matching(where.of(number), scores)))
 
-    def _words_of(self, snapshot: AnySnapshot) -> _Words:
+    def _words_of(self, snapshot: AnySnapshot, keys: Keys) -> _Words:
         with self._guard:
-            known = self._words
+            known = next(iter(self._words.values()), None)
             if known is None or known.snapshot is not snapshot:
                 here = snapshot.here
                 path = current_table(self._path, here, self._stems.made_by)
                 table = known.table if known and known.path == path else self._find_or_make(path, here)
-                known = self._words = _Words(snapshot, path, table, self._keys, here)
-            return known
+                known = _Words(snapshot, path, table, keys, here)
+                self._words = {keys: known}
+            elif keys not in self._words:
+                self._words[keys] = replace(known, keys=keys)
+            return self._words[keys]
 
     def _find_or_make(self, path: Path, snapshot: Snapshot) -> WordTable:
         table = find_table(path, snapshot.n_documents)
@@ -140,17 +148,20 @@ class _Words:
 def first_candidates(
     stage: FirstStage | BM25, texts: Sequence[str], options: SearchOptions, keys: Keys, snapshot: AnySnapshot
 ) -> list[list[Id]]:
-    """The ``depth`` best candidates of a first stage for each query, among the documents that match its filter."""
-    depth = options.depth
-    return [_ask(stage, text, depth, options.where.of(i), keys, snapshot) for i, text in enumerate(texts)]
+    """The ``depth`` best candidates of a first stage for each query, among the documents that match its filter.
 
-
-def _ask(
-    stage: FirstStage | BM25, text: str, depth: int, where: Where | None, keys: Keys, snapshot: AnySnapshot
-) -> list[Id]:
-    """A function knows nothing of filters: it is asked for more candidates, until enough match or it has no more."""
+    By passage, BM25 chooses passages; the documents that a function names have all their passages as candidates.
+    """
+    depth, units = options.depth, keys if options.by == "document" else keys.flat
+    wheres = map(options.where.of, range(len(texts)))
     if isinstance(stage, BM25):
-        return stage.best(text, depth, where, snapshot)
+        return [stage.best(text, depth, where, snapshot, units) for text, where in zip(texts, wheres, strict=True)]
+    named = [_ask(stage, text, depth, where, keys, snapshot) for text, where in zip(texts, wheres, strict=True)]
+    return named if units is keys else [keys.of_all(ids, snapshot, "candidates") for ids in named]
+
+
+def _ask(stage: FirstStage, text: str, depth: int, where: Where | None, keys: Keys, snapshot: AnySnapshot) -> list[Id]:
+    """A function knows nothing of filters: it is asked for more candidates, until enough match or it has no more."""
     if where is None:
         return to_ids(stage(text, depth), "first_stage")
     asked, everything = depth, keys.count(snapshot)

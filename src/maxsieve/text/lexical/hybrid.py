@@ -56,7 +56,7 @@ class HybridHits(NamedTuple):
 def search_hybrid(
     bm25: BM25, snapshot: AnySnapshot, texts: Sequence[str], options: SearchOptions, find: Find, keys: Keys
 ) -> list[HybridHits]:
-    """The k best documents for each query by the fused scores."""
+    """The k best documents for each query by the fused scores. With flat keys, each passage is a document."""
     assert options.hybrid is not None
     fusion, k = to_fusion(options.hybrid), options.k
     depth = max(options.depth, k, fusion.least)
@@ -64,7 +64,7 @@ def search_hybrid(
     first, more = find(late), list[Hits]()
     lexical = (
         scores.among(options.candidates.of(query), options.exclude.of(query))
-        for query, scores in enumerate(bm25.scores(texts, options.where, snapshot))
+        for query, scores in enumerate(bm25.scores(texts, options.where, snapshot, keys))
     )
 
     def score(ids: list[list[Id]]) -> list[Answer]:

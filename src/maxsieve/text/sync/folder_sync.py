@@ -38,6 +38,10 @@ class FolderSync:
         not be mounted. True allows it.
     moved_from
         the folder's previous path: documents that came from it now belong to this folder.
+    inside
+        whether links to files outside of the folder are left out.
+    also
+        suffixes of further files that are text, such as ``".py"``.
 
     >>> import tempfile, numpy as np
     >>> class Lengths:
@@ -61,11 +65,14 @@ class FolderSync:
         adopt: bool = False,
         allow_deletes: bool = False,
         moved_from: str | os.PathLike[str] | None = None,
+        inside: bool = False,
+        also: tuple[str, ...] = (),
     ) -> None:
         self.collection, self.folder = collection, check_folder(folder)
         self.problems: list[BadInput] = []
         """The files that could not be read in the last run."""
         self._prefix, self._adopt, self._allow_deletes = prefix, adopt, allow_deletes
+        self._inside, self._also = inside, also
         self._moved_from = None if moved_from is None else os.path.realpath(moved_from)
         self._earlier: dict[str, Seen] | None = None
         self._bad: dict[str, Seen] = {}
@@ -86,11 +93,11 @@ class FolderSync:
             still be written; bad files that have not changed are not read again.
         """
         self.problems = []
-        if settled and self._idle and Scan(self.folder, self._prefix or "", self.collection.path).seen == self._earlier:
+        if settled and self._idle and self._scan(self._prefix or "").seen == self._earlier:
             return Synced(unchanged=len(self._earlier))
         self._idle = False
         with self._record(dry_run) as record:
-            scan = Scan(self.folder, record.prefix, self.collection.path)
+            scan = self._scan(record.prefix)
             self._check_size(record, len(scan.seen) + sum(map(scan.hides, record.entries.keys() - scan.seen.keys())))
             self.collection.refresh()
             options = {"adopt": self._adopt, "skip_bad": skip_bad, "dry_run": dry_run}
@@ -100,6 +107,17 @@ class FolderSync:
         self.problems, self._earlier, self._bad = run.problems, scan.seen, run.bad
         self._prefix, self._idle = record.prefix, not (done.waiting or scan.unlisted)
         return done
+
+    def changes(self) -> tuple[int, int]:
+        """How many files are new, changed or gone by their sizes and times, and the bytes of those to be read."""
+        with self._record(dry_run=True) as record:
+            scan = self._scan(record.prefix)
+        known = {id: entry.seen for id, entry in record.entries.items()}
+        new = [seen.size for id, seen in scan.seen.items() if known.get(id) != seen]
+        return len(new) + len(known.keys() - scan.seen.keys()), sum(new)
+
+    def _scan(self, prefix: str) -> Scan:
+        return Scan(self.folder, prefix, self.collection.path, inside=self._inside, also=self._also)
 
     @contextmanager
     def _record(self, dry_run: bool) -> Iterator[SyncRecord]:

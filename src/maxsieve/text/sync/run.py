@@ -42,14 +42,18 @@ class Synced(NamedTuple):
 class Scan:
     """The present files of a folder, by the ids of their documents."""
 
-    def __init__(self, folder: Path, prefix: str, without: Path) -> None:
+    def __init__(
+        self, folder: Path, prefix: str, without: Path, *, inside: bool = False, also: tuple[str, ...] = ()
+    ) -> None:
         self._folder, self._prefix = folder, prefix
         self.paths: dict[str, Path] = {}
         self.seen: dict[str, Seen] = {}
         self.unlisted: dict[str, BadInput] = {}
         """Folders that could not be listed, whose documents stay, by what the ids of those start with."""
         self._at = time.time_ns()
-        for path in document_files(folder, without=Path(os.path.realpath(without)), refused=self._note):
+        for path in document_files(
+            folder, without=Path(os.path.realpath(without)), refused=self._note, inside=inside, also=also
+        ):
             if seen := self._look(path):
                 id = prefix + path.relative_to(folder).as_posix()
                 self.paths[id], self.seen[id] = path, seen

@@ -1,0 +1,1 @@
+"""Answers questions about the files of a folder, with or without a collection of them."""

@@ -1,0 +1,238 @@
+"""Searches the files of a folder: at once, or in a collection of them in the cache that follows the folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from maxsieve.common.cache import cache_folder
+from maxsieve.errors import IndexLockedError, MaxsieveError
+from maxsieve.text.collection.answers import guarantee_sentence
+from maxsieve.text.collection.collection import Collection
+from maxsieve.text.collection.hits import TextHit
+from maxsieve.text.collection.rerank import rerank_vectors
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, Measuring, load_encoder
+from maxsieve.text.grep.first_answer import select_passages
+from maxsieve.text.grep.line_answer import LineAnswer, LineHit, answer_by_lines, to_hit
+from maxsieve.text.inputs.document import BadInput, InputDocument
+from maxsieve.text.inputs.files import read_file
+from maxsieve.text.inputs.folder import document_files
+from maxsieve.text.inputs.isolated import READERS, IsolatedReader
+from maxsieve.text.passages import Document, Keys, Passage, Splitter, guess_tokens, sizes_for
+from maxsieve.text.sync.folder_sync import FolderSync, check_folder
+from maxsieve.text.sync.run import Synced
+
+SOURCE_SUFFIXES = (
+    *(".py", ".pyi", ".c", ".h", ".cc", ".cpp", ".hpp", ".cxx", ".hh", ".cu", ".rs", ".go", ".java", ".kt", ".scala"),
+    *(".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".vue", ".svelte", ".css", ".scss", ".cs", ".swift", ".m", ".mm"),
+    *(".rb", ".php", ".pl", ".pm", ".lua", ".r", ".jl", ".sh", ".bash", ".zsh", ".fish", ".ps1", ".sql", ".ex", ".exs"),
+    *(".erl", ".hs", ".ml", ".mli", ".clj", ".el", ".lisp", ".dart", ".zig", ".nim", ".proto", ".cmake", ".tf", ".rst"),
+    *(".toml", ".yaml", ".yml", ".ini", ".cfg", ".tex", ".org", ".adoc"),
+)
+"""Files that are searched besides those that a collection takes."""
+
+FOLDERS = "folders"
+"""Where in the cache the collections of folders are."""
+
+SOON = 60_000
+"""Files with so many bytes in total are added to the collection before a search, because that takes few seconds."""
+
+DEEPER = 4
+"""When too few hits contain a pattern, this many times more are searched for."""
+
+
+class FolderSearch:
+    """Answers questions about the files below a folder. Links that lead out of the folder are not followed.
+
+    folder
+        the folder.
+    encoder
+        an encoder, or a name for `load_encoder`; it is loaded when it is first needed.
+
+    Without a collection, the passages that BM25 selects are encoded for each question. `index` makes a collection of
+    all passages in the cache. It is used as long as it has all files as they are now: few changes are added before the
+    next answer, after many changes `index` must be called again.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], encoder: str | Encoder = DEFAULT_ENCODER) -> None:
+        self.folder = check_folder(folder)
+        self._given = encoder
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder of questions and passages."""
+        return load_encoder(self._given) if isinstance(self._given, str) else self._given
+
+    @property
+    def collection_path(self) -> Path:
+        """Where the collection of this folder is, if there is one."""
+        digest = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:16]
+        name = re.sub(r"[^\w.-]", "-", self.folder.name)[:50] or "root"
+        return cache_folder() / FOLDERS / f"{name}-{digest}.ms"
+
+    def ids(self, types: Sequence[str] = ()) -> list[str]:
+        """The paths of all files that are searched, in the folder; with types, only those with these suffixes."""
+        return [
+            path.relative_to(self.folder).as_posix()
+            for path in document_files(self.folder, refused=lambda _: None, inside=True, also=SOURCE_SUFFIXES)
+            if _is_of(path.name, types)
+        ]
+
+    def read(self, id: str) -> InputDocument:
+        """A file by its path in the folder; `KeyError` for a path that is not among its files."""
+        path = Path(self.folder, id)
+        if id not in self.ids():
+            raise KeyError(f"there is no file {id!r} in {self.folder.name}")
+        with IsolatedReader() as reader:
+            document = read_file(path, id, reader)
+        if isinstance(document, BadInput):
+            raise document
+        return document
+
+    def index(self, *, progress: bool = False) -> Synced:
+        """Makes or updates the collection of this folder. After an interruption, call it again to continue."""
+        path = self.collection_path
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            collection = Collection.open(path, self._given_object) if path.exists() else None
+        except (MaxsieveError, OSError, ValueError):
+            shutil.rmtree(path)  # it is a cache: what can't be read is made again
+            collection = None
+        with collection or Collection.create(path, self.encoder) as opened:
+            return self._sync(opened).run(skip_bad=True, progress=progress)
+
+    def answer(
+        self, question: str, k: int = 10, *, types: Sequence[str] = (), pattern: re.Pattern[str] | None = None
+    ) -> LineAnswer:
+        """The k best passages for a question, in files of these types, that contain the pattern."""
+        remarks: list[str] = []
+        with self._in_step(remarks) as collection:
+            if collection is None:
+                return self._answer_now(question, k, types, pattern, remarks)
+            return self._answer_indexed(collection, question, k, types, pattern, remarks)
+
+    def _answer_now(
+        self, question: str, k: int, types: Sequence[str], pattern: re.Pattern[str] | None, remarks: list[str]
+    ) -> LineAnswer:
+        """Among the passages that BM25 selects."""
+        ids = self.ids(types)
+        plain = [id for id in ids if not id.lower().endswith(tuple(READERS))]
+        if len(plain) < len(ids):
+            remarks.append(f"{len(ids) - len(plain):,} files, such as PDF files, are searched only in an index")
+        split = Splitter(sizes_for(self.encoder), guess_tokens)
+        count = self.encoder.count_tokens if isinstance(self.encoder, Measuring) else guess_tokens
+        with IsolatedReader() as reader:
+
+            def read(id: str) -> InputDocument | None:
+                document = read_file(self.folder / id, id, reader)
+                return None if isinstance(document, BadInput) else document
+
+            chosen = select_passages(
+                plain,
+                read,
+                lambda document: split(document.text, document.metadata, document.outline),
+                count,
+                question,
+                pattern,
+            )
+        if not chosen.passages:
+            return LineAnswer(
+                question,
+                [],
+                f"no guarantee: in {chosen.files:,} files no passage shares a word with the question",
+                remarks,
+                indexed=False,
+            )
+        [rows] = self.encoder.encode_queries([question])
+        vectors = self.encoder.encode_documents([passage.encoded for _, passage in chosen.passages])
+        numbered = [(document._replace(id=place), passage) for place, (document, passage) in enumerate(chosen.passages)]
+        found = rerank_vectors(question, rows, numbered, vectors, k, None, self.encoder, Keys(passages=False))
+        hits = [_to_hit(hit, *chosen.passages[int(hit.id)]) for hit in found]
+        guarantee = (
+            f"{found.report.guarantee} among the {len(numbered):,} passages that BM25 selected from {chosen.files:,} "
+            "files; no guarantee for other passages"
+        )
+        return LineAnswer(question, hits, guarantee, remarks, indexed=False)
+
+    def _answer_indexed(
+        self,
+        collection: Collection,
+        question: str,
+        k: int,
+        types: Sequence[str],
+        pattern: re.Pattern[str] | None,
+        remarks: list[str],
+    ) -> LineAnswer:
+        """Among all passages of the collection."""
+        candidates = None
+        if types or pattern is not None:
+            candidates = [str(id) for id in collection.ids if _is_of(str(id), types)]
+        wanted = k
+        while True:
+            found = collection.search(question, wanted, by="passage", candidates=candidates)
+            hits = [hit for hit in found if pattern is None or pattern.search(hit.text)][:k]
+            if len(hits) >= k or len(found) < wanted:
+                break
+            wanted *= DEEPER
+        listed = answer_by_lines(found, collection.keys, hits)
+        return LineAnswer(question, listed, guarantee_sentence(found), remarks, indexed=True)
+
+    @contextmanager
+    def _in_step(self, remarks: list[str]) -> Iterator[Collection | None]:
+        """The collection of this folder, if it has all files as they are now."""
+        path = self.collection_path
+        if not path.exists():
+            yield None
+            return
+        try:
+            collection = Collection.open(path, self._given_object)
+        except (MaxsieveError, OSError, ValueError) as problem:
+            remarks.append(f"the index of this folder can't be used, and was not: {problem}")
+            yield None
+            return
+        with collection:
+            yield collection if self._bring_in_step(collection, remarks) else None
+
+    def _bring_in_step(self, collection: Collection, remarks: list[str]) -> bool:
+        """Adds a few changes of the folder to the collection; False if it is not up to date."""
+        sync = self._sync(collection)
+        files, size = sync.changes()
+        if not files:
+            return True
+        if size <= SOON:
+            try:
+                sync.run(skip_bad=True)
+                return True
+            except (IndexLockedError, ValueError) as problem:
+                remarks.append(f"the index of this folder was not used: {problem}")
+                return False
+        remarks.append(f"the index of this folder was not used: {files:,} files have changed since it was made")
+        return False
+
+    def _sync(self, collection: Collection) -> FolderSync:
+        return FolderSync(collection, self.folder, inside=True, also=SOURCE_SUFFIXES, allow_deletes=True)
+
+    @property
+    def _given_object(self) -> Encoder | None:
+        """The encoder, unless it is one that a collection loads by itself."""
+        return None if self._given == DEFAULT_ENCODER else self.encoder
+
+
+def _to_hit(hit: TextHit, document: Document, passage: Passage) -> LineHit:
+    return to_hit(document.id, document.text, passage, hit.score, hit.explain())
+
+
+def _is_of(name: str, types: Iterable[str]) -> bool:
+    """Whether a file has one of these types: suffixes, with or without the dot.
+
+    >>> _is_of("a.py", ["py"]), _is_of("a.py", [".md"]), _is_of("a.py", [])
+    (True, False, True)
+    """
+    suffixes = tuple(f".{suffix.removeprefix('.').lower()}" for suffix in types)
+    return not suffixes or name.lower().endswith(suffixes)

@@ -1,0 +1,68 @@
+"""`maxsieve grep`: its lines, its options, and the exit codes of grep."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cli.support import CommandLine
+
+CODE = "import os\n\n\ndef red_fox(path):\n    return path\n"
+
+
+@pytest.fixture
+def tree(line: CommandLine) -> CommandLine:
+    """A folder src with two files."""
+    (line.folder / "src").mkdir()
+    (line.folder / "src" / "fox.py").write_text(CODE)
+    (line.folder / "src" / "tea.md").write_text("Green tea and blue bread.\n")
+    return line
+
+
+def test_a_hit_has_its_lines(tree: CommandLine) -> None:
+    done = tree("grep", "the red fox", "src")
+    assert done.stdout.startswith("src/fox.py:1-5:")
+    assert "4: def red_fox(path):" in done.stdout
+    assert "BM25 selected from 2 files" in done.stderr
+    assert "maxsieve grep --index" in done.stderr
+
+
+def test_only_files(tree: CommandLine) -> None:
+    assert tree("grep", "the red fox", "src", "-l").stdout == "src/fox.py\n"
+    assert tree("grep", "red fox, green tea", "src", "-l", "--type", "md").stdout == "src/tea.md\n"
+
+
+def test_json(tree: CommandLine) -> None:
+    [answer] = tree.json("grep", "the red fox", "src", "-k", "1")
+    [hit] = answer["hits"]
+    assert (hit["path"], hit["first"], hit["last"], hit["text"]) == ("src/fox.py", 1, 5, CODE.strip())
+    assert answer["indexed"] is False
+
+
+def test_a_pattern_is_required(tree: CommandLine) -> None:
+    assert "5:     return path" in tree("grep", "the red fox", "src", "-e", "return +path").stdout
+    assert tree("grep", "the red fox", "src", "-e", "return nothing", code=1).stdout == ""
+    assert "-e" in tree("grep", "the red fox", "src", "-e", "(", code=2).stderr
+
+
+def test_an_index_is_made_and_used(tree: CommandLine) -> None:
+    done = tree("grep", "the red fox", "src", "--index")
+    assert "2 files added" in done.stderr
+    assert "exact among 2 passages" in done.stderr
+    [answer] = tree.json("grep", "the red fox", "src")
+    assert answer["indexed"] is True
+    assert json.dumps(answer).count("fox.py") == 1
+
+
+def test_exit_codes_are_those_of_grep(tree: CommandLine) -> None:
+    assert "no passage shares a word" in tree("grep", "zebra", "src", code=1).stderr
+    tree("grep", "zebra", "nowhere", code=2)
+    tree("grep", "", "src", code=2)
+    tree("grep", "the red fox", "src/fox.py", code=2)
+    tree("grep", "the red fox", "src", "-k", "0", code=2)
+
+
+def test_escape_sequences_do_not_reach_the_terminal(tree: CommandLine) -> None:
+    (tree.folder / "src" / "evil\x1b[31m.md").write_text("a coffee\x1b]0;title\x07 river\n")
+    assert "\x1b" not in tree("grep", "coffee river", "src").stdout
