@@ -26,6 +26,7 @@ from maxsieve.storage.calibration import (
     Calibration,
     Origin,
     calibration_for,
+    most_overlap,
     queries_needed,
 )
 from maxsieve.storage.codebook import Walk, walks_for
@@ -413,7 +414,8 @@ def _plan(
         what = f"a share of {policy.share}" if policy.tail else f"an overlap of {policy.overlap}"
         raise ValueError(
             f"{what} needs {queries_needed(needed)} calibration queries; "
-            f"this index was calibrated with {calibration.n_queries}"
+            f"this index was calibrated with {calibration.n_queries}, which is enough for "
+            f"{most_overlap(calibration.n_queries):g}"
         )
     if k > calibration.k:
         wrong = ValueError(f"k is {k}, but this index was calibrated for k up to {calibration.k}")

@@ -12,6 +12,7 @@ import pytest
 
 from cli.support import CommandLine
 from cli.tiny_model import WORDS
+from maxsieve.cli.calibrate import forecast
 from maxsieve.text import Collection, OnnxEncoder
 
 
@@ -42,7 +43,7 @@ def test_queries_of_a_file(many: CommandLine) -> None:
     assert re.fullmatch(
         r"docs\.ms: calibrated on 120 queries for k up to 20 in [\d.]+ s; codebook: [\d,]+ centroids", shown[0]
     )
-    for row, overlap in zip(shown[1:], ("0.99", "0.95", "0.9"), strict=True):
+    for row, overlap in zip(shown[1:-1], ("0.99", "0.95", "0.9"), strict=True):
         assert re.fullmatch(rf"  --overlap {overlap}: \d+ of \d+ documents are followed up for a top 10", row)
     [answer] = many.json("search", "docs.ms", "red fox", "-k", "5", "--policy", "calibrated", "--overlap", "0.9")
     report = answer["report"]
@@ -86,8 +87,11 @@ def test_too_few_queries_say_how_many_are_missing(many: CommandLine) -> None:
     assert "--overlap 0.99: needs 99 queries, 84 more than there are" in shown
     assert "--overlap 0.95: needs 19 queries, 4 more than there are" in shown
     assert "followed up for a top 10" in shown
-    said = many("search", "docs.ms", "red", "--policy", "calibrated", code=1).stderr
-    assert "0.99 needs 99 calibration queries" in said
+    assert re.search(r"a search for 10 takes [\d.,]+ ms with --overlap 0.93, [\d.,]+ ms without", shown)
+    done = many("search", "docs.ms", "red", "--policy", "calibrated")
+    said = "was calibrated with 15 queries, which is enough for --overlap 0.93: searching with that; 0.99 needs 99"
+    assert said in done.stderr
+    assert "calibrated: at least 93 % of the true top 10 on average" in done.stdout or "exact among" in done.stdout
 
 
 def test_own_sentences_changes_and_again(many: CommandLine) -> None:
@@ -187,3 +191,12 @@ def test_stores(line: CommandLine, store: str) -> None:
     assert answer["hits"][0]["text"] == "red fox"
     line("export", "it.ms", "it.npz")
     line("verify", "it.ms")
+
+
+def test_how_long_it_takes_is_said_before(many: CommandLine) -> None:
+    with Collection.open(many.folder / "docs.ms", str(many.model)) as collection:
+        expected = forecast(collection, 300, 10)
+        assert expected.seconds > 0
+        assert expected.work == f"300 exact searches and a codebook for {collection.index.tokens:,} tokens"
+        collection.calibrate(k=10)
+        assert forecast(collection, 300, 10).work == "300 exact searches"

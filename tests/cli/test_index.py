@@ -104,7 +104,7 @@ def test_pooled_vectors(docs: CommandLine) -> None:
     assert pooled["room"]["parts"]["codes"] == 32 * pooled["tokens"]
     shown = docs("info", "pooled.ms").stdout
     assert "16 dimensions, int8, one for every 2 tokens (pooled)" in shown
-    assert "times the texts and metadata" in shown
+    assert "times the texts" in shown
     assert "int8 codes of the vectors" in shown
     docs("add", "pooled.ms", stdin="another red fox\n", code=0)
     assert "deleted documents" not in shown

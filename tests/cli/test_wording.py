@@ -133,6 +133,7 @@ def test_no_sentences_to_calibrate_on(line: CommandLine) -> None:
 
 
 def test_an_encoder_that_must_be_named(docs: CommandLine) -> None:
+    (docs.cache / "encoders").unlink()  # as if somebody else had made the collection
     said = docs.unaided("search", "docs.ms", "red", code=1).stderr
     assert said.endswith(f"give it yourself, by --encoder {shlex.quote(str(docs.model))}\n")
 

@@ -71,6 +71,7 @@ def test_built_in_models_need_no_naming(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_the_command_line_takes_the_name(docs: CommandLine) -> None:
     named = ("--encoder", str(docs.model))
+    (docs.cache / "encoders").unlink()  # as if somebody else had made the collection
     for command in (("search", "docs.ms", "fox"), ("add", "docs.ms"), ("bench", "docs.ms")):
         done = docs.unaided(*command, stdin="a new text", code=1)
         assert f"--encoder {docs.model}" in done.stderr

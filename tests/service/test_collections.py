@@ -17,11 +17,13 @@ from typing import Any
 import pytest
 
 from maxsieve import Collection
+from maxsieve.service.open_collections import OpenCollections
 from maxsieve.service.schemas import AddAnswer, DeleteAnswer, DocumentAnswer
 from maxsieve.storage.lock import writer_lock
 from maxsieve.text import OnnxEncoder
 from service.conftest import make_docs
 from service.support import ANIMALS, PATIENCE, YEARS, Served, detail, posted, serving, until
+from text.support import WordEncoder
 
 PATH = "/v1/collections/docs/documents"
 
@@ -311,3 +313,18 @@ def test_metadata_of_any_shape_comes_back(docs: Path, encoder: OnnxEncoder) -> N
             assert answer.status_code == 200, answer.text
             hit = served.search(query=f"coffee {number}", candidates=[f"m{number}"]).json()["hits"][0]
             assert json.dumps(hit["metadata"]) == json.dumps(metadata)
+
+
+def test_each_collection_has_its_own_encoder(tmp_path: Path, docs: Path, encoder: OnnxEncoder) -> None:
+    words = WordEncoder()
+    with Collection.create(tmp_path / "words", words) as other:
+        other.add(["coffee and tea", "a river"], ["drinks", "river"])
+    both = OpenCollections({"docs": docs, "words": tmp_path / "words"}, encoder, words)
+    try:
+        with both["docs"].using() as one, both["words"].using() as two:
+            assert (one.encoder.name, two.encoder.name) == (encoder.name, words.name)
+            assert two.search("tea", k=1).ids == ["drinks"]
+    finally:
+        both.close()
+    with pytest.raises(ValueError, match="was made with the encoder 'words'"):
+        OpenCollections({"words": tmp_path / "words"}, encoder)

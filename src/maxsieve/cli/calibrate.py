@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from fractions import Fraction
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from maxsieve.cli import options
+from maxsieve.cli.answers import milliseconds
 from maxsieve.cli.collections import open_collection
-from maxsieve.cli.console import emit, print_line, shows_progress
+from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.queries import read_queries
-from maxsieve.storage.calibration import queries_needed
+from maxsieve.cli.remembered import encoder_for
+from maxsieve.common.progress import duration
+from maxsieve.index import Index
+from maxsieve.policies import CERTIFIED, Calibrated, Policy
+from maxsieve.storage.calibration import most_overlap, queries_needed
 from maxsieve.text.collection.answers import basis
+from maxsieve.text.collection.sentences import OWN_SENTENCES
 from maxsieve.text.inputs.reading import STDIN, opened
 
 if TYPE_CHECKING:
@@ -25,6 +33,15 @@ TARGETS = ("0.99", "0.95", "0.9")
 
 SHOWN_K = 10
 DEFAULT_K = 100
+
+TRIED_TOKENS = 20_000
+"""The time of training is measured with so many tokens, and is proportional to their number."""
+
+WORTH_SAYING = 2.0
+"""Nobody needs to be told about fewer seconds."""
+
+TIMED = 20
+"""How many of the queries are searched to say what the calibration has gained."""
 
 
 def calibrate(
@@ -54,15 +71,72 @@ def calibrate(
         raise typer.BadParameter(
             "--again uses the queries and the k of the last calibration: leave out --queries and --k"
         )
-    with open_collection(collection, encoder) as found:
+    with open_collection(collection, encoder_for(collection, encoder)) as found:
         texts = None if queries is None else _texts(queries)
-        started = perf_counter()
         if again:
             options.check_calibrated(found)
+        expected = forecast(found, len(texts) if texts else OWN_SENTENCES, k or DEFAULT_K)
+        if expected.seconds >= WORTH_SAYING and not as_json:
+            say(f"calibrating takes about {duration(expected.seconds)}: {expected.work}")
+        started = perf_counter()
+        if again:
             found.recalibrate(progress=shows_progress(progress))
         else:
             found.calibrate(texts, k or DEFAULT_K, progress=shows_progress(progress))
         _report(found, str(collection), perf_counter() - started, as_json=as_json)
+
+
+class Forecast(NamedTuple):
+    """How long a calibration will take, and what it does."""
+
+    seconds: float
+    work: str
+
+
+def forecast(collection: Collection, queries: int, k: int) -> Forecast:
+    """How long a calibration will take: each query is searched exactly; without a codebook, one is trained first."""
+    index = collection.index
+    parts, seconds = [f"{queries:,} exact searches"], 0.0
+    if index.tokens:
+        rows = _some_rows(collection, TRIED_TOKENS)
+        index.search(rows[0][:32], k)
+        started = perf_counter()
+        index.search(rows[0][:32], k)
+        seconds = queries * (perf_counter() - started)
+        if index.storage.snapshot.codebook is None:
+            parts.append(f"a codebook for {index.tokens:,} tokens")
+            small = Index.build(rows)
+            started = perf_counter()
+            small.train_codebook()
+            seconds += (perf_counter() - started) * index.tokens / small.tokens
+    return Forecast(seconds, " and ".join(parts))
+
+
+def _some_rows(collection: Collection, tokens: int) -> list[NDArray[np.float32]]:
+    """The vectors of some passages, with so many tokens if there are as many."""
+    rows: list[NDArray[np.float32]] = []
+    for id in collection.index.ids:
+        own = collection.index.vectors(id).astype(np.float32)
+        rows += [own] if len(own) else []
+        tokens -= len(own)
+        if tokens <= 0:
+            break
+    return rows
+
+
+def seconds_of(collection: Collection, policy: Policy, k: int) -> float:
+    """The median time of a search, for some queries of the calibration."""
+    index = collection.index
+    calibration = index.storage.snapshot.calibration
+    assert calibration is not None
+    queries = calibration.queries[:TIMED]
+    index.search(queries[0], k, policy=policy)
+    times = []
+    for query in queries:
+        started = perf_counter()
+        index.search(query, k, policy=policy)
+        times.append(perf_counter() - started)
+    return float(np.median(times))
 
 
 def _texts(name: str) -> list[str]:
@@ -101,6 +175,13 @@ def _report(collection: Collection, name: str, seconds: float, *, as_json: bool)
     what = "passages" if len(collection.index) > len(collection) else "documents"
     for target, survivors in needs.items():
         print_line(f"  --overlap {target}: {_said(calibration, k, target, survivors, what)}")
+    overlap = min(0.99, most_overlap(calibration.n_queries))
+    exact, calibrated = (seconds_of(collection, policy, k) for policy in (CERTIFIED, Calibrated(overlap)))
+    faster = f"{exact / calibrated:.1f} times as fast" if exact > calibrated else "not faster: the collection is small"
+    print_line(
+        f"  a search for {k} takes {milliseconds(calibrated)} with --overlap {overlap:g}, "
+        f"{milliseconds(exact)} without: {faster}"
+    )
 
 
 def _survivors(calibration: Calibration, k: int, target: str) -> int | None:

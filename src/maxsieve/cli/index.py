@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -14,6 +14,7 @@ import typer
 
 from maxsieve.cli.collections import (
     DEFAULT_SHARDS,
+    bytes_text,
     cluster_options,
     describe_size,
     id_reader,
@@ -23,8 +24,9 @@ from maxsieve.cli.collections import (
 from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.failures import report_bad, typed
 from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName
+from maxsieve.cli.remembered import encoder_for, remember
 from maxsieve.errors import Argument, explain
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, MINILM
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, MINILM, Measuring
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
 from maxsieve.text.inputs.columns import as_columns
 
@@ -41,6 +43,15 @@ Sources = Annotated[
     ),
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip documents that can't be read, and count them.")]
+
+
+SAMPLED, READ_CHARACTERS = 32, 20_000
+"""How many documents, and how much of each, are read to say how large the collection will be."""
+
+WORTH_SAYING = 50_000_000
+SMALL_DIM = 128
+STORED_BYTES = {"int8": 1, "float16": 3, "float32": 5}
+"""Bytes of a number: its code, and the vector itself."""
 
 
 class Reading(NamedTuple):
@@ -165,7 +176,7 @@ def add(
     Documents that are already there, unchanged, are skipped. So the same command continues after an interruption.
     """
     documents = reading.reader(sources, skip_bad=skip_bad)
-    found = open_collection(collection, encoder)
+    found = open_collection(collection, encoder_for(collection, encoder))
     _add(lambda: found, collection, documents, replace=replace, advice="--replace", progress=progress, as_json=as_json)
 
 
@@ -176,7 +187,7 @@ def create_or_open(path: Path, new: New) -> Collection:
     if is_collection(path):
         with open_collection(path) as found:
             _check_unchanged(found, new)
-        return open_collection(path, new.encoder)
+        return open_collection(path, encoder_for(path, new.encoder))
     encoder = load_encoder(new.encoder or DEFAULT_ENCODER)
     if new.encoder is None and encoder.name == MINILM:
         say("minilm is used: it was not trained for late interaction, and knows English only; "
@@ -190,7 +201,10 @@ def create_or_open(path: Path, new: New) -> Collection:
     }
     if (cluster := cluster_options()) is not None:
         options |= {"shards": cluster.shards or DEFAULT_SHARDS, "cluster": cluster.cluster}
-    return Collection.create(path, **options)
+    made = Collection.create(path, **options)
+    if new.encoder is not None:
+        remember(path, new.encoder)
+    return made
 
 
 def _check_unchanged(collection: Collection, new: New) -> None:
@@ -214,6 +228,25 @@ def _check_unchanged(collection: Collection, new: New) -> None:
         raise ValueError(f"{collection.path} was made with {made_with}, which can't be changed to {given}")
 
 
+def forecast(collection: Collection, documents: list[Any], count: int) -> str:
+    """The size of a collection of so many documents like these, and how it could be smaller; empty if it is small."""
+    texts, encoder = [document.text for document in documents if document is not None], collection.encoder
+    if not texts or not isinstance(encoder, Measuring):
+        return ""
+    tokens = sum(encoder.count_tokens([text[:READ_CHARACTERS] for text in texts]))
+    characters = sum(map(len, texts)) / max(1, sum(len(text[:READ_CHARACTERS]) for text in texts))
+    layout, pool = collection.index.storage.layout, collection.info()["pool"]
+    each = layout.dim * STORED_BYTES.get(layout.store, 1) / pool
+    size = int(tokens * characters / len(texts) * count * each)
+    if size < WORTH_SAYING:
+        return ""
+    smaller = [f"--pool 2 takes {bytes_text(size // 2)}"] if pool == 1 else []
+    if layout.dim > SMALL_DIM:
+        smaller.append(f"--dim {SMALL_DIM} {bytes_text(size * SMALL_DIM // layout.dim)}")
+    choices = f"; of a new collection, {', '.join(smaller)} (docs/text.md says what that costs)" if smaller else ""
+    return f"{count:,} documents will take about {bytes_text(size)}, {each:,.0f} bytes a token{choices}"
+
+
 def _same_folder(given: object, found: object) -> bool:
     return isinstance(given, str) and isinstance(found, str) and Path(given).absolute() == Path(found).absolute()
 
@@ -235,7 +268,10 @@ def _add(
     with collection() as target:
         try:
             to_id = id_reader(target) if reader.has_ids else None
-            columns = as_columns(chain([first] if first else [], documents), reader.count(), to_id)
+            count, some = reader.count(), list(islice(documents, SAMPLED - 1))
+            if count is not None and not as_json and (said := forecast(target, [first, *some], count)):
+                say(said)
+            columns = as_columns(chain([first] if first else [], some, documents), count, to_id)
             added = target.add(**columns, replace=replace, progress=shows_progress(progress))
         except KeyboardInterrupt:
             raise KeyboardInterrupt(

@@ -54,6 +54,7 @@ def info(collection: CollectionPath, as_json: AsJson = False) -> None:
     encoder = facts["encoder"]
     deleted = f" ({facts['deleted']:,} deleted)" if facts["deleted"] else ""
     counted = {name: f"{facts[name]:,}" for name in ("documents", "passages") if facts[name] is not None}
+    unit = "passage" if (facts["passages"] or 0) > facts["documents"] else "document"
     rows = {
         **counted,
         [*counted][-1]: [*counted.values()][-1] + deleted,
@@ -65,7 +66,7 @@ def info(collection: CollectionPath, as_json: AsJson = False) -> None:
         "encoder": f"{encoder['name']}, {encoder['dim']} dimensions",
         **{f"  {key}": _short(value) for key, value in encoder["fingerprint"].items()},
         "codebook": f"{facts['codebook']['centroids']:,} centroids" if facts["codebook"] else "none",
-        "calibration": "none" if calibration is None else _calibration(calibration, facts["calibration"]),
+        "calibration": "none" if calibration is None else _calibration(calibration, facts["calibration"], unit),
         **({"shards": _shards(facts["shards"])} if "shards" in facts else {}),
         "folder": facts["path"],
     }
@@ -98,9 +99,9 @@ def compact(collection: CollectionPath, progress: Progress = None, as_json: AsJs
     )
 
 
-def _calibration(calibration: Calibration, facts: dict[str, Any]) -> str:
+def _calibration(calibration: Calibration, facts: dict[str, Any], unit: str) -> str:
     age = f"{duration(int(time.time()) - facts['made'])} old"
-    changed = changes_text(facts["added"], facts["deleted"])
+    changed = changes_text(facts["added"], facts["deleted"], unit)
     since = f"; {changed} since" if changed else "; no documents changed since"
     advice = "" if facts["holds"] else ", so searches are exact: maxsieve calibrate --again"
     return f"on {basis(calibration)}, k up to {facts['k']:,}, {age}{since}{advice}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import Enum
 from inspect import Parameter, signature
 from pathlib import Path
@@ -12,11 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from maxsieve.cli.console import say
 from maxsieve.cli.failures import sentence
+from maxsieve.storage.calibration import most_overlap, queries_needed
 from maxsieve.where import to_where
 
 if TYPE_CHECKING:
     from maxsieve.options import Hybrid
+    from maxsieve.policies import Calibrated
     from maxsieve.text import Collection
 
 CollectionPath = Annotated[
@@ -182,6 +186,21 @@ def to_filter(given: str | None) -> Any:
     if where is None:
         raise typer.BadParameter("--where is null; a filter is expected")
     return where
+
+
+def promised(collection: Collection, policy: Calibrated) -> Calibrated:
+    """The policy, or one with the overlap that the calibration has enough queries for, which is then said."""
+    check_calibrated(collection)
+    calibration = collection.index.storage.snapshot.calibration
+    assert calibration is not None
+    if calibration.enough_for(policy.target):
+        return policy
+    possible = most_overlap(calibration.n_queries)
+    say(
+        f"{collection.path} was calibrated with {calibration.n_queries:,} queries, which is enough for --overlap "
+        f"{possible:g}: searching with that; {policy.overlap:g} needs {queries_needed(policy.target):,}"
+    )
+    return replace(policy, overlap=possible)
 
 
 def check_calibrated(collection: Collection) -> None:

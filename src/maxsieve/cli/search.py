@@ -21,6 +21,7 @@ from maxsieve.cli.console import Output, emit, say, shows_progress
 from maxsieve.cli.interactive import PROMPT
 from maxsieve.cli.policy_options import with_policy
 from maxsieve.cli.queries import Query, read_queries
+from maxsieve.cli.remembered import encoder_for
 from maxsieve.common.printable import printable
 from maxsieve.common.progress import progress_bar
 from maxsieve.options import SearchOptions
@@ -83,9 +84,9 @@ def search(
     if per_document > 1 and by is options.UnitName.PASSAGE:
         raise typer.BadParameter("give --per-document or --by passage, not both")
     condition = options.to_filter(where)
-    with open_collection(collection, encoder) as found:
+    with open_collection(collection, encoder_for(collection, encoder)) as found:
         if isinstance(policy, Calibrated):
-            options.check_calibrated(found)
+            policy = options.promised(found, policy)
         asked_for = SearchOptions(
             k,
             policy,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +13,7 @@ import typer
 from maxsieve.cli import options
 from maxsieve.cli.collections import ClusterOptions, cluster_options
 from maxsieve.cli.console import say
+from maxsieve.cli.remembered import encoder_for
 from maxsieve.common.optional import optional
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 
@@ -31,9 +32,13 @@ def serve(
         int, typer.Option(min=0, max=65535, help="The port to listen on; 0 for any free port.")
     ] = DEFAULT_PORT,
     encoder: Annotated[
-        str,
-        typer.Option(help="The encoder of reranking and of the collections: a name, a folder, or st:NAME."),
-    ] = DEFAULT_ENCODER,
+        list[str] | None,
+        typer.Option(
+            help="The encoder of reranking, and further ones of the collections: a name, a folder, or st:NAME. Repeat "
+            "the option for more.",
+            show_default=DEFAULT_ENCODER,
+        ),
+    ] = None,
     writable: Annotated[bool, typer.Option("--writable", help="Let requests add and delete documents.")] = False,
     api_key: Annotated[
         str | None,
@@ -75,13 +80,13 @@ def serve(
         threads=threads,
         audit=audit or None,
     )
-    serve_collections(named(collections or []), settings, encoder, host=host, port=port)
+    serve_collections(named(collections or []), settings, encoder or (), host=host, port=port)
 
 
 def serve_collections(
     collections: Mapping[str, Path],
     settings: Settings | None = None,
-    encoder: str = DEFAULT_ENCODER,
+    encoders: Sequence[str] = (),
     *,
     host: str = DEFAULT_HOST,
     port: int = DEFAULT_PORT,
@@ -97,11 +102,13 @@ def serve_collections(
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # the service reports errors itself
     report_by_saying()
     with bind(host, port) as listener:
-        loaded = load_encoder(encoder)
+        known = [encoder_for(path, None) for path in collections.values()]
+        names = dict.fromkeys([*(encoders or [DEFAULT_ENCODER]), *(name for name in known if name is not None)])
+        loaded = list(map(load_encoder, names))
         cluster = (cluster_options() or ClusterOptions()).cluster
         settings = settings or Settings()
-        opened = OpenCollections(collections, loaded, audit=settings.audit, cluster=cluster)
-        service = Service(opened, loaded, settings)
+        opened = OpenCollections(collections, *loaded, audit=settings.audit, cluster=cluster)
+        service = Service(opened, loaded[0], settings)
         address, actual = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         started = partial(say, f"serving at http://{shown}:{actual}/; Ctrl-C ends it")

@@ -112,17 +112,19 @@ class _Options(TypedDict):
 
 
 class OpenCollections(Mapping[str, OpenCollection]):
-    """All collections of a service, by name. ``cluster`` says where the members of those in shards run."""
+    """All collections of a service, by name, each with the one of the encoders that it was made with.
+
+    ``cluster`` says where the members of those in shards run.
+    """
 
     def __init__(
         self,
         paths: Mapping[str, Path],
-        encoder: Encoder,
-        *,
+        *encoders: Encoder,
         audit: float | None = None,
         cluster: Cluster | None = None,
     ) -> None:
-        self._encoder, self._options = encoder, _Options(audit=audit, cluster=cluster)
+        self._encoders, self._options = encoders, _Options(audit=audit, cluster=cluster)
         self._open: dict[str, OpenCollection] = {}
         try:
             for name, path in paths.items():
@@ -132,11 +134,12 @@ class OpenCollections(Mapping[str, OpenCollection]):
             raise
 
     def _open_one(self, path: Path) -> Collection:
-        """Opens a collection with the service's encoder, or with the built-in encoder that it was made with."""
-        named = read_description(path).encoder
-        if named != self._encoder.name and named in BUILT_IN_ENCODERS:
-            return Collection.open(path, **self._options)
-        return Collection.open(path, self._encoder, **self._options)
+        """Opens a collection with the encoder that it was made with: one of the service's, or a built-in one."""
+        description = read_description(path)
+        fitting = next((encoder for encoder in self._encoders if description.fits(encoder)), None)
+        if fitting is None and description.encoder not in BUILT_IN_ENCODERS:
+            fitting = self._encoders[0]  # the error says what is wrong
+        return Collection.open(path, fitting, **self._options)
 
     def close(self) -> None:
         """Closes all collections."""

@@ -231,6 +231,15 @@ def depth_of(ranks: NDArray[np.int64], k: int, overlap: Fraction, share: Fractio
     return int(places[ceil(k * (len(ranks) + 1) * overlap) - 1])
 
 
+def most_overlap(queries: int) -> float:
+    """The largest overlap, in hundredths, that so many queries can guarantee.
+
+    >>> most_overlap(19), most_overlap(50), most_overlap(200), most_overlap(1)
+    (0.95, 0.98, 0.99, 0.5)
+    """
+    return min(99, 100 * queries // (queries + 1)) / 100
+
+
 def queries_needed(overlap: Fraction) -> int:
     """The fewest queries with which an expected overlap can be guaranteed.
 

@@ -47,7 +47,7 @@ def _calibrated(hits: TextHits, policy: Calibrated) -> str:
     followed = f"{report.survivors:,} {counted}of {_searched(hits)} followed up"
     if calibration is None:
         return f"no guarantee; {followed}"
-    changed = changes_text(report.added, report.deleted)
+    changed = changes_text(report.added, report.deleted, "passage" if hits.has_passages else "document")
     if report.guarantee == "calibrated":
         like = "sentences" if calibration.origin == "own sentences" else "queries"
         number = f"{calibration.n_queries:,}" + (" of its own" if like == "sentences" else "")
@@ -72,17 +72,19 @@ def _used(hits: TextHits) -> Calibration | None:
     return next(found, None)
 
 
-def changes_text(added: int, deleted: int) -> str:
+def changes_text(added: int, deleted: int, unit: str = "document") -> str:
     """What has changed since a calibration; empty if nothing has.
 
     >>> changes_text(1200, 1), changes_text(0, 3), changes_text(0, 0)
     ('1,200 documents added and 1 deleted', '3 documents deleted', '')
+    >>> changes_text(545, 0, "passage")
+    '545 passages added'
     """
     parts = [f"{count:,} {what}" for what, count in (("added", added), ("deleted", deleted)) if count]
     if not parts:
         return ""
     count, what = parts[0].split()
-    return " and ".join([f"{count} {'document' if count == '1' else 'documents'} {what}", *parts[1:]])
+    return " and ".join([f"{count} {unit}{'' if count == '1' else 's'} {what}", *parts[1:]])
 
 
 def basis(calibration: Calibration) -> str:

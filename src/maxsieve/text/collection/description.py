@@ -95,15 +95,20 @@ class Description:
         """Whether the projection is still to be fitted."""
         return self.projection is None and self.dim < self.encoder_dim
 
-    def check_encoder(self, given: Encoder, path: Path) -> None:
-        """Refuses an encoder whose vectors can't be compared with those in the collection.
+    def fits(self, given: Encoder) -> bool:
+        """Whether an encoder's vectors can be compared with those in the collection.
 
         If there is a fingerprint, it decides: a model that was moved has another name.
         """
         fingerprint = dict(given.fingerprint)
         same = fingerprint == self.fingerprint if fingerprint or self.fingerprint else given.name == self.encoder
-        if same and given.dim == self.encoder_dim:
+        return same and given.dim == self.encoder_dim
+
+    def check_encoder(self, given: Encoder, path: Path) -> None:
+        """Refuses an encoder whose vectors can't be compared with those in the collection."""
+        if self.fits(given):
             return
+        fingerprint = dict(given.fingerprint)
         keys = sorted(self.fingerprint.keys() | fingerprint.keys())
         differing = [key for key in keys if self.fingerprint.get(key) != fingerprint.get(key)]
         first, second = _describe(self.encoder, self.encoder_dim), _describe(given.name, given.dim)
