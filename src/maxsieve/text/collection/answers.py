@@ -48,12 +48,12 @@ def _calibrated(hits: TextHits, policy: Calibrated) -> str:
     if calibration is None:
         return f"no guarantee; {followed}"
     changed = changes_text(report.added, report.deleted, "passage" if hits.has_passages else "document")
-    if report.guarantee == "calibrated":
+    if report.guarantee in ("calibrated", "calibrated on sentences"):
         like = "sentences" if calibration.origin == "own sentences" else "queries"
         number = f"{len(calibration.ranks):,}" + (" of its own" if like == "sentences" else "")
         passages = " passages" if hits.by == "passage" else ""
         return (
-            f"calibrated: at least {percent(policy.target)} of the true top {len(hits)}{passages} on average, "
+            f"{report.guarantee}: at least {percent(policy.target)} of the true top {len(hits)}{passages} on average, "
             f"over {like} like the {number} it was calibrated on{changed and f'; {changed} since'}; {followed}"
         )
     if hits.hybrid is not None:
