@@ -17,7 +17,7 @@ export MAXSIEVE_CORPORA
 # Tests start many processes, which must not compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve-demo test test-full test-rest test-arm test-emulated test-adapters coverage lock-adapters adapters-bench lint format bench bench-plaid rescored retrieval results sanitize first-stages test-page screenshot docs figures wheel check-windows test-cluster cluster-faults clean
+.PHONY: demo serve-demo test test-full test-rest test-arm test-emulated test-adapters coverage lock-adapters adapters-bench lint format bench bench-plaid rescored retrieval results sanitize first-stages test-page test-mcp screenshot docs figures wheel check-windows test-cluster cluster-faults clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/maxsieve demo
@@ -143,9 +143,13 @@ test-page: $(VENV)/dev.stamp
 	$(BIN)/maxsieve model fetch minilm
 	MAXSIEVE_CHROMIUM="$$(tools/chromium.sh)" $(PYTEST) tests/page $(ARGS)
 
-# The README's picture of it.
+# The MCP inspector (npm) as a client of `maxsieve mcp` and of `maxsieve serve`; without npm it is skipped.
+test-mcp: $(VENV)/dev.stamp
+	tools/mcp_inspector.sh
+
+# Pictures of it, for the README and docs/.
 screenshot: $(VENV)/dev.stamp
-	MAXSIEVE_CHROMIUM="$$(tools/chromium.sh)" $(BIN)/python tools/screenshot.py docs/page.png
+	MAXSIEVE_CHROMIUM="$$(tools/chromium.sh)" $(BIN)/python tools/screenshot.py docs
 
 # A tenth of the cases of the native tests, with AVX-512 and AMX emulated (MAXSIEVE_TESTS=full: all, under sanitizers).
 # Needs Debian's libsimde-dev, and installs it if it may.

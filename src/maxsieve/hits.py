@@ -18,7 +18,7 @@ from maxsieve.storage.calibration import Changes, Origin
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.trace import Trace
 
-Guarantee: TypeAlias = Literal["exact", "pac", "calibrated", "none"]
+Guarantee: TypeAlias = Literal["exact", "pac", "calibrated", "calibrated on sentences", "none"]
 
 
 class Round(NamedTuple):
@@ -43,7 +43,8 @@ class Report:
 
     guarantee
         ``"exact"``: the answer is the exhaustive one; ``"pac"``: it is with probability at least 1 - delta;
-        ``"calibrated"``: it contains the guaranteed share of it on average (`Calibrated`); ``"none"``.
+        ``"calibrated"``: it contains the guaranteed share of it on average (`Calibrated`); ``"calibrated on
+        sentences"``: this is so for queries that are sentences of the documents; ``"none"``.
     coverage
         cells revealed as proxies over all cells.
     survivors
@@ -116,7 +117,10 @@ class Promise(NamedTuple):
 
 def to_guarantee(found: Guarantee, promise: Promise | None) -> Guarantee:
     """What an answer guarantees: what the engine proved, or what a calibration promises."""
-    return found if promise is None or found == "exact" else promise.guarantee
+    if promise is None or found == "exact":
+        return found
+    on_sentences = promise.guarantee == "calibrated" and promise.calibrated_on == "own sentences"
+    return "calibrated on sentences" if on_sentences else promise.guarantee
 
 
 class Ranking(Protocol):

@@ -97,6 +97,7 @@ def test_too_few_queries_say_how_many_are_missing(many: CommandLine) -> None:
 def test_own_sentences_changes_and_again(many: CommandLine) -> None:
     many("calibrate", "docs.ms", "-k", "10")
     said = many("search", "docs.ms", "red fox", "-k", "5", "--policy", "calibrated").stdout
+    assert "calibrated on sentences: at least 99 % of the true top 5 on average, " in said
     assert "over sentences like the 200 of its own it was calibrated on" in said
     shown = many("info", "docs.ms").stdout
     assert re.search(r"codebook +[\d,]+ centroids\n", shown)
@@ -116,7 +117,7 @@ def test_own_sentences_changes_and_again(many: CommandLine) -> None:
     [again] = many.json("calibrate", "docs.ms", "--again")
     assert (again["queries"], again["k"], again["calibrated_on"]) == (200, 10, "own sentences")
     [answer] = many.json("search", "docs.ms", "red fox", "-k", "5", "--policy", "calibrated")
-    assert (answer["report"]["guarantee"], answer["report"]["added"]) == ("calibrated", 0)
+    assert (answer["report"]["guarantee"], answer["report"]["added"]) == ("calibrated on sentences", 0)
 
 
 def test_candidates_of_a_first_stage(many: CommandLine) -> None:

@@ -174,3 +174,26 @@ def test_help_does_not_load_the_runtime() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"onnxruntime", "tokenizers", "torch", "pyarrow", "bm25s", "huggingface_hub"}
     assert not (heavy | {"maxsieve.text.collection.collection", "maxsieve.text.encoders.onnx"}) & {*loaded}
+
+
+def test_the_first_screen_has_the_commands_that_people_use(line: CommandLine) -> None:
+    shown = line("--help").stdout
+    first = shown.index("Start here:")
+    order = [shown.index(f"\n  {name} ", first) for name in ("model", "index", "search", "sync", "serve", "calibrate")]
+    assert order == sorted(order)
+    others = [shown.index(f"\n  {name} ", first) for name in ("add", "info", "cluster", "lab", "bench")]
+    assert min(others) > max(order)
+    assert "Others:" not in shown, "each command has a section"
+    assert len(shown[: max(order)].splitlines()) <= 24
+    assert shown.count("For experiments: ") == 2
+
+
+def test_options_of_the_bandit_are_shown_on_demand(line: CommandLine) -> None:
+    plain = line("search", "--help").stdout
+    assert "--overlap" in plain
+    assert "--alpha" not in plain
+    assert "--policy bandit --help" in " ".join(plain.split())
+    for asked in (["--policy", "bandit"], ["--policy=bandit"]):
+        shown = line("search", *asked, "--help").stdout
+        assert all(f"--{name}" in shown for name in ("alpha", "delta", "margin", "block", "seed", "radius"))
+    assert "--alpha" not in line("search", "--help").stdout

@@ -11,7 +11,7 @@ from contextvars import copy_context
 
 import pytest
 
-from maxsieve.common.progress import INTERVAL, Lines, only_if_long, progress_bar
+from maxsieve.common.progress import INTERVAL, Lines, duration, only_if_long, progress_bar
 
 
 class Told:
@@ -42,13 +42,24 @@ def test_a_line_a_minute_with_tokens_a_second_and_the_time_left() -> None:
     assert told.after(59, 100, 60_000) == []
     assert told.after(1, 100, 60_000) == ["maxsieve: adding: 200/5,000 documents, 2,000 tokens a second, 24 min left"]
     assert told.after(30, 100) == []
-    assert told.after(30, 300, 240_000) == ["maxsieve: adding: 600/5,000 documents, 3,000 tokens a second, 11 min left"]
+    assert told.after(30, 300, 240_000) == ["maxsieve: adding: 600/5,000 documents, 3,000 tokens a second, 13 min left"]
 
 
 def test_what_was_skipped_does_not_shorten_the_time_left() -> None:
     told = Told(5000)
     told.after(60, 4000)
-    assert told.after(60, 10)[0].endswith(", 1 h 39 min left")
+    assert told.after(60, 10, 5000)[0].endswith(", 1 h 39 min left")
+
+
+def test_after_an_interruption_only_the_work_since_then_counts() -> None:
+    """One long document at the start, then what is already there, then a minute of work: 500 are left of 1,000."""
+    told = Told(1000)
+    told.after(30, 0, 90_000)
+    told.after(1, 1)
+    for _ in range(399):
+        told.after(0.01, 1)
+    told.after(20, 0, 60_000)
+    assert told.after(40, 100)[0].endswith(f", {duration(500 * (31 + 60) / 101)} left")
 
 
 def test_without_tokens_or_total() -> None:

@@ -70,7 +70,7 @@ def test_calibrated_answers(collection: Collection) -> None:
 def test_own_sentences(collection: Collection) -> None:
     collection.calibrate(k=10)
     hits = collection.search("w1 w2 w3", k=5, policy=ms.Calibrated())
-    assert (hits.report.calibrated_on, hits.report.guarantee) == ("own sentences", "calibrated")
+    assert (hits.report.calibrated_on, hits.report.guarantee) == ("own sentences", "calibrated on sentences")
     assert collection.info()["calibration"]["queries"] == 200
 
 
@@ -141,7 +141,7 @@ def test_recalibrate_takes_what_it_kept(collection: Collection) -> None:
     assert collection.info()["calibration"]["holds"] is True
     collection.recalibrate()
     hits = collection.search("w1 w2", k=5, policy=ms.Calibrated())
-    assert (hits.report.guarantee, hits.report.added, hits.report.deleted) == ("calibrated", 0, 0)
+    assert (hits.report.guarantee, hits.report.added, hits.report.deleted) == ("calibrated on sentences", 0, 0)
     assert hits.report.calibrated_on == "own sentences"
 
 

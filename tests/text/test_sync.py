@@ -20,7 +20,7 @@ from maxsieve.errors import IndexLockedError
 from maxsieve.text import FolderSync, Synced
 from maxsieve.text.collection import additions as adding
 from maxsieve.text.collection.collection import Collection
-from maxsieve.text.inputs import BadInput
+from maxsieve.text.inputs import BadInput, files
 from maxsieve.text.sync import run as sync_run
 from maxsieve.text.sync.record import SyncRecord, record_path, sync_lock
 
@@ -39,7 +39,7 @@ class Notes:
         self.folder.mkdir(parents=True)
         self.collection = Collection.create(path / "it.ms", self.encoder)
         self.read: list[str] = []
-        monkeypatch.setattr(sync_run, "read_file", self._reading(sync_run.read_file))
+        monkeypatch.setattr(files, "read_file", self._reading(files.read_file))
 
     def _reading(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def read(path: Path, one: str, apart: Any) -> Any:
@@ -285,20 +285,20 @@ def test_a_file_that_goes_while_others_are_read_is_left_for_the_next_time(
 ) -> None:
     for name in ("a.md", "b.md"):
         notes.write(name, name)
-    real = sync_run.read_file
+    real = files.read_file
 
     def read(path: Path, one: str, apart: Any) -> Any:
         (notes.folder / "b.md").unlink(missing_ok=True)
         return real(path, one, apart)
 
-    monkeypatch.setattr(sync_run, "read_file", read)
+    monkeypatch.setattr(files, "read_file", read)
     assert notes.sync() == Synced(added=1, waiting=1)
     assert notes.sync() == Synced(unchanged=1)
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_again(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     path = notes.write("a.md", "before")
-    real = sync_run.read_file
+    real = files.read_file
 
     def read(*given: Any) -> Any:
         document = real(*given)
@@ -306,7 +306,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(notes: Notes, monkey
         return document
 
     with monkeypatch.context() as patch:
-        patch.setattr(sync_run, "read_file", read)
+        patch.setattr(files, "read_file", read)
         notes.sync()
     assert path.read_text() == "after"
     assert notes.content == {"a.md": "before"}

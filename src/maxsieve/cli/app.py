@@ -17,6 +17,16 @@ from maxsieve.cli.failures import ExitCode, report_failure
 from maxsieve.cli.options import add_commands, with_groups
 from maxsieve.text.encoders.truncation_warning import counting_truncations
 
+SECTIONS = {
+    "Start here": ("model", "index", "search", "sync", "serve", "calibrate"),
+    "Without a collection, and for agents": ("grep", "rerank", "mcp"),
+    "Documents of a collection": ("add", "delete", "export"),
+    "Care of collections, and of this machine": ("info", "verify", "compact", "cache", "doctor"),
+    "Many machines": ("cluster",),
+    "Trying out, measuring, experiments": ("demo", "recall", "bench", "lab"),
+}
+"""The commands of ``maxsieve --help``: first those that most people use, in the order in which they use them."""
+
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 """What the parser raises for wrong options. Newer versions of typer bring their own copy of click's class."""
 
@@ -37,11 +47,27 @@ class Commands(TyperGroup):
             raise typer.Exit(report_failure(failure)) from failure
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The commands in the order in which they were registered, not by name."""
-        return list(self.commands)
+        """The commands in the order in which people use them; any that no section has come last."""
+        named = [name for names in SECTIONS.values() for name in names if name in self.commands]
+        return [*named, *(name for name in self.commands if name not in named)]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands in sections, the most used ones first."""
+        left = {name: command for name in self.list_commands(ctx) if not (command := self.commands[name]).hidden}
+        width = formatter.width - 6 - max(map(len, left))
+        for title, names in {**SECTIONS, "Others": tuple(left)}.items():
+            rows = [(name, left.pop(name).get_short_help_str(width)) for name in names if name in left]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+SETTINGS: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+
+app = typer.Typer(cls=Commands, **SETTINGS)
+
+SEARCH = "maxsieve search docs.ms how do I split a path"
+GREP = "maxsieve grep 'where are passages split' src"
 
 
 def _show_version(wanted: bool) -> None:
@@ -91,8 +117,8 @@ def register_commands() -> None:
         with_groups(index.index): "maxsieve index docs.ms corpus.jsonl --text-field body",
         with_groups(index.add): "echo 'A new note.' | maxsieve add docs.ms",
         with_groups(sync.sync): "maxsieve sync notes.ms ~/notes --watch",
-        search.search: "maxsieve search docs.ms how do I split a path",
-        grep.grep: "maxsieve grep 'where are passages split' src",
+        search.search: SEARCH,
+        grep.grep: GREP,
         rerank.rerank: "printf 'tea\\ncoffee\\nbread' | maxsieve rerank 'a hot drink' -k 2",
         serve.serve: "maxsieve serve docs.ms",
         mcp.mcp: "maxsieve mcp ~/project --install claude-code",
@@ -111,12 +137,33 @@ def register_commands() -> None:
     add_commands(app, {demo.demo: "maxsieve demo", doctor.doctor: "maxsieve doctor"})
 
 
+def app_for(first: str) -> typer.Typer:
+    """The application for a command line with this first word.
+
+    Searches are short, so their commands are registered alone: to import all others takes a third of the start.
+    """
+    if first not in ("grep", "search"):
+        register_commands()
+        return app
+    alone = typer.Typer(cls=Commands, **SETTINGS)
+    alone.callback()(_options)
+    if first == "grep":
+        from maxsieve.cli.grep import grep
+
+        add_commands(alone, {grep: GREP})
+    else:
+        from maxsieve.cli.search import search
+
+        add_commands(alone, {search: SEARCH})
+    return alone
+
+
 def run(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     try:
         prepare_streams()
-        register_commands()
-        command = typer.main.get_command(app)
+        words = sys.argv[1:] if arguments is None else arguments
+        command = typer.main.get_command(app_for(words[0] if words else ""))
         settings = copy_context()  # context variables that a command sets do not outlive it
         code = settings.run(command.main, arguments, prog_name="maxsieve", standalone_mode=False)
         sys.stdout.flush()

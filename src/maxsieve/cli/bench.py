@@ -62,7 +62,7 @@ def bench(
     progress: options.Progress = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Time the policies against exhaustive scoring.
+    """For experiments: time the policies against exhaustive scoring.
 
     The queries are the beginnings of documents of the collection, or random vectors near those of a document.
     """

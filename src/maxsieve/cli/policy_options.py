@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxsieve.cli.failures import sentence
-from maxsieve.cli.options import with_parameters
+from maxsieve.cli.options import RARE, with_parameters
 from maxsieve.policies import POLICIES, PolicyKind, policy_named
 from maxsieve.policies import Parameter as PolicyParameter
 
@@ -20,7 +20,11 @@ else:
     PolicyName = Enum("PolicyName", {name.upper(): name for name in POLICIES}, type=str)
 
 DEFAULT = next(iter(POLICIES))
-SUMMARY = "How to search. " + "; ".join(f"{kind.name}: {kind.summary}" for kind in POLICIES.values()) + "."
+SUMMARY = (
+    "How to search. "
+    + "; ".join(f"{kind.name}: {kind.summary}" for kind in POLICIES.values())
+    + f". --policy {RARE} --help shows the options of {RARE}."
+)
 
 
 def with_policy(command: Callable[..., None]) -> Callable[..., None]:

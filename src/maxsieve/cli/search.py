@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
@@ -63,6 +64,10 @@ def search(
     where: options.WhereOption = None,
     threads: options.Threads = None,
     explain: Annotated[bool, typer.Option("--explain", help="With --json: add the matched words of each hit.")] = False,
+    save_pages: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write the pages that were found there, as PNG, with the matches drawn."),
+    ] = None,
     progress: options.Progress = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -101,12 +106,14 @@ def search(
         )
         searcher = TextSearcher(found, asked_for)
         single = bool(query)
-        if not (query or queries or run or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
+        if not (query or queries or run or as_json or save_pages) and sys.stdin.isatty() and sys.stdout.isatty():
             from maxsieve.cli.interactive import Conversation
 
             Conversation(Output(), searcher.answer, k, condition, partial(show_answer, policy=policy)).run()
             return
         sink = to_json(explain=explain, with_id=not single) if as_json else to_reader(searcher, named=not single)
+        if save_pages is not None:
+            sink = saving_pages(save_pages, sink)
         if query:
             _answer([Query("1", " ".join(query))], searcher, sink, run, progress=False, as_json=as_json)
             return
@@ -181,6 +188,23 @@ def to_json(*, explain: bool, with_id: bool) -> Sink:
         emit({**({"id": query.id} if with_id else {}), **to_plain(hits, explain=explain)})
 
     return sink
+
+
+def saving_pages(folder: Path, sink: Sink) -> Sink:
+    """The sink, which also writes the pages among the hits: ``QUERY-RANK-NAME.png``."""
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def saving(query: Query, hits: TextHits) -> None:
+        sink(query, hits)
+        saved = 0
+        for rank, page in enumerate(hits.pages):
+            if page is not None:
+                name = re.sub(r"[^\w.=-]+", "_", f"{query.id}-{rank + 1}-{hits.ids[rank]}")[:150]
+                hits.picture(rank).save(folder / f"{name}.png")
+                saved += 1
+        say(f"{saved} {'page' if saved == 1 else 'pages'} with the matches drawn: {folder}")
+
+    return saving
 
 
 def to_reader(searcher: TextSearcher, *, named: bool) -> Sink:

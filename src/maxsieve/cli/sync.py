@@ -12,10 +12,11 @@ import typer
 from maxsieve.cli.collections import as_single, describe_size, is_collection
 from maxsieve.cli.console import emit, print_answer, print_line, say, shows_progress
 from maxsieve.cli.failures import report_bad, sentence
-from maxsieve.cli.index import New, SkipBad, create_or_open
+from maxsieve.cli.index import New, OcrOption, ReadPages, SkipBad, create_or_open, report_ocr
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.errors import IndexLockedError
 from maxsieve.text.inputs import DocumentReader, Fields, Input
+from maxsieve.text.pages.ocr import decide_ocr
 
 if TYPE_CHECKING:
     from maxsieve.text.sync.folder_sync import FolderSync
@@ -48,6 +49,7 @@ def sync(
             "--allow-deletes", help="Delete even if the folder is empty or has lost more than half its files."
         ),
     ] = False,
+    ocr: OcrOption = None,
     *,
     new: New,
     skip_bad: SkipBad = False,
@@ -65,7 +67,10 @@ def sync(
         raise typer.BadParameter("give --watch or --dry-run, not both")
     check_folder(folder)
     if not is_collection(collection):
-        reader = DocumentReader([Input(str(folder))], Fields(), skip_bad=skip_bad)
+        pages = ReadPages.of(collection, new.pages, new.encoder)
+        reads_words = decide_ocr(ocr, visual=pages is ReadPages.ONLY)
+        source = Input(str(folder), pages=pages is not ReadPages.NO, ocr=reads_words)
+        reader = DocumentReader([source], Fields(), skip_bad=skip_bad, pages_only=pages is ReadPages.ONLY)
         found = iter(reader)
         if next(found, None) is None:
             raise ValueError(f"no file in {folder} can be read; the first: {reader.first_bad}")
@@ -74,7 +79,7 @@ def sync(
             return
     with as_single(create_or_open(collection, new)) as target:
         follower = FolderSync(
-            target, folder, prefix=prefix, adopt=adopt, allow_deletes=allow_deletes, moved_from=moved_from
+            target, folder, prefix=prefix, adopt=adopt, allow_deletes=allow_deletes, moved_from=moved_from, ocr=ocr
         )
         command = _Command(follower, collection, shows_progress(progress), as_json)
         try:
@@ -128,6 +133,7 @@ class _Command:
 
     def _tell(self, done: Synced, seconds: float, *, dry_run: bool = False) -> None:
         report_bad(done.bad, next(iter(self._follower.problems), None))
+        report_ocr(self._follower.by_ocr)
         target, counts = self._follower.collection, done._asdict()
         del counts["waiting"]
         if self._as_json:

@@ -47,9 +47,46 @@ def progress_bar(description: str, total: int | None, *, shown: bool, unit: str 
         lines.finish()
 
 
+def announce(what: str) -> None:
+    """Says what begins now, where its progress can't be shown."""
+    print(f"maxsieve: {printable(what)}", file=sys.stderr, flush=True)
+
+
 def only_if_long() -> None:
     """From now on, without a bar, work that takes less than a minute prints no lines."""
     _quiet_for.set(INTERVAL)
+
+
+class Pace:
+    """How long the remaining items take. Items that were only skipped, after an interruption, do not count."""
+
+    def __init__(self, now: float) -> None:
+        self._last, self._items, self._seconds = now, 0, 0.0
+        self._has_tokens = self._worked = False
+
+    def count(self, items: int, tokens: int, now: float) -> None:
+        """Some items are done, or some tokens of items that are counted later. Items without tokens were skipped."""
+        if tokens and not self._has_tokens:
+            self._has_tokens, self._items, self._seconds = True, 0, 0.0
+        self._worked |= bool(tokens)
+        if not items:
+            return
+        if self._worked or not self._has_tokens:
+            self._items += items
+            self._seconds += now - self._last
+        self._last, self._worked = now, False
+
+    def left(self, items: int) -> float | None:
+        """Seconds for so many further items; None if nothing is known yet.
+
+        >>> pace = Pace(0.0)
+        >>> pace.count(900, 0, 1.0)
+        >>> pace.count(0, 20_000, 10.0)
+        >>> pace.count(50, 0, 11.0)
+        >>> pace.left(50)
+        10.0
+        """
+        return None if not self._items else max(0, items) * self._seconds / self._items
 
 
 class Lines:
@@ -67,17 +104,19 @@ class Lines:
     ) -> None:
         self._description, self._total, self._unit, self._quiet_for = description, total, unit, quiet_for
         self._clock, self._stream = clock, stream
-        self._count = self._tokens = self._count_said = 0
+        self._count = self._tokens = 0
         self._started = self._said = clock()
+        self._pace = Pace(self._started)
 
     def advance(self, count: int, tokens: int = 0, /) -> None:
         """Counts finished items; prints a line if a minute has passed."""
         self._count += count
         self._tokens += tokens
         now = self._clock()
+        self._pace.count(count, tokens, now)
         if now - self._said >= INTERVAL:
-            self._say(f"{self._done()}, {self._rate(now)}{self._left(now)}")
-            self._said, self._count_said = now, self._count
+            self._say(f"{self._done()}, {self._rate(now)}{self._left()}")
+            self._said = now
 
     def finish(self) -> None:
         """Prints the total, unless the work was shorter than ``quiet_for``."""
@@ -93,12 +132,9 @@ class Lines:
         what, seconds = " tokens" if self._tokens else "", max(now - self._started, 1e-3)
         return f"{rate_text((self._tokens or self._count) / seconds)}{what} a second"
 
-    def _left(self, now: float) -> str:
-        """The remaining time, at the rate since the last line: items skipped at the start would distort it."""
-        if self._total is None or self._count == self._count_said:
-            return ""
-        pace = (self._count - self._count_said) / (now - self._said)
-        return f", {duration(max(0, self._total - self._count) / pace)} left"
+    def _left(self) -> str:
+        left = None if self._total is None else self._pace.left(self._total - self._count)
+        return "" if left is None else f", {duration(left)} left"
 
     def _say(self, what: str) -> None:
         print(f"maxsieve: {printable(self._description)}: {what}", file=self._stream or sys.stderr, flush=True)
@@ -150,18 +186,27 @@ def _drawn_bar(description: str, total: int | None) -> Iterator[Advance]:
             rate = task.finished_speed or task.speed or (task.completed / task.elapsed if task.elapsed else 0.0)
             return Text(f"{rate_text(rate)}/s")
 
+    class LeftColumn(progress.ProgressColumn):
+        max_refresh = 0.5
+
+        def render(self, task: progress.Task) -> Text:
+            left = None if task.total is None else pace.left(int(task.total - task.completed))
+            return Text("" if left is None or task.finished else f"{duration(left)} left")
+
+    pace = Pace(time.monotonic())
     columns = (
         progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
         RateColumn(),
         progress.TimeElapsedColumn(),
-        progress.TimeRemainingColumn(),
+        LeftColumn(),
     )
     with progress.Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(printable(description), total=total, tokens=0)
 
         def advance(count: int, tokens: int = 0, /) -> None:
+            pace.count(count, tokens, time.monotonic())
             bar.update(task, advance=count, tokens=bar.tasks[0].fields["tokens"] + tokens)
 
         yield advance

@@ -283,7 +283,7 @@ class RoundOfSieve(BaseModel):
 class ReportOfSearch(BaseModel):
     """How the answer was found and what it guarantees."""
 
-    guarantee: Literal["exact", "pac", "calibrated", "none"]
+    guarantee: Literal["exact", "pac", "calibrated", "calibrated on sentences", "none"]
     sentence: str = Field(description="The guarantee in words, and among which documents it holds.")
     scope: Literal["all", "matching", "candidates"]
     documents: int

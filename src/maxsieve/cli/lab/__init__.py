@@ -16,7 +16,7 @@ from maxsieve.lab.experiments import SUMMARIES
 
 __all__ = ["register"]
 
-HELP = "Run the Col-Bandit paper's experiments on a corpus, and tune the bandit."
+HELP = "For experiments: the Col-Bandit paper's on a corpus, and tuning of the bandit."
 
 
 def register(app: typer.Typer) -> None:

@@ -2,18 +2,17 @@
 
 import * as address from "./address.js";
 import { Filters } from "./filters.js";
+import { facts, fillForm, form, keyOf, listCollections, makeKnobs, offer, readForm } from "./form.js";
 import { Hits } from "./hits.js";
 import { How } from "./how.js";
-import { POLICIES } from "./policies.js";
 import { Reader } from "./reader.js";
-import { collections, search, toRequest } from "./service.js";
+import { search, toRequest } from "./service.js";
 import { count, element, harmless, milliseconds, plural, shorten } from "./text.js";
 
 const at = (id) => document.getElementById(id);
-const form = at("ask"), news = at("news");
+const news = at("news");
 
 const shown = { wanted: null, answer: null };
-let known = []; // facts about the collections
 let under = null; // the current request
 let submitted = 0; // how often the form was sent
 let here = null; // the query of the address that is shown
@@ -21,7 +20,7 @@ let here = null; // the query of the address that is shown
 const hits = new Hits(at("hits"), at("words"), news, (id) => address.write({ ...shown.wanted, document: String(id) }), (id, passage) => {
   go({ ...shown.wanted, document: String(id) }, stepNow());
   read(passage);
-}, () => at("key").value);
+}, keyOf);
 const reader = new Reader(news, () => go({ ...shown.wanted, document: "" }, stepNow()));
 const filters = new Filters(at("filters"), (where) => {
   form.elements.where.value = where;
@@ -29,7 +28,7 @@ const filters = new Filters(at("filters"), (where) => {
 });
 const how = new How(news, () => replace(shown.wanted, stepNow()), async () => {
   try {
-    return await search(shown.wanted.collection, at("key").value, toRequest(shown.wanted, true, "exhaustive"));
+    return await search(shown.wanted.collection, keyOf(), toRequest(shown.wanted, true, "exhaustive"));
   } catch (problem) {
     complain(problem);
     return null;
@@ -64,66 +63,6 @@ const complain = (problem) => {
   }
 };
 
-// The current values of the form, with numbers as numbers.
-const readForm = () => {
-  const fields = form.elements, wanted = { ...address.DEFAULTS };
-  for (const name of Object.keys(wanted)) {
-    const { value } = fields[name];
-    if (wanted[name] === null) wanted[name] = value.trim() === "" ? null : Number(value);
-    else wanted[name] = typeof wanted[name] === "number" ? Number(value) : value;
-  }
-  wanted.q = wanted.q.trim();
-  return wanted;
-};
-
-const fillForm = (wanted) => {
-  const sizes = [...new Set([...address.PER_PAGE, wanted.k])].sort((a, b) => a - b);
-  form.elements.k.replaceChildren(...sizes.map((size) => new Option(size)));
-  for (const [name, value] of Object.entries(wanted)) {
-    if (name !== "collection" || value) form.elements[name].value = String(value ?? "");
-  }
-  offer(wanted.policy);
-};
-
-// A field for each parameter of a policy.
-const makeKnobs = () => {
-  for (const [policy, { parameters }] of Object.entries(POLICIES)) {
-    at("policy-knobs").append(...parameters.map((parameter) => makeKnob(policy, parameter)));
-  }
-};
-
-const makeKnob = (policy, parameter) => {
-  const { name, type, help, choices } = parameter;
-  const [min, max] = address.limits(parameter);
-  const field = type === "str"
-    ? element("select", { name, title: help, form: "ask" }, ...choices.map((value) => new Option(value)))
-    : element("input", { name, title: help, form: "ask", type: "number", min: `${min}`, max: `${max}`, step: type === "int" ? "1" : "any", required: parameter.default !== null });
-  return element("label", { class: "knob", data: { for: policy } }, `${name} `, field);
-};
-
-const facts = () => known.find((one) => one.name === form.elements.collection.value);
-
-// Offers what this collection can do now. Knobs of other policies are disabled, so that they can't be invalid.
-const offer = (chosen = form.elements.policy.value) => {
-  const own = facts(), fields = form.elements;
-  const can = Object.entries(POLICIES).filter(([name]) => name !== "calibrated" || own?.calibration || !own);
-  fields.policy.replaceChildren(...can.map(([name, { label, guarantee }]) => new Option(guarantee === "exact" ? `${label} (exact)` : label, name)));
-  fields.policy.value = can.some(([name]) => name === chosen) ? chosen : can[0][0];
-  at("collection-knob").hidden = known.length < 2;
-  at("hybrid-knob").hidden = Boolean(own?.shards);
-  if (own?.shards) fields.hybrid.value = "";
-  for (const knob of document.querySelectorAll("[data-for]")) {
-    knob.hidden = knob.dataset.for !== fields.policy.value;
-    for (const field of knob.querySelectorAll("input, select")) field.disabled = knob.hidden;
-  }
-  // n queries can promise an overlap of n / (n + 1) at most
-  if (own?.calibration) {
-    const most = Math.floor((1e4 * own.calibration.queries) / (own.calibration.queries + 1)) / 1e4;
-    fields.overlap.max = String(most);
-    if (Number(fields.overlap.value) > most) fields.overlap.value = String(most);
-  }
-};
-
 // Why this search has no picture; empty if it has one.
 const noPicture = (wanted) =>
   facts()?.shards ? "This collection is in shards: the steps of a search happen in several processes, and are not recorded."
@@ -140,7 +79,7 @@ const run = async (wanted, step) => {
   filters.show(wanted.where);
   try {
     const trace = how.open && !noPicture(wanted);
-    const answer = await search(wanted.collection, at("key").value, toRequest(wanted, trace), mine.signal);
+    const answer = await search(wanted.collection, keyOf(), toRequest(wanted, trace), mine.signal);
     if (mine === under) show(wanted, answer, step);
   } catch (problem) {
     if (mine === under) complain(problem);
@@ -202,21 +141,11 @@ const showPager = (wanted, answer) => {
 // Opens the document that the address names.
 const read = async (passage = null) => {
   try {
-    await reader.open(shown.wanted, at("key").value, shown.wanted.document, passage);
+    await reader.open(shown.wanted, keyOf(), shown.wanted.document, passage);
   } catch (problem) {
     complain(problem);
     if (problem.name !== "AbortError") replace({ ...shown.wanted, document: "" }, stepNow());
   }
-};
-
-// Asks the service for its collections, when it may.
-const listCollections = async (chosen) => {
-  known = await collections(at("key").value);
-  const list = at("collection");
-  list.replaceChildren(...known.map((one) => element("option", { value: one.name }, `${harmless(one.name)} (${count(one.documents)})`)));
-  if (known.some((one) => one.name === chosen)) list.value = chosen;
-  if (!known.length) throw new Error("This service has no collection to search. Start it with one: maxsieve serve COLLECTION.");
-  offer();
 };
 
 const open = async () => {

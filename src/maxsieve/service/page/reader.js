@@ -1,6 +1,7 @@
 // A whole document, with the places that match the query, one after the other.
 
-import { marksOf, matchesOf, nameOf, onPicture, readable, showWords } from "./hits.js";
+import { marksOf, matchesOf, nameOf, onPicture, readable } from "./found.js";
+import { showWords } from "./hits.js";
 import { PagePicture } from "./page_picture.js";
 import { search, wholeDocument } from "./service.js";
 import { appendMarked, codePoints, count, element, harmless } from "./text.js";

@@ -48,14 +48,14 @@ def _calibrated(hits: TextHits, policy: Calibrated) -> str:
     if calibration is None:
         return f"no guarantee; {followed}"
     changed = changes_text(report.added, report.deleted, "passage" if hits.has_passages else "document")
-    if report.guarantee == "calibrated":
+    if report.guarantee in ("calibrated", "calibrated on sentences"):
         like = "sentences" if calibration.origin == "own sentences" else "queries"
         number = f"{calibration.n_queries:,}" + (" of its own" if like == "sentences" else "")
         whom = "on average, over" if policy.tail is None else f"for {percent(policy.tail)} of"
         where = "" if calibration.where is None else " with this filter"
         passages = " passages" if hits.by == "passage" else ""
         return (
-            f"calibrated: at least {percent(policy.target)} of the true top {len(hits)}{passages}{where} {whom} "
+            f"{report.guarantee}: at least {percent(policy.target)} of the true top {len(hits)}{passages}{where} {whom} "
             f"{like} like the {number} it was calibrated on{changed and f'; {changed} since'}; {followed}"
         )
     return f"no guarantee (the calibration covers only late interaction); {followed}"

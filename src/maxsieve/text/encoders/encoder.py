@@ -119,9 +119,9 @@ def load_encoder(name: str, *, threads: int | None = None) -> Encoder:
     if name == DEFAULT_ENCODER:
         name = RECOMMENDED if is_fetched(RECOMMENDED) else MINILM
     if name.startswith(SENTENCE_TRANSFORMERS):
-        from maxsieve.text.encoders.multi_vector import SentenceTransformersEncoder
+        from maxsieve.text.encoders.visual import open_checkpoint
 
-        return SentenceTransformersEncoder(name.removeprefix(SENTENCE_TRANSFORMERS), threads=threads)
+        return open_checkpoint(name.removeprefix(SENTENCE_TRANSFORMERS), threads=threads)
     if name in MODELS:
         if not MODELS[name].onnx:
             raise ValueError(f"{name} is a model for Sentence Transformers: its encoder is called 'st:{name}'")
@@ -146,10 +146,12 @@ def to_encoder(encoder: Any) -> Encoder:
     """
     if isinstance(encoder, str):
         return load_encoder(encoder)
-    from maxsieve.text.encoders.multi_vector import SentenceTransformersEncoder, is_model
+    from maxsieve.text.encoders.multi_vector import is_model
 
     if is_model(encoder):
-        return SentenceTransformersEncoder(encoder)
+        from maxsieve.text.encoders.visual import open_checkpoint
+
+        return open_checkpoint(encoder)
     if not isinstance(encoder, Encoder):
         raise TypeError(f"encoder must be an encoder or its name, not {encoder!r}")
     return encoder

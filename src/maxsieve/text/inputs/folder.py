@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from maxsieve.text.inputs.document import BadInput, Found, Place
-from maxsieve.text.inputs.files import SUFFIXES, read_file
+from maxsieve.text.inputs.files import read_documents_of, suffixes_of
 from maxsieve.text.inputs.isolated import IsolatedReader
 
 
@@ -18,20 +18,21 @@ def document_files(
     refused: Callable[[OSError], None] | None = None,
     inside: bool = False,
     also: tuple[str, ...] = (),
+    pages: bool = False,
 ) -> list[Path]:
     """The files below the folder that are documents by their suffix, in order of their paths.
 
     Hidden ones and links to folders are left out, and so is the folder ``without``. If a folder can't be listed,
     ``refused`` is called with the error; without it, the error is raised. With ``inside``, links that lead out of the
-    folder are left out, too. ``also`` are further suffixes, of files that are text.
+    folder are left out, too. ``also`` are further suffixes, of files that are text. With ``pages``, pictures are
+    documents, too.
     """
     found: list[Path] = []
+    suffixes = suffixes_of(pages=pages) + also
     left_out = None if without is None else os.stat(without)
     for parent, folders, names in os.walk(folder, onerror=refused or _raise):
         folders[:] = [name for name in folders if not (name.startswith(".") or _is(Path(parent, name), left_out))]
-        found += [
-            Path(parent, name) for name in names if name.lower().endswith(SUFFIXES + also) and not name.startswith(".")
-        ]
+        found += [Path(parent, name) for name in names if name.lower().endswith(suffixes) and not name.startswith(".")]
     return sorted(path for path in found if not (inside and leads_out(path, folder)))
 
 
@@ -40,16 +41,16 @@ def leads_out(path: Path, folder: Path) -> bool:
     return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
-def read_folder(folder: Path) -> Found:
-    """The files below the folder."""
+def read_folder(folder: Path, *, pages: bool = False, ocr: bool = False) -> Found:
+    """The documents of the files below the folder."""
     unlisted: list[OSError] = []
-    files = document_files(folder, refused=unlisted.append)
+    files = document_files(folder, refused=unlisted.append, pages=pages)
     yield from map(unlisted_folder, unlisted)
     if not files:
-        raise ValueError(no_documents(folder))
-    with IsolatedReader() as reader:
+        raise ValueError(no_documents(folder, pages=pages))
+    with IsolatedReader(ocr=ocr) as reader:
         for path in files:
-            yield read_file(path, path.relative_to(folder).as_posix(), reader)
+            yield from read_documents_of(path, path.relative_to(folder).as_posix(), reader, pages=pages)
 
 
 def unlisted_folder(problem: OSError) -> BadInput:
@@ -57,9 +58,9 @@ def unlisted_folder(problem: OSError) -> BadInput:
     return BadInput(Place(str(problem.filename)), f"the folder can't be listed: {problem.strerror}")
 
 
-def no_documents(folder: Path) -> str:
+def no_documents(folder: Path, *, pages: bool = False) -> str:
     """The error message for a folder without documents."""
-    *others, last = SUFFIXES
+    *others, last = suffixes_of(pages=pages)
     return f"there is no {', '.join(others)} or {last} file in {folder}"
 
 

@@ -29,7 +29,9 @@ from maxsieve.text.inputs.outline import Heading
 from maxsieve.text.inputs.pdf import read_pdf
 from maxsieve.text.inputs.webpage import read_webpage
 from maxsieve.text.inputs.word import read_word
+from maxsieve.text.pages.ocr import read_words
 from maxsieve.text.pages.page import PageDocument
+from maxsieve.text.pages.rendering import Source, opened
 from maxsieve.text.pages.requests import OpenPages, PageRequest, page_from
 
 SECONDS = 300
@@ -69,11 +71,13 @@ class IsolatedReader:
     >>> with tempfile.TemporaryDirectory() as folder, IsolatedReader() as reader:
     ...     _ = Path(folder, "foxes.html").write_text("<h1>Foxes</h1>")
     ...     reader.read(Path(folder, "foxes.html"), ".html")
-    FileText(text='# Foxes', title='', headings=[Heading(start=0, level=1, title='Foxes')])
+    FileText(text='# Foxes', title='', headings=[Heading(start=0, level=1, title='Foxes')], by_ocr=0)
     """
 
-    def __init__(self, *, seconds: int = SECONDS, memory: int = MEMORY) -> None:
-        self._seconds, self._memory = seconds, memory
+    def __init__(self, *, seconds: int = SECONDS, memory: int | None = None, ocr: bool = False) -> None:
+        self.ocr = ocr
+        """Whether pages without text are read by OCR."""
+        self._seconds, self._memory = seconds, memory or (OCR_MEMORY if ocr else MEMORY)
         self._process: subprocess.Popen[bytes] | None = None
         self._running = ExitStack()
 
@@ -85,17 +89,18 @@ class IsolatedReader:
 
     def read(self, path: Path, suffix: str) -> FileText:
         """The text of the file; a `ValueError` says why it can't be read."""
-        answer = self._ask({"path": os.fspath(path.absolute()), "suffix": suffix})
-        return FileText(answer["text"], answer["title"], [Heading(*heading) for heading in answer["headings"]])
+        answer = self._ask({"path": os.fspath(path.absolute()), "suffix": suffix, "ocr": self.ocr})
+        headings = [Heading(*heading) for heading in answer["headings"]]
+        return FileText(answer["text"], answer["title"], headings, answer["by_ocr"])
 
-    def pages(self, path: Path, suffix: str, *, ocr: bool = True) -> Iterator[PageDocument | ValueError]:
+    def pages(self, path: Path, suffix: str) -> Iterator[PageDocument | ValueError]:
         """The pages of a PDF or of a picture, one by one, or why one can't be read.
 
-        ``ocr`` reads the words of pages that have no text. A `ValueError` is raised if no page can be read.
+        A `ValueError` is raised if no page can be read.
         """
         number = count = 0
         while number == 0 or number < count:
-            request = PageRequest(os.fspath(path.absolute()), suffix, number, ocr)
+            request = PageRequest(os.fspath(path.absolute()), suffix, number, self.ocr)
             try:
                 answer = self._ask(request._asdict())
                 count = answer["pages"]
@@ -161,14 +166,16 @@ def serve(seconds: int, memory: int) -> None:
         for line in sys.stdin.buffer:
             limit_time(seconds)
             question = json.loads(line)
-            answers.write(json.dumps(_answer(question, pages)).encode() + b"\n")
+            answers.write(json.dumps(_answer(question, pages, seconds)).encode() + b"\n")
             answers.flush()
 
 
-def _answer(question: dict[str, Any], pages: OpenPages) -> dict[str, Any]:
+def _answer(question: dict[str, Any], pages: OpenPages, seconds: int) -> dict[str, Any]:
     path, kind = question["path"], READERS.get(question["suffix"], (None, "a picture"))[1]
     try:
-        return pages.answer(PageRequest(**question)) if "number" in question else _text(path, question["suffix"])
+        if "number" in question:
+            return pages.answer(PageRequest(**question))
+        return _text(path, question["suffix"], seconds if question["ocr"] else None)
     except MemoryError:
         return {"ended": "full"}
     except RecursionError:
@@ -182,12 +189,24 @@ def _answer(question: dict[str, Any], pages: OpenPages) -> dict[str, Any]:
         return {"problem": said if type(problem) is ValueError else f"can't be read as {kind}: {said or problem!r}"}
 
 
-def _text(path: str, suffix: str) -> dict[str, Any]:
-    with open_regular(path, follow_links=True) as file:
-        text, title, headings = READERS[suffix][0](file)
+def _text(path: str, suffix: str, seconds: int | None) -> dict[str, Any]:
+    """The text of a file; with ``seconds``, that of pages without text by OCR, each within so many seconds."""
+    with open_regular(path, follow_links=True) as file, ExitStack() as stack:
+        sources: list[Source] = []
+
+        def ocr(number: int) -> str:
+            limit_time(seconds or SECONDS)
+            if not sources:
+                sources.append(stack.enter_context(opened(file, suffix)))
+            return read_words(sources[0].render(number)).text
+
+        if suffix == ".pdf":
+            text, title, headings, by_ocr = read_pdf(file, None if seconds is None else ocr)
+        else:
+            text, title, headings, by_ocr = READERS[suffix][0](file)
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"it has {len(text):,} characters of text; at most {MOST_CHARACTERS:,} are read")
-    return {"text": _clean(text), "title": _clean(title), "headings": list(_moved(headings, text))}
+    return {"text": _clean(text), "title": _clean(title), "headings": list(_moved(headings, text)), "by_ocr": by_ocr}
 
 
 def _moved(headings: Sequence[Heading], text: str) -> Iterator[Heading]:

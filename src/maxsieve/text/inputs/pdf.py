@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from maxsieve.common.optional import optional
@@ -21,8 +22,11 @@ _NO_TITLE = re.compile(
 """Titles that programs fill in themselves, such as the name of a file."""
 
 
-def read_pdf(file: BinaryIO) -> FileText:
-    """The text of all pages. A PDF that needs a password, or has no text, is refused with a `ValueError`."""
+def read_pdf(file: BinaryIO, ocr: Callable[[int], str] | None = None) -> FileText:
+    """The text of all pages. A PDF that needs a password, or has no text, is refused with a `ValueError`.
+
+    ``ocr`` reads pages without text: it takes the number of a page, from 0.
+    """
     pypdf = optional("pypdf", "files")
     if file.seek(0, io.SEEK_END) > LARGEST_PDF:
         raise ValueError(f"it is larger than {LARGEST_PDF} bytes, the limit")
@@ -33,10 +37,16 @@ def read_pdf(file: BinaryIO) -> FileText:
     if reader.is_encrypted and not _is_open(pypdf, reader):
         raise ValueError("it is encrypted; save a copy without a password first")
     pages = [_page(page, number) for number, page in enumerate(reader.pages, start=1)]
+    by_ocr = 0
+    for number, page in enumerate(pages):
+        if ocr is not None and not page.text:
+            pages[number] = Page.of(ocr(number).replace(PAGE_END, "\n").strip(), ())
+            by_ocr += 1
     if not any(page.text for page in pages):
-        raise ValueError(f"there is no text on its {len(pages):,} pages; if it is a scan, OCR can put text into it")
+        advice = "and OCR finds none" if ocr is not None else "if it is a scan, OCR reads it (maxsieve[pages])"
+        raise ValueError(f"there is no text on its {len(pages):,} pages; {advice}")
     headings = by_outline(pages, _targets(reader)) or by_size(pages)
-    return FileText(PAGE_END.join(page.text for page in pages), _title(reader), headings)
+    return FileText(PAGE_END.join(page.text for page in pages), _title(reader), headings, by_ocr)
 
 
 def _is_open(pypdf: Any, reader: Any) -> bool:

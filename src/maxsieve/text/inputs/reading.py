@@ -15,9 +15,9 @@ from typing import Any, BinaryIO, cast
 
 from maxsieve.errors import Argument, hinted
 from maxsieve.text.inputs.compressed import suffix_of, unpacking
-from maxsieve.text.inputs.document import BadInput, Fields, Found, InputDocument, Place
+from maxsieve.text.inputs.document import NO_PAGE, BadInput, Fields, Found, InputDocument, Place
 from maxsieve.text.inputs.files import SUFFIXES as FILE_SUFFIXES
-from maxsieve.text.inputs.files import read_file
+from maxsieve.text.inputs.files import read_documents_of
 from maxsieve.text.inputs.folder import document_files, read_folder
 from maxsieve.text.inputs.isolated import READERS, IsolatedReader
 from maxsieve.text.inputs.json_array import read_json_array
@@ -25,6 +25,7 @@ from maxsieve.text.inputs.jsonl import read_jsonl
 from maxsieve.text.inputs.lines import BOM, bounded_lines, read_lines
 from maxsieve.text.inputs.parquet import count_rows, read_parquet
 from maxsieve.text.inputs.tables import read_csv, read_tsv
+from maxsieve.text.pages.rendering import PICTURES
 
 STDIN = "-"
 LARGEST_COUNTED = 1 << 30
@@ -61,12 +62,15 @@ BY_SUFFIX = {
 class Input:
     """An input: a path, or ``-`` for standard input. Without a format, the suffix or the first line decides it.
 
-    ``delimiter`` separates the columns of a CSV file; without one, the header decides it.
+    ``delimiter`` separates the columns of a CSV file; without one, the header decides it. With ``pages``, each page of
+    a PDF and each picture is a document. With ``ocr``, pages without text are read by OCR.
     """
 
     name: str
     format: Format | None = None
     delimiter: str | None = None
+    pages: bool = False
+    ocr: bool = False
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and self._format() is not Format.CSV:
@@ -96,7 +100,7 @@ class Input:
             return self._read(sys.stdin.buffer, "standard input", self.format, fields)
         path = Path(self.name)
         if path.is_dir():
-            return read_folder(path)
+            return read_folder(path, pages=self.pages, ocr=self.ocr)
         chosen = self._format()
         if chosen is Format.PARQUET:
             return read_parquet(path, fields)
@@ -106,13 +110,13 @@ class Input:
         """The approximate number of documents (lines of a file, files of a folder); None if it is not known."""
         path, chosen = Path(self.name), self._format()
         if path.is_dir():
-            return len(document_files(path, refused=lambda _: None))
+            return None if self.pages else len(document_files(path, refused=lambda _: None))
         if self.name == STDIN or not path.is_file() or path.stat().st_size > LARGEST_COUNTED:
             return None  # counting would consume a pipe
         if chosen is Format.PARQUET:
             return count_rows(path)
         if chosen is Format.FILES:
-            return 1
+            return None if self.pages else 1
         if chosen in (Format.CSV, Format.JSON) or suffix_of(path)[1]:
             return None  # lines are not documents there, or a count would decompress the file
         with open(path, "rb") as file:
@@ -120,11 +124,14 @@ class Input:
 
     def _format(self) -> Format | None:
         """The given format, or the format of the suffix."""
-        return self.format if self.format or self.name == STDIN else BY_SUFFIX.get(suffix_of(Path(self.name))[0])
+        if self.format or self.name == STDIN:
+            return self.format
+        suffix, _ = suffix_of(Path(self.name))
+        return Format.FILES if self.pages and suffix in PICTURES else BY_SUFFIX.get(suffix)
 
     def _file(self, path: Path) -> Found:
-        with IsolatedReader() as reader:
-            yield read_file(path, path.as_posix(), reader)
+        with IsolatedReader(ocr=self.ocr) as reader:
+            yield from read_documents_of(path, path.as_posix(), reader, pages=self.pages)
 
     def _lines(self, path: Path, fields: Fields) -> Found:
         with _open(path) as file:
@@ -154,9 +161,10 @@ class DocumentReader:
     ([], 0)
     """
 
-    def __init__(self, inputs: Sequence[Input], fields: Fields, *, skip_bad: bool) -> None:
+    def __init__(self, inputs: Sequence[Input], fields: Fields, *, skip_bad: bool, pages_only: bool = False) -> None:
         self.inputs, self.fields, self.skip_bad = inputs, fields, skip_bad
-        self.bad = self.repeated = 0
+        self._pages_only = pages_only
+        self.bad = self.repeated = self.by_ocr = 0
         self.first_bad: BadInput | None = None
         self.has_ids: bool | None = None
         self._seen: dict[str, tuple[int, Place]] = {}
@@ -171,6 +179,7 @@ class DocumentReader:
             for found in source.documents(self.fields):
                 checked = found if isinstance(found, BadInput) else self._check(found)
                 if isinstance(checked, InputDocument):
+                    self.by_ocr += checked.by_ocr
                     yield checked
                 elif checked is None:
                     self.repeated += 1
@@ -182,6 +191,8 @@ class DocumentReader:
 
     def _check(self, document: InputDocument) -> InputDocument | BadInput | None:
         """Checks that all documents or none have an id. A repeated, unchanged document gives None."""
+        if self._pages_only and document.page is None:
+            return BadInput(document.place, NO_PAGE)
         if self.has_ids is None:
             self.has_ids = document.id is not None
         if self.has_ids != (document.id is not None):
@@ -192,7 +203,7 @@ class DocumentReader:
             )
             return BadInput(document.place, missing)
         if document.id is not None:
-            digest = hash((document.text, repr(document.metadata)))
+            digest = hash((document.text, document.page and document.page.digest, repr(document.metadata)))
             first, place = self._seen.setdefault(document.id, (digest, document.place))
             if first != digest:
                 return BadInput(

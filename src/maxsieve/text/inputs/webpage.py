@@ -50,7 +50,7 @@ def read_webpage(file: BinaryIO) -> FileText:
     >>> import io
     >>> page = b"<title>Foxes</title><nav>Home</nav><h2>Food</h2><p>Mice,<br>grapes.<script>x()</script>"
     >>> read_webpage(io.BytesIO(page))  # doctest: +ELLIPSIS
-    FileText(text='# Foxes\n\n## Food\n\nMice,\ngrapes.', title='Foxes', headings=[...])
+    FileText(text='# Foxes\n\n## Food\n\nMice,\ngrapes.', title='Foxes', headings=[...], by_ocr=0)
     """
     content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:

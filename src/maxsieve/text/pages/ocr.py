@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,19 @@ def read_words(image: Any) -> TextLayer:
             words.append(Word(len(text), len(text) + len(word), box))
             text += word
     return TextLayer(text, tuple(words))
+
+
+def is_installed() -> bool:
+    """Whether the packages for OCR are there."""
+    return all(find_spec(name) is not None for name in ("rapidocr", "pypdfium2", "PIL", "onnxruntime"))
+
+
+def decide_ocr(asked: bool | None, *, visual: bool) -> bool:
+    """Whether pages without text are read by OCR: by default if it is installed, and no visual model sees the page."""
+    if asked:
+        for name in ("rapidocr", "pypdfium2"):
+            optional(name, "pages")
+    return (is_installed() and not visual) if asked is None else asked
 
 
 @cache

@@ -11,11 +11,14 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from maxsieve.errors import Argument, hinted
 from maxsieve.text.collection.collection import Collection
+from maxsieve.text.encoders.encoder import Visual
 from maxsieve.text.inputs.document import BadInput
 from maxsieve.text.inputs.folder import no_documents
+from maxsieve.text.pages.ocr import decide_ocr
 from maxsieve.text.sync.record import Seen, SyncRecord, read_records, record_path, sync_lock
 from maxsieve.text.sync.run import Scan, Synced, SyncRun
 
@@ -42,6 +45,10 @@ class FolderSync:
         whether links to files outside of the folder are left out.
     also
         suffixes of further files that are text, such as ``".py"``.
+    ocr
+        whether pages without text are read by OCR; by default if it is installed, and the model is not visual.
+
+    In a collection of pages, each page of a PDF is a document: ``file.pdf#page=3``.
 
     >>> import tempfile, numpy as np
     >>> class Lengths:
@@ -67,7 +74,11 @@ class FolderSync:
         moved_from: str | os.PathLike[str] | None = None,
         inside: bool = False,
         also: tuple[str, ...] = (),
+        ocr: bool | None = None,
     ) -> None:
+        self._ocr = ocr
+        self.by_ocr = 0
+        """How many pages were read by OCR in the last run."""
         self.collection, self.folder = collection, check_folder(folder)
         self.problems: list[BadInput] = []
         """The files that could not be read in the last run."""
@@ -98,13 +109,18 @@ class FolderSync:
         self._idle = False
         with self._record(dry_run) as record:
             scan = self._scan(record.prefix)
-            self._check_size(record, len(scan.seen) + sum(map(scan.hides, record.entries.keys() - scan.seen.keys())))
+            files = {id: scan.file_of(id) for id in record.entries}
+            left = sum(file in scan.seen or scan.hides(id) for id, file in files.items())
+            self._check_size(record, left + len(scan.seen.keys() - set(files.values())))
             self.collection.refresh()
-            options = {"adopt": self._adopt, "skip_bad": skip_bad, "dry_run": dry_run}
+            visual = self.collection.has_pages and isinstance(self.collection.encoder, Visual)
+            ocr = decide_ocr(self._ocr, visual=visual)
+            options = {"adopt": self._adopt, "skip_bad": skip_bad, "dry_run": dry_run, "ocr": ocr}
             run = SyncRun(self.collection, record, self._others(record), scan, **options)
             run.plan(self._earlier if settled else None, self._bad if settled else {})
             done = run.carry_out(progress)
         self.problems, self._earlier, self._bad = run.problems, scan.seen, run.bad
+        self.by_ocr = run.by_ocr
         self._prefix, self._idle = record.prefix, not (done.waiting or scan.unlisted)
         return done
 
@@ -112,12 +128,13 @@ class FolderSync:
         """How many files are new, changed or gone by their sizes and times, and the bytes of those to be read."""
         with self._record(dry_run=True) as record:
             scan = self._scan(record.prefix)
-        known = {id: entry.seen for id, entry in record.entries.items()}
+        known = {scan.file_of(id): entry.seen for id, entry in record.entries.items()}
         new = [seen.size for id, seen in scan.seen.items() if known.get(id) != seen]
         return len(new) + len(known.keys() - scan.seen.keys()), sum(new)
 
     def _scan(self, prefix: str) -> Scan:
-        return Scan(self.folder, prefix, self.collection.path, inside=self._inside, also=self._also)
+        options: dict[str, Any] = {"inside": self._inside, "also": self._also, "pages": self.collection.has_pages}
+        return Scan(self.folder, prefix, self.collection.path, **options)
 
     @contextmanager
     def _record(self, dry_run: bool) -> Iterator[SyncRecord]:
@@ -159,7 +176,7 @@ class FolderSync:
         """Refuses a folder that has lost so many files that something else may be wrong."""
         known = len(record.entries)
         if not known and not found:
-            raise ValueError(no_documents(self.folder))
+            raise ValueError(no_documents(self.folder, pages=self.collection.has_pages))
         if not self._allow_deletes and known and (not found or (known - found > FEW and 2 * found < known)):
             wrong = ValueError(
                 f"{self.folder} has {found:,} documents, but {known:,} came from it: is a disk not mounted?"

@@ -65,13 +65,15 @@ FORGOTTEN = Entry((), None)
 """Removes an entry: the document is no longer known."""
 
 
-def digest_of(text: str, metadata: Any) -> str:
-    """The digest of a document as a collection stores it.
+def digest_of(text: str, metadata: Any, picture: str | None = None) -> str:
+    """The digest of a document as a collection stores it; ``picture`` is that of a page's picture.
 
     >>> digest_of("The fox", {"n": 1})[:16]
     '735adc5e9a47816c'
     """
-    return hashlib.sha256(to_json([text, metadata]).encode()).hexdigest()
+    return hashlib.sha256(
+        to_json([text, metadata] if picture is None else [text, metadata, picture]).encode()
+    ).hexdigest()
 
 
 class SyncRecord:

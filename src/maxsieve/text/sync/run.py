@@ -9,15 +9,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from maxsieve.errors import Argument, hinted
 from maxsieve.text.collection.collection import Collection
+from maxsieve.text.encoders.encoder import Visual
 from maxsieve.text.inputs.columns import as_columns
-from maxsieve.text.inputs.document import BadInput, InputDocument
-from maxsieve.text.inputs.files import read_file
+from maxsieve.text.inputs.document import NO_PAGE, BadInput, InputDocument
+from maxsieve.text.inputs.files import read_documents_of
 from maxsieve.text.inputs.folder import document_files, unlisted_folder
 from maxsieve.text.inputs.isolated import IsolatedReader
+from maxsieve.text.pages.page import file_of
 from maxsieve.text.sync.record import FORGOTTEN, Entry, Seen, SyncRecord, digest_of
 
 GROUP_DOCUMENTS, GROUP_CHARACTERS = 64, 1 << 20
@@ -40,23 +42,34 @@ class Synced(NamedTuple):
 
 
 class Scan:
-    """The present files of a folder, by the ids of their documents."""
+    """The present files of a folder, by the ids of their documents; with ``pages``, by what those begin with."""
 
     def __init__(
-        self, folder: Path, prefix: str, without: Path, *, inside: bool = False, also: tuple[str, ...] = ()
+        self,
+        folder: Path,
+        prefix: str,
+        without: Path,
+        *,
+        inside: bool = False,
+        also: tuple[str, ...] = (),
+        pages: bool = False,
     ) -> None:
-        self._folder, self._prefix = folder, prefix
+        self._folder, self._prefix, self._pages = folder, prefix, pages
         self.paths: dict[str, Path] = {}
         self.seen: dict[str, Seen] = {}
         self.unlisted: dict[str, BadInput] = {}
         """Folders that could not be listed, whose documents stay, by what the ids of those start with."""
         self._at = time.time_ns()
-        for path in document_files(
-            folder, without=Path(os.path.realpath(without)), refused=self._note, inside=inside, also=also
-        ):
+        outside = Path(os.path.realpath(without))
+        options: dict[str, Any] = {"inside": inside, "also": also, "pages": pages}
+        for path in document_files(folder, without=outside, refused=self._note, **options):
             if seen := self._look(path):
                 id = prefix + path.relative_to(folder).as_posix()
                 self.paths[id], self.seen[id] = path, seen
+
+    def file_of(self, id: str) -> str:
+        """The key of a document's file in `paths`."""
+        return id if not self._pages or id in self.paths else file_of(id)
 
     def hides(self, id: str) -> bool:
         """Whether the document came from a folder that could not be listed."""
@@ -64,7 +77,8 @@ class Scan:
 
     def is_gone(self, id: str) -> bool:
         """Whether the file of a document is gone now."""
-        return is_gone(self._folder / id.removeprefix(self._prefix)) and not is_gone(self._folder)
+        path = self._folder / self.file_of(id).removeprefix(self._prefix)
+        return is_gone(path) and not is_gone(self._folder)
 
     def _look(self, path: Path) -> Seen | None:
         """The state of a file; None if it was removed since its folder was listed."""
@@ -86,7 +100,7 @@ class Scan:
 
     def lasting(self, id: str) -> Seen | None:
         """The state that detects later changes; None if the file is so new that a change could have the same time."""
-        seen = self.seen[id]
+        seen = self.seen[self.file_of(id)]
         tick = TICK if seen.mtime % 1_000_000_000 else COARSE_TICK
         return seen if seen.mtime + tick < self._at else None
 
@@ -104,7 +118,15 @@ class SyncRun:
         adopt: bool,
         skip_bad: bool,
         dry_run: bool,
+        ocr: bool = False,
     ) -> None:
+        self._ocr = ocr
+        self.by_ocr = 0
+        """How many pages were read by OCR."""
+        self._read: set[str] = set()
+        """The documents that were found in files."""
+        self._whole: set[str] = set()
+        """The files that were read to their end."""
         self._collection, self._record, self._others, self._scan = collection, record, others, scan
         self._adopt, self._skip_bad, self._dry_run = adopt, skip_bad, dry_run
         self._pending: list[str] = []
@@ -120,9 +142,13 @@ class SyncRun:
         """Decides what to do, by sizes and times of files only."""
         inside, entries, seen = set(self._collection.ids), self._record.entries, self._scan.seen
         counts = self._counts
+        own: dict[str, list[str]] = {}
+        for id in entries:
+            own.setdefault(self._scan.file_of(id), []).append(id)
         for id, now in seen.items():
-            if id in entries and entries[id].seen == now and id in inside:
-                counts["unchanged"] += 1
+            known = own.get(id, [])
+            if known and all(entries[one].seen == now and one in inside for one in known):
+                counts["unchanged"] += len(known)
             elif bad.get(id) == now:
                 self.bad[id] = now
             elif earlier is not None and earlier.get(id) != now:
@@ -135,9 +161,11 @@ class SyncRun:
                 counts["bad"] += 1
             self.bad[start] = Seen(-1, -1)
         for id in entries:
-            if id in seen:
+            if (file := self._scan.file_of(id)) in seen:
                 continue
-            rewritten = earlier is not None and id in earlier  # some programs remove a file before they write it again
+            rewritten = (
+                earlier is not None and file in earlier
+            )  # some programs remove a file before they write it again
             if rewritten or self._scan.hides(id):
                 counts["waiting"] += 1
             else:
@@ -153,7 +181,8 @@ class SyncRun:
             for _ in documents:
                 pass
         elif first is not None:
-            columns = as_columns(chain([first], documents), len(self._pending), str)
+            expected = None if self._collection.has_pages else len(self._pending)
+            columns = as_columns(chain([first], documents), expected, str)
             self._collection.add(**columns, replace=True, progress=progress)
         self._delete()
         if not self._dry_run:
@@ -165,14 +194,15 @@ class SyncRun:
         group: list[InputDocument] = []
         claims: dict[str, Entry] = {}
         characters = 0
-        with IsolatedReader() as reader:
-            for id in self._pending:
+        with IsolatedReader(ocr=self._ocr) as reader:
+            for document in self._found(reader):
+                id = document.id or ""
                 try:
-                    document = _read(self._scan.paths[id], id, reader)
                     claim = self._claim(id, document)
                 except BadInput as bad:
-                    self._refuse(bad, id)
+                    self._refuse(bad, self._scan.file_of(id))
                     continue
+                self.by_ocr += document.by_ocr
                 if claim is None:
                     continue
                 group.append(document)
@@ -183,6 +213,22 @@ class SyncRun:
                     group, claims, characters = [], {}, 0
             yield from self._noted(group, claims)
 
+    def _found(self, reader: IsolatedReader) -> Iterator[InputDocument]:
+        """The documents of pending files."""
+        pages = self._collection.has_pages
+        visual = pages and isinstance(self._collection.encoder, Visual)
+        for file in self._pending:
+            for found in read_documents_of(self._scan.paths[file], file, reader, pages=pages):
+                if isinstance(found, BadInput):
+                    self._refuse(found, file)
+                elif visual and found.page is None:
+                    self._refuse(BadInput(found.place, NO_PAGE), file)
+                else:
+                    self._read.add(found.id or "")
+                    yield found
+            if file not in self.bad:
+                self._whole.add(file)
+
     def _noted(self, group: list[InputDocument], claims: dict[str, Entry]) -> list[InputDocument]:
         if not self._dry_run:
             self._record.note(claims)
@@ -190,7 +236,8 @@ class SyncRun:
 
     def _claim(self, id: str, document: InputDocument) -> Entry | None:
         """The entry to write before the document is added; None if it is stored. `BadInput` if its id is taken."""
-        new, stored = digest_of(document.text, document.metadata), self._stored(id)
+        picture = None if document.page is None else document.page.digest
+        new, stored = digest_of(document.text, document.metadata, picture), self._stored(id)
         entry = self._record.entries.get(id)
         own = stored is None or (entry is not None and stored in entry.digests)
         if not own and (other := next((it.folder for it in self._others if _has(it, id, stored)), None)):
@@ -222,6 +269,7 @@ class SyncRun:
         entries = self._record.entries
         gone = [id for id in self._gone if self._scan.is_gone(id)]  # some may be back
         self._counts["waiting"] += len(self._gone) - len(gone)
+        gone += [id for id in entries if id not in self._read and self._scan.file_of(id) in self._whole]
         deleted = [id for id in gone if self._stored(id) in entries[id].digests]
         self._counts["deleted"] += len(deleted)
         if self._dry_run:
@@ -233,7 +281,9 @@ class SyncRun:
     def _stored(self, id: str) -> str | None:
         """The digest of the stored document with this id."""
         with suppress(KeyError):
-            return digest_of(self._collection.text(id), self._collection.metadata(id))
+            page = self._collection.page_facts(id)
+            picture = None if page is None else page.digest
+            return digest_of(self._collection.text(id), self._collection.metadata(id), picture)
         return None
 
 
@@ -246,13 +296,6 @@ def is_gone(path: Path) -> bool:
     except OSError:
         return False
     return False
-
-
-def _read(path: Path, id: str, reader: IsolatedReader) -> InputDocument:
-    document = read_file(path, id, reader)
-    if isinstance(document, BadInput):
-        raise document
-    return document
 
 
 def _has(record: SyncRecord, id: str, digest: str | None) -> bool:
