@@ -31,6 +31,8 @@ def check(index: ms.Index, wanted: Any) -> None:
             if facts[3] is not None and facts[5]:
                 ids, scores, (guarantee, survivors, rescored, *_) = answer["found"]["certified"]
                 facts = [guarantee, survivors, rescored, *facts[3:]]
+            if (facts[0], facts[3]) == ("calibrated", "own sentences"):  # it has a name of its own since then
+                facts = ["calibrated on sentences", *facts[1:]]
             assert hits.ids == ids, name
             assert hits.scores.astype("<f4").tobytes().hex() == scores, name
             found = [report.guarantee, report.survivors, report.rescored, report.calibrated_on]
@@ -73,7 +75,8 @@ def test_it_can_be_changed(copy: Path, wanted: Any) -> None:
     assert (report.added, report.deleted) == (before.added + 2, before.deleted + 1)
     index.recalibrate()
     report = index.search(query, 5, policy=ms.Calibrated(0.9)).report
-    assert (report.guarantee, report.added, report.deleted) == ("calibrated", 0, 0)
+    assert report.guarantee.startswith("calibrated")
+    assert (report.added, report.deleted) == (0, 0)
     assert report.calibrated_on == before.calibrated_on
     again = ms.Index.open(copy)
     again.verify()

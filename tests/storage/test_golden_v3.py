@@ -60,7 +60,8 @@ def test_it_can_be_changed(copy: Path, wanted: Any) -> None:
     assert (report.added, report.deleted) == (before.added + 2, before.deleted + 1)
     index.compact()
     report = index.search(query, 5, policy=ms.Calibrated(0.5)).report
-    assert (report.guarantee, report.added, report.deleted) == ("calibrated", 0, 0)
+    assert report.guarantee.startswith("calibrated")
+    assert (report.added, report.deleted) == (0, 0)
     assert report.calibrated_on == before.calibrated_on
     again = ms.Index.open(copy)
     again.verify()

@@ -53,9 +53,9 @@ def _calibrated(hits: TextHits, policy: Calibrated) -> str:
         number = f"{calibration.n_queries:,}" + (" of its own" if like == "sentences" else "")
         whom = "on average, over" if policy.tail is None else f"for {percent(policy.tail)} of"
         where = "" if calibration.where is None else " with this filter"
-        passages = " passages" if hits.by == "passage" else ""
+        top = f"{len(hits)} passages" if hits.by == "passage" else len(hits)
         return (
-            f"{report.guarantee}: at least {percent(policy.target)} of the true top {len(hits)}{passages}{where} {whom} "
+            f"{report.guarantee}: at least {percent(policy.target)} of the true top {top}{where} {whom} "
             f"{like} like the {number} it was calibrated on{changed and f'; {changed} since'}; {followed}"
         )
     return f"no guarantee (the calibration covers only late interaction); {followed}"
