@@ -137,7 +137,7 @@ def test_recalibrate_takes_what_it_kept(collection: Collection) -> None:
     collection.add(sentences(60, start=DOCUMENTS), range(DOCUMENTS, DOCUMENTS + 60))
     collection.delete(3)
     hits = collection.search("w1 w2", k=5, policy=ms.Calibrated())
-    assert (hits.report.guarantee, hits.report.added, hits.report.deleted) == ("calibrated", 60, 1)
+    assert (hits.report.guarantee, hits.report.added, hits.report.deleted) == ("calibrated on sentences", 60, 1)
     assert collection.info()["calibration"]["holds"] is True
     collection.recalibrate()
     hits = collection.search("w1 w2", k=5, policy=ms.Calibrated())
