@@ -27,6 +27,8 @@ STRUCTURED = {
     "scidocs": Structured(size=25_657, mean_length=187),
     "quora": Structured(size=100_000, mean_length=32),
     "pages": Structured(size=2000, mean_length=729),
+    "pages-729": Structured(size=2000, mean_length=729, ragged=False),
+    "pages-1024": Structured(size=2000, mean_length=1024, ragged=False),
     "rerank-96": Structured(size=1000, mean_length=180, dim=96),
     "blog": Structured(size=4874, mean_length=125),
 }
