@@ -147,9 +147,9 @@ test-page: $(VENV)/dev.stamp
 test-mcp: $(VENV)/dev.stamp
 	tools/mcp_inspector.sh
 
-# The README's picture of it.
+# Pictures of it, for the README and docs/.
 screenshot: $(VENV)/dev.stamp
-	MAXSIEVE_CHROMIUM="$$(tools/chromium.sh)" $(BIN)/python tools/screenshot.py docs/page.png
+	MAXSIEVE_CHROMIUM="$$(tools/chromium.sh)" $(BIN)/python tools/screenshot.py docs
 
 # A tenth of the cases of the native tests, with AVX-512 and AMX emulated (MAXSIEVE_TESTS=full: all, under sanitizers).
 # Needs Debian's libsimde-dev, and installs it if it may.

@@ -26,7 +26,6 @@ from benchmarks.figures.report import print_all, save
 from benchmarks.peers import ENTRIES, METHODS
 from benchmarks.peers.probe import probe
 from benchmarks.runs.arguments import positive
-from benchmarks.runs.comparison import million
 from benchmarks.runs.comparison.measure import CLOCKS
 from benchmarks.runs.comparison.ours import POLICIES
 from benchmarks.runs.comparison.results import Results
@@ -34,9 +33,10 @@ from benchmarks.runs.comparison.run import Plan, run
 from benchmarks.runs.machine import describe
 from benchmarks.vectors import shapes
 
+SLOW = ("pylate", "qdrant-local", "fast-plaid", "lancedb", "lancedb-refine-10", "lancedb-thorough")
 QUICK = {
     "shape": ["tiny"],
-    "method": [*POLICIES, *(method for method in METHODS if method not in ("pylate", "qdrant-local", "fast-plaid"))],
+    "method": [*POLICIES, *(method for method in METHODS if method not in SLOW)],
     "k": [5, 100],
     "queries": 4,
     "repeat": 2,
@@ -86,10 +86,10 @@ def keep(results: Results, folder: Path) -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = [name for name in shapes.NAMES if name not in ("tiny", "million")]
+    names = [name for name in shapes.NAMES if name != "tiny" and name not in shapes.ON_DISK]
     parser.add_argument("--quick", action="store_true", help="a tiny shape and few runs, in a minute")
     parser.add_argument(
-        "--shape", nargs="+", choices=shapes.NAMES, default=names, help="default: all but tiny, million"
+        "--shape", nargs="+", choices=shapes.NAMES, default=names, help="default: all but tiny and those on disk"
     )
     parser.add_argument("--method", nargs="+", choices=[*POLICIES, *METHODS], default=[*POLICIES, *METHODS])
     fast = [isa for isa in ms.isas() if isa != "scalar"] or ms.isas()
@@ -101,7 +101,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--repeat", type=positive, default=3, help="turns on each query")
     parser.add_argument("--seconds", type=float, default=5, help="for a method and setting, thrice at least")
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu: for a busy machine, with one thread")
-    parser.add_argument("--documents", type=positive, default=million.DOCUMENTS, help="of the shape million")
+    parser.add_argument("--documents", type=positive, help="of the shapes on disk, for a try")
     parser.add_argument("--memory", type=float, default=12, help="gigabytes that a peer may need")
     parser.add_argument("--out", type=Path, default=Path("build/bench"), help="folder for the results")
     parser.add_argument("--results", type=Path, metavar="FILE", help="of benchmarks/results, for `make figures`")

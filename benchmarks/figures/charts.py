@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from benchmarks.figures.names import MACHINES, OURS, TITLES, alone, label, number, runs, side_by_side, smallest_k
+from benchmarks.figures.names import (
+    ENGINES,
+    MACHINES,
+    OURS,
+    TITLES,
+    alone,
+    label,
+    number,
+    runs,
+    side_by_side,
+    smallest_k,
+)
 from benchmarks.figures.overlap_chart import Panel
 from benchmarks.figures.published import read
 from maxsieve.lab.results import Chart, Series
@@ -14,13 +25,27 @@ LEFT_OUT = ("bandit-1",)
 SHAPES = {"time-overlap": "scifact", "time-overlap-hotpotqa": "hotpotqa"}
 """Real texts."""
 COLUMNS = 2
+CROWDED = ("calibrated-0.95",)
+"""Methods of the run of engines that are left out of the chart, because others are next to them."""
+
+
+def _engines() -> list[Panel]:
+    """Maxsieve and the engines that others use."""
+    run = read("zen4-engines")
+    return [
+        Panel(
+            f"{title}, K = {smallest_k(run)}, one core",
+            [(label(method).split(":")[0], row) for method, row in alone(run, shape).items() if method not in CROWDED],
+        )
+        for shape, title in ENGINES.items()
+    ]
 
 
 def time_and_overlap() -> dict[str, list[Panel]]:
     """By chart: time against overlap, a panel for each of the newest runs."""
     there = side_by_side() | {name: run for name, run in runs().items() if name == CALIBRATED}
     cpus = MACHINES | {CALIBRATED: MACHINES["zen3-avx2"]}
-    made = {}
+    made = {"engines": _engines()}
     for chart, shape in SHAPES.items():
         chosen = [(name, run) for name, run in there.items() if shape in run.shapes][:COLUMNS]
         made[chart] = [

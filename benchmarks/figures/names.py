@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from benchmarks.figures import published
 from benchmarks.figures.published import Measured, Run
 
-RUNS = ("zen4-avx512vnni", "zen3-avx2", "zen3-avx2-calibrated", "zen3-avx2-million", "zen3-avx2-fast-plaid", "amx")
+RUNS = (
+    "zen4-engines",
+    "zen4-peers",
+    "zen4-avx512vnni",
+    "zen3-avx2",
+    "zen3-avx2-calibrated",
+    "zen3-avx2-million",
+    "zen3-avx2-fast-plaid",
+    "amx",
+)
 """Files of benchmarks/results, in the order in which they are shown. Missing ones are left out."""
 MACHINES = {"zen4-avx512vnni": "AVX-512 VNNI (Zen 4)", "zen3-avx2": "AVX2 (Zen 3)"}
 """Runs of all libraries, and the name of their CPU in headings."""
@@ -17,6 +26,7 @@ EXACT = 0.9995
 """Overlaps from this one on are written as 1."""
 
 OURS = {
+    "calibrated-0.9": "Calibrated(0.90)",
     "calibrated-0.95": "Calibrated(0.95)",
     "calibrated-0.99": "Calibrated(0.99)",
     "certified": "Certified",
@@ -37,6 +47,17 @@ PEERS = {
     "sentence-transformers": ("sentence-transformers", ""),
     "pylate": ("pylate", ""),
     "qdrant-local": ("qdrant-client", "local mode"),
+    "qdrant-edge": ("qdrant-edge-py", ""),
+    "lancedb": ("lancedb", "default"),
+    "lancedb-refine-10": ("lancedb", "refine 10"),
+    "lancedb-thorough": ("lancedb", "100 probes, refine 50"),
+    "fast-plaid": ("fast-plaid", ""),
+    "tachiom-fast": ("TACHIOM", "c5 ef10 d50"),
+    "tachiom-100": ("TACHIOM", "c10 d100"),
+    "tachiom-200": ("TACHIOM", "d200"),
+    "tachiom-default": ("TACHIOM", "default: c20 ef30 d500"),
+    "tachiom-1000": ("TACHIOM", "c80 ef120 d1000"),
+    "tachiom-4000": ("TACHIOM", "c160 d4000"),
 }
 APPROXIMATE = ("colbandit-0.2", "colbandit-1", "colbandit-full", "numkong-f32", "numkong-bf16")
 """Peers that find the best token among codes, so that they do not compute MaxSim."""
@@ -45,6 +66,10 @@ TITLES = {
     "hotpotqa": "hotpotqa_1k",
     "rerank": "1,000 synthetic documents",
 }
+ENGINES = {"hotpotqa": "hotpotqa_1k, 9,221 documents", "mid": "150,000 documents"}
+"""Shapes of the run of other engines."""
+OTHERS = {"scifact": "SciFact", "hotpotqa": "hotpotqa_1k", "hotpotqa-96": "hotpotqa_1k, d = 96", "blog": "blog, T = 12"}
+"""Shapes of the run of libraries that are easily installed."""
 
 
 def runs() -> dict[str, Run]:

@@ -13,7 +13,7 @@ from maxsieve.lab.charts import ANONYMOUS, DPI, Note, place_notes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FAMILIES = ("calibrated", "bandit", "colbandit")
+FAMILIES = ("calibrated", "bandit", "colbandit", "tachiom", "lancedb")
 """Methods with a knob. A line joins their points."""
 AT_THE_TOP = 0.985
 """Names of points in the top row are slanted, because there are many."""
@@ -75,7 +75,7 @@ def _points(axes: Axes, panel: Panel, ours: Collection[str], ground: Ground) -> 
 
     rows = [row for _, row in panel.rows]
     for family in FAMILIES:
-        some = sorted((row for row in rows if row.method.startswith(f"{family}-")), key=lambda row: row.time)
+        some = sorted((row for row in rows if row.method.startswith(family)), key=lambda row: row.time)
         colour = ground.ours if {row.method for row in some} <= set(ours) else ground.theirs
         axes.plot([row.time for row in some], [row.found for row in some], color=colour, linewidth=0.8, alpha=0.5)
     for row in rows:

@@ -19,8 +19,8 @@ from maxsieve.common.files import replacing
 KEEPING = ("results", "note", "machine")
 """Options that are about what is kept, not about what is measured."""
 FOLDER = Path(__file__).parents[1] / "results"
-KEPT = ("shape", "method", "ours", "k", "isa", "threads", "batch", "runs", "milliseconds", "quartiles", "ns_per_token")
-KEPT += ("times_read_limit", "overlap", "exact_sets", "rescored")
+KEPT = ("shape", "method", "ours", "k", "isa", "threads", "batch", "runs", "milliseconds", "quartiles", "p95")
+KEPT += ("ns_per_token", "times_read_limit", "overlap", "exact_sets", "rescored")
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Measured:
     threads: int = 1
     batch: int = 1
     milliseconds: float | None = None
+    p95: float | None = None
     ns_per_token: float | None = None
     times_read_limit: float | None = None
     overlap: float | None = None

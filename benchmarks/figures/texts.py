@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from benchmarks.figures.names import (
     APPROXIMATE,
+    ENGINES,
     EXACT,
     MACHINES,
+    OTHERS,
     OURS,
     PEERS,
     TITLES,
@@ -22,17 +24,39 @@ from benchmarks.figures.names import (
     smallest_k,
     spread,
 )
-from benchmarks.figures.published import Run, read
+from benchmarks.figures.published import Measured, Run, read
 
 WIDTH = 100
 XEON = {"AMX": "amx", "AVX-512 VNNI": "avx512vnni"}
 """Kernels of the run `amx`."""
 SHORT = ("scifact", "hotpotqa")
-SHORT_METHODS = ("certified", "calibrated-0.99", "bandit-0.2", "colbandit-0.2", "numkong-f32", "torch", "maxsim-cpu")
-SHORT_METHODS += ("sentence-transformers",)
+SHORT_METHODS = ("certified", "calibrated-0.99", "calibrated-0.95", "bandit-0.2", "colbandit-0.2", "qdrant-edge")
+SHORT_METHODS += ("lancedb", "lancedb-refine-10", "lancedb-thorough", "fast-plaid")
 
 
 def pitch() -> str:
+    """How `Calibrated` compares with engines that others use."""
+    run = read("zen4-engines")
+    small, large = (alone(run, shape) for shape in ENGINES)
+    quick = [rows["calibrated-0.99"] for rows in (small, large)]
+    other = [rows["tachiom-default"] for rows in (small, large)]
+    return _wrapped(
+        f"On {ENGINES['hotpotqa']}, and on {ENGINES['mid']}, `Calibrated(0.99)` takes {_pair(quick)}. "
+        f"TACHIOM {run.versions['TACHIOM']} takes {_pair(other)} by default; its fastest setting takes "
+        f"{_time(large['tachiom-fast'])} on the larger corpus. LanceDB {run.versions['lancedb']} takes "
+        f"{_time(small['lancedb-thorough'])} on the smaller, with 100 probes. [Figures](#how-fast)."
+    )
+
+
+def _pair(rows: list[Measured]) -> str:
+    return " and ".join(map(_time, rows))
+
+
+def _time(row: Measured) -> str:
+    return f"{number(row.time)} ms (overlap {row.found:.3g})"
+
+
+def scorers() -> str:
     """How `Certified` compares with the exact and with the approximate scorers of others."""
     exact = [ratio for run in side_by_side().values() for ratio in _exact_ratios(run)]
     lead = ""
@@ -54,7 +78,7 @@ def pitch() -> str:
             ahead.append(MACHINES[cpu])
     return _wrapped(
         f"{lead}On {_listed(ahead)}, `Certified` is also faster than the approximate scorers of other libraries that "
-        f"were measured there.{''.join(behind)} [Figures](#how-fast)."
+        f"were measured there.{''.join(behind)}"
     )
 
 
@@ -62,18 +86,29 @@ def _listed(names: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
+def engines() -> str:
+    """The README's table of engines: median, 95th percentile and overlap."""
+    return _wide(read("zen4-engines"), ENGINES, (*OURS, *PEERS))
+
+
 def short() -> str:
-    """The README's table: real texts, the methods that most people choose from, all machines."""
-    columns = [(cpu, run, shape) for cpu, run in side_by_side().items() for shape in SHORT if shape in run.shapes]
-    head = " | ".join(f"{TITLES[shape]}, {MACHINES[cpu]}" for cpu, _, shape in columns)
-    ks = sorted({smallest_k(run) for _, run, _ in columns})
-    lines = [f"| ms (overlap), K = {', '.join(map(str, ks))} | {head} |", "|---|" + "---:|" * len(columns)]
-    for method in SHORT_METHODS:
-        rows = [alone(run, shape).get(method) for _, run, shape in columns]
+    """The README's table of libraries that are easily installed."""
+    return _wide(read("zen4-peers"), OTHERS, SHORT_METHODS)
+
+
+def _wide(run: Run, titles: dict[str, str], methods: Sequence[str]) -> str:
+    shapes = [shape for shape in titles if shape in run.shapes]
+    head = " | ".join(f"{titles[shape]}: ms | p95 | overlap" for shape in shapes)
+    lines = [f"| K = {smallest_k(run)}, one thread | {head} |", "|---|" + "---:|---:|---:|" * len(shapes)]
+    for method in methods:
+        rows = [alone(run, shape).get(method) for shape in shapes]
         if any(rows):
-            cells = " | ".join("" if row is None else f"{number(row.time)} ({share(row.found)})" for row in rows)
-            lines.append(f"| {name(method, columns[0][1])} | {cells} |")
+            lines.append(f"| {name(method, run)} | {' | '.join(map(_cells, rows))} |")
     return "\n".join(lines)
+
+
+def _cells(row: Measured | None) -> str:
+    return " | | " if row is None else f"{number(row.time)} | {number(row.p95 or 0)} | {share(row.found)}"
 
 
 def beside() -> str:
@@ -211,6 +246,8 @@ def measured() -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "pitch": pitch,
+    "engines": engines,
+    "scorers": scorers,
     "short": short,
     "beside": beside,
     "said": said,

@@ -38,6 +38,8 @@ ENTRIES = (
     Entry("sentence-transformers", "sentence_transformers", ("sentence-transformers",)),
     Entry("pylate", "pylate", ("pylate",)),
     Entry("qdrant-client", "qdrant", ("qdrant-local",)),
+    Entry("qdrant-edge-py", "qdrant_edge", ("qdrant-edge",)),
+    Entry("lancedb", "lancedb", ("lancedb", "lancedb-refine-10", "lancedb-thorough")),
     Entry("fast-plaid", "fast_plaid", ("fast-plaid",), own_process=True),
 )
 METHODS = [method for entry in ENTRIES for method in entry.methods]

@@ -30,7 +30,7 @@ class Peer:
     """A process with an index made by its documented defaults."""
 
     note = "scores are those of 4-bit residuals; the size is that on disk"
-    most_tokens = 500_000
+    most_tokens = 700_000
 
     def __init__(self) -> None:
         if not PYTHON.is_file():

@@ -13,6 +13,7 @@ import argparse
 import statistics
 from collections.abc import Sequence
 from fractions import Fraction
+from math import log2
 from time import perf_counter, thread_time
 
 import numpy as np
@@ -59,7 +60,7 @@ class Lists:
         self.bytes = sum(array.nbytes for array in arrays) / index.tokens, made[2].nbytes / index.tokens
         self.postings = len(arrays[2]) / index.tokens
         part = _core.ListPart(len(index), BLOCK, centroids, *arrays)
-        self.corpus = _core.Corpus(index.dim, segments, None, _core.Lists(book, (part,)))
+        self.corpus = _core.Corpus(index.dim, segments, None, _core.Lists(book, (part,), [0]))
 
 
 def sample(segments: Sequence, wanted: int, share: float) -> tuple[np.ndarray, F32]:
@@ -75,14 +76,17 @@ def sample(segments: Sequence, wanted: int, share: float) -> tuple[np.ndarray, F
 
 
 def tier0_of(index: ms.Index) -> _core.Corpus:
-    """The same documents with tier 0, to compare with."""
-    index.train_codebook()
-    state = index.storage.snapshot
-    assert state.codebook is not None
+    """The same documents with tier 0, as earlier versions of maxsieve had it, to compare with."""
+    held = index.storage.snapshot.segments
+    centroids = min(65536, 1 << round(3 + log2(index.tokens) / 2))
+    codes, scale = sample(held, min(index.tokens, SAMPLE * centroids), 1.0)
+    book = _core.Codebook(index.dim, *_core.train(index.dim, codes, scale, centroids, 0, 2))
+    named = [_core.assign(book, segment.codes, 2) for segment in held]
     segments = tuple(
-        _core.Segment(index.dim, s.offsets, None, s.codes, s.scale, s.rho, s.nu, s.centroids) for s in state.segments
+        _core.Segment(index.dim, s.offsets, None, s.codes, s.scale, s.rho, s.nu, names)
+        for s, names in zip(held, named, strict=True)
     )
-    return _core.Corpus(index.dim, segments, state.codebook.native)
+    return _core.Corpus(index.dim, segments, book)
 
 
 def ranks_of(corpus: _core.Corpus, query: F32, everyone: I64, best: I64, walk: Walk | None) -> I64:
@@ -137,7 +141,7 @@ def main() -> None:
     parser.add_argument("--k", type=int, nargs="+", default=[10])
     parser.add_argument("--threads", type=int, default=2, help="for training and naming")
     parser.add_argument("--isa", default="")
-    parser.add_argument("--tier0", action="store_true", help="measure tier 0, too; it changes the index")
+    parser.add_argument("--tier0", action="store_true", help="measure tier 0, too")
     options = parser.parse_args()
     for name in options.shape:
         index, queries = opened(name, options.queries)

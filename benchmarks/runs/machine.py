@@ -12,6 +12,7 @@ from maxsieve.common.threads import thread_count
 from maxsieve.lab.facts import versions
 
 PACKAGES = ("numpy", "colbandit", "maxsim-cpu", "numkong", "torch", "sentence-transformers", "pylate", "qdrant-client")
+PACKAGES += ("qdrant-edge-py", "lancedb")
 
 
 def describe() -> dict[str, str]:

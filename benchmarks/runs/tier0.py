@@ -1,4 +1,4 @@
-"""The cost of each part of tier 0: the scan, the table, and assigning tokens to centroids.
+"""The cost of each part of tier 0, which indexes of earlier versions have: the scan, the table, and naming tokens.
 
     python -m benchmarks.runs.tier0
 
@@ -34,11 +34,11 @@ def measure(
     """All figures, as medians of so many runs."""
     corpus = Structured(size=learnt // LENGTH, mean_length=LENGTH)
     with ms.Index.build(corpus.documents(), store="int8") as index:
-        index.train_codebook()
-        state = index.storage.snapshot
-        assert state.codebook is not None
-        book, codes = state.codebook.native, state.segments[0].codes[:ASSIGNED]
-        centroids = state.codebook.centroids
+        segments = index.storage.snapshot.segments
+        rows = np.concatenate([segment.codes for segment in segments])
+        scale = np.concatenate([np.repeat(segment.scale, segment.lengths) for segment in segments])
+        centroids = min(16384, 1 << (len(rows).bit_length() - 1))
+        book, codes = _core.Codebook(DIM, *_core.train(DIM, rows, scale, centroids, 0, 2)), rows[:ASSIGNED]
         query = corpus.query(0, QUERY_TOKENS)
     assign = statistics.median(_seconds(lambda: _core.assign(book, codes, 2)) for _ in range(runs))
     figures = {ASSIGN: len(codes) / assign}

@@ -27,14 +27,30 @@ STRUCTURED = {
     "scidocs": Structured(size=25_657, mean_length=187),
     "quora": Structured(size=100_000, mean_length=32),
     "pages": Structured(size=2000, mean_length=729),
+    "pages-729": Structured(size=2000, mean_length=729, ragged=False),
+    "pages-1024": Structured(size=2000, mean_length=1024, ragged=False),
+    "rerank-96": Structured(size=1000, mean_length=180, dim=96),
+    "blog": Structured(size=4874, mean_length=125),
 }
-REAL = {"scifact": "scifact", "hotpotqa": "hotpotqa_1k", "arguana": "arguana", "hotpotqa-3000": "hotpotqa_1k"}
+REAL = {
+    "scifact": "scifact",
+    "hotpotqa": "hotpotqa_1k",
+    "arguana": "arguana",
+    "hotpotqa-3000": "hotpotqa_1k",
+    "hotpotqa-96": "hotpotqa_1k",
+}
 """Shapes made of test collections, and the folder of each in `MAXSIEVE_CORPORA`."""
+DIMENSIONS = {"hotpotqa-96": 96}
+"""Shapes with another number of dimensions than the usual 128: that of the recommended model."""
 FIRST = {"hotpotqa-3000": 3000}
 """Shapes of only the first documents of a collection (in random order): for peers that take them in slowly."""
-NAMES = [*STRUCTURED, *REAL, "million"]
-"""All shapes; `million` is on disk, and has a file of its own."""
+ON_DISK = {"mid": 150_000, "million": 1_000_000, "three-million": 3_000_000}
+"""Shapes that are searched from disk, and their documents; `million.py` makes them."""
+NAMES = [*STRUCTURED, *REAL, *ON_DISK]
+"""All shapes. `blog` has the size of the comparison in the blog of Sentence Transformers 6, and its short query."""
 QUERY_TOKENS = 32
+SHORT_QUERIES = {"blog": 12}
+"""Shapes whose queries have another number of tokens."""
 SHORTEST_QUERY = 4
 """Shorter real queries are left out: colbandit 0.1.0 reads past their end."""
 PRACTICE = 512
@@ -107,12 +123,12 @@ def _structured(name: str, queries: int, track: Callable[[Iterable[F32], int], I
         lengths[position] = len(document)
         rows[end : end + len(document)] = document
         end += len(document)
-    asked = corpus.queries(queries + PRACTICE, QUERY_TOKENS)
+    asked = corpus.queries(queries + PRACTICE, SHORT_QUERIES.get(name, QUERY_TOKENS))
     return Shape(name, rows[:end], lengths, asked[:queries], asked[queries:])
 
 
 def _real(name: str, queries: int) -> Shape:
-    real = collection(REAL[name])
+    real = collection(REAL[name], DIMENSIONS.get(name))
     asked = [query for query in real.queries.values() if len(query) >= SHORTEST_QUERY][: queries + PRACTICE]
     documents = list(islice(real.documents(), FIRST.get(name)))
     lengths = np.array([len(rows) for rows in documents])

@@ -39,6 +39,8 @@ class Structured:
     dim: int = 128
     mean_length: int = 120
     seed: int = 0
+    ragged: bool = True
+    """Whether lengths differ; otherwise all documents have `mean_length` tokens, like pages with a fixed grid."""
 
     @cached_property
     def centres(self) -> F32:
@@ -60,7 +62,7 @@ class Structured:
         if not 0 <= position < self.size:
             raise IndexError(f"there is no document {position}: the corpus has {self.size}")
         stream = self._stream(1, position)
-        spread = self.mean_length // 2
+        spread = self.mean_length // 2 if self.ragged else 0
         length = int(stream.integers(self.mean_length - spread, self.mean_length + spread, endpoint=True))
         return _noisy(self.centres[stream.integers(CENTRES, size=length)], stream)
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "binding/candidates.hpp"
 #include "residual/form.hpp"
 
 namespace nb = nanobind;
@@ -127,7 +128,9 @@ HeldCorpus::HeldCorpus(int64_t d, SegmentTuple segments, std::optional<CodebookO
       codebook_(std::move(codebook)),
       lists_(std::move(lists)),
       corpus_(d, views(d, segments_), view(d, views(d, segments_), codebook_), view(d, lists_)) {
-    require(!lists_ || corpus_.lists().documents() <= corpus_.documents(), "there are lists of more documents");
+    const auto& parts = corpus_.lists().parts;
+    require(parts.empty() || parts.back().first + parts.back().lists->documents() <= corpus_.documents(),
+            "there are lists of more documents");
 }
 
 void bind_corpus(nb::module_& m) {
@@ -143,6 +146,9 @@ void bind_corpus(nb::module_& m) {
     nb::class_<HeldCorpus>(m, "Corpus")
         .def(nb::init<int64_t, SegmentTuple, std::optional<CodebookObject>, std::optional<ListsObject>>(), "dim"_a,
              "segments"_a, "codebook"_a = nb::none(), "lists"_a = nb::none());
+    nb::class_<Candidates>(m, "Candidates")
+        .def(nb::init<Flat<const int64_t>>(), "positions"_a)
+        .def("__len__", [](const Candidates& candidates) { return candidates.positions().size(); });
     m.def("code_stride", &code_stride, "dim"_a);
 }
 

@@ -1,5 +1,7 @@
 #include "binding/lists.hpp"
 
+#include <nanobind/stl/vector.h>
+
 #include "binding/corpus.hpp"
 #include "binding/interruptible.hpp"
 #include "codebook/assign.hpp"
@@ -57,14 +59,19 @@ HeldListPart::HeldListPart(int64_t documents, int64_t block, int64_t centroids, 
       members_(std::move(members)),
       view_(arrays_of(documents, block, centroids, present_, starts_, members_)) {}
 
-HeldLists::HeldLists(CodebookObject codebook, ListPartTuple parts)
+HeldLists::HeldLists(CodebookObject codebook, ListPartTuple parts, const std::vector<int64_t>& firsts)
     : codebook_(std::move(codebook)),
       parts_(std::move(parts)),
       view_{&nb::cast<const HeldCodebook&>(codebook_).view(), {}} {
+    require(firsts.size() == nb::len(parts_), "each part has a first document");
+    int64_t end = 0;
     for (const nb::handle handle : parts_) {
-        view_.parts.push_back(&nb::cast<const HeldListPart&>(handle).view());
-        require(view_.parts.back()->centroids() == view_.codebook->centroids,
-                "lists must be of the codebook's centroids");
+        const ListPart& part = nb::cast<const HeldListPart&>(handle).view();
+        const int64_t first = firsts[view_.parts.size()];
+        require(part.centroids() == view_.codebook->centroids, "lists must be of the codebook's centroids");
+        require(first >= end && first <= INT64_MAX - part.documents(), "parts must ascend, none over another");
+        end = first + part.documents();
+        view_.parts.push_back({&part, first});
     }
 }
 
@@ -73,7 +80,8 @@ void bind_list_parts(nb::module_& m) {
         .def(nb::init<int64_t, int64_t, int64_t, Flat<const uint64_t>, Flat<const uint32_t>, Flat<const uint16_t>>(),
              "documents"_a, "block"_a, "centroids"_a, "present"_a, "starts"_a, "members"_a)
         .def("has_sane_members", [](const HeldListPart& part) { return part.view().has_sane_members(); });
-    nb::class_<HeldLists>(m, "Lists").def(nb::init<CodebookObject, ListPartTuple>(), "codebook"_a, "parts"_a);
+    nb::class_<HeldLists>(m, "Lists")
+        .def(nb::init<CodebookObject, ListPartTuple, std::vector<int64_t>>(), "codebook"_a, "parts"_a, "firsts"_a);
 }
 
 void bind_making_lists(nb::module_& m) {

@@ -27,7 +27,8 @@ using ListPartTuple = Tuple<HeldListPart, nanobind::ellipsis>;
 
 class HeldLists {
   public:
-    HeldLists(CodebookObject codebook, ListPartTuple parts);
+    // `firsts`: the position of each part's first document.
+    HeldLists(CodebookObject codebook, ListPartTuple parts, const std::vector<int64_t>& firsts);
 
     const Lists& view() const { return view_; }
 

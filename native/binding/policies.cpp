@@ -4,9 +4,8 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
-#include <limits>
-
 #include "binding/arrays.hpp"
+#include "binding/candidates.hpp"
 #include "binding/search.hpp"
 #include "search/bandit.hpp"
 #include "search/calibrated.hpp"
@@ -42,13 +41,12 @@ void bind_policies(nb::module_& m) {
         .def(
             "__init__",
             [](Calibrated* self, int64_t depth, double mean_length, std::optional<WalkPair> walk,
-               std::optional<int64_t> since) {
+               const Candidates* added) {
                 require(depth >= 1 && mean_length > 0.0, "depth must be at least 1, and documents must have a length");
-                require(!since || *since >= 0, "positions begin with 0");
-                new (self)
-                    Calibrated(depth, mean_length, to_shape(walk), since.value_or(std::numeric_limits<int64_t>::max()));
+                const auto positions = added == nullptr ? std::span<const int64_t>() : added->positions();
+                new (self) Calibrated(depth, mean_length, to_shape(walk), positions);
             },
-            "depth"_a, "mean_length"_a, "walk"_a = nb::none(), "since"_a = nb::none());
+            "depth"_a, "mean_length"_a, "walk"_a = nb::none(), "added"_a.none() = nb::none(), nb::keep_alive<1, 5>());
     nb::class_<Bandit, Policy>(m, "Bandit")
         .def(
             "__init__",

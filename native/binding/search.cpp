@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "binding/arrays.hpp"
+#include "binding/candidates.hpp"
 #include "binding/corpus.hpp"
 #include "binding/interruptible.hpp"
 #include "binding/rows.hpp"
@@ -32,31 +33,6 @@ Query to_query(const Matrix<const float>& rows, std::span<const int64_t> candida
     require(static_cast<int64_t>(rows.shape(1)) == corpus.d(), "the query must have the corpus's dimension");
     return {rows.data(), static_cast<int64_t>(rows.shape(0)), candidates};
 }
-
-void require_position(int64_t position, const Corpus& corpus) {
-    require(position >= 0 && position < corpus.documents(), "no document at this position");
-}
-
-// Positions that were found to ascend. To find that out takes as long as a walk of lists, if there are a million.
-class Candidates {
-  public:
-    explicit Candidates(Flat<const int64_t> array) : array_(std::move(array)) {
-        const auto all = positions();
-        require(all.empty() || all.front() >= 0, "positions begin with 0");
-        for (size_t p = 1; p < all.size(); ++p) require(all[p - 1] < all[p], "candidates must ascend");
-    }
-
-    std::span<const int64_t> positions() const { return {array_.data(), array_.shape(0)}; }
-
-    std::span<const int64_t> positions_in(const Corpus& corpus) const {
-        const auto all = positions();
-        if (!all.empty()) require_position(all.back(), corpus);
-        return all;
-    }
-
-  private:
-    Flat<const int64_t> array_;
-};
 
 std::span<const int64_t> to_positions(const Flat<const int64_t>& array, const Corpus& corpus) {
     return Candidates(array).positions_in(corpus);
@@ -306,7 +282,6 @@ Tuple<Array<int64_t>, Array<float>> explain(const HeldCorpus& held, const Matrix
 }  // namespace
 
 void bind_search(nb::module_& m) {
-    nb::class_<Candidates>(m, "Candidates").def(nb::init<Flat<const int64_t>>(), "positions"_a);
     m.def("search", &search_all, "corpus"_a, "queries"_a, "candidates"_a, "k"_a, "policy"_a, "threads"_a, "trace"_a,
           "exchange"_a = nb::none());
     m.def("bounds", &bounds_of_all, "corpus"_a, "query"_a, "threads"_a);

@@ -74,8 +74,8 @@ class Document {
 
 class Corpus {
   public:
-    // `codebook` names the segments' centroids; null if there is none. It must live longer. `lists` are those of the
-    // first documents, or have no codebook if there are none.
+    // `codebook` names the segments' centroids; null if there is none. It must live longer. `lists` have
+    // no codebook if there are none.
     Corpus(int64_t d, std::vector<Segment> segments, const Codebook* codebook, Lists lists);
 
     int64_t d() const { return d_; }
@@ -92,7 +92,7 @@ class Corpus {
     bool has_codebook() const { return codebook_ != nullptr; }
     const Codebook& codebook() const { return *codebook_; }
 
-    // Whether the first documents have lists.
+    // Whether there are lists, of some documents at least.
     bool has_lists() const { return lists_.codebook != nullptr; }
     const Lists& lists() const { return lists_; }
 

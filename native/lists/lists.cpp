@@ -50,10 +50,4 @@ bool ListPart::has_sane_members() const {
     return true;
 }
 
-int64_t Lists::documents() const {
-    int64_t documents = 0;
-    for (const ListPart* part : parts) documents += part->documents();
-    return documents;
-}
-
 }  // namespace maxsieve

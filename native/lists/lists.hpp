@@ -49,13 +49,14 @@ class ListPart {
     std::vector<uint32_t> before_;  // lists before each word of `present`
 };
 
-// The lists of an index: those of its first documents, part after part, and the codebook that names the centroids.
+// Lists of some of the documents of an index, and the codebook that names the centroids.
 struct Lists {
+    struct Part {
+        const ListPart* lists;
+        int64_t first;  // the position of its first document
+    };
     const Codebook* codebook;
-    std::vector<const ListPart*> parts;
-
-    // Documents that have lists; later ones have none yet.
-    int64_t documents() const;
+    std::vector<Part> parts;  // ascending, none over another
 };
 
 }  // namespace maxsieve

@@ -1,6 +1,8 @@
 #include "search/calibrated.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "search/certified.hpp"
 #include "search/stopwatch.hpp"
@@ -30,10 +32,32 @@ std::vector<int64_t> in_all(const Task& task, std::vector<int64_t> numbers) {
     return numbers;
 }
 
-// The candidates before a position, and the others.
-std::pair<std::span<const int64_t>, std::span<const int64_t>> split(std::span<const int64_t> candidates, int64_t at) {
-    const auto old = static_cast<size_t>(std::ranges::lower_bound(candidates, at) - candidates.begin());
-    return {candidates.first(old), candidates.subspan(old)};
+// Candidates that were there when the index was calibrated, and those that were added.
+class OldAndAdded {
+  public:
+    OldAndAdded(std::span<const int64_t> candidates, std::span<const int64_t> added) : old(candidates) {
+        if (added.empty()) return;
+        const auto first =
+            static_cast<size_t>(std::ranges::lower_bound(candidates, added.front()) - candidates.begin());
+        old = candidates.first(first), this->added = candidates.subspan(first);
+        if (std::ranges::includes(added, this->added)) return;  // the last ones, as in an index without shards
+        std::ranges::set_intersection(candidates, added, std::back_inserter(added_));
+        std::ranges::set_difference(candidates, added, std::back_inserter(old_));
+        old = old_, this->added = added_;
+    }
+
+    std::span<const int64_t> old, added;
+
+  private:
+    std::vector<int64_t> old_, added_;
+};
+
+// How many tokens some documents have.
+int64_t tokens_of(const Corpus& corpus, std::span<const int64_t> positions) {
+    int64_t tokens = 0;
+    size_t hint = 0;
+    for (const int64_t position : positions) tokens += corpus.at(position, hint).length();
+    return tokens;
 }
 
 }  // namespace
@@ -88,8 +112,8 @@ Calibrated::Chosen Calibrated::choose_by_lists(const Engine& engine, const Query
 
 std::vector<Answer> Calibrated::search(const Task& task) const {
     const Corpus& corpus = task.engine.corpus;
-    const int64_t since = walk_ ? std::min(since_, corpus.lists().documents()) : since_;
-    const auto [old, added] = split(task.candidates(), since);
+    const OldAndAdded candidates_by_age(task.candidates(), added_);
+    const std::span<const int64_t> old = candidates_by_age.old, added = candidates_by_age.added;
     const auto sums = in_all(task, {static_cast<int64_t>(old.size()), static_cast<int64_t>(added.size())});
     const int64_t candidates = sums[0] + sums[1];
     // Certified scoring of all candidates costs no more than the proxies and certified scoring of the first by proxy,
@@ -102,7 +126,9 @@ std::vector<Answer> Calibrated::search(const Task& task) const {
         const Query& query = task.queries[q];
         const Query among_old{query.rows, query.tokens, old};
         Chosen chosen = walk_ ? choose_by_lists(engine, among_old, task) : choose_by_tier0(engine, among_old, task);
+        const auto middle = static_cast<std::ptrdiff_t>(chosen.positions.size());
         chosen.positions.insert(chosen.positions.end(), added.begin(), added.end());
+        std::inplace_merge(chosen.positions.begin(), chosen.positions.begin() + middle, chosen.positions.end());
         // Lists that hold too few documents can't answer: then all candidates are followed up, which is exact.
         const int64_t followed =
             walk_ ? in_all(task, {static_cast<int64_t>(chosen.positions.size())}).front() : depth_ + sums[1];
@@ -118,6 +144,7 @@ std::vector<Answer> Calibrated::search(const Task& task) const {
         }
         answer.survivors = static_cast<int64_t>(among.candidates.size());
         answer.counts = std::move(chosen.counts);
+        answer.counts.emplace_back("tokens", tokens_of(corpus, among.candidates));
         answer.stages.insert(answer.stages.begin(), chosen.stages.begin(), chosen.stages.end());
     });
     return answers;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "search/near_centroids.hpp"
 #include "search/policy.hpp"
@@ -12,10 +13,10 @@ namespace maxsieve {
 class Calibrated final : public Policy {
   public:
     // `mean_length`: tokens of a document that can be a hit, on average over all of them, all shards included. With
-    // `walk`, the proxy is that of lists. Documents at positions from `since` on are all followed up, whatever their
-    // proxies; so are those that have no lists yet, if it is that of lists.
-    Calibrated(int64_t depth, double mean_length, std::optional<WalkShape> walk, int64_t since)
-        : depth_(depth), mean_length_(mean_length), walk_(walk), since_(since) {}
+    // `walk`, the proxy is that of lists. The documents at the positions `added`, ascending, are all followed up: they
+    // were added after the calibration, or have no lists yet.
+    Calibrated(int64_t depth, double mean_length, std::optional<WalkShape> walk, std::span<const int64_t> added)
+        : depth_(depth), mean_length_(mean_length), walk_(walk), added_(added) {}
 
     const char* name() const override { return "Calibrated"; }
     std::vector<Answer> search(const Task& task) const override;
@@ -31,7 +32,7 @@ class Calibrated final : public Policy {
     int64_t depth_;  // n
     double mean_length_;
     std::optional<WalkShape> walk_;
-    int64_t since_;
+    std::span<const int64_t> added_;
 };
 
 }  // namespace maxsieve

@@ -158,9 +158,9 @@ WalkCounts walk(const Engine& engine, const Query& query, const WalkShape& shape
     counts.near_seconds = watch.lap();
     std::vector<std::vector<Walked>> walked(lists.parts.size());
     std::vector<Block> blocks;
-    int64_t first = 0;
     for (size_t p = 0; p < lists.parts.size(); ++p) {
-        const ListPart& part = *lists.parts[p];
+        const ListPart& part = *lists.parts[p].lists;
+        const int64_t first = lists.parts[p].first;
         for (const NearCentroid& one : near.all) {
             const auto list = part.list_of(one.centroid);
             if (list) walked[p].push_back({part.starts(*list), one.token, static_cast<uint32_t>(one.weight) << 16});
@@ -170,7 +170,6 @@ WalkCounts walk(const Engine& engine, const Query& query, const WalkShape& shape
             blocks.push_back({&part, walked[p], b, from, std::min(part.block(), first + part.documents() - from)});
         }
         counts.lists += static_cast<int64_t>(walked[p].size());
-        first += part.documents();
     }
     std::vector<Sums> scratch(static_cast<size_t>(engine.crew.size()));
     engine.crew.run(static_cast<int64_t>(blocks.size()), [&](int64_t task, int worker) {

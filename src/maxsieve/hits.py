@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, overload
 
@@ -18,7 +18,7 @@ from maxsieve.storage.calibration import Changes, Origin
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.trace import Trace
 
-Guarantee: TypeAlias = Literal["exact", "pac", "calibrated", "none"]
+Guarantee: TypeAlias = Literal["exact", "pac", "calibrated", "calibrated on sentences", "none"]
 
 
 class Round(NamedTuple):
@@ -43,11 +43,12 @@ class Report:
 
     guarantee
         ``"exact"``: the answer is the exhaustive one; ``"pac"``: it is with probability at least 1 - delta;
-        ``"calibrated"``: it contains the guaranteed share of it on average (`Calibrated`); ``"none"``.
+        ``"calibrated"``: it contains the guaranteed share of it on average (`Calibrated`); ``"calibrated on
+        sentences"``: this is so for queries that are sentences of the documents; ``"none"``.
     coverage
         cells revealed as proxies over all cells.
     survivors
-        documents that passed tier 0 of `Calibrated`; for other policies, all candidates.
+        documents that `Calibrated` followed up; for other policies, all candidates.
     rescored
         documents scored canonically.
     rounds
@@ -56,10 +57,15 @@ class Report:
         the kernel that ran.
     seconds, stages
         how long the search took, and each part of it.
+    touched
+        what `Calibrated` has read: ``centroids`` compared, ``lists`` and ``postings`` read, and ``tokens`` of the
+        survivors; empty for other policies.
     calibrated_on
         what the index was calibrated on, ``"queries"`` or ``"own sentences"``; None for other policies.
     added, deleted
         documents added and deleted since the calibration.
+    calibrated_for
+        the filter that the guarantee of `Calibrated` is for; None if it is for searches of all documents.
     missing
         shards that the answer does not cover: only a search over shards that may be partial has any, and it guarantees
         nothing.
@@ -77,9 +83,11 @@ class Report:
     isa: str
     seconds: float
     stages: dict[str, float]
+    touched: dict[str, int] = field(default_factory=dict)
     calibrated_on: Origin | None = None
     added: int = 0
     deleted: int = 0
+    calibrated_for: Any = None
     missing: tuple[int, ...] = ()
     members: int = 1
     agreements: int = 0
@@ -104,11 +112,15 @@ class Promise(NamedTuple):
     guarantee: Literal["calibrated", "none"]
     calibrated_on: Origin
     changes: Changes
+    where: Any = None
 
 
 def to_guarantee(found: Guarantee, promise: Promise | None) -> Guarantee:
     """What an answer guarantees: what the engine proved, or what a calibration promises."""
-    return found if promise is None or found == "exact" else promise.guarantee
+    if promise is None or found == "exact":
+        return found
+    on_sentences = promise.guarantee == "calibrated" and promise.calibrated_on == "own sentences"
+    return "calibrated on sentences" if on_sentences else promise.guarantee
 
 
 class Ranking(Protocol):

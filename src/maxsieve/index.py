@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
@@ -16,27 +17,28 @@ from numpy.typing import NDArray
 
 from maxsieve.arrays import MAX_DIM, read_documents, to_query, with_dim
 from maxsieve.audit import Audit, Sample
-from maxsieve.calibrated import calibrate, check_calibrated, plan
+from maxsieve.calibrated import Wanted, calibrate, check_calibrated, is_behind, plan, update
 from maxsieve.common.checks import as_count, check_choice
 from maxsieve.common.html import table
-from maxsieve.common.progress import progress_bar
+from maxsieve.common.progress import Advance, progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.errors import ClosedIndexError
 from maxsieve.groups import GroupBy, best_groups
-from maxsieve.hits import Hits
+from maxsieve.hits import Hits, Promise
 from maxsieve.ids import Id, to_id, to_ids
 from maxsieve.options import SearchOptions
 from maxsieve.policies import CERTIFIED, Calibrated
 from maxsieve.searcher import LocalSearcher, Searcher
 from maxsieve.storage.builder import add_documents
-from maxsieve.storage.calibration import ORIGINS, Calibration, Origin
+from maxsieve.storage.calibration import ORIGINS, Calibration, Origin, calibration_for, check_storable
 from maxsieve.storage.directory import Directory
 from maxsieve.storage.disk import DiskStorage
-from maxsieve.storage.manifest import SHARDS_NAME
+from maxsieve.storage.manifest import MOST_FILTERS, SHARDS_NAME
 from maxsieve.storage.memory import MemoryStorage
 from maxsieve.storage.metadata import to_texts
 from maxsieve.storage.segments import Layout, Similarity, Store
 from maxsieve.storage.storage import AnySnapshot, Storage
+from maxsieve.where import to_where
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -237,6 +239,8 @@ class Index:
         self.storage.compact(progress)
         if self.storage.reading(lambda snapshot: (book := snapshot.codebook) and book.outgrown_by(snapshot.n_tokens)):
             self.train_codebook(progress=progress)
+        elif self.storage.reading(is_behind):
+            self._replace_tiers(self._updated, progress)
 
     def rebalance(self, shards: int) -> None:
         """Distributes the documents of an index in shards over another number of shards. Answers stay the same."""
@@ -250,16 +254,25 @@ class Index:
         >>> index = Index.build(np.eye(4, dtype=np.float32), lengths=[2, 2])
         >>> index.train_codebook()
         """
-        self._replace_tiers(lambda old: None if old is None else _queries_of(old), progress, train=True)
+        self._replace_tiers(self._updated, progress, train=True)
 
     def calibrate(
-        self, queries: Iterable[Any], k: int = 100, *, calibrated_on: Origin = "queries", progress: bool = False
+        self,
+        queries: Iterable[Any],
+        k: int = 100,
+        *,
+        where: Any = None,
+        calibrated_on: Origin = "queries",
+        progress: bool = False,
     ) -> None:
         """Measures on typical queries [T, d] how many documents `Calibrated` must follow up for a top k.
 
         The queries and the result are stored with the index. An overlap of 0.99 needs at least 99 queries, 0.95 at
         least 19. A codebook is trained if there is none. Each query is searched exactly, which takes as long as a
         search with `Certified`.
+
+        With ``where``, the guarantee is for searches with this filter, and other calibrations stay. An index keeps them
+        for up to 16 filters.
 
         >>> from maxsieve import Calibrated
         >>> rng = np.random.default_rng(0)
@@ -273,30 +286,43 @@ class Index:
         rows = to_rows(list(queries), self.storage.layout)
         if not rows:
             raise ValueError("the list of queries is empty; calibrate needs queries")
+        wanted = Wanted(rows, k, calibrated_on, to_where(where))
+        if wanted.where is not None:
+            check_storable(wanted.where)
 
-        self._replace_tiers(lambda _: (rows, k, calibrated_on), progress, queries=len(rows))
+        def make(new: AnySnapshot, old: AnySnapshot, advance: Advance) -> tuple[Calibration, ...]:
+            others = [one for one in old.calibrations if one.where != wanted.where]
+            if wanted.where is not None and sum(one.where is not None for one in others) >= MOST_FILTERS:
+                raise ValueError(f"this index has calibrations for {MOST_FILTERS} filters, the most that it keeps")
+            made = calibrate(new, self.searcher, wanted, self._group_by, advance)
+            return (made, *(self._update(one, new, old, advance) for one in others))
+
+        self._replace_tiers(make, progress)
 
     def recalibrate(self, *, progress: bool = False) -> None:
-        """Calibrates again with the stored queries, after documents have changed."""
-        self._replace_tiers(lambda old: _queries_of(check_calibrated(old)), progress)
+        """Brings all calibrations up to date after documents have changed: only new documents are searched.
+
+        Until then, `Calibrated` follows up all new documents, so that its guarantee stays valid, but takes longer.
+        """
+        self.storage.reading(lambda snapshot: check_calibrated(next(iter(snapshot.calibrations), None)))
+        self._replace_tiers(self._updated, progress)
+
+    def _updated(self, new: AnySnapshot, old: AnySnapshot, advance: Advance) -> tuple[Calibration, ...]:
+        return tuple(self._update(one, new, old, advance) for one in old.calibrations)
+
+    def _update(self, one: Calibration, new: AnySnapshot, old: AnySnapshot, advance: Advance) -> Calibration:
+        return update(new, old, self.searcher, one, self._group_by, advance)
 
     def _replace_tiers(
         self,
-        wanted: Callable[[Calibration | None], tuple[list[NDArray[np.float32]], int, Origin] | None],
+        make: Callable[[AnySnapshot, AnySnapshot, Advance], tuple[Calibration, ...]],
         progress: bool,
         *,
         train: bool = False,
-        queries: int | None = None,
     ) -> None:
-        """Commits a new calibration with the queries, k and origin that are ``wanted``, given the old one."""
-
-        def make(snapshot: AnySnapshot, old: Calibration | None) -> Calibration | None:
-            if (found := wanted(old)) is None:
-                return None
-            return calibrate(snapshot, self.searcher, *found, self._group_by, advance)
-
-        with progress_bar("calibrating", queries, shown=progress, unit="queries") as advance:
-            self.storage.replace_tiers(make, train=train)
+        """Commits new calibrations, lists and maybe a codebook. ``make`` gets the new version and the one before."""
+        with progress_bar("calibrating", None, shown=progress, unit="queries") as advance:
+            self.storage.replace_tiers(lambda new, old: make(new, old, advance), train=train)
 
     def refresh(self) -> None:
         """Moves to the newest version on disk, which another process may have written. In memory it does nothing."""
@@ -449,7 +475,7 @@ class Index:
             for (ranking, entries), query in zip(found, rows, strict=True)
         ]
         if self.audit is not None and promise is not None and promise.guarantee == "calibrated":
-            self._offer(self.audit, snapshot, rows, options, hits)
+            self._offer(self.audit, snapshot, rows, options, hits, promise)
         return hits
 
     def _offer(
@@ -459,8 +485,9 @@ class Index:
         rows: list[NDArray[np.float32]],
         options: SearchOptions,
         hits: list[Hits],
+        promise: Promise,
     ) -> None:
-        """Lets the audit repeat some of these searches."""
+        """Lets the audit repeat some of these searches. It is about mean overlaps, so not about a share of queries."""
         audit.warn()
         group_by = self._group_by if options.by == "document" else None
 
@@ -470,12 +497,15 @@ class Index:
         def repeat(query: NDArray[np.float32], exact: SearchOptions) -> frozenset[Hashable]:
             return groups(self._search(snapshot, [query], exact)[0])
 
-        calibration = snapshot.calibration
+        policy, where = options.policy, None if promise.where is None else json.dumps(promise.where)
+        calibration = calibration_for(options.where.of(0), snapshot.calibrations)
+        if not isinstance(policy, Calibrated) or policy.share is not None or calibration is None:
+            return
         for number, (query, found) in enumerate(zip(rows, hits, strict=True)):
-            if isinstance(options.policy, Calibrated) and calibration is not None and audit.choose():
+            if audit.choose():
                 exact = replace(options.of_query(number), policy=CERTIFIED, threads=1, trace=False)
                 again = partial(repeat, query, exact)
-                audit.offer(Sample(options.policy, None, calibration.made, groups(found), again, query.nbytes))
+                audit.offer(Sample(policy, where, calibration.made, groups(found), again, query.nbytes))
 
 
 def to_rows(queries: Sequence[Any], layout: Layout, names: Sequence[str] = ()) -> list[NDArray[np.float32]]:
@@ -506,10 +536,6 @@ def _place_of(id: Id, snapshot: AnySnapshot, what: str) -> Any:
     if wanted not in found:
         raise KeyError(f"{what}: no document has the id {wanted!r}")
     return found[wanted]
-
-
-def _queries_of(old: Calibration) -> tuple[list[NDArray[np.float32]], int, Origin]:
-    return old.queries, old.wanted, old.origin
 
 
 def _namer(ids: list[Id] | None) -> Callable[[int], str]:

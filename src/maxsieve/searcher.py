@@ -18,6 +18,7 @@ from maxsieve.hits import Promise, Ranking, Report, Round, to_guarantee
 from maxsieve.ids import Id
 from maxsieve.options import Candidates, SearchOptions
 from maxsieve.policies import CalibratedDepth, FixedPolicy, to_native
+from maxsieve.storage.codebook import Walk
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.trace import Trace, to_trace
@@ -32,10 +33,10 @@ class PreparedSearch(Protocol):
     def best(self, queries: Sequence[int], k: int, policy: FixedPolicy) -> Sequence[Ranking]:
         """The k best documents for some of the queries, by their numbers."""
 
-    def ranks_by_tier0(self, found: Sequence[tuple[int, Any, list[int]]]) -> Iterator[NDArray[np.int64]]:
-        """The ranks by tier 0, from 1, of documents that were found.
+    def ranks(self, wanted: Sequence[tuple[int, list[Id]]], walk: Walk | None) -> Iterator[NDArray[np.int64]]:
+        """The ranks, from 1, of some documents in the list by proxy; the largest integer for one without a place.
 
-        Each tuple has the number of a query, its ranking, and the entries of the ranking that are meant.
+        Each tuple has the number of a query, and the ids of documents that it may find.
         """
 
 
@@ -73,10 +74,11 @@ class LocalSearch:
 
     def __init__(self, snapshot: Snapshot, queries: Sequence[Rows], options: SearchOptions) -> None:
         self._snapshot, self._queries, self._options = snapshot, queries, options
+        self._positions: Sequence[NDArray[np.int64] | _core.Candidates]
         if options.restricted:
             self._positions = positions_for(snapshot, options, len(queries))
         else:
-            self._positions = [snapshot.searchable] * len(queries)
+            self._positions = [snapshot.all_searchable] * len(queries)
 
     def best(self, queries: Sequence[int], k: int, policy: FixedPolicy) -> list[LocalRanking]:
         """The k best documents for some of the queries."""
@@ -87,18 +89,23 @@ class LocalSearch:
         if k > options.k:
             k = min(k, max(options.k, *map(len, positions)))
         threads = thread_count(options.threads)
-        answers = _core.search(snapshot.corpus, rows, positions, k, to_native(policy), threads, options.trace)
+        native = to_native(policy, snapshot.added_since(policy.since) if type(policy) is CalibratedDepth else None)
+        answers = _core.search(snapshot.corpus, rows, positions, k, native, threads, options.trace)
         return [LocalRanking(snapshot, answer, len(some)) for answer, some in zip(answers, positions, strict=True)]
 
-    def ranks_by_tier0(self, found: Sequence[tuple[int, LocalRanking, list[int]]]) -> Iterator[NDArray[np.int64]]:
-        """The ranks by tier 0, from 1, of documents that were found."""
-        threads = thread_count(self._options.threads)
-        for query, ranking, entries in found:
-            positions = np.array([ranking.places[i] for i in entries], np.int64)
+    def ranks(self, wanted: Sequence[tuple[int, list[Id]]], walk: Walk | None) -> Iterator[NDArray[np.int64]]:
+        """The ranks, from 1, of some documents in the list by proxy."""
+        snapshot, threads = self._snapshot, thread_count(self._options.threads)
+        for query, ids in wanted:
+            candidates = self._positions[query]
+            if isinstance(candidates, _core.Candidates):
+                candidates = snapshot.searchable
+            known = snapshot.known(ids)
+            positions = np.array([known[id] for id in ids], np.int64)
             ascending = np.argsort(positions)
             ranks = np.empty_like(positions)
             ranks[ascending] = _core.ranks(
-                self._snapshot.corpus, self._queries[query], self._snapshot.searchable, positions[ascending], threads
+                snapshot.corpus, self._queries[query], candidates, positions[ascending], threads, walk
             )
             yield ranks
 
@@ -125,7 +132,8 @@ class LocalRanking:
             answer.isa,
             answer.seconds,
             answer.stages,
-            *(() if promise is None else (promise.calibrated_on, *promise.changes)),
+            answer.counts,
+            *(() if promise is None else (promise.calibrated_on, *promise.changes, promise.where)),
         )
 
     def trace(self, chosen: Sequence[int] | None) -> Trace | None:

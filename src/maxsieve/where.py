@@ -158,7 +158,7 @@ class Containing:
 
 @dataclass(frozen=True, eq=False)
 class Where:
-    """A parsed filter, and its original form.
+    """A parsed filter, its original form, and the path of keys under which its fields are.
 
     >>> to_where({"a": 1}) == to_where({"a": {"$eq": 1}}), to_where({"a": 1}) == to_where({"a": True})
     (True, False)
@@ -166,6 +166,7 @@ class Where:
 
     condition: Condition
     given: Any = None
+    root: tuple[str, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Where) and self.key == other.key
@@ -183,7 +184,7 @@ class Where:
         >>> to_where({"year": 2020}).under("metadata").matches({"metadata": {"year": 2020}})
         True
         """
-        return Where(_under(self.condition, root), self.given)
+        return Where(_under(self.condition, root), self.given, (*root, *self.root))
 
     @cached_property
     def key(self) -> str:

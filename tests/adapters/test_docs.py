@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 from environments import environment_of
 
+from maxsieve import Collection
+from maxsieve.text import fetch_model
+
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "adapters.md"
 SECTION = re.compile(r"^## (?P<title>.+)\n(?P<text>(?:(?!## ).*\n?)*)", re.MULTILINE)
@@ -62,3 +65,19 @@ def test_section(title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_every_name_for_a_section_is_used() -> None:
     assert {path.stem for path in (HERE / "snippets").glob("*.py")} <= {stem_of(title) for title in SECTIONS}
+
+
+@pytest.mark.skipif(os.environ.get("MAXSIEVE_ADAPTERS") != "together", reason="LangChain is in another environment")
+def test_the_recipe_over_pdfs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fetch_model("minilm")
+    parts = [f"The filter of pump {n} must be changed every {n} months. " * 40 for n in range(1, 7)]
+    with Collection.create("manuals.ms", "minilm") as collection:
+        collection.add(["\f".join(parts), "Short."], ["pump.pdf", "note.pdf"])
+    [block] = FENCED.finditer((PAGE.parent / "how-to" / "rag.md").read_text())
+    exec(block["code"], {"__name__": "recipe"})
+    shown = capsys.readouterr().out
+    assert [f"[{number}] pump.pdf" in shown for number in range(1, 6)] == [True] * 5
+    assert "Question: how often must the filter be changed?" in shown

@@ -71,8 +71,8 @@ def test_calibrated_methods_have_rows_and_a_holding(tiny: Any, monkeypatch: pyte
     for method in ("calibrated-0.99", "calibrated-0.95"):
         assert [row.k for row in results.find(method=method)] == [5, 10]
         assert all(row.overlap > 0.5 and row.ours for row in results.find(method=method))
-    (held,) = [holding for holding in results.holdings if holding.holder == "maxsieve, tier 0"]
-    assert 2 < held.bytes_per_token < 20
+    (held,) = [holding for holding in results.holdings if holding.holder == "maxsieve, lists"]
+    assert 2 < held.bytes_per_token < 40  # most of it centroids: the corpus is tiny
     assert f"calibrated on {shapes.PRACTICE} queries" in held.note
     assert results.absent == []
 

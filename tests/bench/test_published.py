@@ -15,7 +15,7 @@ def results() -> Any:
 
     machine = {"CPU": "a CPU", "CPUs to use": "2", "kernels": "avx2, scalar", "system": "of somebody", "torch": "2.13"}
     row = Row(
-        "few", "certified", True, 5, "avx2", 1, 1, 9, 1.23456, (1.0, 2.0), 7.0, None, {}, 1.0, 1.0, 0.0, None, 3.0
+        "few", "certified", True, 5, "avx2", 1, 1, 9, 1.23456, (1.0, 2.0), 2.5, 7.0, None, {}, 1.0, 1.0, 0.0, None, 3.0
     )
     return Results(
         machine, {}, {"few": "40 documents"}, [row], [Holding("few", "maxsieve, resident, certified", 6.125, None)]
@@ -29,6 +29,7 @@ def test_it_is_read_as_it_was_measured(results: Any, tmp_path: Path, monkeypatch
     published.write(results, tmp_path / "mine.json", "--shape few", "beside other work")
     run = published.read("mine")
     assert run.one(method="certified").time == 1.235
+    assert run.one(method="certified").p95 == 2.5
     assert run.one(method="certified").resident_bytes_per_token == 6.125
     assert run.machine == "a CPU, 2 cores, kernels: avx2, scalar"
     assert run.command == 'make bench ARGS="--shape few"'

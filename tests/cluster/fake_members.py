@@ -55,6 +55,7 @@ def step(documents: Sequence[Doc], request: MemberRequest, replies: Sequence[tup
         rescored=len(best),
         stages={},
         isa="scalar",
+        touched={},
     )
 
 

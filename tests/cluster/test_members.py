@@ -23,7 +23,7 @@ from maxsieve import _core
 from maxsieve.cluster import member
 from maxsieve.cluster.agreement import Offers, UnknownSessionError, merge
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.member import CalibratedDepth, Member, MemberRequest, Part
+from maxsieve.cluster.member import CalibratedDepth, Member, MemberRequest, Part, to_native
 from maxsieve.cluster.sharding import shard_of
 from maxsieve.cluster.snapshot import ShardedSnapshot
 from maxsieve.cluster.training import train_codebook
@@ -158,8 +158,9 @@ def test_calibrated_follows_up_the_same_documents(
     train_codebook(folder)
     state = index.storage.snapshot
     assert folder.snapshot.here.codebook is not None
-    policy = CalibratedDepth(max(depth, k), 0.5 * len(folder.snapshot.here.codebook.codes))  # so that tier 0 is used
-    native = _core.Calibrated(policy.depth, policy.mean_length)
+    since = int(rng.choice([60, 120, 2**62]))
+    policy = CalibratedDepth(max(depth, k), 1e6, (int(rng.choice([1, 4, 40])), 4), since)  # so that lists are walked
+    native = to_native(policy, state.added_since(since))
     query = rng.standard_normal((3, 8)).astype(np.float32)
     (expected,) = _core.search(state.corpus, [query], [state.searchable], k, native, 1, False)
     parts = [(shard,) for shard in range(shards)]
@@ -178,9 +179,9 @@ def test_calibrated_with_a_member_that_has_no_document_to_offer(with_documents: 
     folder = build(tmp_path / "c", docs, ids, 2)
     train_codebook(folder)
     here = [one for one in ids if shard_of(one, 2) == with_documents]
-    policy = CalibratedDepth(10, 1000.0)
+    policy = CalibratedDepth(10, 1000.0, (256, 4))
     found, agreements = search(folder, [(0,), (1,)], docs[0], 5, policy, candidates=here)
-    assert agreements == 4
+    assert agreements == 5
     assert [part.survivors for part in found] == [10 * (shard == with_documents) for shard in (0, 1)]
     assert together(found, 5)[0] == [one for one in here if int(one[1:]) % 4 == 0][:5]
 

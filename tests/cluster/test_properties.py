@@ -109,5 +109,5 @@ def test_any_calibration(seed: int, layout: tuple[int, int], overlap: float, k: 
         want, got = one.storage.snapshot.calibration, several.storage.snapshot.calibration
         assert want is not None
         assert got is not None
-        assert np.array_equal(got.ranks, want.ranks)
+        assert np.array_equal(got.hits["documents"].ranks, want.hits["documents"].ranks)
         compare(one, several, queries[20:], k, [ms.Calibrated(overlap)])

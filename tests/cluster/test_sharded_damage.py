@@ -139,8 +139,8 @@ def test_other_versions_and_formats(folder: ShardedFolder) -> None:
         tell(path, put_value("version", version))
         with pytest.raises(DamagedIndexError):
             ShardedFolder.open(folder.path)
-    tell(path, put_value("version", 2))
-    with pytest.raises(MaxsieveError, match=r"cluster\.json\b.*\b2\b.*\b1\b"):
+    tell(path, put_value("version", 3))
+    with pytest.raises(MaxsieveError, match=r"cluster\.json\b.*\b3\b.*\b2\b"):
         ShardedFolder.open(folder.path)
     path.write_bytes(b" " * (MOST_BYTES + 1))
     with pytest.raises(DamagedIndexError, match=r"cluster\.json\b.* larger"):

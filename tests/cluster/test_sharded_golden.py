@@ -15,32 +15,46 @@ import pytest
 
 from golden.freezing import GOLDEN
 from golden.make_shards import shown
+from index.support import listed
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.rebalancing import rebalance
 from maxsieve.storage.blocks import BlockFile
 
 from .holding import content, files, put
 
-FROZEN = GOLDEN / "shards" / "corpus"
+OLD, FROZEN = (GOLDEN / name / "corpus" for name in ("shards", "shards2"))
+"""With tier 0, as an earlier version has written it; and with lists."""
+
+
+@pytest.fixture(params=[OLD, FROZEN], ids=["old", "new"])
+def frozen(request: pytest.FixtureRequest) -> Path:
+    return Path(request.param)
 
 
 @pytest.fixture
-def wanted() -> Any:
-    return json.loads(FROZEN.with_suffix(".json").read_text())
+def wanted(frozen: Path) -> Any:
+    return json.loads(frozen.with_suffix(".json").read_text())
 
 
-def test_it_holds_what_it_held(wanted: Any, isa: str) -> None:
-    folder = ShardedFolder.open(FROZEN)
+def test_it_holds_what_it_held(frozen: Path, wanted: Any, isa: str) -> None:
+    folder = ShardedFolder.open(frozen)
     folder.verify()
     assert shown(folder) == wanted
     book = folder.snapshot.here.codebook
     assert book is not None
-    for segment in folder.snapshot.here.segments:
-        assert book.name_tokens(segment, 1).centroids.tobytes() == segment.centroids.tobytes()
+    here = folder.snapshot.here
+    assert book.is_tier0 == (frozen == OLD)
+    if book.is_tier0:
+        for segment in here.segments:
+            assert book.name_tokens(segment, 1).centroids.tobytes() == segment.centroids.tobytes()
+    else:
+        again = listed(here.coded(book, 1))
+        assert all(mine in ([], again[one]) for one, mine in listed(here).items())
+        assert any(listed(here).values())
 
 
-def test_it_can_be_changed(wanted: Any, tmp_path: Path) -> None:
-    folder = ShardedFolder.open(shutil.copytree(FROZEN, tmp_path / "copy"))
+def test_it_can_be_changed(frozen: Path, wanted: Any, tmp_path: Path) -> None:
+    folder = ShardedFolder.open(shutil.copytree(frozen, tmp_path / "copy"))
     folder.compact()
     rebalance(folder, 5)
     folder.verify()

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from maxsieve.calibrated import to_calibration
+from maxsieve.calibrated import FoundHits, Wanted, to_calibration
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.rebalancing import rebalance
 from maxsieve.cluster.training import train_codebook
 from maxsieve.errors import DamagedIndexError
 from maxsieve.storage import codebook
 from maxsieve.storage.calibration import Changes
-from maxsieve.storage.codebook import Codebook
+from maxsieve.storage.codebook import Codebook, Walk
 from maxsieve.storage.segments import Layout
 
 from .holding import DIM, content, fill, put, some
@@ -35,6 +35,7 @@ def same_books(ours: Codebook | None, theirs: Codebook | None) -> None:
 def test_the_codebook_is_that_of_one_index(
     shards: int, store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(codebook, "MOST", 512)
     monkeypatch.setattr(codebook, "SAMPLE", 1)  # so that it matters which tokens are drawn, and in which order
     folder = ShardedFolder.create(tmp_path / "corpus", Layout(DIM, store), shards=shards)
     index = ms.Index.create(DIM, store=store)
@@ -65,11 +66,12 @@ def test_nothing_to_learn_from(tmp_path: Path) -> None:
 
 
 def calibrate(folder: ShardedFolder) -> None:
-    ranks = np.array([[1, 2, 4], [2, 1, 3]], np.int64)
     queries = [np.ones((2, DIM), np.float32), np.zeros((1, DIM), np.float32)]
+    found = {"documents": [FoundHits(["a1", "a2", "a3"], [3.0, 2.0, 1.0])] * 2}
+    ranks = {"documents": [np.array([[1, 2, 4]]), np.array([[2, 1, 3]])]}
     with folder.writing():
-        made = to_calibration(ranks, queries, folder.manifest.searchable, "queries", 3, grouped=False)
-        folder.commit({}, calibration=made)
+        made = to_calibration(found, ranks, (Walk(4, 2),), Wanted(queries, 3, "queries"), folder.manifest.searchable)
+        folder.commit({}, calibrations=[made])
 
 
 def test_a_calibration_counts_changes_and_is_void_with_another_codebook(tmp_path: Path) -> None:
@@ -81,7 +83,8 @@ def test_a_calibration_counts_changes_and_is_void_with_another_codebook(tmp_path
     calibrate(folder)
     found = folder.snapshot.calibration
     assert found is not None
-    assert (found.ranks.tolist(), found.wanted, found.origin) == ([[1, 2, 4], [2, 1, 3]], 3, "queries")
+    assert found.hits["documents"].ranks.tolist() == [[[1, 2, 4], [2, 1, 3]]]
+    assert (found.walks, found.wanted, found.origin) == (((4, 2),), 3, "queries")
     assert [one.tolist() for one in found.queries] == [[[1.0] * DIM] * 2, [[0.0] * DIM]]
     assert found.documents == folder.manifest.searchable
     put(folder, some(4, 3), ["b1", "a1", "b2"], replace=True, delete=["a5"])
@@ -104,4 +107,4 @@ def test_a_calibration_of_another_corpus_is_refused(tmp_path: Path) -> None:
     kept = folder.snapshot.calibration
     put(folder, [np.ones((1, DIM))], ["more"])
     with folder.writing(), pytest.raises(ValueError, match=r"\b8\b.*\b9\b"):
-        folder.commit({}, calibration=kept)
+        folder.commit({}, calibrations=[kept])

@@ -27,7 +27,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLLOWED = [ROOT / "README.md", ROOT / "docs" / "index.md"]
 FOLLOWED_LATER = sorted((ROOT / "docs" / "how-to").glob("*.md"))
 """Pages whose commands take a while: `make test-full` runs them."""
-ELSEWHERE = {"cluster.md", "service.md"}
+ELSEWHERE = {"cluster.md", "service.md", "rag.md"}
 """Pages whose Python needs other packages: tests/cluster/test_docs.py and tests/adapters/test_service_clients.py."""
 FENCED = re.compile(r"^```(?P<kind>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"^ {4}(?=maxsieve|pip|make|python).*", re.MULTILINE)

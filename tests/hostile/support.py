@@ -60,7 +60,7 @@ def change_block(file: Path, name: str, change: Callable[[np.ndarray], object]) 
 
 
 def reseal_tiers(path: Path) -> None:
-    """Makes the manifest refer to the current codebook, calibration and centroids."""
+    """Makes the manifest refer to the current codebook, calibrations, centroids and lists."""
 
     def crc(name: str) -> int:
         with open(path / name, "rb") as file:
@@ -70,8 +70,11 @@ def reseal_tiers(path: Path) -> None:
         for extra in content.get("extras", {}).values():
             extra[1] = crc(extra[0])
         for part in content["parts"]:
-            if part.get("centroids") is not None:
-                part["centroids_crc"] = crc(part["centroids"])
+            for kind in ("centroids", "lists"):
+                if part.get(kind) is not None:
+                    part[f"{kind}_crc"] = crc(part[kind])
+        for extra in content.get("filters", ()):
+            extra[1] = crc(extra[0])
 
     change_manifest(path, change)
 

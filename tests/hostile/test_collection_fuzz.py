@@ -179,7 +179,7 @@ def records(path: Path, rng: random.Random) -> None:
 
 def block(path: Path, rng: random.Random) -> None:
     """Numbers of a block of a segment, of tombstones, of the table of words, or of a calibration."""
-    index_files = ("segment", "deleted", "codebook", "centroids", "calibration")
+    index_files = ("segment", "deleted", "codebook", "lists", "calibration")
     file = one_file(path, rng, rng.choice([*(f"index/*.{kind}" for kind in index_files), "bm25/*.table"]))
     content = file.read_bytes()
     count = FIXED.unpack_from(content)[4]
@@ -344,4 +344,4 @@ def _recalibrate(collection: Collection) -> None:
 def test_the_fuzzer_reaches_every_file(honest: Path) -> None:
     names = {path.suffix or path.name for path in honest.rglob("*") if path.is_file()}
     wanted = {".json", ".npy", ".segment", ".records", ".deleted", ".table", "lock"}
-    assert wanted | {".codebook", ".centroids", ".calibration"} <= names
+    assert wanted | {".codebook", ".lists", ".calibration"} <= names

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
+from index.support import listed
 from long_form import scaled
 from maxsieve import _core
 from maxsieve.errors import IndexLockedError
@@ -63,25 +64,27 @@ def start(path: Path, code: str, *arguments: object) -> subprocess.Popen[str]:
 
 
 def consistent(path: Path) -> None:
-    """Every token has a centroid of the current codebook, and every rank is what the calibration would find again."""
+    """Lists are those of the current codebook, and every rank is what the calibration would find again."""
     with ms.Index.open(path) as index:
         index.verify()
         state = index.storage.snapshot
         if state.codebook is None:
             assert state.calibration is None
             return
-        for segment in state.segments:
-            assert state.codebook.name_tokens(segment, 1).centroids.tobytes() == segment.centroids.tobytes()
+        again = listed(state.coded(state.codebook, 1))
+        assert all(mine in ([], again[one]) for one, mine in listed(state).items())
         made = state.calibration
         if made is None:
             return
         assert index.search(QUERY, k=3, policy=ms.Calibrated(0.9)).report.calibrated_on == "queries"
         if state.changes != (0, 0):
             return
-        for query, ranks in zip(made.queries[:3], made.ranks, strict=False):
-            best = np.array(index.search(query, k=made.k)._places)
-            found = _core.ranks(state.corpus, query, state.searchable, np.sort(best), 1)
-            assert found[np.argsort(np.argsort(best))].tolist() == ranks.tolist()
+        best = made.hits["documents"]
+        for walk, of_walk in zip(made.walks, best.ranks, strict=True):
+            for query, ranks in zip(made.queries[:3], of_walk, strict=False):
+                places = np.array(index.search(query, k=len(ranks))._places)
+                found = _core.ranks(state.corpus, query, state.searchable, np.sort(places), 1, walk)
+                assert found[np.argsort(np.argsort(places))].tolist() == ranks.tolist()
 
 
 def test_killed_calibrations_leave_the_old_state_or_the_new(path: Path) -> None:

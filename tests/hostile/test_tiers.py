@@ -1,4 +1,4 @@
-"""Codebooks, centroids and calibrations that an attacker has changed, with right checksums.
+"""Codebooks, lists, centroids and calibrations that an attacker has changed, with right checksums.
 
 A guarantee must not depend on damage: content that no writer writes is refused at opening, or reported by `verify`.
 Anything else gives an answer, never a crash.
@@ -6,6 +6,7 @@ Anything else gives an answer, never a crash.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -22,6 +23,7 @@ import pytest
 
 import maxsieve as ms
 from hostile.support import change_manifest, reseal_tiers, rewrite_blocks
+from index.support import give_tier0
 from long_form import scaled
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.storage.manifest import read_manifest
@@ -46,8 +48,9 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 def path(tmp_path: Path) -> Path:
     """A calibrated index of two segments, with later additions and deletions."""
     path = tmp_path / "index"
-    index = ms.Index.build(ROWS, lengths=[4] * 300, path=path)
+    index = ms.Index.build(ROWS, lengths=[4] * 300, path=path, metadata=[{"n": i % 2} for i in range(300)])
     index.calibrate(QUERIES, k=5)
+    index.calibrate(QUERIES, k=5, where={"n": 1})
     index.add([ROWS[:3]], [300])
     index.delete([7])
     assert index.search(QUERY, k=3, policy=POLICY).report.guarantee == "calibrated"
@@ -55,7 +58,22 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def old_path(tmp_path: Path) -> Path:
+    """The same with tier 0, as earlier versions of maxsieve made it."""
+    path = tmp_path / "old"
+    index = ms.Index.build(ROWS, lengths=[4] * 300, path=path)
+    give_tier0(index)
+    index.calibrate(QUERIES, k=5)
+    index.add([ROWS[:3]], [300])
+    assert index.search(QUERY, k=3, policy=POLICY).report.guarantee == "calibrated"
+    index.close()
+    return path
+
+
 def only(path: Path, kind: str) -> Path:
+    if kind == "calibration":  # there is another one for a filter
+        return path / read_manifest(path).extras[kind].name
     return sorted(path.glob(f"*.{kind}"))[0]
 
 
@@ -83,6 +101,10 @@ def cut(name: str, rows: int) -> Callable[[dict[str, np.ndarray]], None]:
     return lambda blocks: blocks.update({name: blocks[name][:rows]})
 
 
+def text(name: str, content: str) -> Callable[[dict[str, np.ndarray]], None]:
+    return lambda blocks: blocks.update({name: np.frombuffer(content.encode(), np.uint8)[:, None]})
+
+
 def shape(name: str, columns: int) -> Callable[[dict[str, np.ndarray]], None]:
     return lambda blocks: blocks.update({name: np.zeros((4, columns), blocks[name].dtype)})
 
@@ -99,18 +121,38 @@ REFUSED: dict[str, tuple[str, Callable[[dict[str, np.ndarray]], None]]] = {
     "a query too long": ("calibration", put("lengths", 5000)),
     "lengths that do not add up": ("calibration", put("lengths", 4)),
     "fewer lengths than ranks": ("calibration", cut("lengths", 19)),
-    "a rank of 0": ("calibration", put("ranks", 0)),
-    "a rank beyond the documents": ("calibration", put("ranks", 301)),
-    "no ranks": ("calibration", cut("ranks", 0)),
-    "more hits than documents": ("calibration", shape("ranks", 301)),
+    "a rank of 0": ("calibration", put("documents.ranks", 0)),
+    "a rank beyond the documents": ("calibration", put("documents.ranks", 301)),
+    "no ranks": ("calibration", cut("documents.ranks", 0)),
+    "ranks of another walk": ("calibration", cut("documents.ranks", 40)),
+    "more hits than documents": ("calibration", shape("documents.ranks", 301)),
+    "a score that is NaN": ("calibration", put("documents.scores", np.nan)),
+    "scores that rise": ("calibration", put("documents.scores", 1e30, 3)),
+    "fewer scores than ranks": ("calibration", cut("documents.scores", 19)),
+    "no ids": ("calibration", text("documents.ids", "[]")),
+    "ids that are lists": ("calibration", text("documents.ids", "[[[]]]" * 20)),
+    "ids of two types": ("calibration", text("documents.ids", json.dumps([[*range(14), "x"]] * 20))),
+    "ids that are not JSON": ("calibration", text("documents.ids", "{")),
+    "ids too deep": ("calibration", text("documents.ids", "[" * 100_000)),
+    "a filter that is none": ("calibration", text("where", '{"where": {"n": {"above": 1}}, "root": []}')),
+    "a filter without a root": ("calibration", text("where", '{"where": {"n": 1}}')),
+    "a filter below a number": ("calibration", text("where", '{"where": {"n": 1}, "root": [3]}')),
+    "a filter too deep": (
+        "calibration",
+        text("where", '{"root": [], "where": ' + '{"not": ' * 5000 + "{}" + "}" * 5001),
+    ),
+    "no walk": ("calibration", cut("walks", 0)),
+    "a walk to nowhere": ("calibration", put("walks", 0)),
+    "a walk too far": ("calibration", put("walks", 2**40)),
+    "no hits": ("calibration", lambda blocks: blocks.pop("documents.ranks")),
     "facts missing": ("calibration", cut("facts", 3)),
     "made for more documents than there can have been": ("calibration", put("facts", 2**61)),
     "made for fewer": ("calibration", put("facts", 250)),
     "made after the end of time": ("calibration", put("facts", 2**62, 1)),
     "made before its beginning": ("calibration", put("facts", -1, 1)),
     "an unknown origin": ("calibration", put("facts", 2, 2)),
-    "fewer hits asked for than ranked": ("calibration", put("facts", 4, 3)),
-    "ranks as floats": ("calibration", retype("ranks", "<f4")),
+    "no hits asked for": ("calibration", put("facts", 0, 3)),
+    "ranks as floats": ("calibration", retype("documents.ranks", "<f4")),
     "a scale that is NaN": ("codebook", put("scale", np.nan)),
     "a negative scale": ("codebook", put("scale", -1)),
     "two scales": ("codebook", lambda blocks: blocks.update(scale=np.ones((2, 1), "<f4"))),
@@ -131,10 +173,36 @@ REFUSED: dict[str, tuple[str, Callable[[dict[str, np.ndarray]], None]]] = {
     "heads of -128": ("codebook", put("heads", -128)),
     "made for no token": ("codebook", put("tokens", 0)),
     "codes as unsigned bytes": ("codebook", retype("codes", "|u1")),
+    "no probes": ("codebook", put("probes", 0)),
+    "too many probes": ("codebook", put("probes", 9)),
+    "two numbers of probes": ("codebook", lambda blocks: blocks.update(probes=np.ones((2, 1), "<i8"))),
+    "lists of no segment": ("lists", put("facts", 0)),
+    "lists of more documents": ("lists", put("facts", 302, 1)),
+    "lists of fewer documents": ("lists", put("facts", 299, 1)),
+    "lists of as many documents as can be": ("lists", put("facts", 2**63 - 1, 1)),
+    "lists of another codebook": ("lists", put("facts", 32, 2)),
+    "lists in other blocks": ("lists", put("facts", 100, 3)),
+    "facts of lists missing": ("lists", cut("facts", 3)),
+    "starts of lists that fall": ("lists", put("starts", 2**32 - 1, 1)),
+    "starts of lists that begin late": ("lists", put("starts", 1)),
+    "starts of lists that end late": ("lists", put("starts", 2**31, -1)),
+    "a start of a list too few": ("lists", lambda blocks: blocks.update(starts=blocks["starts"][:-1])),
+    "no start of a list": ("lists", cut("starts", 0)),
+    "lists of fewer centroids": ("lists", put("present", 0)),
+    "no word of lists": ("lists", cut("present", 0)),
+    "a member too few": ("lists", lambda blocks: blocks.update(members=blocks["members"][:-1])),
+    "members as longer numbers": ("lists", retype("members", "<i8")),
+}
+
+REFUSED_OF_TIER0: dict[str, tuple[str, Callable[[dict[str, np.ndarray]], None]]] = {
     "a centroid too few": ("centroids", cut("centroids", 1199)),
     "no names": ("centroids", cut("centroids", 0)),
     "names in two columns": ("centroids", shape("centroids", 2)),
     "names as longer numbers": ("centroids", retype("centroids", "<i8")),
+    "a rank of 0": ("calibration", put("ranks", 0)),
+    "an infinite rank": ("calibration", put("ranks", 2**63 - 1)),
+    "fewer hits asked for than ranked": ("calibration", put("facts", 4, 3)),
+    "a codebook of lists": ("codebook", lambda blocks: blocks.update(probes=np.ones((1, 1), "<i8"))),
 }
 
 
@@ -147,12 +215,34 @@ def test_what_no_writer_writes_is_refused(path: Path, case: str) -> None:
         ms.Index.open(path)
 
 
-def test_names_of_centroids_that_are_not_there_are_told(path: Path, isa: str) -> None:
-    rewrite_blocks(only(path, "centroids"), put("centroids", 65535, slice(None, None, 3)))
+@pytest.mark.parametrize("case", REFUSED_OF_TIER0)
+def test_what_no_writer_of_tier0_writes_is_refused(old_path: Path, case: str) -> None:
+    kind, change = REFUSED_OF_TIER0[case]
+    rewrite_blocks(only(old_path, kind), change)
+    reseal_tiers(old_path)
+    with pytest.raises(DamagedIndexError):
+        ms.Index.open(old_path)
+
+
+def test_names_of_centroids_that_are_not_there_are_told(old_path: Path, isa: str) -> None:
+    file = only(old_path, "centroids")
+    rewrite_blocks(file, put("centroids", 65535, slice(None, None, 3)))
+    reseal_tiers(old_path)
+    with ms.Index.open(old_path) as index:
+        assert len(index.search(QUERY, k=3, policy=POLICY)) == 3
+        with pytest.raises(DamagedIndexError, match=file.name):
+            index.verify()
+
+
+@pytest.mark.parametrize("member", [0, 299, 300, 65535])
+def test_members_of_lists_that_can_not_be_are_told(path: Path, isa: str, member: int) -> None:
+    file = only(path, "lists")
+    rewrite_blocks(file, put("members", member, slice(None, None, 3)))
     reseal_tiers(path)
     with ms.Index.open(path) as index:
-        assert len(index.search(QUERY, k=3, policy=POLICY)) == 3
-        with pytest.raises(DamagedIndexError, match=r"00000003\.centroids"):
+        for threads in (1, 2):
+            assert len(index.search(QUERY, k=3, policy=POLICY, threads=threads)) == 3
+        with pytest.raises(DamagedIndexError, match=file.name):
             index.verify()
 
 
@@ -162,8 +252,17 @@ def extra(kind: str, **fields: Any) -> Callable[[dict[str, Any]], None]:
 
 MANIFESTS: dict[str, Callable[[dict[str, Any]], object]] = {
     "a calibration without a codebook": lambda content: content["extras"].pop("codebook"),
-    "a codebook without centroids": lambda content: content["parts"][0].update(centroids=None),
-    "centroids without a codebook": lambda content: content.update(extras={}),
+    "lists without a codebook": lambda content: content.update(extras={}, filters=[]),
+    "calibrations for filters without a codebook": lambda content: content.update(extras={}, parts=[]),
+    "a codebook as a filter's calibration": lambda content: content.update(filters=[content["extras"]["codebook"]]),
+    "the same filter twice": lambda content: content.update(filters=content["filters"] * 2),
+    "filters as an object": lambda content: content.update(filters={"a": 1}),
+    "centroids beside lists": lambda content: content["parts"][0].update(centroids="00000001.centroids"),
+    "a segment as lists": lambda content: content["parts"][0].update(lists=content["parts"][0]["segment"]),
+    "lists of a later number": lambda content: content["parts"][0].update(lists="90000001.lists"),
+    "lists elsewhere": lambda content: content["parts"][0].update(lists="../00000001.lists"),
+    "a negative number of kept documents": lambda content: content.update(kept=-1),
+    "a number of kept documents that is none": lambda content: content.update(kept="7"),
     "a calibration as codebook": lambda content: content["extras"].update(codebook=content["extras"]["calibration"]),
     "a segment as codebook": extra("codebook", name="00000001.segment", crc=0),
     "a path as codebook": extra("codebook", name="../00000001.codebook", crc=0),
@@ -173,15 +272,16 @@ MANIFESTS: dict[str, Callable[[dict[str, Any]], object]] = {
     "extras as a list": lambda content: content.update(extras=[["codebook", "x"]]),
     "another kind": lambda content: content["extras"].update(table=["00000001.table", 0]),
     "a negative checksum": lambda content: content["extras"]["codebook"].__setitem__(1, -1),
-    "the same centroids twice": lambda content: content["parts"][1].update(centroids=content["parts"][0]["centroids"]),
+    "centroids of one segment": lambda content: content["parts"][1].update(centroids="00000001.centroids"),
     "a negative count": lambda content: content.update(added=-1),
     "a count too large": lambda content: content.update(deleted=2**62),
     "a count that is none": lambda content: content.update(added="1"),
     "nothing was added": lambda content: content.update(added=0, deleted=0),
     "version 1": lambda content: content.update(version=1),
+    "version 2": lambda content: content.update(version=2),
     "version 0": lambda content: content.update(version=0),
     "version True": lambda content: content.update(version=True),
-    "version 2 as text": lambda content: content.update(version="2"),
+    "version 3 as text": lambda content: content.update(version="3"),
 }
 
 
@@ -210,10 +310,12 @@ def test_an_index_never_writes_what_it_can_not_read(path: Path, field: str) -> N
         index.search(QUERY, k=3, policy=POLICY)
 
 
-def test_huge_counts_promise_nothing(path: Path) -> None:
-    change_manifest(path, lambda content: content.update(added=2**61, deleted=2**61))
+@pytest.mark.parametrize("counts", [{"added": 2**61, "deleted": 2**61}, {"kept": 0}, {"kept": 2**61}])
+def test_huge_counts_break_nothing(path: Path, counts: dict[str, int]) -> None:
+    change_manifest(path, lambda content: content.update(counts))
     with ms.Index.open(path) as index:
-        assert index.search(QUERY, k=3, policy=POLICY).report.guarantee == "none"
+        index.verify()
+        assert index.search(QUERY, k=3, policy=POLICY).report.guarantee in ("calibrated", "exact")
         index.recalibrate()
         assert index.search(QUERY, k=3, policy=POLICY).report.guarantee == "calibrated"
 
@@ -263,13 +365,14 @@ def change_blocks(blocks: dict[str, np.ndarray], rng: random.Random) -> None:
     elif kind == 10:
         blocks[name] = np.zeros((rng.choice([0, 1, len(block)]), rng.choice([1, 2, 31, 33, 4096])), block.dtype)
     else:
-        blocks[name] = block.astype(rng.choice(["|i1", "|u1", "<u2", "<i8", "<f2", "<f4"]))
+        blocks[name] = block.astype(rng.choice(["|i1", "|u1", "<u2", "<u4", "<u8", "<i8", "<f2", "<f4"]))
 
 
 def use(path: Path) -> None:
     """All that can be done with it. Errors are ours, and answers are complete."""
     uses: list[Callable[[ms.Index], Any]] = [
         lambda index: index.search(QUERY, k=3, policy=POLICY),
+        lambda index: index.search(QUERY, k=3, policy=POLICY, where={"n": 1}),
         lambda index: index.search_many([QUERY, QUERY], k=3, policy=POLICY, exclude=[1]),
         lambda index: index.verify(),
         lambda index: index.add([ROWS[:2]], [999]),
@@ -289,8 +392,9 @@ def use(path: Path) -> None:
                 one(index)
 
 
-@pytest.mark.parametrize("kind", ["codebook", "calibration", "centroids"])
-def test_random_changes(path: Path, tmp_path: Path, kind: str, isa: str) -> None:
+@pytest.mark.parametrize("kind", ["codebook", "calibration", "lists", "centroids"])
+def test_random_changes(path: Path, old_path: Path, tmp_path: Path, kind: str, isa: str) -> None:
+    path = old_path if kind == "centroids" else path
     for case in range(scaled(40)):
         rng = random.Random(f"{kind} {case}")
         copy = tmp_path / f"copy {case}"
@@ -335,7 +439,7 @@ for call in calls:
 """
 
 
-@pytest.mark.parametrize("kind", ["codebook", "calibration", "centroids"])
+@pytest.mark.parametrize("kind", ["codebook", "calibration", "lists"])
 def test_truncated_files_are_errors(tmp_path: Path, kind: str) -> None:
     command = [sys.executable, "-c", TRUNCATED, str(tmp_path / "index"), kind]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -343,7 +447,7 @@ def test_truncated_files_are_errors(tmp_path: Path, kind: str) -> None:
     assert f".{kind} has 2048 bytes" in done.stdout
 
 
-@pytest.mark.parametrize("kind", ["codebook", "calibration", "centroids"])
+@pytest.mark.parametrize("kind", ["codebook", "calibration", "lists"])
 def test_links_and_pipes_are_refused_and_never_removed(path: Path, tmp_path: Path, kind: str) -> None:
     file = only(path, kind)
     file.rename(tmp_path / "elsewhere")

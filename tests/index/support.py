@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +14,11 @@ import pytest
 from numpy.typing import NDArray
 
 import maxsieve as ms
-from maxsieve import spec
+from maxsieve import _core, spec
+from maxsieve.storage.codebook import Codebook, choose_tokens, gather_tokens
+from maxsieve.storage.disk import DiskStorage
+from maxsieve.storage.lists import BLOCK
+from maxsieve.storage.snapshot import Snapshot
 
 Rows: TypeAlias = NDArray[np.float32]
 POLICIES: tuple[Any, ...] = (ms.Certified(), ms.Exhaustive(), ms.Bandit(alpha=0.1, margin=0, block=1))
@@ -35,6 +40,37 @@ def expected(query: Rows, documents: Mapping[Any, Rows], k: int) -> list[tuple[A
     ids = list(documents)
     scores = spec.scores(query, list(documents.values()))
     return [(ids[i], scores[i].tobytes()) for i in spec.top_k(scores, k)]
+
+
+def listed(snapshot: Snapshot) -> dict[Any, list[int]]:
+    """The centroids of each document that is not deleted, as its lists have them."""
+    found: dict[int, list[int]] = {}
+    for first, lists in snapshot.lists:
+        blocks = -(-lists.documents // BLOCK)
+        present = np.flatnonzero(np.unpackbits(lists.present.view(np.uint8), bitorder="little"))
+        for i, (start, end) in enumerate(pairwise(lists.starts.tolist())):
+            for member in lists.members[start:end].tolist():
+                found.setdefault(first + BLOCK * (i % blocks) + member, []).append(int(present[i // blocks]))
+    return {id: found.get(at, []) for id, at in zip(snapshot.live_ids(), snapshot.live.tolist(), strict=True)}
+
+
+def give_tier0(index: ms.Index) -> None:
+    """Gives an index on disk a codebook of tier 0, as earlier versions of maxsieve made it."""
+    state = index.storage.snapshot.here
+    codes, scale = gather_tokens(state.segments, *choose_tokens(state.lengths * state.alive))
+    centroids = min(MOST_OF_TIER0, 1 << max(4, (8 * index.tokens).bit_length() // 2))
+    made = _core.train(index.dim, codes, scale, centroids, 0, 1)
+    assert isinstance(index.storage, DiskStorage)
+    index.storage.replace_codebook(Codebook(index.dim, *made, index.tokens))
+
+
+MOST_OF_TIER0 = 64
+
+
+def small_codebooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few centroids, so that with a thousand documents not all of them are followed up."""
+    monkeypatch.setattr("maxsieve.storage.codebook.FEWEST", 16)
+    monkeypatch.setattr("maxsieve.storage.codebook.MOST", 64)
 
 
 def bits(hits: ms.Hits) -> list[tuple[Any, bytes]]:

@@ -13,6 +13,8 @@ import maxsieve as ms
 from maxsieve import _core
 from maxsieve.policies import Policy
 
+from .support import small_codebooks
+
 
 def document_of(one: int | str) -> str:
     return str(one).split("/")[0]
@@ -90,7 +92,8 @@ def test_bandit_finds_as_many_groups() -> None:
     assert hits.ids == index.search(query, 6, policy=ms.Bandit(alpha=1, radius="serfling")).ids
 
 
-def test_a_calibration_is_about_groups(tmp_path: Path) -> None:
+def test_a_calibration_is_about_groups_and_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_codebooks(monkeypatch)
     rng = np.random.default_rng(5)
     ids = [f"g{i // 5}/{i % 5}" for i in range(1000)]
     path = tmp_path / "index"
@@ -100,7 +103,7 @@ def test_a_calibration_is_about_groups(tmp_path: Path) -> None:
         new.calibrate(rng.standard_normal((200, 4, 8)), k=10)
     with ms.Index.open(path, group_by=document_of) as index:
         assert index.storage.snapshot.calibration is not None
-        assert index.storage.snapshot.calibration.grouped
+        assert set(index.storage.snapshot.calibration.hits) == {"documents", "groups"}
         asked = rng.standard_normal((100, 4, 8))
         found = index.search_many(asked, 10, policy=ms.Calibrated(0.9))
         assert {hits.report.guarantee for hits in found} == {"calibrated"}
@@ -110,18 +113,22 @@ def test_a_calibration_is_about_groups(tmp_path: Path) -> None:
             for hits, query in zip(found, asked, strict=True)
         ]
         assert np.mean(kept) >= 8.5
-    with ms.Index.open(path) as index:  # without groups, it promises nothing
-        assert index.search(asked[0], 10, policy=ms.Calibrated(0.9)).report.guarantee == "none"
+    with ms.Index.open(path) as index:  # the same calibration is about single documents
+        exact = index.search_many(asked, 10)
+        found = index.search_many(asked, 10, policy=ms.Calibrated(0.9))
+        assert {hits.report.guarantee for hits in found} == {"calibrated"}
+        assert np.mean([len({*a.ids} & {*b.ids}) for a, b in zip(found, exact, strict=True)]) >= 8.5
 
 
-def test_a_group_that_is_excluded_in_part_is_another_group() -> None:
+def test_a_group_that_is_excluded_in_part_is_another_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_codebooks(monkeypatch)
     rng = np.random.default_rng(6)
     ids = [f"g{i // 2}/{i % 2}" for i in range(1000)]
     index = ms.Index.build(rng.standard_normal((2000, 8)), ids, lengths=[2] * 1000, group_by=document_of)
     index.calibrate(rng.standard_normal((300, 4, 8)), k=40)
     query, policy = rng.standard_normal((4, 8)), ms.Calibrated(0.9)
     assert index.search(query, 10, policy=policy, exclude=["g7/0", "g7/1"]).report.guarantee == "calibrated"
-    assert index.search(query, 10, policy=policy, exclude=["g7/0"]).report.guarantee == "none"
+    assert index.search(query, 10, policy=policy, exclude=["g7/0"]).report.guarantee == "exact"
 
 
 def test_documents_are_added_and_deleted_in_one_step(tmp_path: Path) -> None:

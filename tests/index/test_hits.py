@@ -136,6 +136,8 @@ def test_the_report_has_the_promised_fields(policy: Any, index: ms.Index, isa: s
         "guarantee",
         "coverage",
         "survivors",
+        "touched",
+        "calibrated_for",
         "rescored",
         "rounds",
         "isa",

@@ -13,7 +13,7 @@ import maxsieve as ms
 from maxsieve.spec.where import matches
 from maxsieve.storage import filter_masks as matching
 
-from .support import POLICIES, answer, eighths, query_of, refused
+from .support import POLICIES, answer, eighths, query_of, refused, small_codebooks
 
 ROWS = eighths(21, 60, longest=5)
 NAMES = [f"d{i}" for i in range(60)]
@@ -146,7 +146,8 @@ def test_another_state_asks_only_about_new_segments(tmp_path: Path, monkeypatch:
     assert asked == [40_000, 1, 40_000, 1]
 
 
-def test_a_calibration_promises_nothing_of_a_filter() -> None:
+def test_a_filter_that_was_not_calibrated_is_answered_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_codebooks(monkeypatch)
     rng = np.random.default_rng(0)
     index = ms.Index.build(
         rng.standard_normal((2000, 8)), lengths=[4] * 500, metadata=[{"half": i % 2} for i in range(500)]
@@ -155,9 +156,9 @@ def test_a_calibration_promises_nothing_of_a_filter() -> None:
     query, policy = rng.standard_normal((3, 8)), ms.Calibrated(overlap=0.9)
     assert index.search(query, 5, policy=policy).report.guarantee == "calibrated"
     filtered = index.search(query, 5, policy=policy, where={"half": 1})
-    assert filtered.report.guarantee == "none"
-    assert all(one % 2 for one in filtered.ids)
-    assert index.search(query, 5, policy=policy, where={}).report.guarantee == "none"
+    assert filtered.report.guarantee == "exact"
+    assert list(filtered) == list(index.search(query, 5, where={"half": 1}))
+    assert index.search(query, 5, policy=policy, where={}).report.guarantee == "exact"
     few = index.search(query, 5, policy=policy, where={"half": {"gt": 1}})
     assert (few.ids, few.report.guarantee) == ([], "exact")
 

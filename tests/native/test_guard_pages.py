@@ -57,6 +57,37 @@ def answers(d: int) -> list[tuple[list[int], bytes]]:
     return found
 
 
+def residual_answers(d: int) -> list[tuple[list[int], bytes]]:
+    """The same for segments of residual bits, with any bytes, and with ids of centroids that do not exist."""
+    rng = np.random.default_rng(d)
+    tokens, stride = sum(LENGTHS), _core.code_stride(d)
+    codes = np.zeros((4, stride), np.int8)
+    codes[:, :d] = rng.integers(-127, 128, (4, d))
+    arrays = [codes[:1], np.array([0, 4]), codes, np.ones(4, np.float32)]
+    heads, starts, centroids, length = map(before_a_guard_page, arrays)
+    book = _core.Codebook(d, heads, starts, centroids, 1 / (127 * d**0.5), length)
+    offsets = np.concatenate([[0], np.cumsum(LENGTHS)]).astype(np.int64)
+    candidates = np.array([i for i, length in enumerate(LENGTHS) if length])
+    found = []
+    for bits in (1, 2, 4):
+        blocks = {
+            "levels": rng.integers(0, 256, (tokens, _core.level_bytes(d, bits))).astype(np.uint8),
+            "factors": rng.integers(0, 256, (tokens, 2)).astype(np.uint8),
+            "centroids": rng.integers(0, 65536, tokens).astype(np.uint16),
+            "scale": np.ones(len(LENGTHS), np.float32),
+            "nu": np.full(len(LENGTHS), 9, np.float32),
+        }
+        guarded = {name: before_a_guard_page(array) for name, array in blocks.items()}
+        segment = _core.Segment(d, before_a_guard_page(offsets), **guarded, bits=bits, codebook=book)
+        corpus = _core.Corpus(d, (segment,))
+        for count in (1, 17, 33):
+            query = before_a_guard_page(rng.standard_normal((count, d)).astype(np.float32))
+            for policy in POLICIES:
+                (answer,) = _core.search(corpus, [query], [candidates], 3, to_native(policy), 2, False)
+                found.append((answer.positions, answer.scores.tobytes()))
+    return found
+
+
 PROLOGUE = """
 sys.path.insert(0, {folder!r})
 import test_guard_pages as tests
@@ -66,7 +97,10 @@ import test_guard_pages as tests
 @pytest.mark.skipif(sys.platform == "win32", reason="mprotect is of POSIX")
 def test_nothing_is_read_beyond_the_end() -> None:
     """In a process of its own, for each kernel: a crash is a failure, and does not end the tests."""
-    code = PROLOGUE.format(folder=os.path.dirname(__file__)) + "for d in tests.DIMS: print(tests.answers(d))"
+    code = (
+        PROLOGUE.format(folder=os.path.dirname(__file__))
+        + "for d in tests.DIMS: print(tests.answers(d), tests.residual_answers(d))"
+    )
     first, *others = [child.run(code, MAXSIEVE_ISA=isa).splitlines() for isa in ms.isas()]
     assert len(first) == len(DIMS)
     assert all(one == first for one in others)

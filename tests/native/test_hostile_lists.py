@@ -76,7 +76,7 @@ def hostile_corpus(members: np.ndarray) -> _core.Corpus:
     codes = rng.integers(-127, 128, (5, 32), np.int8)
     codes[:, 8:] = 0
     segment = _core.Segment(8, np.arange(6), None, codes, *[np.ones(5, np.float32)] * 3)
-    return _core.Corpus(8, (segment,), None, _core.Lists(book, (part,)))
+    return _core.Corpus(8, (segment,), None, _core.Lists(book, (part,), [0]))
 
 
 def test_foreign_members_reach_no_foreign_memory(isa: str) -> None:
@@ -92,20 +92,23 @@ def test_foreign_members_reach_no_foreign_memory(isa: str) -> None:
         assert set(answer.positions) <= set(range(5))
 
 
+def book_of(centroids: int) -> _core.Codebook:
+    codes, length = np.zeros((centroids, 32), np.int8), np.ones(centroids, np.float32)
+    return _core.Codebook(8, np.zeros((1, 32), np.int8), np.array([0, centroids]), codes, 1.0, length)
+
+
 def test_lists_must_fit_their_corpus_and_codebook() -> None:
-    book = _core.Codebook(
-        8, np.zeros((1, 32), np.int8), np.array([0, 2]), np.zeros((2, 32), np.int8), 1.0, np.ones(2, np.float32)
-    )
+    book = book_of(2)
     part = _core.ListPart(2, 2, 2, np.array([1], np.uint64), np.array([0, 1], np.uint32), np.array([0], np.uint16))
     other = _core.ListPart(2, 2, 4, np.array([1], np.uint64), np.array([0, 1], np.uint32), np.array([0], np.uint16))
     segment = _core.Segment(8, np.arange(2), np.ones((1, 8), np.float32))
     with pytest.raises(ValueError, match="lists of more documents"):
-        _core.Corpus(8, (segment,), None, _core.Lists(book, (part,)))
+        _core.Corpus(8, (segment,), None, _core.Lists(book, (part,), [0]))
     with pytest.raises(ValueError, match="the codebook's centroids"):
-        _core.Lists(book, (other,))
+        _core.Lists(book, (other,), [0])
     wide = _core.Segment(40, np.arange(3), np.ones((2, 40), np.float32))
     with pytest.raises(ValueError, match="the corpus's dimension"):
-        _core.Corpus(40, (wide,), None, _core.Lists(book, (part,)))
+        _core.Corpus(40, (wide,), None, _core.Lists(book, (part,), [0]))
 
 
 def test_a_walk_needs_lists_and_sane_numbers() -> None:
@@ -119,8 +122,12 @@ def test_a_walk_needs_lists_and_sane_numbers() -> None:
     for walk in ((0, 1), (1, 0)):
         with pytest.raises(ValueError, match="a walk needs a centroid"):
             _core.Calibrated(1, 1.0, walk)
-    with pytest.raises(ValueError, match="begin with 0"):
-        _core.Calibrated(1, 1.0, (1, 1), -1)
+    with pytest.raises(ValueError, match="each part has a first document"):
+        _core.Lists(book_of(2), (), [0])
+    part = _core.ListPart(2, 2, 2, np.array([1], np.uint64), np.array([0, 1], np.uint32), np.array([0], np.uint16))
+    for firsts in ([-1, 5], [0, 1], [3, 0], [2**63 - 1, 2**63 - 1]):
+        with pytest.raises(ValueError, match="parts must ascend"):
+            _core.Lists(book_of(2), (part, part), firsts)
     walked = hostile_corpus(np.zeros(192, np.uint16))
     with pytest.raises(ValueError, match="at most 65,535 query tokens"):
         _core.tier0(walked, np.ones((65536, 8), np.float32), np.arange(5), 1, (1, 1))

@@ -69,7 +69,8 @@ def listed_corpus(
     segments = tuple(segment(some, d) for some in (documents[:half], documents[half:]))
     parts = [documents[:first], documents[first:covered]]
     lists = tuple(listed(some, d, native, centroids, block, probes) for some in parts if some)
-    return _core.Corpus(d, segments, None, _core.Lists(native, lists))
+    firsts = [at for at, some in zip((0, first), parts, strict=True) if some]
+    return _core.Corpus(d, segments, None, _core.Lists(native, lists, firsts))
 
 
 @pytest.mark.parametrize(("d", "groups", "probes", "block"), [(1, 4, 1, 5), (33, 16, 2, 3), (128, 8, 8, 65536)])
@@ -135,7 +136,7 @@ def check_answer(
     threads: int,
 ) -> None:
     """The certified top 3 of what the specification follows up. A mean length of a thousand makes every walk pay."""
-    policy = _core.Calibrated(n, 1000.0, pair, since)
+    policy = _core.Calibrated(n, 1000.0, pair, _core.Candidates(np.arange(since, len(documents))))
     given = _core.Candidates(candidates)
     (answer,) = _core.search(corpus, [Q], [given], 3, policy, threads, False)
     split = int(np.searchsorted(candidates, since))
@@ -162,7 +163,9 @@ def test_the_first_of_many_documents_are_found(sequenced: bool) -> None:
     native, book = fine_codebook(documents, 4, 64, 8, 1)
     order = rng.permutation(6000) if sequenced else np.arange(6000)
     part = listed(documents, 4, native, 64, 2500, 1)
-    corpus = _core.Corpus(4, (segment(documents, 4, order if sequenced else None),), None, _core.Lists(native, (part,)))
+    corpus = _core.Corpus(
+        4, (segment(documents, 4, order if sequenced else None),), None, _core.Lists(native, (part,), [0])
+    )
     named = [spec.assign(book, spec.quantise_document(E).codes, 1) for E in documents]
     candidates = np.sort(rng.permutation(6000)[:5500])
     for n, T in ((3, 2), (20, 3), (700, 5), (2600, 1)):
@@ -182,7 +185,9 @@ def test_of_thousands_of_equal_ones_the_first_added_are_found(sequenced: bool) -
     native, _ = fine_codebook(documents, 2, 2, 2, 1)
     order = np.random.default_rng(2).permutation(6000) if sequenced else np.arange(6000)
     part = listed(documents, 2, native, 2, 2500, 1)
-    corpus = _core.Corpus(2, (segment(documents, 2, order if sequenced else None),), None, _core.Lists(native, (part,)))
+    corpus = _core.Corpus(
+        2, (segment(documents, 2, order if sequenced else None),), None, _core.Lists(native, (part,), [0])
+    )
     policy = _core.Calibrated(7, 1000.0, (2, 2))
     (answer,) = _core.search(corpus, [np.eye(2, dtype=np.float32)[:1]], [np.arange(6000)], 7, policy, 1, False)
     equals = np.arange(0, 6000, 2)
@@ -196,7 +201,7 @@ def test_answers_are_those_of_the_whole_specification() -> None:
     corpus = listed_corpus(documents, 16, native, 128, 16, 1, 60)
     for since in (60, 50, 0):
         Q = rng.standard_normal((6, 16)).astype(np.float32)
-        policy = _core.Calibrated(8, 1000.0, (20, 4), since)
+        policy = _core.Calibrated(8, 1000.0, (20, 4), _core.Candidates(np.arange(since, len(documents))))
         (answer,) = _core.search(corpus, [Q], [np.arange(60)], 5, policy, 1, False)
         expected = spec.first_by_lists(Q, documents, book, 5, 8, spec.Walk(20, 4, 1), since)
         assert answer.positions == expected.positions
@@ -226,7 +231,7 @@ def test_a_walk_says_what_it_has_read() -> None:
     query = np.eye(4, dtype=np.float32)[:2]
     (answer,) = _core.search(corpus, [query], [np.arange(40)], 3, _core.Calibrated(5, 1000.0, (2, 4)), 1, False)
     # Two parts; in each, the list of the first centroid has every document, that of the second a quarter of them.
-    assert answer.counts == {"centroids": 2 * (4 + 4), "lists": 4, "postings": 40 + 10}
+    assert answer.counts == {"centroids": 2 * (4 + 4), "lists": 4, "postings": 40 + 10, "tokens": 10}
     assert list(answer.stages) == ["centroids", "lists", "scan", "sieve", "rescore"]
 
 
@@ -285,7 +290,7 @@ def test_members_of_a_search_follow_up_what_one_index_would(depth: int) -> None:
 
         own = [documents[i] for i in mine[shard]]
         part = listed(own, 16, native, 64, 65536, 1)
-        corpus = _core.Corpus(16, (segment(own, 16, mine[shard]),), None, _core.Lists(native, (part,)))
+        corpus = _core.Corpus(16, (segment(own, 16, mine[shard]),), None, _core.Lists(native, (part,), [0]))
         everyone = np.arange(len(own))
         found[shard] = _core.search(corpus, [Q], [everyone], 4, policy, 1, False, share)[0]
 

@@ -631,7 +631,7 @@ def test_only_what_can_be_done_is_offered(open_page: Open) -> None:
     expect(page.locator("#verdict")).to_contain_text("700 documents")
     assert "Calibrated" in page.locator("#policy option").all_inner_texts()
     page.locator("#policy").select_option("calibrated")
-    expect(page.locator("#verdict")).to_contain_text("calibrated: at least 95 %")
+    expect(page.locator("#verdict")).to_contain_text("calibrated on sentences: at least 95 %")
     page.locator("[name=overlap]").fill("0.9999")  # more than its queries can promise
     page.locator("[name=overlap]").press("Tab")
     assert page.locator("[name=overlap]").input_value() != "0.9999"

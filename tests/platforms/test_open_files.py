@@ -60,7 +60,7 @@ def test_calibrating_again_leaves_only_files_that_count(tmp_path: Path) -> None:
     queries = [rng.standard_normal((2, 4)).astype(np.float32) for _ in range(60)]
     for _ in range(2):
         index.calibrate(queries, k=1)
-    wanted = ["", ".calibration", ".centroids", ".codebook", ".json", ".segment"]
+    wanted = ["", ".calibration", ".codebook", ".json", ".lists", ".segment"]
     assert sorted(Path(name).suffix for name in names(tmp_path)) == wanted
 
 
@@ -69,7 +69,7 @@ def test_a_new_codebook_leaves_only_files_that_count(tmp_path: Path) -> None:
     index.compact()
     for _ in range(2):
         index.train_codebook()
-    wanted = ["", ".centroids", ".codebook", ".json", ".records", ".segment"]
+    wanted = ["", ".codebook", ".json", ".lists", ".records", ".segment"]
     assert sorted(Path(name).suffix for name in names(tmp_path)) == wanted
 
 

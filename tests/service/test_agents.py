@@ -154,7 +154,7 @@ def test_answers_are_bounded_and_say_what_is_left_out(tmp_path: Path, encoder: O
             found = await called(client, "search", query="red fox river", k=20, max_tokens=limit)
             assert count_tokens(found) <= limit
             assert found.startswith("1. fox")
-            assert ("Left out: " in found) == (limit < 20_000)
+            assert ("Left out: " in found) == (limit < 5000)
             lines = await called(client, "read", id="fox3.md", max_tokens=limit)
             assert count_tokens(lines) <= limit
             assert ("Left out: lines" in lines) == (limit < 400)

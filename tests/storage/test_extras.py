@@ -34,14 +34,20 @@ def test_they_are_carried_along(path: Path) -> None:
     with ms.Index.open(path) as index:
         index.add([np.ones((1, 3))], ["new"])
         index.delete("d0")
+        index.verify()
+        manifest = read_manifest(path)
+        assert manifest.extras == extras
+        assert (manifest.added, manifest.deleted, manifest.kept) == (1, 1, 19)
+        assert [entry.lists is not None for entry in manifest.segments] == [True, False]
         index.compact()
         index.verify()
     manifest = read_manifest(path)
-    assert manifest.extras == extras
-    assert (manifest.added, manifest.deleted) == (1, 1)
-    assert {name for name in os.listdir(path) if name.endswith(KINDS)} == {extra.name for extra in extras.values()}
-    segments = {entry.centroids for entry in manifest.segments}
-    assert {name for name in os.listdir(path) if name.endswith(".centroids")} == segments
+    assert manifest.extras["codebook"] == extras["codebook"]
+    assert (manifest.added, manifest.deleted, manifest.kept) == (0, 0, 20)
+    here = {name for name in os.listdir(path) if name.endswith(KINDS)}
+    assert here == {extra.name for extra in manifest.extras.values()}
+    (entry,) = manifest.segments
+    assert {name for name in os.listdir(path) if name.endswith(".lists")} == {entry.lists}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -74,4 +80,4 @@ def test_making_them_again_leaves_no_old_ones(path: Path) -> None:
         index.train_codebook()
         index.recalibrate()
     named = read_manifest(path).files
-    assert {name for name in os.listdir(path) if name.endswith((*KINDS, "centroids", "segment"))} <= named
+    assert {name for name in os.listdir(path) if name.endswith((*KINDS, "lists", "segment"))} <= named

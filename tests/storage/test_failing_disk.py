@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
+from index.support import listed
 from long_form import FULL
 from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.storage import codebook
@@ -330,13 +331,15 @@ def _read(index: ms.Index) -> State:
 
 
 def _tiers(index: ms.Index) -> State:
-    """Codebook, centroids of tokens and calibration, except for its time."""
+    """Codebook, lists and calibration, except for its time."""
     state = index.storage.snapshot
     if (book := state.codebook) is None:
         return []
-    kept = [segment.centroids[np.repeat(segment.alive, segment.lengths)].tobytes() for segment in state.segments]
-    found: State = [(book.codes.tobytes(), book.tokens, b"".join(kept))]
+    whole = listed(state.coded(book, 1))  # a merged segment has none until the next step, and is followed up
+    assert all(mine in ([], whole[one]) for one, mine in listed(state).items())
+    found: State = [(book.codes.tobytes(), book.tokens)]
     if (made := state.calibration) is not None:
         assert index.search(np.ones((2, DIM)), k=3, policy=ms.Calibrated(0.5)).ids
-        found.append((made.ranks.tobytes(), made.rows.tobytes(), made.documents, state.changes))
+        best = made.hits["documents"]
+        found.append((best.ranks.tobytes(), best.ids, made.rows.tobytes(), made.documents, state.changes, state.kept))
     return found

@@ -43,7 +43,7 @@ def test_queries_become_a_calibration(collection: Collection) -> None:
         "deleted": 0,
         "holds": True,
     }
-    assert collection.info()["codebook"]["centroids"] == 512
+    assert collection.info()["codebook"]["centroids"] == 2048
     kept = collection.index.storage.snapshot.calibration
     assert kept is not None
     for rows, expected in zip(kept.queries, WordEncoder().encode_queries(queries()), strict=True):
@@ -70,7 +70,7 @@ def test_calibrated_answers(collection: Collection) -> None:
 def test_own_sentences(collection: Collection) -> None:
     collection.calibrate(k=10)
     hits = collection.search("w1 w2 w3", k=5, policy=ms.Calibrated())
-    assert (hits.report.calibrated_on, hits.report.guarantee) == ("own sentences", "calibrated")
+    assert (hits.report.calibrated_on, hits.report.guarantee) == ("own sentences", "calibrated on sentences")
     assert collection.info()["calibration"]["queries"] == 200
 
 
@@ -137,11 +137,11 @@ def test_recalibrate_takes_what_it_kept(collection: Collection) -> None:
     collection.add(sentences(60, start=DOCUMENTS), range(DOCUMENTS, DOCUMENTS + 60))
     collection.delete(3)
     hits = collection.search("w1 w2", k=5, policy=ms.Calibrated())
-    assert (hits.report.guarantee, hits.report.added, hits.report.deleted) == ("none", 60, 1)
-    assert collection.info()["calibration"]["holds"] is False
+    assert (hits.report.guarantee, hits.report.added, hits.report.deleted) == ("calibrated on sentences", 60, 1)
+    assert collection.info()["calibration"]["holds"] is True
     collection.recalibrate()
     hits = collection.search("w1 w2", k=5, policy=ms.Calibrated())
-    assert (hits.report.guarantee, hits.report.added, hits.report.deleted) == ("calibrated", 0, 0)
+    assert (hits.report.guarantee, hits.report.added, hits.report.deleted) == ("calibrated on sentences", 0, 0)
     assert hits.report.calibrated_on == "own sentences"
 
 
@@ -223,14 +223,14 @@ def test_before_calibration_it_says_what_is_missing(collection: Collection) -> N
         collection.rerank("w1", ["w1", "w2"], policy=ms.Calibrated())
 
 
-def test_candidates_void_the_promise(collection: Collection) -> None:
+def test_candidates_are_searched_exactly(collection: Collection) -> None:
     collection.calibrate(queries(), k=20)
     few, many = list(range(8)), list(range(300))
     exact = collection.search("w1 w2", k=5, policy=ms.Calibrated(), first_stage=lambda _, depth: few)
     assert (exact.report.guarantee, exact.scope, exact.report.survivors) == ("exact", "candidates", 8)
     found = collection.search("w1 w2", k=5, policy=ms.Calibrated(0.5), first_stage=lambda _, depth: many)
-    assert (found.report.guarantee, found.scope, found.first_stage) == ("none", "candidates", "a function")
-    assert found.report.survivors < 300
+    assert (found.report.guarantee, found.scope, found.first_stage) == ("exact", "candidates", "a function")
+    assert found.report.survivors == 300
 
 
 def test_a_calibration_leaves_the_table_of_words_alone(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,11 +28,11 @@ def main() -> int:
     shutil.copytree(ROOT / "docs", PAGES)
     for page in PAGES.rglob("*.md"):
         depth = len(page.relative_to(PAGES).parts) - 1
-        page.write_text(from_docs(page.read_text("utf-8"), depth), "utf-8")
+        page.write_text(as_sessions(from_docs(page.read_text("utf-8"), depth)), "utf-8")
     (PAGES / FOLDER).mkdir()
     for path in ROOT.glob("*.md"):
         if path.name not in LEFT_OUT:
-            (PAGES / place_of(path.name)).write_text(from_root(path.read_text("utf-8")), "utf-8")
+            (PAGES / place_of(path.name)).write_text(as_sessions(from_root(path.read_text("utf-8"))), "utf-8")
     nav = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:")[2]
     named = set(re.findall(r"^ *- (?:[^#\n]*: )?([\w/-]+\.md)$", nav, re.MULTILINE))
     there = {page.relative_to(PAGES).as_posix() for page in PAGES.rglob("*.md")}
@@ -50,6 +50,15 @@ def place_of(name: str) -> str:
     'project/changelog.md'
     """
     return f"{FOLDER}/{name.lower()}"
+
+
+def as_sessions(text: str) -> str:
+    r"""A page whose examples with prompts are marked as such: the copy button leaves out prompts and outputs.
+
+    >>> as_sessions("```python\n>>> 1 + 1\n2\n```")
+    '```pycon\n>>> 1 + 1\n2\n```'
+    """
+    return text.replace("```python\n>>> ", "```pycon\n>>> ")
 
 
 def from_docs(text: str, depth: int) -> str:

@@ -77,6 +77,11 @@ class Timing:
         low, high = np.quantile(list(self.seconds.values()), [0.25, 0.75]) / self.setting.batch
         return float(low), float(high)
 
+    @property
+    def p95(self) -> float:
+        """Seconds for a query: 5 % of the runs took longer."""
+        return float(np.quantile(list(self.seconds.values()), 0.95)) / self.setting.batch
+
     def times(self, other: Timing) -> float:
         """How many times as long this takes as `other`: the median over common rounds, if they ran in turns."""
         pairs = [self.seconds[at] / other.seconds[at] for at in self.seconds.keys() & other.seconds.keys()]

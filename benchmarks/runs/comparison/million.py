@@ -1,4 +1,4 @@
-"""The shape `million`: more documents than fit into memory as float32, resampled from real token vectors.
+"""The shapes `mid`, `million` and `three-million`: documents on disk, resampled from real token vectors.
 
 Each document has 64 tokens: runs of neighbouring tokens of three passages (21 or 22 each) or four (16 each), drawn at
 random from several test collections. Every vector gets some noise and unit length again. So what answers a query is
@@ -24,7 +24,7 @@ import maxsieve as ms
 from benchmarks.runs.comparison import ours
 from benchmarks.runs.comparison.ours import Calibrating
 from benchmarks.vectors.real import project
-from benchmarks.vectors.shapes import F32, I64, SHORTEST_QUERY, collection
+from benchmarks.vectors.shapes import F32, I64, ON_DISK, SHORTEST_QUERY, collection
 from benchmarks.vectors.truth import F64
 from maxsieve import _core
 from maxsieve.common.cache import cache_folder, once
@@ -34,7 +34,7 @@ from maxsieve.text.encoders.projection import fit_projection
 
 RECIPE = 1  # count up when this file changes what it computes
 NAME = "million"
-DOCUMENTS = 1_000_000
+DOCUMENTS = ON_DISK[NAME]
 LENGTH, DIM, WIDE = 64, 128, 384
 COLLECTIONS = ("scifact", "hotpotqa_1k", "cosqa")
 FITTED = 50_000  # tokens of each collection that the projection is fitted to
@@ -53,13 +53,12 @@ Track = Callable[[Iterable[F32], int], Iterable[F32]]
 class Million:
     """An index in a folder, and queries. `Shape` is the same in memory."""
 
+    name: str
     folder: Path
     documents: int
     queries: list[F32]
     build_seconds: float
     calibrating: Calibrating
-
-    name = NAME
 
     @property
     def tokens(self) -> int:
@@ -95,15 +94,16 @@ class Million:
         return f"{extent}, mapped from disk, store=int8"
 
 
-def load(documents: int, queries: int, track: Track) -> Million:
-    """Makes the shape with so many documents and queries, or takes it from the cache."""
+def load(name: str, documents: int | None, queries: int, track: Track) -> Million:
+    """Makes the shape with its documents, or so many, and queries; or takes it from the cache."""
+    documents = documents or ON_DISK[name]
     folder = cache_folder() / "million" / f"{documents}-{RECIPE}"
     once(folder / "made", lambda target: make(target, documents, read_passages, track))
     made = json.loads((folder / "made" / "made.json").read_text())
     held = np.load(folder / "made" / "queries.npz")
     asked = np.split(held["rows"], np.cumsum(held["lengths"])[:-1])
     calibrating = Calibrating(made["codebook"], made["calibration"], made["practice"])
-    return Million(folder / "made" / "index", documents, asked[:queries], made["build"], calibrating)
+    return Million(name, folder / "made" / "index", documents, asked[:queries], made["build"], calibrating)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class MillionRun(Runner):
         with ms.Index.open(shape.folder) as index:
             self._hold("maxsieve, on disk", shape.disk_bytes, shape.build_seconds)
             made = shape.calibrating
-            self._hold("maxsieve, tier 0", ours.tier0_bytes(index), made.seconds, made.describe(index))
+            self._hold("maxsieve, lists", ours.list_bytes(index), made.seconds, made.describe(index))
             for session, method in enumerate(method for method in million.METHODS if method in plan.method):
                 tasks = list(
                     ours.tasks(

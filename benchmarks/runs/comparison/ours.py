@@ -71,11 +71,12 @@ def calibrate(index: ms.Index, queries: Sequence[F32], k: int) -> Calibrating:
     return Calibrating(trained - started, perf_counter() - trained, len(queries))
 
 
-def tier0_bytes(index: ms.Index) -> int:
-    """Bytes that tier 0 reads for a query: codebook, centroids of tokens, and offsets of documents."""
-    state = index.storage.snapshot
+def list_bytes(index: ms.Index) -> int:
+    """Bytes that a search by lists may read before it follows documents up: codebook, lists, offsets of documents."""
+    state = index.storage.snapshot.here
     book = state.codebook.nbytes if state.codebook is not None else 0
-    return book + sum(segment.centroids.nbytes + segment.offsets.nbytes for segment in state.segments)
+    lists = sum(lists.nbytes for _, lists in state.lists)
+    return book + lists + sum(segment.offsets.nbytes for segment in state.segments)
 
 
 def tasks(

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.peers import Entry
-from benchmarks.runs.comparison.million import DOCUMENTS
 
 
 @dataclass(frozen=True)
@@ -27,5 +26,5 @@ class Plan:
     memory: float
     quick: bool
     out: Path
-    documents: int = DOCUMENTS
-    """Of the shape `million`."""
+    documents: int | None = None
+    """Of the shapes on disk, if not as many as usual."""

@@ -27,6 +27,7 @@ class Row:
     milliseconds: float
     """For a query, the median."""
     quartiles: tuple[float, float]
+    p95: float
     ns_per_token: float
     times_read_limit: float | None
     speedups: dict[str, float]
@@ -96,6 +97,7 @@ def rows(
                 len(timing.seconds),
                 1e3 * timing.median,
                 (1e3 * timing.quartiles[0], 1e3 * timing.quartiles[1]),
+                1e3 * timing.p95,
                 1e9 * timing.median / tokens,
                 None if limit is None else timing.times(limit),
                 {peer.setting.method: peer.times(timing) for peer in rivals if setting.method in ours},

@@ -40,8 +40,8 @@ def run(plan: Plan, results: Results) -> Iterator[None]:
 def _load(plan: Plan, name: str, results: Results, progress: Progress) -> Runner | None:
     track = partial(progress.track, description=f"{name}: making vectors")
     try:
-        if name == million.NAME:
-            return MillionRun(plan, million.load(plan.documents, plan.queries, track), results, progress)
+        if name in shapes.ON_DISK:
+            return MillionRun(plan, million.load(name, plan.documents, plan.queries, track), results, progress)
         return ShapeRun(plan, shapes.load(name, max(plan.queries, *plan.batch), track), results, progress)
     except shapes.UnavailableError as error:
         results.absent.append(f"{name}: {error}")

@@ -53,7 +53,7 @@ class ShapeRun(Runner):
         if any(ours.needs(method) for method in policies):
             self._say("calibrating")
             made = ours.calibrate(index, shape.practice, self._ks[-1])
-            self._hold("maxsieve, tier 0", ours.tier0_bytes(index), made.seconds, made.describe(index))
+            self._hold("maxsieve, lists", ours.list_bytes(index), made.seconds, made.describe(index))
         options: dict[str, Any] = {
             "ks": self._ks,
             "isas": plan.isa,

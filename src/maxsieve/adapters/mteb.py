@@ -20,7 +20,7 @@ types: Any = optional("mteb.types", package="mteb>=2.26")
 
 CHUNK = 5000
 """How many documents are encoded at a time."""
-WEAKEST: list[Guarantee] = ["none", "calibrated", "pac", "exact"]
+WEAKEST: list[Guarantee] = ["none", "calibrated on sentences", "calibrated", "pac", "exact"]
 """Guarantees, the weakest first."""
 
 

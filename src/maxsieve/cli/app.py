@@ -107,6 +107,7 @@ def register_commands() -> None:
         maintenance,
         mcp,
         models,
+        recall,
         rerank,
         search,
         serve,
@@ -132,6 +133,7 @@ def register_commands() -> None:
     add_commands(app, documents)
     for group in (cluster, models, cache):
         group.register(app)
+    add_commands(app, {recall.recall: "maxsieve recall docs.ms other.run --queries asked.tsv"})
     add_commands(app, {bench.bench: "maxsieve bench --documents 2000 --length 180 --dim 128"})
     lab.register(app)
     add_commands(app, {demo.demo: "maxsieve demo", doctor.doctor: "maxsieve doctor"})

@@ -21,6 +21,7 @@ from maxsieve.errors import MaxsieveError
 DESCRIPTIONS = {
     "models": "built-in models; maxsieve model fetch downloads them again",
     "collections": "corpora of the lab with their vectors; encoding them again takes minutes each",
+    "folders": "collections of maxsieve grep --index; encoding them again takes minutes each",
     "demo": "the collection of maxsieve demo",
     "vectors": "token vectors of benchmarks and tests",
     "truth": "exact answers of benchmarks",

@@ -160,7 +160,7 @@ def _report(collection: Collection, name: str, seconds: float, *, as_json: bool)
             {
                 "collection": name,
                 "calibrated_on": calibration.origin,
-                "queries": len(calibration.ranks),
+                "queries": calibration.n_queries,
                 "k": calibration.k,
                 "centroids": book.centroids,
                 "survivors": {"k": k, **needs},
@@ -175,7 +175,7 @@ def _report(collection: Collection, name: str, seconds: float, *, as_json: bool)
     what = "passages" if len(collection.index) > len(collection) else "documents"
     for target, survivors in needs.items():
         print_line(f"  --overlap {target}: {_said(calibration, k, target, survivors, what)}")
-    overlap = min(0.99, most_overlap(len(calibration.ranks)))
+    overlap = min(0.99, most_overlap(calibration.n_queries))
     exact, calibrated = (seconds_of(collection, policy, k) for policy in (CERTIFIED, Calibrated(overlap)))
     faster = f"{exact / calibrated:.1f} times as fast" if exact > calibrated else "not faster: the collection is small"
     print_line(
@@ -186,12 +186,14 @@ def _report(collection: Collection, name: str, seconds: float, *, as_json: bool)
 
 def _survivors(calibration: Calibration, k: int, target: str) -> int | None:
     """How many documents, or passages of them, are followed up; None if there are too few queries to say."""
-    overlap = Fraction(target)
-    return max(k, calibration.depth(k, overlap)) if calibration.enough_for(overlap) else None
+    overlap, kind = Fraction(target), [*calibration.hits][-1]
+    if not calibration.enough_for(overlap):
+        return None
+    return min(max(k, calibration.depth(k, overlap, kind=kind)), calibration.documents)
 
 
 def _said(calibration: Calibration, k: int, target: str, survivors: int | None, what: str) -> str:
     if survivors is not None:
         return f"{survivors:,} of {calibration.documents:,} {what} are followed up for a top {k}"
     needed = queries_needed(Fraction(target))
-    return f"needs {needed} queries, {needed - len(calibration.ranks)} more than there are"
+    return f"needs {needed} queries, {needed - calibration.n_queries} more than there are"

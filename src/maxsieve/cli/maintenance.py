@@ -103,7 +103,7 @@ def _calibration(calibration: Calibration, facts: dict[str, Any], unit: str) -> 
     age = f"{duration(int(time.time()) - facts['made'])} old"
     changed = changes_text(facts["added"], facts["deleted"], unit)
     since = f"; {changed} since" if changed else "; no documents changed since"
-    advice = "" if facts["holds"] else ", which is too much: maxsieve calibrate --again"
+    advice = "" if facts["holds"] else ", so searches are exact: maxsieve calibrate --again"
     return f"on {basis(calibration)}, k up to {facts['k']:,}, {age}{since}{advice}"
 
 

@@ -211,9 +211,9 @@ def promised(collection: Collection, policy: Calibrated) -> Calibrated:
     assert calibration is not None
     if calibration.enough_for(policy.target):
         return policy
-    possible = most_overlap(len(calibration.ranks))
+    possible = most_overlap(calibration.n_queries)
     say(
-        f"{collection.path} was calibrated with {len(calibration.ranks):,} queries, which is enough for --overlap "
+        f"{collection.path} was calibrated with {calibration.n_queries:,} queries, which is enough for --overlap "
         f"{possible:g}: searching with that; {policy.overlap:g} needs {queries_needed(policy.target):,}"
     )
     return replace(policy, overlap=possible)

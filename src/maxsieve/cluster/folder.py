@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -133,7 +133,7 @@ class ShardedFolder:
         *,
         sequence: int | None = None,
         shards: int | None = None,
-        calibration: Calibration | None = None,
+        calibrations: Sequence[Calibration] | None = None,
     ) -> None:
         """Makes new versions of some shards visible, all at once and durably. Needs the lock (`writing`).
 
@@ -141,8 +141,8 @@ class ShardedFolder:
             the sequence number of the next document: that of the last one that was added, plus 1.
         shards
             the new number of shards. If it differs from the old one, ``changed`` must have all shards.
-        calibration
-            a new calibration of the current corpus. An older one is removed if the codebook has changed.
+        calibrations
+            new calibrations of the current corpus. Older ones are removed if the codebook has changed.
 
         The type of ids and the codebook are read from the manifests of the shards, and must agree. If the commit fails,
         the files of the new versions are removed.
@@ -150,7 +150,7 @@ class ShardedFolder:
         if not self._writers:
             raise RuntimeError("commit needs the lock: call it while writing()")
         try:
-            self._commit(changed, sequence, shards, calibration)
+            self._commit(changed, sequence, shards, calibrations)
         except BaseException:
             self.discard(changed.values())
             raise
@@ -160,7 +160,7 @@ class ShardedFolder:
         changed: Mapping[int, ShardVersion],
         sequence: int | None,
         shards: int | None,
-        calibration: Calibration | None,
+        calibrations: Sequence[Calibration] | None,
     ) -> None:
         old = self.manifest
         count = len(old.shards) if shards is None else shards
@@ -176,7 +176,7 @@ class ShardedFolder:
         manifest = old.successor(
             next_sequence=after, shards=versions, codebook=codebook, id_type=_agreed("types of ids", types)
         )
-        manifest = self._with_calibration(manifest, old, calibration)
+        manifest = self._with_calibrations(manifest, old, calibrations)
         with self._moving:
             if read_cluster(self.path) != old:
                 raise MaxsieveError(f"{self.path} was changed by a writer without the lock; nothing was committed")
@@ -253,21 +253,29 @@ class ShardedFolder:
             self._retired = wanted
             remove_empty_folders(self.path, {version.folder for version in self.manifest.shards})
 
-    def _with_calibration(
-        self, manifest: ClusterManifest, old: ClusterManifest, calibration: Calibration | None
+    def _with_calibrations(
+        self, manifest: ClusterManifest, old: ClusterManifest, calibrations: Sequence[Calibration] | None
     ) -> ClusterManifest:
-        """The next version with a new calibration, or with the old one and the number of changes since then."""
-        if calibration is not None:
-            if not calibration.fits(manifest.searchable, NO_CHANGES):
-                raise ValueError(
-                    f"the calibration is of a corpus with {calibration.documents} searchable documents; "
-                    f"this corpus has {manifest.searchable}"
-                )
-            path = self.path / f"{number_from_clock():08d}.calibration"
-            extra = Extra(path.name, calibration.write(path))
-            return replace(manifest, calibration=extra, added=0, deleted=0)
-        if manifest.calibration is None or manifest.codebook != old.codebook:
-            return replace(manifest, calibration=None, added=0, deleted=0)
+        """The next version with new calibrations, or with the old ones and the number of changes since then."""
+        if calibrations is not None:
+            whole: Extra | None = None
+            filters: list[Extra] = []
+            for calibration in calibrations:
+                if not calibration.fits(manifest.searchable, NO_CHANGES):
+                    raise ValueError(
+                        f"the calibration is of a corpus with {calibration.documents} searchable documents; "
+                        f"this corpus has {manifest.searchable}"
+                    )
+                path = self.path / f"{number_from_clock():08d}.calibration"
+                extra = Extra(path.name, calibration.write(path))
+                if calibration.where is None:
+                    whole = extra
+                else:
+                    filters.append(extra)
+            since = manifest.next_sequence if any(one.walks != (None,) for one in calibrations) else None
+            return replace(manifest, calibration=whole, filters=tuple(filters), added=0, deleted=0, since=since)
+        if not manifest.calibrations or manifest.codebook != old.codebook:
+            return replace(manifest, calibration=None, filters=(), added=0, deleted=0, since=None)
         added = manifest.next_sequence - old.next_sequence
         deleted = old.documents + added - manifest.documents
         return replace(manifest, added=old.added + added, deleted=old.deleted + deleted)

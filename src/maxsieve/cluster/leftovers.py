@@ -25,8 +25,7 @@ def files_needed(root: Path, versions: Iterable[ClusterManifest]) -> set[Path]:
     """All files that some versions of a corpus need."""
     needed: set[Path] = set()
     for manifest in versions:
-        if manifest.calibration is not None:
-            needed.add(root / manifest.calibration.name)
+        needed |= {root / one.name for one in manifest.calibrations}
         for version in manifest.shards:
             needed |= files_of(root, version)
     return needed

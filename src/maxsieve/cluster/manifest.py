@@ -13,13 +13,16 @@ from typing import Any
 from maxsieve.cluster.sharding import MOST_SHARDS
 from maxsieve.common.files import opening_folder
 from maxsieve.errors import DamagedIndexError
-from maxsieve.storage.manifest import SHARDS_NAME, Common, Extra, check_common, kind_of
+from maxsieve.storage.manifest import MOST_FILTERS, SHARDS_NAME, Common, Extra, check_common, kind_of
 from maxsieve.storage.sealed_json import read_sealed, reading_fields, write_sealed
 from maxsieve.storage.segments import SEQUENCE
 
 NAME = SHARDS_NAME
 FORMAT = "maxsieve cluster"
-VERSION = 1
+VERSION = 2
+"""A corpus without lists and calibrations for filters is written as version 1."""
+NEWER = ("since", "filters")
+"""The fields that only version 2 has."""
 SHARD_MANIFEST = re.compile(r"[0-9]{8,20}\.manifest", re.ASCII)
 
 
@@ -44,7 +47,8 @@ class ClusterManifest(Common):
     """One version of a corpus. The next document gets the sequence number ``next_sequence``.
 
     ``codebook`` is the checksum of the codebook's file; every shard has a copy of it. ``calibration`` is a file of the
-    whole corpus. ``added`` and ``deleted`` count documents since the calibration.
+    whole corpus, and so are the ``filters``: calibrations for filters. ``added`` and ``deleted`` count documents since
+    then. Documents with sequence numbers from ``since`` on were added since then (None in version 1).
     """
 
     next_sequence: int = 0
@@ -53,6 +57,13 @@ class ClusterManifest(Common):
     calibration: Extra | None = None
     added: int = 0
     deleted: int = 0
+    since: int | None = None
+    filters: tuple[Extra, ...] = ()
+
+    @property
+    def calibrations(self) -> tuple[Extra, ...]:
+        """The files of all calibrations."""
+        return (*(() if self.calibration is None else (self.calibration,)), *self.filters)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -94,11 +105,14 @@ def read_cluster(folder: Path) -> ClusterManifest:
     with opening_folder(folder, "a corpus in shards", NAME):
         content, _ = read_sealed(path, {FORMAT: VERSION})
     with reading_fields(path):
-        del content["format"], content["version"]
+        if content.pop("version") < VERSION and any(name in content for name in NEWER):
+            raise ValueError("version 1 has no such manifest")
+        del content["format"]
         shards = tuple(ShardVersion(**shard) for shard in content.pop("shards"))
         calibration = content.pop("calibration")
         named = None if calibration is None else Extra(*calibration)
-        manifest = ClusterManifest(shards=shards, calibration=named, **content)
+        filters = tuple(Extra(*extra) for extra in content.pop("filters", ()))
+        manifest = ClusterManifest(shards=shards, calibration=named, filters=filters, **content)
         _check(manifest)
     return manifest
 
@@ -109,20 +123,26 @@ def write_cluster(folder: Path, manifest: ClusterManifest) -> None:
         _check(manifest)
     except ValueError as problem:
         raise DamagedIndexError(f"{folder / NAME} can't be replaced by a new version: {problem}") from None
-    content: dict[str, Any] = {"format": FORMAT, "version": VERSION, **asdict(manifest)}
+    newer = manifest.since is not None or bool(manifest.filters)
+    content: dict[str, Any] = {"format": FORMAT, "version": VERSION if newer else 1, **asdict(manifest)}
+    if not newer:
+        for name in NEWER:
+            del content[name]
     write_sealed(folder / NAME, content)
 
 
 def _check(manifest: ClusterManifest) -> None:
     """Raises `ValueError` for values that no writer writes, even if the checksum is right."""
-    numbers = [manifest.next_sequence, manifest.added, manifest.deleted]
+    numbers = [manifest.next_sequence, manifest.added, manifest.deleted, manifest.since or 0]
     numbers += [] if manifest.codebook is None else [manifest.codebook]
     for shard in manifest.shards:
         numbers += [shard.crc, shard.documents, shard.tokens, shard.searchable]
-    if manifest.calibration is not None:
-        numbers.append(manifest.calibration.crc)
-        if kind_of(manifest.calibration.name) != "calibration" or manifest.codebook is None:
-            raise ValueError(f"{manifest.calibration.name!r} is not a calibration of a corpus with a codebook")
+    for one in manifest.calibrations:
+        numbers.append(one.crc)
+        if kind_of(one.name) != "calibration" or manifest.codebook is None:
+            raise ValueError(f"{one.name!r} is not a calibration of a corpus with a codebook")
+    if len(manifest.filters) > MOST_FILTERS:
+        raise ValueError(f"there are {len(manifest.filters)} calibrations for filters")
     check_common(manifest, numbers)
     if not 1 <= len(manifest.shards) <= MOST_SHARDS:
         raise ValueError(f"there are {len(manifest.shards)} shards; 1 to {MOST_SHARDS} are allowed")

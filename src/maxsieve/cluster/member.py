@@ -119,7 +119,7 @@ class Part(NamedTuple):
     guarantee, coverage, rounds
         about the whole corpus, and equal for all members. None as a threshold means the k-th best score of all parts,
         which no member knows.
-    survivors, rescored, stages, isa
+    survivors, rescored, stages, isa, touched
         of this member only; `reports` merges those of all parts.
     """
 
@@ -134,6 +134,7 @@ class Part(NamedTuple):
     rescored: int
     stages: dict[str, float]
     isa: str
+    touched: dict[str, int]
 
 
 Step: TypeAlias = Offers | Part | Counts
@@ -239,7 +240,8 @@ def search_shards(snapshot: Snapshot, request: MemberRequest, agree: _Agree | No
     """Runs a whole search of some shards. It calls ``agree`` where it needs numbers about all documents."""
     chosen = select(snapshot, request.candidates, request.exclude, request.where)
     snapshot.expect(scattered=isinstance(request.policy, CalibratedDepth))
-    policy = to_native(request.policy)
+    since = request.policy.since if isinstance(request.policy, CalibratedDepth) else None
+    policy = to_native(request.policy, None if since is None else snapshot.added_since(since))
     (answer,) = _core.search(
         snapshot.corpus, [request.query], [chosen], request.k, policy, threads, False, exchange=agree
     )
@@ -256,6 +258,7 @@ def search_shards(snapshot: Snapshot, request: MemberRequest, agree: _Agree | No
         answer.rescored,
         answer.stages,
         answer.isa,
+        answer.counts,
     )
 
 

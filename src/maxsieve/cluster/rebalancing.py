@@ -14,7 +14,7 @@ from maxsieve.cluster.manifest import ClusterManifest, ShardVersion
 from maxsieve.cluster.shard import ShardDirectory, open_to_change
 from maxsieve.cluster.sharding import MOST_SHARDS, shards_of
 from maxsieve.common.checks import as_count
-from maxsieve.storage.disk import grouped
+from maxsieve.storage.disk import DiskStorage, grouped
 from maxsieve.storage.manifest import SegmentEntry
 from maxsieve.storage.segment_file import StoredSegment
 from maxsieve.storage.segments import Merge
@@ -61,6 +61,7 @@ def gather_shard(root: Path, old: ClusterManifest, targets: Targets, shard: int)
         codebook = open_to_change(root, old.shards[0]).codebook
         extras = {} if codebook is None else {"codebook": directory.write_extra("codebook", codebook)}
         directory.commit(entries, old.id_type if entries else None, extras=extras)
+    DiskStorage(directory).list_documents()
     return directory.written
 
 

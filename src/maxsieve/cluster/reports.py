@@ -9,8 +9,8 @@ A report is merged by this rule:
   all agreed on, so that all members have the same values; it is an error if they differ. A threshold that is the K-th
   best score is filled in here, where all scores are known. If shards are ``missing``, the guarantee is ``"none"``, and
   the other two are about the shards that answered.
-- ``survivors`` and ``rescored`` are sums over all members: documents that passed tier 0, and documents that were scored
-  canonically.
+- ``survivors``, ``rescored`` and ``touched`` are sums over all members: documents that were followed up, documents that
+  were scored canonically, and what was read to choose them.
 - ``seconds`` is the time that the caller waited, including calls and merging.
 - ``stages`` has the longest time of any member for each stage, including the time in which it waited for replies, and
   ``"agreement"``: the rest of ``seconds``.
@@ -22,6 +22,7 @@ The sums include members that were not asked in the last steps because none of t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
@@ -64,6 +65,9 @@ def merge_reports(found: MemberAnswers, best: Best, k: int, promise: Promise | N
         stages |= {name: max(took, stages.get(name, 0.0)) for name, took in part.stages.items()}
     stages["agreement"] = max(0.0, seconds - sum(stages.values()))
     origin, (added, deleted) = (None, (0, 0)) if promise is None else (promise.calibrated_on, promise.changes)
+    touched: Counter[str] = Counter()
+    for part in parts:
+        touched.update(part.touched)
     return Report(
         guarantee="none" if found.missing else guarantee,
         coverage=parts[0].coverage if parts else 0.0,
@@ -76,6 +80,8 @@ def merge_reports(found: MemberAnswers, best: Best, k: int, promise: Promise | N
         calibrated_on=origin,
         added=added,
         deleted=deleted,
+        calibrated_for=None if promise is None else promise.where,
+        touched=dict(touched),
         missing=found.missing,
         members=len(parts),
         agreements=found.agreements,

@@ -28,7 +28,10 @@ from maxsieve.ids import Id
 from maxsieve.options import Candidates, SearchOptions
 from maxsieve.policies import FixedPolicy
 from maxsieve.searcher import Rows
+from maxsieve.storage.calibration import INFINITE
+from maxsieve.storage.codebook import Walk
 from maxsieve.storage.storage import AnySnapshot
+from maxsieve.where import Where
 
 ATTEMPTS, FIRST_WAIT, LONGEST_WAIT = 20, 0.05, 2.0
 """How often members are asked for the newest version, and the seconds between: storage may show it with a delay."""
@@ -110,15 +113,18 @@ class ShardedSearch:
             rankings.append(ShardedRanking(self._snapshot, answer, found, deep, taken))
         return rankings
 
-    def ranks_by_tier0(self, found: Sequence[tuple[int, ShardedRanking, list[int]]]) -> Iterator[NDArray[np.int64]]:
-        """The ranks by tier 0, from 1, of documents that were found."""
-        version = self._snapshot.manifest.fingerprint
-        requests: list[ToRequest] = [
-            partial(_places_request, version, self._queries[query], ranking.sequence[entries])
-            for query, ranking, entries in found
-        ]
+    def ranks(self, wanted: Sequence[tuple[int, list[Id]]], walk: Walk | None) -> Iterator[NDArray[np.int64]]:
+        """The ranks, from 1, of some documents in the list by proxy."""
+        version, options = self._snapshot.manifest.fingerprint, self._options
+        orders = self._snapshot.orders({id for _, ids in wanted for id in ids})
+        requests: list[ToRequest] = []
+        for query, ids in wanted:
+            sequence = np.array([orders[id] for id in ids], np.int64)
+            where = options.where.of(query)
+            requests.append(partial(_places_request, version, self._queries[query], sequence, walk, where))
         for answer in self._ask(requests):
-            yield sum(part.before for part in answer.parts) + 1
+            before = np.stack([part.before for part in answer.parts])
+            yield np.where(before.min(axis=0) < 0, INFINITE, before.sum(axis=0) + 1)
 
     def _ask(self, requests: Sequence[ToRequest]) -> list[MemberAnswers]:
         """The answers of members. If a member does not see this version yet, and it is the newest one, asks again."""
@@ -199,8 +205,16 @@ class IdsByShard:
         return by_shard(self.all or [], self.n_shards)
 
 
-def _places_request(version: str, query: Rows, wanted: NDArray[np.int64], shards: Shards, alone: bool) -> PlacesRequest:
-    return PlacesRequest(version, shards, alone, query, wanted)
+def _places_request(
+    version: str,
+    query: Rows,
+    wanted: NDArray[np.int64],
+    walk: Walk | None,
+    where: Where | None,
+    shards: Shards,
+    alone: bool,
+) -> PlacesRequest:
+    return PlacesRequest(version, shards, alone, query, wanted, walk, where)
 
 
 def _as_ids(snapshot: ShardedSnapshot, candidates: Candidates) -> list[Id] | None:

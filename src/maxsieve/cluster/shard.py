@@ -199,8 +199,15 @@ def compact_shard(root: Path, base: ShardVersion) -> ShardVersion:
     return directory.written
 
 
-def name_tokens_of_shard(root: Path, base: ShardVersion, codebook: Codebook) -> ShardVersion:
-    """Makes a version with a codebook, and with the centroid of each token by this codebook."""
+def list_shard(root: Path, base: ShardVersion) -> ShardVersion:
+    """Makes a version with lists of all documents; the same version if they have lists, or there is no codebook."""
+    directory = ShardDirectory.at(root, base)
+    DiskStorage(directory).list_documents()
+    return directory.written
+
+
+def code_shard(root: Path, base: ShardVersion, codebook: Codebook) -> ShardVersion:
+    """Makes a version with a codebook, and with lists by its centroids."""
     directory = ShardDirectory.at(root, base)
     DiskStorage(directory).replace_codebook(codebook)
     return directory.written

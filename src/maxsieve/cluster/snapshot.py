@@ -17,7 +17,7 @@ from maxsieve.cluster.sharding import by_shard, shard_of, shards_of
 from maxsieve.errors import DamagedIndexError, StaleVersionError
 from maxsieve.ids import Id
 from maxsieve.storage.blocks import BlockFile
-from maxsieve.storage.calibration import Calibration, Changes
+from maxsieve.storage.calibration import Calibration, Changes, calibration_for
 from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.directory import MOST_BYTES, StoredSnapshot
 from maxsieve.storage.manifest import Manifest
@@ -90,12 +90,24 @@ class ShardedSnapshot:
         """The codebook, of which every shard has a copy."""
         return None if self.manifest.codebook is None else self.shard(0).codebook
 
+    @property
+    def since(self) -> int:
+        """Documents with sequence numbers from this on were added after the calibrations."""
+        if self.manifest.since is None:
+            return self.manifest.next_sequence - self.manifest.added
+        return self.manifest.since
+
     @cached_property
+    def calibrations(self) -> tuple[Calibration, ...]:
+        """The calibrations of the corpus."""
+        return tuple(self._read_calibration(*extra) for extra in self.manifest.calibrations)
+
+    @property
     def calibration(self) -> Calibration | None:
-        """The calibration of the corpus, or None."""
-        if self.manifest.calibration is None:
-            return None
-        name, crc = self.manifest.calibration
+        """The calibration for searches of all documents."""
+        return calibration_for(None, self.calibrations)
+
+    def _read_calibration(self, name: str, crc: int) -> Calibration:
         try:
             found = Calibration.read(BlockFile(self.path / name, crc, at_most=MOST_BYTES), self.manifest.dim)
         except FileNotFoundError:
@@ -111,9 +123,9 @@ class ShardedSnapshot:
 
     @cached_property
     def here(self) -> Snapshot:
-        """All shards as one snapshot in this process, with the calibration. Positions are not in insertion order."""
+        """All shards as one snapshot in this process, with the calibrations. Positions are not in insertion order."""
         whole = self.of(range(len(self.manifest.shards)))
-        return replace(whole, calibration=self.calibration, changes=self.changes)
+        return replace(whole, calibrations=self.calibrations, changes=self.changes)
 
     def of(self, shards: Sequence[int]) -> Snapshot:
         """Some shards as one snapshot with all their segments. It has the documents' sequence numbers."""
@@ -157,6 +169,11 @@ class ShardedSnapshot:
             found |= {id: ShardPlace(shard, position) for id, position in positions.items()}
         return found
 
+    def orders(self, ids: Iterable[Id]) -> dict[Id, int]:
+        """The sequence numbers of those ids that are there."""
+        places = self.known(list(ids))
+        return {id: int(self.shard(at.shard).sequence[at.position]) for id, at in places.items()}
+
     def metadata(self, places: list[ShardPlace]) -> list[Any]:
         """The metadata of documents; None for those without."""
         return [self.shard(place.shard).metadata([place.position])[0] for place in places]
@@ -184,7 +201,7 @@ class ShardedSnapshot:
         everything = np.concatenate(numbers)
         if len(np.unique(everything)) != len(everything):
             raise DamagedIndexError(f"{self.path} has two documents with the same sequence number")
-        self.calibration  # noqa: B018 - it is checked when it is read
+        self.calibrations  # noqa: B018 - they are checked when they are read
 
     def _stale(self) -> StaleVersionError:
         return StaleVersionError(f"{self.path} has a newer version than {self.manifest.generation}")

@@ -17,7 +17,7 @@ from maxsieve.cluster.rebalancing import rebalance
 from maxsieve.cluster.shard import append_to_shard, sequenced
 from maxsieve.cluster.sharding import by_shard
 from maxsieve.cluster.snapshot import ShardedSnapshot
-from maxsieve.cluster.training import train_codebook
+from maxsieve.cluster.training import list_documents, train_codebook
 from maxsieve.common.progress import progress_bar
 from maxsieve.errors import StaleVersionError
 from maxsieve.ids import Id
@@ -112,19 +112,25 @@ class ShardedStorage(Storage):
             rebalance(self.folder, shards, run=self.engine.run)
 
     def replace_tiers(self, calibrate: Calibrate, *, train: bool) -> None:
-        """Commits a new codebook, with ``train`` or if there is none, and then a new calibration.
+        """Commits a new codebook, with ``train`` or if there is none, or lists; and then new calibrations.
 
         The lock is held meanwhile, so that the version that is searched stays the newest one.
         """
         self.snapshot  # noqa: B018
         with self._committing():
-            old = self.snapshot.calibration
-            if train or self.snapshot.manifest.codebook is None:
+            old = self.snapshot
+            old.calibrations  # noqa: B018 - they are read before their files are removed
+            old.hold(
+                id for one in old.calibrations for best in one.hits.values() for row in best.ids or () for id in row
+            )
+            if train or old.manifest.codebook is None:
                 train_codebook(self.folder, run=self.engine.run)
-                self._follow()
+            else:
+                list_documents(self.folder, run=self.engine.run)
+            self._follow()
             made = calibrate(self.snapshot, old)
-            if made is not None:
-                self.folder.commit({}, calibration=made)
+            if made:
+                self.folder.commit({}, calibrations=made)
 
     def refresh(self) -> None:
         """Goes to the newest version, with the changes of other processes."""

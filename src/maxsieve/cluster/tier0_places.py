@@ -1,4 +1,4 @@
-"""The places of documents in the ranking of the whole corpus by tier 0, which a calibration needs.
+"""The places of documents in the list by proxy of the whole corpus, which a calibration needs.
 
 This takes one agreement. Each member offers the proxies of the wanted documents that it has. With the reply, all
 members know the proxies of all wanted documents, and each counts its own documents that rank before them. The place of
@@ -14,23 +14,30 @@ from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve.cluster.agreement import Offer, Offers, Replies
+from maxsieve.searcher import select
 from maxsieve.storage.snapshot import Snapshot
+from maxsieve.where import Where
 
 
 class Counts(NamedTuple):
-    """For each wanted document, the number of a member's documents that rank before it."""
+    """For each wanted document, the number of a member's documents that rank before it; -1 if it has no place."""
 
     before: NDArray[np.int64]
 
 
 class PlacesRequest(NamedTuple):
-    """Asks for the places of the documents with the ``wanted`` sequence numbers."""
+    """Asks for the places of the documents with the ``wanted`` sequence numbers, by tier 0 or by a walk of lists.
+
+    With a filter, the list has only documents that match it.
+    """
 
     version: str
     shards: tuple[int, ...]
     alone: bool
     query: NDArray[np.float32]
     wanted: NDArray[np.int64]
+    walk: tuple[int, int] | None = None
+    where: Where | None = None
 
     @property
     def kind(self) -> str:
@@ -59,12 +66,14 @@ def places_step(snapshot: Snapshot, request: PlacesRequest, replies: Replies, th
         return Offers([Offer("max", 0, own[i : i + 1]) for i in range(len(wanted))])
     known = _own_proxies(snapshot, request, threads) if request.alone else np.array(replies[0], np.float64)
     proxies = known.astype(np.int32)
-    return Counts(_core.count_before(snapshot.corpus, request.query, snapshot.searchable, proxies, wanted, threads))
+    candidates = select(snapshot, None, None, request.where)
+    before = _core.count_before(snapshot.corpus, request.query, candidates, proxies, wanted, threads, walk=request.walk)
+    return Counts(np.where(proxies < 0, -1, before))
 
 
 def _own_proxies(snapshot: Snapshot, request: PlacesRequest, threads: int) -> NDArray[np.float64]:
     """The proxies of the wanted documents that this member has, and -infinity for the others."""
     positions = snapshot.searchable[np.isin(snapshot.sequence[snapshot.searchable], request.wanted)]
-    proxies = _core.tier0(snapshot.corpus, request.query, positions, threads)
+    proxies = _core.tier0(snapshot.corpus, request.query, positions, threads, walk=request.walk)
     found = dict(zip(snapshot.sequence[positions].tolist(), proxies.tolist(), strict=True))
     return np.array([found.get(number, -np.inf) for number in request.wanted.tolist()], np.float64)

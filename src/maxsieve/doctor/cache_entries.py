@@ -20,7 +20,7 @@ from maxsieve.common.files import regular_handle
 from maxsieve.common.locks import LOCK_STAYS, lock_now, unlock
 
 HISTORY = "history"
-KINDS = ("models", "collections", "demo", "vectors", "truth", "million", HISTORY)
+KINDS = ("models", "collections", "folders", "demo", "vectors", "truth", "million", HISTORY)
 """The names of folders in the cache, and of a file. Others are not ours."""
 
 MARKS = ("collection.json", "made" + LOCK)

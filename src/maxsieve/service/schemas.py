@@ -71,7 +71,8 @@ def _schema_of(kind: PolicyKind) -> Any:
             fields[parameter.name] = (int, Field(parameter.default, ge=int(parameter.least or 0), le=most))
         else:
             upper: dict[str, Any] = {"lt" if parameter.open else "le": 1 if parameter.most is None else parameter.most}
-            fields[parameter.name] = (float, Field(parameter.default, gt=parameter.least or 0, **upper))
+            number: Any = float if parameter.default is not None else float | None
+            fields[parameter.name] = (number, Field(parameter.default, gt=parameter.least or 0, **upper))
     name = f"{kind.policy.__name__}Policy"
     return create_model(name, __base__=PolicySchema, __doc__=f"{kind.policy.__name__}: {kind.summary}.", **fields)
 
@@ -282,7 +283,7 @@ class RoundOfSieve(BaseModel):
 class ReportOfSearch(BaseModel):
     """How the answer was found and what it guarantees."""
 
-    guarantee: Literal["exact", "pac", "calibrated", "none"]
+    guarantee: Literal["exact", "pac", "calibrated", "calibrated on sentences", "none"]
     sentence: str = Field(description="The guarantee in words, and among which documents it holds.")
     scope: Literal["all", "matching", "candidates"]
     documents: int
@@ -296,6 +297,7 @@ class ReportOfSearch(BaseModel):
     rescored: int
     calibrated_on: str | None = None
     calibration_queries: int | None = None
+    touched: dict[str, int] | None = Field(None, description="What a calibrated search has read.")
     added: int | None = None
     deleted: int | None = None
     rounds: list[RoundOfSieve]

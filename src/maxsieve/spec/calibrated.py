@@ -25,12 +25,17 @@ INFINITE = 2**63 - 1
 
 
 class CalibratedAnswer(NamedTuple):
-    """Positions and canonical scores, best first; how many documents were followed up, and rescored."""
+    """Positions and canonical scores, best first; which documents were followed up, and how many rescored."""
 
     positions: list[int]
     scores: F32
-    survivors: int
+    followed: list[int]
     rescored: int
+
+    @property
+    def survivors(self) -> int:
+        """How many documents were followed up."""
+        return len(self.followed)
 
 
 def tier0_proxies(Q: F32, documents: Sequence[F32], book: Codebook) -> NDArray[np.int64]:
@@ -43,7 +48,7 @@ def first_by_proxy(Q: F32, documents: Sequence[F32], book: Codebook, K: int, n: 
     """The exhaustive top K of the first n documents by tier 0."""
     chosen = survivors(tier0_proxies(Q, documents, book), n)
     answer = certified(Q, [documents[i] for i in chosen], K)
-    return CalibratedAnswer([int(chosen[i]) for i in answer.positions], answer.scores, len(chosen), answer.rescored)
+    return CalibratedAnswer([int(chosen[i]) for i in answer.positions], answer.scores, chosen.tolist(), answer.rescored)
 
 
 def followed(proxies: NDArray[np.int64], n: int, since: int, K: int) -> NDArray[np.int64]:
@@ -67,7 +72,7 @@ def first_by_lists(
     """
     chosen = followed(walked_proxies(Q, documents, book, walk), n, len(documents) if since is None else since, K)
     answer = certified(Q, [documents[i] for i in chosen], K)
-    return CalibratedAnswer([int(chosen[i]) for i in answer.positions], answer.scores, len(chosen), answer.rescored)
+    return CalibratedAnswer([int(chosen[i]) for i in answer.positions], answer.scores, chosen.tolist(), answer.rescored)
 
 
 def ranks_by_proxy(proxies: NDArray[np.int64], wanted: Sequence[int]) -> NDArray[np.int64]:

@@ -31,7 +31,7 @@ HEADER_BYTES = 2048
 FIXED = struct.Struct("<8sIIQII")
 ENTRY = struct.Struct("<24s8sQQQII")
 MAX_BLOCKS = (HEADER_BYTES - FIXED.size - 4) // ENTRY.size
-DTYPES = ("|i1", "|u1", "<u2", "<i8", "<f2", "<f4")
+DTYPES = ("|i1", "|u1", "<u2", "<u4", "<u8", "<i8", "<f2", "<f4")
 
 
 class Block(NamedTuple):
@@ -123,7 +123,8 @@ class BlockFile:
         self._bytes = np.frombuffer(self._map, np.uint8)
         self._scattered = False
         self.blocks = self._read_header()
-        if crc is not None and header_crc(bytes(self._bytes[:HEADER_BYTES])) != crc:
+        self.crc = header_crc(bytes(self._bytes[:HEADER_BYTES]))
+        if crc is not None and self.crc != crc:
             raise self._damaged("is not the file that the manifest names")
 
     def in_place(self) -> bool:

@@ -1,4 +1,4 @@
-"""The codebook of tier 0: each token is replaced by the number of a centroid (two bytes), as in spec/codebook.py."""
+"""The codebook: centroids in groups, as in spec/codebook.py. Lists name the documents that have each of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import log2
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,11 @@ from maxsieve.errors import DamagedIndexError
 from maxsieve.storage.blocks import BlockFile, writing_blocks
 from maxsieve.storage.segments import Segment
 
-FEWEST, MOST = 256, 65536
-"""Limits on the number of centroids: fewer do not help, and two bytes can't number more."""
+FEWEST, MOST = 256, 1 << 20
+"""Limits on the number of centroids: fewer do not help, and more would be too many to train."""
+
+PROBES = 1
+"""Groups that are searched for the centroid of a token. With more, naming takes longer, and finds little more."""
 
 SAMPLE = 16
 """How many tokens per centroid are used for training. Twice as many take twice the time and gain little."""
@@ -27,12 +30,21 @@ OUTGROWN = 4
 """`compact` trains a codebook again if the index has this many times the tokens that it was trained for: then twice as
 many centroids are best."""
 
+MANY_TOKENS = 10_000_000
+"""From so many tokens on, more lists are read: each has a smaller share of the documents."""
+
+MOST_PROBES = 8
+
 SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
-    """Centroids in groups; ``tokens`` is the number of tokens of the index when it was trained."""
+    """Centroids in groups; ``tokens`` is the number of tokens of the index when it was trained.
+
+    ``probes`` groups are searched for the centroid of a token, for lists. It is None in an index of an earlier version
+    of maxsieve, which has no lists but tier 0: the centroid of each token, in two bytes.
+    """
 
     dim: int
     heads: NDArray[np.int8]
@@ -41,6 +53,7 @@ class Codebook:
     scale: float
     length: NDArray[np.float32]
     tokens: int
+    probes: int | None = None
     file: BlockFile | None = field(default=None, repr=False)
 
     @classmethod
@@ -52,7 +65,9 @@ class Codebook:
         lengths = living_lengths(segments)[order]
         turns, before_end = choose_tokens(lengths)
         sample, tokens = gather_tokens(segments, order[turns], before_end), int(lengths.sum())
-        return cls(dim, *_core.train(dim, *sample, centroids_for(tokens), SEED, threads), tokens)
+        centroids = centroids_for(tokens)
+        made = _core.train(dim, *sample, centroids, SEED, threads, groups_for(centroids), PROBES)
+        return cls(dim, *made, tokens, PROBES)
 
     @cached_property
     def native(self) -> _core.Codebook:
@@ -69,10 +84,15 @@ class Codebook:
             self.file.check()
 
     def name_tokens(self, segment: Segment, threads: int) -> Segment:
-        """The segment with the centroids of its tokens."""
+        """The segment with the centroids of its tokens: tier 0."""
         self.check()
         segment.check()
         return segment.with_centroids(_core.assign(self.native, segment.codes, threads))
+
+    @property
+    def is_tier0(self) -> bool:
+        """Whether it names single tokens, and there are no lists, as in earlier versions of maxsieve."""
+        return self.probes is None
 
     @property
     def centroids(self) -> int:
@@ -97,6 +117,8 @@ class Codebook:
             writer.write("length", "<f4", 1, [self.length])
             writer.write("scale", "<f4", 1, [np.array([self.scale], np.float32)])
             writer.write("tokens", "<i8", 1, [np.array([self.tokens], np.int64)])
+            if self.probes is not None:
+                writer.write("probes", "<i8", 1, [np.array([self.probes], np.int64)])
         return writer.crc
 
     @classmethod
@@ -111,7 +133,13 @@ class Codebook:
         starts, length = file.array("starts", "<i8"), file.array("length", "<f4")
         if any(len(block) and block.min() < -127 for block in (heads, codes)):
             raise DamagedIndexError(f"{file.path} has codes below -127")
-        book = cls(dim, heads, starts, codes, float(scale[0]), length, int(tokens[0]), file)
+        probes: int | None = None
+        if "probes" in file.blocks:
+            given = file.array("probes", "<i8")
+            if len(given) != 1 or not 1 <= given[0] <= MOST_PROBES:
+                raise DamagedIndexError(f"{file.path} does not have one number of probes, 1 to {MOST_PROBES}")
+            probes = int(given[0])
+        book = cls(dim, heads, starts, codes, float(scale[0]), length, int(tokens[0]), probes, file)
         try:
             book.native  # noqa: B018 - it looks at everything
         except ValueError as problem:
@@ -120,15 +148,45 @@ class Codebook:
 
 
 def centroids_for(tokens: int) -> int:
-    """The power of two nearest to 8 sqrt(tokens), within limits.
+    """The power of two nearest to 40 sqrt(tokens), within limits.
 
-    With more centroids, fewer documents must be followed up. But for a query, each centroid costs as much as a token
-    that is followed up. On every corpus of about a million tokens that we measured, twice as many took longer in total.
+    With half as many, lists are longer. With twice as many, the same number of lists holds fewer documents, and more
+    must be followed up. docs/performance.md has the measurements.
 
     >>> [centroids_for(tokens) for tokens in (1, 50_000, 1_700_000, 64_000_000)]
-    [256, 2048, 8192, 65536]
+    [256, 8192, 65536, 262144]
     """
-    return int(min(MOST, max(FEWEST, 2 ** round(log2(8) + log2(max(1, tokens)) / 2))))
+    return int(min(MOST, max(FEWEST, 2 ** round(log2(40) + log2(max(1, tokens)) / 2))))
+
+
+def groups_for(centroids: int) -> int:
+    """Groups of so many centroids. A token is compared with the heads of all groups, and with the members of few.
+
+    >>> [groups_for(centroids) for centroids in (256, 8192, 65536, 262144, 1 << 20)]
+    [4, 128, 1024, 1024, 2048]
+    """
+    return max(1, min(centroids // 64, 1024 if centroids <= 1 << 18 else 2048))
+
+
+class Walk(NamedTuple):
+    """How lists are walked: the nearest ``near`` centroids of a query token, found in its nearest ``opened`` groups."""
+
+    near: int
+    opened: int
+
+
+def walks_for(tokens: int) -> tuple[Walk, Walk, Walk]:
+    """Three walks of an index of so many tokens, from the quickest to the most thorough.
+
+    They are for an overlap of at most 0.95, for more, and for more and a large k. docs/performance.md has the
+    measurements. They depend on counts alone: to choose them by calibrated depths would break the guarantee.
+
+    >>> walks_for(1_000_000)[1], walks_for(64_000_000)[1]
+    (Walk(near=128, opened=8), Walk(near=256, opened=16))
+    """
+    if tokens < MANY_TOKENS:
+        return Walk(64, 4), Walk(128, 8), Walk(256, 16)
+    return Walk(64, 8), Walk(256, 16), Walk(384, 24)
 
 
 def choose_tokens(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

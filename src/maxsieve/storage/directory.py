@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.storage.blocks import BlockFile
 from maxsieve.storage.calibration import Calibration, Changes
 from maxsieve.storage.codebook import Codebook
+from maxsieve.storage.listing import whole_parts
+from maxsieve.storage.lists import SegmentLists
 from maxsieve.storage.lock import NAME as LOCK_NAME
 from maxsieve.storage.lock import CheckLock, discard_lock, new_folder, writer_lock
 from maxsieve.storage.manifest import NAME as MANIFEST_NAME
@@ -63,8 +66,9 @@ class StoredSnapshot(Snapshot):
 
     def in_place(self) -> bool:
         """Whether the names of its files still refer to the same files."""
+        lists = (part.file for _, part in whole_parts(self.segments) if part.file is not None)
         return all(segment.in_place(segment.entry) for segment in self.segments) and all(
-            file.in_place() for file in self.extras.values()
+            file.in_place() for file in (*self.extras.values(), *lists)
         )
 
 
@@ -149,7 +153,20 @@ class Directory:
 
     def write_centroids(self, entry: SegmentEntry, segment: Segment) -> SegmentEntry:
         """The segment with the centroids that one of its states has, written durably."""
+        entry = replace(entry, lists=None, lists_crc=0)
         return write_centroids(self.new_file(".centroids"), entry, [segment.centroids])
+
+    def write_lists(self, entries: Sequence[SegmentEntry], segments: Sequence[Segment]) -> list[SegmentEntry]:
+        """The entries of some segments with their lists, written durably as far as they are new; without centroids."""
+        listed = [replace(entry, centroids=None, centroids_crc=0, lists=None, lists_crc=0) for entry in entries]
+        for first, lists in whole_parts(segments):
+            some = slice(first, first + lists.segments)
+            name, crc = entries[first].lists, entries[first].lists_crc
+            if lists.file is None or name is None:
+                path = self.new_file(".lists")
+                name, crc = path.name, lists.write(path)
+            listed[some] = [replace(entry, lists=name, lists_crc=crc) for entry in listed[some]]
+        return listed
 
     def write_extra(self, kind: str, extra: Codebook | Calibration) -> Extra:
         """Writes a file of the index as a whole, durably."""
@@ -165,6 +182,7 @@ class Directory:
         ``others`` are further fields of the manifest that change.
         """
         name = self.name_manifest()
+        entries = without_broken_lists(entries, self.segments)
         fields = {"segments": tuple(entries), "id_type": id_type, "next_file": self.next_file} | others
         manifest = self.manifest.successor(**fields)
         snapshot = map_snapshot(self.path, manifest, self.snapshot)
@@ -187,8 +205,10 @@ class Directory:
         book = self.snapshot.codebook
         for segment in self.segments:
             segment.verify(advance)
-            if book is not None and segment.tokens and segment.centroids.max() >= book.centroids:
+            if book is not None and book.is_tier0 and segment.tokens and segment.centroids.max() >= book.centroids:
                 raise DamagedIndexError(f"{self.path / str(segment.entry.centroids)} names centroids that do not exist")
+        for _, lists in whole_parts(self.segments):
+            lists.verify(advance)
         for file in self.snapshot.extras.values():
             file.verify(advance)
         Positions(self.segments).read()
@@ -211,8 +231,8 @@ class Directory:
     @property
     def nbytes(self) -> int:
         """Bytes of all files of the current version."""
-        extras = sum(file.nbytes for file in self.snapshot.extras.values())
-        return extras + sum(segment.file_bytes for segment in self.segments)
+        others = [*self.snapshot.extras.values(), *(part.file for _, part in whole_parts(self.segments))]
+        return sum(file.nbytes for file in others if file) + sum(segment.file_bytes for segment in self.segments)
 
     def new_file(self, suffix: str) -> Path:
         """The path of the next file."""
@@ -277,8 +297,7 @@ def map_snapshot(path: Path, manifest: Manifest, known: StoredSnapshot | None) -
     mapped: list[StoredSegment] = []
     for entry in manifest.segments:  # the frame of a generator has ``old`` in a closure, which `clear_frames` leaves
         mapped.append(map_segment(path, entry, manifest, old.get(entry.segment)))  # noqa: PERF401
-    segments = tuple(mapped)
-    for segment in segments:
+    for segment in mapped:
         if segment.alive.any() and segment.ids.kind.__name__ != manifest.id_type:
             raise DamagedIndexError(
                 f"{path / MANIFEST_NAME} says that ids are {manifest.id_type}, but {segment.entry.segment} has "
@@ -286,26 +305,68 @@ def map_snapshot(path: Path, manifest: Manifest, known: StoredSnapshot | None) -
             )
     extras: dict[str, BlockFile] = {}
     codebook: Codebook | None = None
-    calibration: Calibration | None = None
-    for kind, extra in manifest.extras.items():
-        if known is not None and known.manifest.extras.get(kind) == extra and known.extras[kind].in_place():
-            extras[kind] = known.extras[kind]
-            codebook = known.codebook if kind == "codebook" else codebook
-            calibration = known.calibration if kind == "calibration" else calibration
-            continue
-        extras[kind] = BlockFile(path / extra.name, extra.crc, at_most=MOST_BYTES)
+    calibrations: list[Calibration] = []
+    named = [*manifest.extras.items(), *(("calibration", extra) for extra in manifest.filters)]
+    for kind, extra in named:
+        before = None if known is None else known.extras.get(extra.name)
+        kept = before is not None and before.in_place() and extra in known_extras(known)
+        file = before if kept and before is not None else BlockFile(path / extra.name, extra.crc, at_most=MOST_BYTES)
+        extras[extra.name] = file
         if kind == "codebook":
-            codebook = Codebook.read(extras[kind], manifest.dim)
+            codebook = known.codebook if kept and known is not None else Codebook.read(file, manifest.dim)
         else:
-            calibration = Calibration.read(extras[kind], manifest.dim)
-    if calibration is not None:
-        there = sum(int((segment.alive & (segment.lengths > 0)).sum()) for segment in segments)
+            of_file = () if known is None or not kept else known.calibrations
+            same = next((one for one in of_file if one.file is file), None)
+            calibrations.append(same or Calibration.read(file, manifest.dim))
+    if codebook is not None:
+        _map_lists(path, codebook, mapped, known)
+        if codebook.is_tier0 != all(entry.centroids is not None for entry in manifest.segments) and mapped:
+            raise DamagedIndexError(f"{path / MANIFEST_NAME}: the segments do not have what the codebook is for")
+    there = sum(int((segment.alive & (segment.lengths > 0)).sum()) for segment in mapped) if calibrations else 0
+    for calibration in calibrations:
         if not calibration.fits(there, Changes(manifest.added, manifest.deleted)):
             raise DamagedIndexError(
                 f"{path / MANIFEST_NAME} counts {manifest.added} documents added and {manifest.deleted} deleted since "
                 f"a calibration with {calibration.documents}; but there are {there}"
             )
-    return StoredSnapshot.of(manifest, segments, codebook=codebook, calibration=calibration, extras=extras)
+    return StoredSnapshot.of(
+        manifest, tuple(mapped), codebook=codebook, calibrations=tuple(calibrations), extras=extras, kept=manifest.kept
+    )
+
+
+def without_broken_lists(entries: Sequence[SegmentEntry], known: Sequence[StoredSegment]) -> list[SegmentEntry]:
+    """The entries without the files of lists of which a segment was merged or removed."""
+    sizes = {segment.entry.lists: segment.lists.segments for segment in known if segment.lists is not None}
+    whole: list[SegmentEntry] = []
+    for name, run in groupby(entries, lambda entry: entry.lists):
+        same = list(run)
+        broken = name is not None and sizes.get(name, len(same)) != len(same)
+        whole += [replace(entry, lists=None, lists_crc=0) for entry in same] if broken else same
+    return whole
+
+
+def known_extras(known: StoredSnapshot | None) -> tuple[Extra, ...]:
+    """The files of the whole index that a version has."""
+    return () if known is None else (*known.manifest.extras.values(), *known.manifest.filters)
+
+
+def _map_lists(path: Path, codebook: Codebook, segments: list[StoredSegment], known: StoredSnapshot | None) -> None:
+    """Gives each segment its lists, if all segments of its part are here. Mapped files are not mapped again."""
+    old = {} if known is None else {s.entry.lists: s.lists for s in known.segments if s.lists is not None}
+    first = 0
+    for (name, crc), run in groupby(segments, lambda segment: (segment.entry.lists, segment.entry.lists_crc)):
+        same = list(run)
+        if name is not None:
+            lists = old.get(name)
+            if lists is None or lists.file is None or not lists.file.in_place() or lists.file.crc != crc:
+                lists = SegmentLists.read(BlockFile(path / name, crc), codebook.centroids)
+            documents = sum(segment.documents for segment in same)
+            if lists.segments == len(same) and lists.documents != documents:
+                raise DamagedIndexError(f"{path / name} has lists of {lists.documents} documents, not {documents}")
+            for place, segment in enumerate(same, first):
+                if segment.lists is not lists:
+                    segments[place] = segment.changed(lists=lists)
+        first += len(same)
 
 
 def forget_failure() -> None:

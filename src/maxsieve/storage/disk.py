@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as replace_fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,17 @@ SMALL_BYTES = 4 << 20
 
 LARGE_BYTES = 1 << 30
 """`compact` makes no segment larger than this, unless it is a single document."""
+
+
+NOTHING = np.zeros(0, np.int64)
+
+
+class TierFiles(NamedTuple):
+    """Files of the tiers of a version: the entries of its segments, and the files of the whole index."""
+
+    entries: list[SegmentEntry]
+    extras: dict[str, Extra]
+    filters: tuple[Extra, ...]
 
 
 class DiskStorage(Storage):
@@ -72,7 +83,7 @@ class DiskStorage(Storage):
         """Deletes documents, all or none."""
         with self._locked():
             gone = self.snapshot.positions(ids, "delete")
-            self.commit(self._without(gone), deleted=len(gone))
+            self.commit(self._without(gone), gone=gone)
 
     def compact(self, progress: bool) -> None:
         """Merges neighbouring segments and drops deleted documents. Each step is a commit, so it can be interrupted."""
@@ -92,35 +103,65 @@ class DiskStorage(Storage):
                 advance(len(group))
 
     def replace_tiers(self, calibrate: Calibrate, *, train: bool) -> None:
-        """Commits a new calibration and, with ``train`` or if there is none, a new codebook."""
+        """Commits new calibrations, lists of all documents and, with ``train`` or if there is none, a new codebook."""
         with self._locked():
             old: Snapshot = self.snapshot
-            new = old.with_codebook(thread_count(None)) if train or old.codebook is None else old
-            new = replace_fields(new, calibration=calibrate(new, old.calibration))
-            entries, extras = self._write_tiers(new)
+            threads = thread_count(None)
+            new = old.with_codebook(threads) if train or old.codebook is None else old.listed(threads)
+            new = replace_fields(new, calibrations=calibrate(new, old))
+            files = self._write_tiers(new)
             del old, new  # what is held here stays mapped, and could not be removed on Windows
-            self.commit(entries, extras=extras)
-            self._directory.remove_strays()
+            self.commit_tiers(files)
 
     def replace_codebook(self, codebook: Codebook) -> None:
-        """Commits a codebook that was trained elsewhere; the calibration is dropped."""
+        """Commits a codebook that was trained elsewhere; calibrations are dropped."""
         with self._locked():
-            entries, extras = self._write_tiers(self.snapshot.coded(codebook, thread_count(None)))
-            self.commit(entries, extras=extras)
-            self._directory.remove_strays()
+            self.commit_tiers(self._write_tiers(self.snapshot.coded(codebook, thread_count(None))))
 
-    def _write_tiers(self, new: Snapshot) -> tuple[list[SegmentEntry], dict[str, Extra]]:
-        """Writes the codebook, the centroids and the calibration of a new version, as far as they are new."""
-        old, entries = self.snapshot, list(self._directory.manifest.segments)
-        extras = dict(self._directory.manifest.extras)
-        if new.codebook is not old.codebook and new.codebook is not None:
-            extras["codebook"] = self._directory.write_extra("codebook", new.codebook)
-            entries = [self._directory.write_centroids(*pair) for pair in zip(entries, new.segments, strict=True)]
-        if new.calibration is None:
-            extras.pop("calibration", None)
-        else:
-            extras["calibration"] = self._directory.write_extra("calibration", new.calibration)
-        return entries, extras
+    def list_documents(self) -> None:
+        """Commits lists of the documents that have none yet."""
+        with self._locked():
+            new = self.snapshot.listed(thread_count(None))
+            if new is not self.snapshot:
+                self.commit(self._write_tiers(new).entries)
+
+    def _write_tiers(self, new: Snapshot) -> TierFiles:
+        """Writes codebook, centroids or lists, and calibrations of a new version, as far as they are new."""
+        old, directory = self.snapshot, self._directory
+        entries, extras = list(directory.manifest.segments), dict(directory.manifest.extras)
+        filters: list[Extra] = []
+        if new.codebook is not None and new.codebook is not old.codebook:
+            extras["codebook"] = directory.write_extra("codebook", new.codebook)
+        if new.codebook is not None and not new.codebook.is_tier0:
+            entries = directory.write_lists(entries, new.segments)
+        elif new.codebook is not old.codebook:
+            entries = [directory.write_centroids(*pair) for pair in zip(entries, new.segments, strict=True)]
+        extras.pop("calibration", None)
+        for calibration in new.calibrations:
+            written = directory.write_extra("calibration", calibration)
+            if calibration.where is None:
+                extras["calibration"] = written
+            else:
+                filters.append(written)
+        return TierFiles(entries, extras, tuple(filters))
+
+    def commit_tiers(self, files: TierFiles) -> None:
+        """Commits new files of tiers; the calibrations among them are of the present documents."""
+        directory, current = self._directory, self.snapshot
+        calibrated = "calibration" in files.extras or files.filters
+        kept = len(current.live) if calibrated and not current.layout.sequenced else None
+        known = current.id_type
+        directory.commit(
+            files.entries,
+            None if known is None else known.__name__,
+            extras=files.extras,
+            filters=files.filters,
+            added=0,
+            deleted=0,
+            kept=kept,
+        )
+        self._follow()
+        directory.remove_strays()
 
     def refresh(self) -> None:
         """Goes to the newest version."""
@@ -166,10 +207,10 @@ class DiskStorage(Storage):
     def _commit_all(self, new: list[SegmentEntry], ids: list[Id], delete: list[Id]) -> None:
         gone = np.array(list(self.snapshot.known([*{*ids, *delete}]).values()), np.int64)
         segments = [self._directory.load(entry) for entry in (*self._without(gone), *new)]
-        while len(segments) > 1 and _worth_folding(*(segment.nbytes for segment in segments[-2:])):
+        while len(segments) > 1 and segments[-2].lists is None and _worth_folding(*segments[-2:]):
             segments[-2:] = [self._directory.load(self._merge(segments[-2:]))]
         id_type = type(ids[0]) if ids else None
-        self.commit([segment.entry for segment in segments], id_type, added=len(ids), deleted=len(gone))
+        self.commit([segment.entry for segment in segments], id_type, added=len(ids), gone=gone)
 
     def commit(
         self,
@@ -177,17 +218,16 @@ class DiskStorage(Storage):
         id_type: type | None = None,
         *,
         added: int = 0,
-        deleted: int = 0,
-        extras: dict[str, Extra] | None = None,
+        gone: NDArray[np.int64] = NOTHING,
     ) -> None:
-        """Commits segments, with so many documents added and deleted; or with other files of the whole index."""
+        """Commits segments, with so many documents added, and those at some positions deleted."""
         current = self.snapshot  # raises if a generator of documents has closed the index
         known = current.id_type if id_type is None else id_type
         others: dict[str, Any] = {}
-        if extras is not None:
-            others = {"extras": extras, "added": 0, "deleted": 0}
-        elif current.calibration is not None:
-            others = {"added": current.changes.added + added, "deleted": current.changes.deleted + deleted}
+        if current.calibrations:
+            others = {"added": current.changes.added + added, "deleted": current.changes.deleted + len(gone)}
+            if current.kept is not None:
+                others["kept"] = current.kept - int((gone < current.since).sum())
         self._directory.commit(entries, None if known is None else known.__name__, **others)
         self._follow()
 
@@ -240,7 +280,9 @@ class DiskWriter:
     def append(self, segment: Segment) -> None:
         """Writes a segment, and commits it if each segment is a commit."""
         codebook = self._storage.snapshot.codebook
-        named = segment if codebook is None else codebook.name_tokens(segment, thread_count(None))
+        named = (
+            codebook.name_tokens(segment, thread_count(None)) if codebook is not None and codebook.is_tier0 else segment
+        )
         self.entries.append(self._directory.write(living([named])))
         self.ids += segment.ids
         if self._stepwise:
@@ -270,5 +312,5 @@ def _mean(alive: NDArray[np.bool_]) -> float:
     return float(alive.mean()) if len(alive) else 0.0
 
 
-def _worth_folding(before: int, last: int) -> bool:
-    return 2 * last >= before and before + last <= SMALL_BYTES
+def _worth_folding(before: Segment, last: Segment) -> bool:
+    return 2 * last.nbytes >= before.nbytes and before.nbytes + last.nbytes <= SMALL_BYTES

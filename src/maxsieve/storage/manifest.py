@@ -20,11 +20,14 @@ SHARDS_NAME = "cluster.json"
 FORMAT = "maxsieve index"
 SHARD_FORMAT = "maxsieve shard"
 """The format of a shard, whose documents have sequence numbers. So a shard is not opened as an index, or vice versa."""
-VERSION = 2
-"""An index without features of version 2 (int8 vectors, a codebook, a calibration) is written as version 1."""
-NEWER = {"extras", "added", "deleted"}
-"""The fields that only version 2 has."""
-KINDS = ("segment", "deleted", "records", "centroids")
+VERSION = 3
+"""An index is written as the oldest version that has its features: int8 vectors, a codebook and a calibration are of
+version 2; lists, and calibrations that have them, of version 3."""
+NEWER = {2: ("extras", "added", "deleted"), 3: ("kept", "filters")}
+"""The fields that only these versions, and later ones, have."""
+NEWER_OF_SEGMENTS = {2: ("centroids", "centroids_crc"), 3: ("lists", "lists_crc")}
+"""The same for the entries of segments."""
+KINDS = ("segment", "deleted", "records", "centroids", "lists")
 """The files of a segment, by suffix."""
 EXTRA_KINDS = ("codebook", "calibration")
 """The files of the index as a whole, by suffix. A new kind is added here."""
@@ -32,6 +35,8 @@ FILE_NAME = re.compile(r"([0-9]{8,20})\.([a-z]{1,16})", re.ASCII)
 UID = re.compile(r"[0-9a-f]{16}", re.ASCII)
 LARGEST = 2**62
 """Limit on the numbers in a manifest."""
+MOST_FILTERS = 16
+"""The most filters that an index keeps calibrations for."""
 C = TypeVar("C", bound="Common")
 
 
@@ -50,11 +55,18 @@ class SegmentEntry:
     records_crc: int = 0
     centroids: str | None = None
     centroids_crc: int = 0
+    lists: str | None = None
+    lists_crc: int = 0
 
     @property
     def files(self) -> dict[str, str]:
-        """The names of its files by kind, which is their suffix."""
-        others = {"deleted": self.deleted, "records": self.records, "centroids": self.centroids}
+        """The names of its files by kind, which is their suffix. Neighbours may have a file of lists together."""
+        others = {
+            "deleted": self.deleted,
+            "records": self.records,
+            "centroids": self.centroids,
+            "lists": self.lists,
+        }
         return {"segment": self.segment, **{kind: name for kind, name in others.items() if name is not None}}
 
 
@@ -92,8 +104,9 @@ class Manifest(Common):
 
     ``uid`` distinguishes the index from one that is made at the same place later. ``extras`` are files of blocks for
     the whole index, by kind, which is their suffix; if there are none, the field is left out. ``added`` and ``deleted``
-    count documents since the calibration. The documents of a shard are ``sequenced``: each has its insertion order in
-    the whole corpus.
+    count documents since the calibration; ``kept`` is how many of the documents that are not deleted were there then
+    (None: a calibration of version 2 has no such number). ``filters`` are calibrations for filters. The documents of a
+    shard are ``sequenced``: each has its insertion order in the whole corpus.
     """
 
     next_file: int = 1
@@ -101,6 +114,8 @@ class Manifest(Common):
     extras: dict[str, Extra] = field(default_factory=dict)
     added: int = 0
     deleted: int = 0
+    kept: int | None = None
+    filters: tuple[Extra, ...] = ()
     sequenced: bool = False
 
     @property
@@ -112,8 +127,15 @@ class Manifest(Common):
     def files(self) -> set[str]:
         """Names of all files it refers to."""
         return {name for entry in self.segments for name in entry.files.values()} | {
-            extra.name for extra in self.extras.values()
+            extra.name for extra in (*self.extras.values(), *self.filters)
         }
+
+    @property
+    def version(self) -> int:
+        """The oldest version of the format that has all of it."""
+        if self.filters or self.kept is not None or any(entry.lists is not None for entry in self.segments):
+            return 3
+        return 2 if self.extras or self.store == "int8" or self.sequenced else 1
 
 
 def kind_of(name: str) -> str | None:
@@ -145,33 +167,45 @@ def read_version(path: Path, form: str, crc: int | None = None) -> Manifest:
         raise DamagedIndexError(f"{path} is not the expected manifest")
     with reading_fields(path):
         version = content.pop("version")
-        if version == 1 and NEWER & content.keys():
+        if any(name in content for newer, names in NEWER.items() if newer > version for name in names):
             raise ValueError(f"version {version!r} has no such manifest")
         sequenced = content.pop("format") == SHARD_FORMAT
         segments = tuple(SegmentEntry(**entry) for entry in content.pop("parts"))
         extras = {kind: Extra(*extra) for kind, extra in content.pop("extras", {}).items()}
-        manifest = Manifest(segments=segments, extras=extras, **content, sequenced=sequenced)
+        filters = tuple(Extra(*extra) for extra in content.pop("filters", ()))
+        manifest = Manifest(segments=segments, extras=extras, filters=filters, **content, sequenced=sequenced)
         _check(manifest)
     return manifest
 
 
 def _check(manifest: Manifest) -> None:
     """Raises `ValueError` for values that maxsieve never writes, even if the checksum is right."""
-    numbers = [manifest.next_file, manifest.added, manifest.deleted]
+    numbers = [manifest.next_file, manifest.added, manifest.deleted, manifest.kept or 0]
     for entry in manifest.segments:
-        numbers += [entry.documents, entry.tokens, entry.records_crc, entry.centroids_crc]
-    numbers += [extra.crc for extra in manifest.extras.values()]
+        numbers += [entry.documents, entry.tokens, entry.records_crc, entry.centroids_crc, entry.lists_crc]
+    numbers += [extra.crc for extra in (*manifest.extras.values(), *manifest.filters)]
     check_common(manifest, numbers)
-    pairs = [pair for entry in manifest.segments for pair in entry.files.items()]
+    pairs = [(kind, extra.name) for kind, extra in manifest.extras.items()]
+    pairs += [("calibration", extra.name) for extra in manifest.filters]
+    before: str | None = None
+    for entry in manifest.segments:
+        # segments that follow each other may have lists together
+        pairs += [pair for pair in entry.files.items() if pair != ("lists", before)]
+        before = entry.lists
     names: set[str] = set()
-    for kind, name in (*pairs, *((kind, extra.name) for kind, extra in manifest.extras.items())):
+    for kind, name in pairs:
         if kind_of(name) != kind or int(name.partition(".")[0]) >= manifest.next_file or name in names:
             raise ValueError(f"{name!r} is not a file of {kind}")
         names.add(name)
+    if len(manifest.filters) > MOST_FILTERS:
+        raise ValueError(f"there are {len(manifest.filters)} calibrations for filters")
     if not set(manifest.extras) <= set(EXTRA_KINDS) or ("codebook" not in manifest.extras and manifest.extras):
         raise ValueError(f"the files of the index as a whole are {sorted(manifest.extras)}")
-    if any((entry.centroids is not None) != ("codebook" in manifest.extras) for entry in manifest.segments):
-        raise ValueError("either all segments have centroids and there is a codebook, or neither")
+    if len({entry.centroids is not None for entry in manifest.segments}) > 1:
+        raise ValueError("either all segments have centroids, or none has")
+    coded = any(entry.centroids or entry.lists for entry in manifest.segments) or manifest.filters
+    if coded and "codebook" not in manifest.extras:
+        raise ValueError("centroids, lists and calibrations need a codebook")
 
 
 def check_common(manifest: Common, numbers: Iterable[int]) -> None:
@@ -196,14 +230,15 @@ def write_manifest(folder: Path, manifest: Manifest, name: str = NAME) -> int:
         _check(manifest)
     except ValueError as problem:  # a forged manifest may have no valid successor: keep it
         raise DamagedIndexError(f"{folder / name} can't be followed by another: {problem}") from None
-    newer = bool(manifest.extras) or manifest.store == "int8" or manifest.sequenced
     form = SHARD_FORMAT if manifest.sequenced else FORMAT
-    content: dict[str, Any] = {"format": form, "version": VERSION if newer else 1, **asdict(manifest)}
+    version = manifest.version
+    content: dict[str, Any] = {"format": form, "version": version, **asdict(manifest)}
     del content["sequenced"]
     content["parts"] = list(content.pop("segments"))
-    if not newer:
-        for field_name in NEWER:
-            del content[field_name]
+    for newer in range(version + 1, VERSION + 1):
+        for name_of_field in NEWER[newer]:
+            del content[name_of_field]
         for part in content["parts"]:
-            del part["centroids"], part["centroids_crc"]
+            for name_of_field in NEWER_OF_SEGMENTS[newer]:
+                del part[name_of_field]
     return write_sealed(folder / name, content)

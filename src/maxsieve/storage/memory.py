@@ -66,7 +66,7 @@ class MemoryStorage(Storage):
         with self._writing:
             old = self.snapshot
             gone = old.positions(ids, "delete")
-            self._advance(old, _without(old, gone), deleted=len(gone), gone=set(ids))
+            self._advance(old, _without(old, gone), deleted=len(gone), kept=_kept(old, gone), gone=set(ids))
 
     def compact(self, progress: bool) -> None:
         """Frees the memory of deleted documents."""
@@ -81,11 +81,12 @@ class MemoryStorage(Storage):
             self._positions.restart(self._snapshot)
 
     def replace_tiers(self, calibrate: Calibrate, *, train: bool) -> None:
-        """Commits a new calibration and, with ``train`` or if there is none, a new codebook."""
+        """Commits new calibrations, lists of all documents and, with ``train`` or if there is none, a new codebook."""
         with self._writing:
             old = self.snapshot
-            new = old.with_codebook(thread_count(None)) if train or old.codebook is None else old
-            new = replace(new, calibration=calibrate(new, old.calibration), changes=NO_CHANGES)
+            threads = thread_count(None)
+            new = old.with_codebook(threads) if train or old.codebook is None else old.listed(threads)
+            new = replace(new, calibrations=calibrate(new, old), changes=NO_CHANGES, kept=len(new.live))
             self._positions.advance(old, new)
             self._snapshot = new
 
@@ -106,11 +107,12 @@ class MemoryStorage(Storage):
         old = self.snapshot
         first = old.starts[-1]
         gone = np.array(sorted(old.known([*dict.fromkeys([*ids, *delete])]).values()), np.int64)
-        if old.codebook is not None:
+        if old.codebook is not None and old.codebook.is_tier0:
             new = [old.codebook.name_tokens(segment, thread_count(None)) for segment in new]
         segments = merge_small([*_without(old, gone), *new])
         added = zip(ids, range(first, first + len(ids)), strict=True)
-        self._advance(old, segments, added=len(ids), deleted=len(gone), gone=set(delete), positions=added)
+        kept = _kept(old, gone)
+        self._advance(old, segments, added=len(ids), deleted=len(gone), kept=kept, gone=set(delete), positions=added)
 
     def _advance(
         self,
@@ -119,10 +121,11 @@ class MemoryStorage(Storage):
         *,
         added: int = 0,
         deleted: int = 0,
+        kept: int | None = None,
         gone: Iterable[Id] = (),
         positions: Iterable[tuple[Id, int]] = (),
     ) -> None:
-        new = _changed(old, segments, added=added, deleted=deleted)
+        new = replace(_changed(old, segments, added=added, deleted=deleted), kept=kept)
         self._positions.advance(old, new, gone, positions)
         self._snapshot = new
 
@@ -192,7 +195,12 @@ class LatestPositions:
 def _changed(old: Snapshot, segments: Sequence[Segment], *, added: int = 0, deleted: int = 0) -> Snapshot:
     """The next version."""
     changes = Changes(old.changes.added + added, old.changes.deleted + deleted)
-    return replace(old, segments=segments, changes=NO_CHANGES if old.calibration is None else changes)
+    return replace(old, segments=segments, changes=changes if old.calibrations else NO_CHANGES)
+
+
+def _kept(old: Snapshot, gone: NDArray[np.int64]) -> int | None:
+    """How many documents from before the calibrations stay if these are deleted."""
+    return None if old.kept is None else old.kept - int((gone < old.since).sum())
 
 
 def _without(snapshot: Snapshot, gone: NDArray[np.int64]) -> list[Segment]:

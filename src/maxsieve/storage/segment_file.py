@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,8 @@ class StoredSegment(Segment):
     """A segment on disk. Its files stay readable even if a writer removes them."""
 
     ids: IdColumn
-    entry: SegmentEntry
-    file: BlockFile
+    entry: SegmentEntry = field(kw_only=True)
+    file: BlockFile = field(kw_only=True)
     deleted: BlockFile | None = None
     centroids_file: BlockFile | None = None
 
@@ -114,11 +114,13 @@ def write_centroids(path: Path, entry: SegmentEntry, pieces: Iterable[NDArray[np
 def map_segment(
     folder: Path, entry: SegmentEntry, manifest: Manifest, known: StoredSegment | None = None
 ) -> StoredSegment:
-    """Maps a segment. If it is ``known``, only its tombstones and centroids can be new."""
+    """Maps a segment. If it is ``known``, only its tombstones, centroids and lists can be new."""
     if known is not None and not known.in_place(entry):
         known = None
     if known is not None and known.entry == entry:
         return known
+    if known is not None and known.entry.lists != entry.lists:
+        known = known.changed(lists=None)
     mapped = _map(folder, entry, manifest) if known is None else known
     if entry.centroids != mapped.entry.centroids and entry.centroids is not None:
         mapped = _with_centroids(mapped, BlockFile(folder / entry.centroids, entry.centroids_crc))
@@ -168,8 +170,8 @@ def _map(folder: Path, entry: SegmentEntry, manifest: Manifest) -> StoredSegment
         metadata = MetadataFile(folder / entry.records, entry.records_crc, entry.documents)
     alive = np.ones(entry.documents, np.bool_)
     try:
-        bare = replace(entry, deleted=None, centroids=None, centroids_crc=0)
-        segment = StoredSegment(manifest.dim, kinds, offsets, blocks, ids, metadata, alive, bare, file)
+        bare = replace(entry, deleted=None, centroids=None, centroids_crc=0, lists=None, lists_crc=0)
+        segment = StoredSegment(manifest.dim, kinds, offsets, blocks, ids, metadata, alive, entry=bare, file=file)
     except ValueError as problem:
         raise DamagedIndexError(f"{path}: {problem}") from None
     if segment.tokens != entry.tokens:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from maxsieve import _core
 from maxsieve.arrays import LARGEST
 from maxsieve.ids import Id
+from maxsieve.storage.lists import SegmentLists
 from maxsieve.storage.metadata import Metadata, Texts
 
 Store: TypeAlias = Literal["float32", "float16", "int8"]
@@ -42,7 +43,7 @@ class BlockKind(NamedTuple):
 
 
 CENTROIDS = BlockKind("centroids", "<u2", 0, 65535, True, beside=True)
-"""Tier 0: the centroid of each token. Segments have it when the index has a codebook."""
+"""Tier 0: the centroid of each token. Segments have it when the index has a codebook of tier 0."""
 
 SEQUENCE = BlockKind("sequence", "<i8", 0, 2**53)
 """The insertion order of each document in the whole corpus. Only segments of shards have it."""
@@ -94,7 +95,8 @@ def block_kinds(dim: int, store: Store, sequenced: bool = False) -> tuple[BlockK
 class Segment:
     """Concatenated documents: offsets of their tokens, blocks of numbers, ids, metadata, and which ones are alive.
 
-    Documents that are not alive were deleted. A block is available as an attribute: ``segment.codes``.
+    Documents that are not alive were deleted. A block is available as an attribute: ``segment.codes``. Neighbouring
+    segments may have ``lists`` together.
     """
 
     dim: int
@@ -104,6 +106,7 @@ class Segment:
     ids: Sequence[Id]
     metadata: Metadata
     alive: NDArray[np.bool_]
+    lists: SegmentLists | None = None
     native: _core.Segment = field(init=False)
 
     def __post_init__(self) -> None:
@@ -115,7 +118,8 @@ class Segment:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles everything except the engine's view, which the receiver makes again."""
-        return Segment, (self.dim, self.kinds, self.offsets, self.blocks, self.ids, self.metadata, self.alive)
+        fields = self.dim, self.kinds, self.offsets, self.blocks, self.ids, self.metadata, self.alive, self.lists
+        return Segment, fields
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         if (block := self.__dict__.get("blocks", {}).get(name)) is None:
@@ -168,6 +172,14 @@ class Segment:
     def some_ids(self, keep: NDArray[np.bool_] | None) -> Iterable[Id]:
         """The ids of some documents, or of all."""
         return self.ids if keep is None else compress(self.ids, keep.tolist())
+
+    def without_centroids(self: S) -> S:
+        """A copy without centroids and lists."""
+        if CENTROIDS not in self.kinds:
+            return self.changed(lists=None)
+        kinds = tuple(kind for kind in self.kinds if kind != CENTROIDS)
+        blocks = {name: block for name, block in self.blocks.items() if name != CENTROIDS.name}
+        return replace(self, kinds=kinds, blocks=blocks, lists=None)
 
     def with_centroids(self: S, centroids: NDArray[np.uint16]) -> S:
         """A copy with new centroids."""
@@ -273,12 +285,12 @@ def merge_small(segments: Sequence[Segment]) -> list[Segment]:
 
     The last two are merged as long as the last is at least half as large as the one before, and both together fit into
     a block. So a document is copied about log2(documents) times in total. Deleted documents stay, so that every
-    document keeps its position.
+    document keeps its position. Segments with lists stay as they are.
     """
     merged = list(segments)
     while len(merged) > 1:
         before, last = merged[-2:]
-        if 2 * last.nbytes < before.nbytes or before.nbytes + last.nbytes > BLOCK_BYTES:
+        if 2 * last.nbytes < before.nbytes or before.nbytes + last.nbytes > BLOCK_BYTES or before.lists is not None:
             break
         merged[-2:] = [Merge((before, last), (None, None)).in_memory()]
     return merged

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from maxsieve import _core
 from maxsieve.ids import Id, positions_of
-from maxsieve.storage.calibration import NO_CHANGES, Calibration, Changes
+from maxsieve.storage.calibration import NO_CHANGES, Calibration, Changes, calibration_for
 from maxsieve.storage.codebook import Codebook
+from maxsieve.storage.listing import list_segments, whole_parts
+from maxsieve.storage.lists import SegmentLists
 from maxsieve.storage.positions import Positions
 from maxsieve.storage.segment_file import StoredSegment
 from maxsieve.storage.segments import Layout, Segment, living
@@ -32,15 +34,17 @@ class Snapshot:
 
     A document's position counts all documents before it, including deleted ones. ``version`` identifies the documents
     of an index on disk; a calibration does not change it. Data that were derived from the documents are out of date if
-    the index has another version. ``changes`` are those since the calibration.
+    the index has another version. ``changes`` are those since the calibrations. ``kept`` of the documents that are not
+    deleted were there at that time: the first ones.
     """
 
     layout: Layout
     segments: Sequence[Segment]
     version: str = ""
     codebook: Codebook | None = None
-    calibration: Calibration | None = None
+    calibrations: tuple[Calibration, ...] = ()
     changes: Changes = NO_CHANGES
+    kept: int | None = None
     lookup: Lookup | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -56,6 +60,20 @@ class Snapshot:
     def dim(self) -> int:
         """The dimension of the vectors."""
         return self.layout.dim
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration for searches of all documents."""
+        return calibration_for(None, self.calibrations)
+
+    @property
+    def since(self) -> int:
+        """Documents from this number on, in insertion order, were added after the calibrations.
+
+        Version 2 of the format did not store it. Then at most ``changes.added`` of the last documents are new.
+        """
+        kept = max(0, len(self.live) - self.changes.added) if self.kept is None else self.kept
+        return int(self.live[kept]) if kept < len(self.live) else self.starts[-1]
 
     @property
     def n_documents(self) -> int:
@@ -102,6 +120,13 @@ class Snapshot:
     def _stored_positions(self) -> Positions:
         return Positions([segment for segment in self.segments if isinstance(segment, StoredSegment)])
 
+    def orders(self, ids: Iterable[Id]) -> dict[Id, int]:
+        """The numbers of those ids that are there, in insertion order."""
+        known = self.known(list(ids))
+        if not self.layout.sequenced:
+            return known
+        return {id: int(self.sequence[position]) for id, position in known.items()}
+
     @property
     def corpus(self) -> _core.Corpus:
         """The engine's view, after a check that no file was truncated."""
@@ -109,6 +134,8 @@ class Snapshot:
             segment.check()
         if self.codebook is not None:
             self.codebook.check()
+        for _, lists in self.lists:
+            lists.check()
         return self._corpus
 
     def check(self) -> None:
@@ -123,8 +150,43 @@ class Snapshot:
 
     @cached_property
     def _corpus(self) -> _core.Corpus:
-        codebook = None if self.codebook is None else self.codebook.native
-        return _core.Corpus(self.layout.dim, tuple(segment.native for segment in self.segments), codebook)
+        book, natives = self.codebook, tuple(segment.native for segment in self.segments)
+        if book is None or book.is_tier0:
+            return _core.Corpus(self.layout.dim, natives, None if book is None else book.native)
+        parts = tuple(lists.native for _, lists in self.lists)
+        return _core.Corpus(
+            self.layout.dim, natives, None, _core.Lists(book.native, parts, [at for at, _ in self.lists])
+        )
+
+    @cached_property
+    def lists(self) -> list[tuple[int, SegmentLists]]:
+        """The lists of its documents, part by part, each with the position of its first document."""
+        return [(self.starts[first], lists) for first, lists in whole_parts(self.segments)]
+
+    def added_since(self, since: int) -> _core.Candidates:
+        """The documents that can be hits and were added from this number on, in insertion order, or have no lists.
+
+        Numbers are positions or, in shards, sequence numbers.
+        """
+        if since not in self._added:
+            new = self.sequence >= since if self.layout.sequenced else np.arange(self.starts[-1]) >= since
+            if self.codebook is not None and not self.codebook.is_tier0:
+                unlisted = np.ones(self.starts[-1], np.bool_)
+                for first, lists in self.lists:
+                    unlisted[first : first + lists.documents] = False
+                new |= unlisted
+            self._added.clear()
+            self._added[since] = _core.Candidates(self.searchable[new[self.searchable]])
+        return self._added[since]
+
+    @cached_property
+    def _added(self) -> dict[int, _core.Candidates]:
+        return {}
+
+    @cached_property
+    def all_searchable(self) -> _core.Candidates:
+        """`searchable` for the engine, checked once."""
+        return _core.Candidates(self.searchable)
 
     @cached_property
     def starts(self) -> list[int]:
@@ -226,7 +288,7 @@ class Snapshot:
         return _core.explain(self.corpus, query, position)
 
     def with_codebook(self, threads: int) -> Snapshot:
-        """The same documents with a new codebook and the centroids of all tokens; the calibration is dropped."""
+        """The same documents with a new codebook and lists; calibrations are dropped."""
         return self.coded(self.learn_codebook(threads), threads)
 
     def learn_codebook(self, threads: int) -> Codebook:
@@ -236,6 +298,17 @@ class Snapshot:
         return Codebook.train(self.dim, self.segments, self._in_order(np.arange(self.starts[-1])), threads)
 
     def coded(self, codebook: Codebook, threads: int) -> Snapshot:
-        """The same documents with this codebook and the centroids of all tokens; the calibration is dropped."""
-        segments = [codebook.name_tokens(segment, threads) for segment in self.segments]
-        return replace(self, segments=segments, codebook=codebook, calibration=None, changes=NO_CHANGES)
+        """The same documents with this codebook and lists, or tier 0; calibrations are dropped."""
+        if codebook.is_tier0:
+            segments = [codebook.name_tokens(segment, threads) for segment in self.segments]
+        else:
+            segments = list_segments(codebook, [segment.without_centroids() for segment in self.segments], threads)
+        return replace(self, segments=segments, codebook=codebook, calibrations=(), changes=NO_CHANGES, kept=None)
+
+    def listed(self, threads: int) -> Snapshot:
+        """The same documents, all with lists if it has a codebook of lists."""
+        if self.codebook is None or self.codebook.is_tier0:
+            return self
+        segments = list_segments(self.codebook, self.segments, threads)
+        same = all(new is old for new, old in zip(segments, self.segments, strict=True))
+        return self if same else replace(self, segments=segments)

@@ -5,7 +5,7 @@ An index in memory or on disk is one `Snapshot` in this process. A corpus in sha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -35,15 +35,23 @@ class AnySnapshot(Protocol):
 
     @property
     def codebook(self) -> Codebook | None:
-        """The codebook of tier 0."""
+        """The codebook, whose centroids name tokens."""
+
+    @property
+    def calibrations(self) -> tuple[Calibration, ...]:
+        """The results of calibrations: one for searches of all documents, and others for filters."""
 
     @property
     def calibration(self) -> Calibration | None:
-        """The result of the last calibration."""
+        """The one for searches of all documents."""
 
     @property
     def changes(self) -> Changes:
         """Documents added and deleted since then."""
+
+    @property
+    def since(self) -> int:
+        """Documents from this number on, in insertion order, were added since then."""
 
     @property
     def here(self) -> Snapshot:
@@ -75,6 +83,9 @@ class AnySnapshot(Protocol):
     def known(self, ids: Sequence[Id]) -> Mapping[Id, Any]:
         """The places of those ids that are there."""
 
+    def orders(self, ids: Iterable[Id]) -> dict[Id, int]:
+        """The numbers of those ids that are there, in insertion order."""
+
     def metadata(self, places: list[Any]) -> list[Any]:
         """The metadata of documents; None for those without."""
 
@@ -95,8 +106,8 @@ class Writer(Protocol):
         """Adds the documents of a segment."""
 
 
-Calibrate: TypeAlias = Callable[[AnySnapshot, Calibration | None], Calibration | None]
-"""Makes the calibration of a version that has a codebook, from that and from the calibration that it replaces."""
+Calibrate: TypeAlias = "Callable[[AnySnapshot, AnySnapshot], tuple[Calibration, ...]]"
+"""Makes the calibrations of a version that has a codebook and lists, from that and from the version before."""
 
 
 class Storage(Protocol):
@@ -132,7 +143,7 @@ class Storage(Protocol):
         """Frees the space of deleted documents."""
 
     def replace_tiers(self, calibrate: Calibrate, *, train: bool) -> None:
-        """Commits a new calibration and, with ``train`` or if there is none, a new codebook.
+        """Commits new calibrations, lists of all documents and, with ``train`` or if there is none, a new codebook.
 
         Nothing else is written meanwhile. If ``calibrate`` fails, nothing has changed in memory or on disk.
         """

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
 from maxsieve.common.files import PathLike, replacing
 from maxsieve.ids import Id
+from maxsieve.text.inputs.document import BadInput
+from maxsieve.text.inputs.lines import decoded, numbered
 
 TAG = "maxsieve"
 
@@ -50,3 +53,25 @@ def column(value: str) -> str:
     if value.startswith("\ufeff"):
         raise ValueError(f"the id {value!r} can't be written to a TREC file: its byte order mark would be lost")
     return value
+
+
+def read_run(lines: Iterable[bytes], source: str) -> dict[str, list[str]]:
+    r"""The documents of each query, best first: by score, and ties by rank, whatever the order of the lines.
+
+    >>> read_run([b"q1 Q0 d3 2 1.25 x\n", b"q1 Q0 d7 1 2.5 x\n"], "run")
+    {'q1': ['d7', 'd3']}
+    """
+    found: dict[str, dict[str, tuple[float, int]]] = {}
+    for place, line in numbered(lines, source):
+        columns = decoded(line, place).split()
+        try:
+            query, _, id, rank, score, *rest = columns
+            order = -float(score), int(rank)
+        except ValueError:
+            order, rest, query, id = (math.nan, 0), [], "", ""
+        if len(rest) > 1 or math.isnan(order[0]):
+            raise BadInput(place, "a line of a run is expected: query Q0 document rank score tag")
+        if id in found.setdefault(query, {}):
+            raise BadInput(place, f"the document {id!r} is there twice for the query {query!r}")
+        found[query][id] = order
+    return {query: sorted(documents, key=documents.__getitem__) for query, documents in found.items()}

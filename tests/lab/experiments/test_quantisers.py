@@ -87,9 +87,14 @@ def test_rescored_counts_one_at_a_time(pairs: list[tuple[int, int]], k: int) -> 
     assert rescored(upper, scores, k) == len(done)
 
 
+def tokens_of(dataset: Dataset) -> int:
+    data = dataset.embedded()
+    return int(sum(map(len, data.documents())))
+
+
 def test_the_experiment(tiny_dataset: Dataset) -> None:
     result = quantisers(tiny_dataset, Options())
-    policies, codes = result.tables
+    policies, codes, few = result.tables
     assert [(row[0], row[1]) for row in policies.rows] == [
         (k, name) for k in KS for name in (ABSMAX, PER_DOCUMENT, PER_CORPUS)
     ]
@@ -97,6 +102,11 @@ def test_the_experiment(tiny_dataset: Dataset) -> None:
     assert codes.rows[0][-1] == 8 * 149 - 1
     assert all(row[0] <= row[6] <= 149 for row in policies.rows)
     assert all(row[2] <= row[3] <= 1 for row in policies.rows)
+    assert [row[0] for row in few.rows] == [1, 1, 2, 2, 4, 4]
+    ours, plaid = few.rows[::2], few.rows[1::2]
+    assert [row[2] for row in ours] == pytest.approx([row[2] + 2 + 8 * 149 / tokens_of(tiny_dataset) for row in plaid])
+    assert ours[0][4] < ours[2][4] <= 1, "more bits find more"
+    assert all(row[4] >= other[4] for row, other in zip(ours[1:], plaid[1:], strict=True))
     assert len(result.remarks) == 2 * len(KS), "for each of the others"
 
 

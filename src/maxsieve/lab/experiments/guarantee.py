@@ -1,33 +1,39 @@
-"""Whether `Calibrated` reaches its guaranteed overlap: on halves of the queries, and with own sentences."""
+"""Whether `Calibrated` reaches its guaranteed overlap: on halves of the queries, with filters, and own sentences."""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve import Calibrated
-from maxsieve.calibrated import calibrate
+from maxsieve import Calibrated, Index
+from maxsieve.calibrated import Wanted, calibrate
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32
 from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import Mean, mean
 from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
 from maxsieve.searcher import LocalSearcher
-from maxsieve.spec import depth, queries_needed
+from maxsieve.spec import depth, queries_needed, tail_depth
+from maxsieve.storage.calibration import Calibration
 from maxsieve.storage.snapshot import Snapshot
+from maxsieve.where import Where, to_where
 
 Ranks = NDArray[np.int64]
-"""[queries, K]: the rank by tier 0, from 1, of each of a query's true best documents, best first."""
+"""[queries, K]: the rank by lists, from 1, of each of a query's true best documents, best first."""
 
 KS = (1, 10, 100)
 TARGETS = (0.9, 0.95, 0.99)
 SPLITS, QUICK_SPLITS = 200, 20
+TAILS = ((0.9, 0.9), (0.9, 0.95))
+"""Overlaps, and the shares of queries that reach them."""
+PERCENTS = (1, 10, 50)
+"""Filters that match so many of the documents."""
 SENTENCES = 200
 """How many sentences are drawn from the documents."""
 FEWEST_WORDS = 4
@@ -47,15 +53,27 @@ class SplitResults(NamedTuple):
 
 
 def guarantee(dataset: Dataset, options: Options) -> ExperimentResult:
-    """A row for each target and K; another table for own sentences, if there are texts."""
+    """A row for each target and K; tables for single queries, filters and, if there are texts, own sentences."""
     data = dataset.as_indexed().first(options.count)
-    index = data.with_documents(data.ids, store=data.index.store).index
+    order = random.Random(1).sample(range(len(data.ids)), len(data.ids))
+    index = Index.build(
+        map(data.vectors, data.ids),
+        data.ids,
+        store=data.index.store,
+        metadata=[{"percentile": 100 * place / len(order)} for place in order],
+    )
     index.train_codebook(progress=options.progress)
     snapshot, queries = index.storage.snapshot.here, list(data.queries.values())
-    ranks = ranks_by_tier0(snapshot, queries, options)
+    ranks = ranks_of(snapshot, queries, options)
     splits = QUICK_SPLITS if options.quick else SPLITS
-    cells = {(k, target): kept(ranks, ranks, k, target, splits) for k in ks_of(ranks) for target in targets_of(ranks)}
-    tables = [_halves(cells, len(snapshot.searchable))]
+    cells = {(k, target): kept(ranks, ranks, k, target, splits) for k in ks_of(ranks) for target in targets_of(queries)}
+    tables = [
+        _halves(cells, len(snapshot.searchable)),
+        _tails(
+            ranks, splits, [tail for tail in TAILS if len(queries) // 2 >= queries_needed(Calibrated(tail[1]).target)]
+        ),
+        _filters(snapshot, queries, options, splits),
+    ]
     missed = [cell for cell, found in cells.items() if found.mean.high < cell[1]]
     words = ", ".join(f"{target:g} at K = {k}" for k, target in missed)
     remarks = [
@@ -66,12 +84,12 @@ def guarantee(dataset: Dataset, options: Options) -> ExperimentResult:
             f"A half of these queries is too small to promise {target:g}: that needs "
             f"{queries_needed(Calibrated(target).target)}."
             for target in TARGETS
-            if target not in targets_of(ranks)
+            if target not in targets_of(queries)
         ],
     ]
     if dataset.corpus is not None:
-        own = ranks_by_tier0(snapshot, own_sentences(dataset, SENTENCES), options, KS[-1] + 1)
-        tables.append(_sentences(own, ranks))
+        own = ranks_of(snapshot, own_sentences(dataset, SENTENCES), options, KS[-1] + 1)
+        tables.append(_sentences(own, ranks, targets_of(queries)))
     return ExperimentResult(
         "guarantee",
         data.name,
@@ -82,35 +100,56 @@ def guarantee(dataset: Dataset, options: Options) -> ExperimentResult:
     )
 
 
-def ranks_by_tier0(snapshot: Snapshot, queries: Sequence[F32], options: Options, k: int = KS[-1]) -> Ranks:
-    """The ranks that a calibration measures on queries; the snapshot must have a codebook."""
+def ranks_of(
+    snapshot: Snapshot, queries: Sequence[F32], options: Options, k: int = KS[-1], where: Where | None = None
+) -> Calibration:
+    """What a calibration measures on queries; the snapshot must have a codebook."""
     with options.bar("calibrating", len(queries)) as advance:
-        return calibrate(snapshot, LocalSearcher(), queries, k, "queries", None, advance).ranks
+        return calibrate(snapshot, LocalSearcher(), Wanted(list(queries), k, "queries", where), None, advance)
 
 
-def ks_of(ranks: Ranks) -> list[int]:
+def ranks_for(made: Calibration, k: int, target: float) -> Ranks:
+    """The ranks [queries, K] by the walk for a top k and a target."""
+    ranks: Ranks = made.hits["documents"].ranks[made.walk(k, Calibrated(target).target)]
+    return ranks
+
+
+def ks_of(made: Calibration) -> list[int]:
     """The values of K that do not exceed the number of documents."""
-    return [k for k in KS if k <= ranks.shape[1]]
+    return [k for k in KS if k <= made.k]
 
 
-def targets_of(ranks: Ranks) -> list[float]:
+def targets_of(queries: Sequence[F32]) -> list[float]:
     """The targets for which half of the queries are enough."""
-    found = [target for target in TARGETS if len(ranks) // 2 >= queries_needed(Calibrated(target).target)]
+    found = [target for target in TARGETS if len(queries) // 2 >= queries_needed(Calibrated(target).target)]
     if not found:
         fewest = 2 * queries_needed(Calibrated(TARGETS[0]).target)
-        raise ValueError(f"{len(ranks)} queries are too few to calibrate on half of them: at least {fewest} are needed")
+        raise ValueError(
+            f"{len(queries)} queries are too few to calibrate on half of them: at least {fewest} are needed"
+        )
     return found
 
 
-def kept(before: Ranks, after: Ranks, k: int, target: float, splits: int, growth: float = 1.0) -> SplitResults:
+def kept(before: Calibration, after: Calibration, k: int, target: float, splits: int) -> SplitResults:
     """Calibrates on random halves of the queries, ranked ``before``, and measures on the rest, ranked ``after``."""
-    rng = np.random.default_rng(0)
+    return measured(ranks_for(before, k, target), ranks_for(after, k, target), k, target, splits)
+
+
+def measured(before: Ranks, after: Ranks, k: int, target: float, splits: int) -> SplitResults:
+    """The same with ranks."""
     found = SplitResults([], [])
-    for _ in range(splits):
-        chosen, others = np.split(rng.permutation(len(before)), [len(before) // 2])
-        found.depths.append(max(k, ceil(depth(before[chosen], k, Calibrated(target).target) * growth)))
+    for chosen, others in halves_of(len(before), splits):
+        found.depths.append(max(k, depth(before[chosen], k, Calibrated(target).target)))
         found.overlaps.append(float((after[others, :k] <= found.depths[-1]).mean()))
     return found
+
+
+def halves_of(queries: int, splits: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Random halves of the queries, by their numbers."""
+    rng = np.random.default_rng(0)
+    for _ in range(splits):
+        chosen, others = np.split(rng.permutation(queries), [queries // 2])
+        yield chosen, others
 
 
 def own_sentences(dataset: Dataset, count: int) -> list[F32]:
@@ -130,7 +169,7 @@ def _halves(cells: dict[tuple[int, float], SplitResults], documents: int) -> Tab
     for (k, target), found in cells.items():
         own, quantiles = found.mean, np.quantile(found.overlaps, [0.05, 0.95]).tolist()
         below = float(np.mean([overlap < target for overlap in found.overlaps]))
-        deep = float(np.mean(found.depths))
+        deep = float(np.mean(np.minimum(found.depths, documents)))
         rows.append([k, target, own.value, own.low, own.high, *quantiles, below, deep, deep / documents])
     columns = [Column("K"), Column("promised", "g"), Column("mean overlap", ".4f"), Column("low", ".4f")]
     columns += [Column("high", ".4f"), Column("5 % quantile", ".3f"), Column("95 % quantile", ".3f")]
@@ -142,22 +181,57 @@ def _halves(cells: dict[tuple[int, float], SplitResults], documents: int) -> Tab
     return Table("Promise and overlap", columns, rows, note=note)
 
 
-def _sentences(own: Ranks, real: Ranks) -> Table:
+def _tails(made: Calibration, splits: int, tails: Sequence[tuple[float, float]]) -> Table:
+    """Whether the share of queries with enough hits is what was promised."""
+    rows: list[list[Cell]] = []
+    for k in ks_of(made):
+        for overlap, share in tails:
+            ranks, enough = ranks_for(made, k, overlap), ceil(k * Calibrated(overlap).target)
+            shares, depths = [], []
+            for chosen, others in halves_of(len(ranks), splits):
+                deep = tail_depth(ranks[chosen], k, Calibrated(overlap).target, Calibrated(share).target)
+                depths.append(min(max(k, deep), made.documents))
+                shares.append(float(((ranks[others, :k] <= max(k, deep)).sum(axis=1) >= enough).mean()))
+            own = mean(shares)
+            rows.append([k, overlap, share, own.value, own.low, own.high, float(np.mean(depths))])
+    columns = [Column("K"), Column("overlap", "g"), Column("promised share", "g"), Column("share of queries", ".4f")]
+    columns += [Column("low", ".4f"), Column("high", ".4f"), Column("documents followed up", ",.0f")]
+    return Table("Promises about single queries", columns, rows)
+
+
+def _filters(snapshot: Snapshot, queries: Sequence[F32], options: Options, splits: int) -> Table:
+    """Calibrations for filters that match a share of the documents at random."""
+    rows: list[list[Cell]] = []
+    for percent in PERCENTS:
+        where = to_where({"percentile": {"lt": percent}})
+        made = ranks_of(snapshot, queries, options, 10, where)
+        for target in targets_of(queries):
+            found = kept(made, made, min(10, made.k), target, splits)
+            deep = float(np.mean(np.minimum(found.depths, made.documents)))
+            own = found.mean
+            rows.append([f"{percent} %", made.documents, min(10, made.k), target, own.value, own.low, own.high, deep])
+    columns = [Column("filter"), Column("documents", ",d"), Column("K"), Column("promised", "g")]
+    columns += [Column("mean overlap", ".4f"), Column("low", ".4f"), Column("high", ".4f")]
+    return Table("Calibrated filters", [*columns, Column("documents followed up", ",.0f")], rows)
+
+
+def _sentences(own: Calibration, real: Calibration, targets: Sequence[float]) -> Table:
     rows: list[list[Cell]] = []
     for k in ks_of(real):
-        for target in targets_of(real):
-            row: list[Cell] = [k, target, depth(real, k, Calibrated(target).target)]
-            for ranks in (own, own[:, 1:]):
-                deep = max(k, depth(ranks, k, Calibrated(target).target))
-                found = mean((real[:, :k] <= deep).mean(axis=1).tolist())
+        for target in targets:
+            ranks, of_own = ranks_for(real, k, target), ranks_for(own, k, target)
+            row: list[Cell] = [k, target, depth(ranks, k, Calibrated(target).target)]
+            for sentences in (of_own, of_own[:, 1:]):
+                deep = max(k, depth(sentences, k, Calibrated(target).target))
+                found = mean((ranks[:, :k] <= deep).mean(axis=1).tolist())
                 row += [deep, found.value, found.low, found.high]
             rows.append(row)
     columns = [Column("K"), Column("promised", "g"), Column("n by the queries", ",d")]
     for words in ("n by sentences", "n by sentences, own document left out"):
         columns += [Column(words, ",d"), Column("overlap", ".4f"), Column("low", ".4f"), Column("high", ".4f")]
     note = (
-        f"n: documents followed up. Calibrated on {len(own)} sentences of the documents, one each, and measured on all "
-        "queries. The first hit of a sentence is nearly always the document it was taken from, which no tier misses: "
-        "the last columns count from the second hit on."
+        f"n: documents followed up. Calibrated on {own.n_queries} sentences of the documents, one each, and measured "
+        "on all queries. The first hit of a sentence is nearly always the document it was taken from, which is never "
+        "missed: the last columns count from the second hit on."
     )
     return Table("Own sentences against real queries", columns, rows, note=note)

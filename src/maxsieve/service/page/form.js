@@ -15,7 +15,9 @@ export const keyOf = () => at("key").value;
 export const readForm = () => {
   const fields = form.elements, wanted = { ...address.DEFAULTS };
   for (const name of Object.keys(wanted)) {
-    wanted[name] = typeof wanted[name] === "number" ? Number(fields[name].value) : fields[name].value;
+    const { value } = fields[name];
+    if (wanted[name] === null) wanted[name] = value.trim() === "" ? null : Number(value);
+    else wanted[name] = typeof wanted[name] === "number" ? Number(value) : value;
   }
   wanted.q = wanted.q.trim();
   return wanted;
@@ -25,7 +27,7 @@ export const fillForm = (wanted) => {
   const sizes = [...new Set([...address.PER_PAGE, wanted.k])].sort((a, b) => a - b);
   form.elements.k.replaceChildren(...sizes.map((size) => new Option(size)));
   for (const [name, value] of Object.entries(wanted)) {
-    if (name !== "collection" || value) form.elements[name].value = String(value);
+    if (name !== "collection" || value) form.elements[name].value = String(value ?? "");
   }
   offer(wanted.policy);
 };
@@ -42,7 +44,7 @@ const makeKnob = (policy, parameter) => {
   const [min, max] = address.limits(parameter);
   const field = type === "str"
     ? element("select", { name, title: help, form: "ask" }, ...choices.map((value) => new Option(value)))
-    : element("input", { name, title: help, form: "ask", type: "number", min: `${min}`, max: `${max}`, step: type === "int" ? "1" : "any", required: true });
+    : element("input", { name, title: help, form: "ask", type: "number", min: `${min}`, max: `${max}`, step: type === "int" ? "1" : "any", required: parameter.default !== null });
   return element("label", { class: "knob", data: { for: policy } }, `${name} `, field);
 };
 

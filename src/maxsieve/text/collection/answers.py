@@ -42,31 +42,34 @@ def _fusion(scores: HybridScores) -> str:
 
 def _calibrated(hits: TextHits, policy: Calibrated) -> str:
     """What a calibrated answer guarantees, or why it guarantees nothing."""
-    report, calibration = hits.report, hits.snapshot.calibration
+    report, calibration = hits.report, _used(hits)
     counted = "passages " if hits.has_passages and hits.by == "document" else ""
     followed = f"{report.survivors:,} {counted}of {_searched(hits)} followed up"
     if calibration is None:
         return f"no guarantee; {followed}"
     changed = changes_text(report.added, report.deleted, "passage" if hits.has_passages else "document")
-    if report.guarantee == "calibrated":
+    if report.guarantee in ("calibrated", "calibrated on sentences"):
         like = "sentences" if calibration.origin == "own sentences" else "queries"
-        number = f"{len(calibration.ranks):,}" + (" of its own" if like == "sentences" else "")
-        passages = " passages" if hits.by == "passage" else ""
+        number = f"{calibration.n_queries:,}" + (" of its own" if like == "sentences" else "")
+        whom = "on average, over" if policy.tail is None else f"for {percent(policy.tail)} of"
+        where = "" if calibration.where is None else " with this filter"
+        top = f"{len(hits)} passages" if hits.by == "passage" else len(hits)
         return (
-            f"calibrated: at least {percent(policy.target)} of the true top {len(hits)}{passages} on average, "
-            f"over {like} like the {number} it was calibrated on{changed and f'; {changed} since'}; {followed}"
+            f"{report.guarantee}: at least {percent(policy.target)} of the true top {top}{where} {whom} "
+            f"{like} like the {number} it was calibrated on{changed and f'; {changed} since'}; {followed}"
         )
-    if hits.hybrid is not None:
-        reason = "the calibration covers only late interaction"
-    elif hits.scope != "all":
-        reason = "the calibration covers only searches among all documents"
-    elif not calibration.holds_after(hits.snapshot.changes):
-        reason = f"{changed} since it was calibrated"
-    elif calibration.grouped and hits.by == "passage":
-        reason = "the calibration counts documents, not passages"
-    else:
-        reason = "too many documents are excluded"
-    return f"no guarantee ({reason}); {followed}"
+    return f"no guarantee (the calibration covers only late interaction); {followed}"
+
+
+def _used(hits: TextHits) -> Calibration | None:
+    """The calibration that an answer is by: the one for its filter, or for all documents."""
+    wanted = hits.report.calibrated_for
+    found = (
+        one
+        for one in hits.snapshot.calibrations
+        if (None if one.where is None else one.where.given) == wanted and one.origin == hits.report.calibrated_on
+    )
+    return next(found, None)
 
 
 def changes_text(added: int, deleted: int, unit: str = "document") -> str:
@@ -86,7 +89,7 @@ def changes_text(added: int, deleted: int, unit: str = "document") -> str:
 
 def basis(calibration: Calibration) -> str:
     """What a collection was calibrated on."""
-    count = len(calibration.ranks)
+    count = calibration.n_queries
     if calibration.origin == "own sentences":
         return f"{count:,} {'sentence' if count == 1 else 'sentences'} of its documents"
     return f"{count:,} {'query' if count == 1 else 'queries'}"
@@ -179,12 +182,13 @@ def report_of(hits: TextHits) -> dict[str, Any]:
 
 def _calibration_of(hits: TextHits) -> dict[str, Any]:
     """The calibration that a `Calibrated` answer uses; empty for other policies."""
-    report, calibration = hits.report, hits.snapshot.calibration
+    report, calibration = hits.report, _used(hits)
     if report.calibrated_on is None or calibration is None:
         return {}
     return {
         "calibrated_on": report.calibrated_on,
-        "calibration_queries": len(calibration.ranks),
+        "calibration_queries": calibration.n_queries,
+        "touched": report.touched,
         "added": report.added,
         "deleted": report.deleted,
     }

@@ -18,14 +18,20 @@ from maxsieve.text.passages import Keys, read_records, to_passage
 BLOCKS = {"rows": "vectors", "codes": "codes", "scale": "bounds", "rho": "bounds", "nu": "bounds", "offsets": "bounds"}
 """The part that each block of a segment belongs to; blocks not listed hold ids."""
 
-FILES = {"centroids": "centroids", "codebook": "centroids", "calibration": "calibration", "records": "texts"}
+FILES = {
+    "centroids": "centroids",
+    "lists": "centroids",
+    "codebook": "centroids",
+    "calibration": "calibration",
+    "records": "texts",
+}
 """The part that each kind of index file belongs to."""
 
 PARTS = {
     "vectors": "vectors, as float16 or float32",
     "codes": "int8 codes of the vectors",
     "bounds": "scales and bounds",
-    "centroids": "centroids, for calibrated search",
+    "centroids": "centroids and lists, for calibrated search",
     "calibration": "calibration",
     "ids": "ids",
     "texts": "texts and metadata",

@@ -34,11 +34,11 @@ def info_of(path: Path, index: Index, made: Description, keys: Keys) -> dict[str
         if calibration is None
         else {
             "calibrated_on": calibration.origin,
-            "queries": len(calibration.ranks),
+            "queries": calibration.n_queries,
             "k": calibration.k,
             "documents": calibration.documents,
             "made": calibration.made,
             **snapshot.changes._asdict(),
-            "holds": calibration.holds_after(snapshot.changes),
+            "holds": calibration.hits_are_known or not snapshot.changes.deleted,
         },
     }

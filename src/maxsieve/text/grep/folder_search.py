@@ -19,11 +19,13 @@ from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.hits import TextHit
 from maxsieve.text.collection.rerank import rerank_vectors
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, Measuring, load_encoder
+from maxsieve.text.grep.definitions import definitions
 from maxsieve.text.grep.first_answer import select_passages
 from maxsieve.text.grep.line_answer import LineAnswer, LineHit, answer_by_lines, to_hit
 from maxsieve.text.inputs.document import BadInput, InputDocument
 from maxsieve.text.inputs.files import read_file
 from maxsieve.text.inputs.isolated import READERS, IsolatedReader
+from maxsieve.text.inputs.outline import Outline
 from maxsieve.text.inputs.survey import survey
 from maxsieve.text.passages import Document, Keys, Passage, Splitter, guess_tokens, sizes_for
 from maxsieve.text.sync.folder_sync import FolderSync, check_folder
@@ -37,6 +39,9 @@ SOURCE_SUFFIXES = (
     *(".toml", ".yaml", ".yml", ".ini", ".cfg", ".tex", ".org", ".adoc"),
 )
 """Files that are searched besides those that a collection takes."""
+
+SHORT = {"whole": 128, "passage": 128, "overlap": 16}
+"""Tokens of passages without a collection: about a function. They are guessed, because to count them takes longer."""
 
 FOLDERS = "folders"
 """Where in the cache the collections of folders are."""
@@ -126,7 +131,7 @@ class FolderSearch:
         plain = [id for id in ids if not id.lower().endswith(tuple(READERS))]
         if len(plain) < len(ids):
             remarks.append(f"{len(ids) - len(plain):,} files, such as PDF files, are searched only in an index")
-        split = Splitter(sizes_for(self.encoder), guess_tokens)
+        split = Splitter(sizes_for(self.encoder)._replace(**SHORT), guess_tokens)
         count = self.encoder.count_tokens if isinstance(self.encoder, Measuring) else guess_tokens
         with IsolatedReader() as reader:
 
@@ -137,7 +142,7 @@ class FolderSearch:
             chosen = select_passages(
                 plain,
                 read,
-                lambda document: split(document.text, document.metadata, document.outline),
+                lambda document: split(document.text, document.metadata, _outline(document)),
                 count,
                 question,
                 pattern,
@@ -230,6 +235,13 @@ class FolderSearch:
 
 def _to_hit(hit: TextHit, document: Document, passage: Passage) -> LineHit:
     return to_hit(document.id, document.text, passage, hit.score, hit.explain())
+
+
+def _outline(document: InputDocument) -> Outline | None:
+    """The outline of a file; if its format has no headings, definitions of source code."""
+    known = document.outline
+    has_headings = known is None or known.headings is None or bool(known.headings)
+    return known if has_headings else definitions(document.text)
 
 
 def _is_of(name: str, types: Iterable[str]) -> bool:
