@@ -31,11 +31,11 @@ def test_what_is_no_file_in_a_folder_is_a_bad_document(line: CommandLine, kind: 
     (line.folder / "texts").mkdir()
     (line.folder / "texts" / "good.txt").write_text("a red fox")
     make(line.folder / "texts" / "evil.txt", kind)
-    done = line("index", "it.ms", "texts", "--dim", "0", code=1)
+    assert "evil.txt" in line("index", "it.ms", "texts", "--dim", "0", "--strict", code=1).stderr
+    done = line("index", "it.ms", "texts", "--dim", "0", code=6)
+    assert "1 documents" in done.stdout
+    assert "skipped 1 document that can't be read" in done.stderr
     assert "evil.txt" in done.stderr
-    done = line("index", "it.ms", "texts", "--dim", "0", "--skip-bad")
-    assert "1 added" in done.stdout
-    assert "skipped 1 bad documents" in done.stderr
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "huge"])

@@ -43,7 +43,7 @@ def record_of(collection: Collection) -> Path:
 
 
 def sync(collection: Collection, **options: Any) -> Synced:
-    return FolderSync(collection, collection.path.parent / "notes", **options).run()
+    return FolderSync(collection, collection.path.parent / "notes", **options).run(strict=True)
 
 
 def content(collection: Collection) -> dict[Any, str]:
@@ -196,5 +196,5 @@ def test_a_record_under_anothers_name_is_not_believed(tmp_path: Path, collection
     (tmp_path / "other" / "0.md").write_text("another text")
     shutil.copy(record_of(collection), record_path(collection.path, str(tmp_path / "other")))
     with pytest.raises(ValueError, match=r"'0\.md'.*notes"):
-        FolderSync(collection, tmp_path / "other").run()
+        FolderSync(collection, tmp_path / "other", prefix="").run(strict=True)
     assert content(collection) == {**FOREIGN, **TEXTS}
