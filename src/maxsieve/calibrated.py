@@ -76,8 +76,7 @@ def calibrate(
     """A calibration of a version with a codebook, for a top k of documents and, with ``group_by``, of groups."""
     queries, k, origin, where = wanted
     own = int(origin == "own sentences")
-    if not n_matching(snapshot, where):
-        raise ValueError("there are no documents to find: add some before calibrating")
+    check_findable(snapshot, where)
     if count_groups(snapshot, group_by) == own:
         raise ValueError("own sentences need at least two documents: the one they come from does not count")
     hits: dict[str, list[FoundHits]] = {kind: [] for kind in kinds_of(group_by)}
@@ -109,8 +108,7 @@ def update(
     `calibrate` gives, with the hits that are left beyond k.
     """
     wanted = Wanted.of(old)
-    if not n_matching(snapshot, old.where):
-        raise ValueError("there are no documents to find: add some before calibrating")
+    check_findable(snapshot, old.where)
     walks, own = walks_of(snapshot), int(old.origin == "own sentences")
     if any(best.ids is None for best in old.hits.values()) or set(old.hits) != set(kinds_of(group_by)):
         return calibrate(snapshot, searcher, wanted, group_by, advance)
@@ -152,6 +150,18 @@ def update(
 def n_matching(snapshot: AnySnapshot, where: Where | None) -> int:
     """The number of documents that can be hits and match a filter."""
     return snapshot.n_searchable if where is None else len(select(snapshot.here, None, None, where))
+
+
+def check_findable(snapshot: AnySnapshot, where: Where | None) -> None:
+    """Raises an error if no document can be a hit."""
+    if not n_matching(snapshot, where):
+        what = "there are no documents to find" if where is None else "no documents match the filter"
+        raise ValueError(f"{what}: add some before calibrating")
+
+
+def can_update(snapshot: AnySnapshot, old: Calibration) -> bool:
+    """Whether enough documents are left for a calibration. The one that an own sentence comes from does not count."""
+    return n_matching(snapshot, old.where) > int(old.origin == "own sentences")
 
 
 def walks_of(snapshot: AnySnapshot) -> tuple[Walk | None, ...]:
@@ -330,6 +340,8 @@ def current_ranks(
 def is_behind(snapshot: AnySnapshot) -> bool:
     """Whether lists or calibrations can be brought up to date: documents were added or deleted, or have no lists."""
     if snapshot.codebook is None or snapshot.codebook.is_tier0:
+        return False
+    if snapshot.calibration is not None and not can_update(snapshot, snapshot.calibration):
         return False
     changed = bool(snapshot.calibrations) and any(snapshot.changes)
     return changed or len(snapshot.here.added_since(2**62)) > 0

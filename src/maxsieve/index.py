@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from maxsieve.arrays import MAX_DIM, read_documents, to_query, with_dim
 from maxsieve.audit import Audit, Sample
-from maxsieve.calibrated import Wanted, calibrate, check_calibrated, is_behind, plan, update
+from maxsieve.calibrated import Wanted, calibrate, can_update, check_calibrated, is_behind, plan, update
 from maxsieve.common.checks import as_count, check_choice
 from maxsieve.common.html import table
 from maxsieve.common.progress import Advance, progress_bar
@@ -295,7 +295,7 @@ class Index:
             if wanted.where is not None and sum(one.where is not None for one in others) >= MOST_FILTERS:
                 raise ValueError(f"this index has calibrations for {MOST_FILTERS} filters, the most that it keeps")
             made = calibrate(new, self.searcher, wanted, self._group_by, advance)
-            return (made, *(self._update(one, new, old, advance) for one in others))
+            return (made, *self._update(others, new, old, advance))
 
         self._replace_tiers(make, progress)
 
@@ -308,10 +308,14 @@ class Index:
         self._replace_tiers(self._updated, progress)
 
     def _updated(self, new: AnySnapshot, old: AnySnapshot, advance: Advance) -> tuple[Calibration, ...]:
-        return tuple(self._update(one, new, old, advance) for one in old.calibrations)
+        return self._update(old.calibrations, new, old, advance)
 
-    def _update(self, one: Calibration, new: AnySnapshot, old: AnySnapshot, advance: Advance) -> Calibration:
-        return update(new, old, self.searcher, one, self._group_by, advance)
+    def _update(
+        self, calibrations: Iterable[Calibration], new: AnySnapshot, old: AnySnapshot, advance: Advance
+    ) -> tuple[Calibration, ...]:
+        """Brings calibrations up to date. That of a filter which matches nothing any more is dropped."""
+        kept = (one for one in calibrations if one.where is None or can_update(new, one))
+        return tuple(update(new, old, self.searcher, one, self._group_by, advance) for one in kept)
 
     def _replace_tiers(
         self,

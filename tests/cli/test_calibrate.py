@@ -120,6 +120,27 @@ def test_own_sentences_changes_and_again(many: CommandLine) -> None:
     assert (answer["report"]["guarantee"], answer["report"]["added"]) == ("calibrated on sentences", 0)
 
 
+def test_a_filter(many: CommandLine) -> None:
+    rows = [{"_id": f"f{i}", "text": text, "n": i % 2} for i, text in enumerate(texts(300, 7, 9))]
+    many("add", "docs.ms", "-", stdin="".join(json.dumps(row) + "\n" for row in rows))
+    odd = '{"n": 1}'
+    shown = many("calibrate", "docs.ms", "--queries", "queries.txt", "-k", "10", "--where", odd).stdout
+    assert 'docs.ms: calibrated on 120 queries with the filter {"n": 1} for k up to 10' in shown
+    assert re.search(r"--overlap 0\.9: \d+ of 150 documents are followed up for a top 10", shown)
+    arguments = ("search", "docs.ms", "red fox", "-k", "5", "--policy", "calibrated", "--overlap", "0.9")
+    assert "at least 90 % of the true top 5 with this filter on average" in many(*arguments, "--where", odd).stdout
+    assert "exact among 150 documents that match the filter" in many(*arguments, "--where", '{"n": 0}').stdout
+    assert "docs.ms is not calibrated: run maxsieve calibrate" in many(*arguments, code=1).stderr
+    shown = many("info", "docs.ms").stdout
+    assert re.search(r'calibration +none\n  for filters +\{"n": 1\}\n', shown)
+    [said] = many.json("calibrate", "docs.ms", "-k", "10", "--where", '{"n": 0}')
+    assert (said["where"], said["calibrated_on"], said["queries"]) == ({"n": 0}, "own sentences", 150)
+    many("calibrate", "docs.ms", "-k", "10")
+    again = many.json("calibrate", "docs.ms", "--again")
+    assert [(one.get("where"), one["queries"]) for one in again] == [(None, 200), ({"n": 0}, 150), ({"n": 1}, 120)]
+    assert "no documents match the filter" in many("calibrate", "docs.ms", "--where", '{"n": 7}', code=1).stderr
+
+
 def test_candidates_of_a_first_stage(many: CommandLine) -> None:
     pytest.importorskip("bm25s")
     many("calibrate", "docs.ms", "--queries", "queries.txt")
@@ -175,6 +196,9 @@ def test_bad_queries_change_nothing(many: CommandLine, content: str | bytes, whe
         ["rerank", "red", "--policy", "calibrated"],
         ["calibrate", "docs.ms", "-k", "0"],
         ["calibrate", "docs.ms", "--again", "-k", "5"],
+        ["calibrate", "docs.ms", "--again", "--where", '{"n": 1}'],
+        ["calibrate", "docs.ms", "--where", "{"],
+        ["calibrate", "docs.ms", "--where", '{"n": {"about": 1}}'],
         ["calibrate", "docs.ms", "--again", "--queries", "q.txt"],
     ],
 )

@@ -96,8 +96,27 @@ def test_a_filter_has_its_own_calibration(index: ms.Index) -> None:
     index.compact()
     assert len(index.storage.snapshot.calibrations) == 2
     assert found(index, where=where) >= 0.9 - 0.05
-    with pytest.raises(ValueError, match="no documents"):
+    with pytest.raises(ValueError, match="no documents match the filter"):
         index.calibrate(queries(0, 20), k=5, where={"n": 77})
+
+
+def test_a_filter_that_matches_nothing_any_more_is_dropped(index: ms.Index) -> None:
+    index.calibrate(queries(0, 60), k=12)
+    index.calibrate(queries(3, 60), k=12, where={"n": 3})
+    index.delete([f"d{i}" for i in range(3, 400, 10)])
+    index.compact()
+    assert [one.where for one in index.storage.snapshot.calibrations] == [None]
+    assert found(index) >= 0.9 - 0.05
+
+
+def test_an_index_without_documents_keeps_its_calibration(index: ms.Index) -> None:
+    index.calibrate(queries(0, 60), k=12)
+    index.delete(index.ids)
+    index.compact()
+    index.add(vectors(1, 300), [f"n{i}" for i in range(300)])
+    assert found(index) == 1.0
+    index.recalibrate()
+    assert found(index) >= 0.9 - 0.05
 
 
 def test_at_most_16_filters_are_kept(index: ms.Index) -> None:

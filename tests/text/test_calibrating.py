@@ -67,6 +67,38 @@ def test_calibrated_answers(collection: Collection) -> None:
     assert overlap >= 0.85, "it promises 0.9 on average; these are 50 queries"
 
 
+def test_a_filter_has_its_own_calibration(tmp_path: Path) -> None:
+    where, policy = {"n": {"lt": 3}}, ms.Calibrated(0.9)
+    with Collection.create(tmp_path / "c", WordEncoder(), dim=None) as collection:
+        collection.add(sentences(DOCUMENTS), range(DOCUMENTS), metadata=[{"n": i % 5} for i in range(DOCUMENTS)])
+        collection.calibrate(queries(), k=10, where=where)
+        assert not collection.calibrated
+        assert collection.info()["calibration"] is None
+        expected = {"where": where, "calibrated_on": "queries", "queries": QUERIES, "k": 10, "documents": 240}
+        assert collection.info()["calibrated_filters"] == [expected]
+        asked = queries(QUERIES + 50)[QUERIES:]
+        many = collection.search_many(asked, k=5, policy=policy, where=where)
+        assert {(hits.report.guarantee, *hits.report.calibrated_for) for hits in many} == {("calibrated", "n")}
+        exact = collection.search_many(asked, k=5, where=where)
+        assert np.mean([len({*a.ids} & {*b.ids}) / 5 for a, b in zip(many, exact, strict=True)]) >= 0.85
+        assert collection.search("w1", policy=policy, where={"n": 4}).report.guarantee == "exact"
+        with pytest.raises(ValueError, match="this collection is not calibrated"):
+            collection.search("w1", policy=policy)
+        collection.add(sentences(10, start=900), range(900, 910), metadata=[{"n": 0}] * 10)
+        collection.recalibrate()
+        assert collection.info()["calibrated_filters"] == [{**expected, "documents": 250}]
+
+
+def test_own_sentences_of_documents_that_match_a_filter(collection: Collection) -> None:
+    collection.add(["the only red fox of this wood"] * 2, [900, 901], metadata=[{"kind": "fox"}] * 2)
+    collection.calibrate(k=1, where={"kind": "fox"})
+    [kept] = collection.index.storage.snapshot.calibrations
+    assert (kept.origin, kept.n_queries, kept.documents) == ("own sentences", 1, 2)
+    for where, wrong in (({"kind": "owl"}, "no documents match the filter"), ({"kind": {"near": 1}}, "near")):
+        with pytest.raises(ValueError, match=wrong):
+            collection.calibrate(k=1, where=where)
+
+
 def test_own_sentences(collection: Collection) -> None:
     collection.calibrate(k=10)
     hits = collection.search("w1 w2 w3", k=5, policy=ms.Calibrated())

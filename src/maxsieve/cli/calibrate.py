@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -21,6 +22,7 @@ from maxsieve.index import Index
 from maxsieve.policies import CERTIFIED, Calibrated, Policy
 from maxsieve.storage.calibration import most_overlap, queries_needed
 from maxsieve.text.collection.answers import basis
+from maxsieve.text.collection.search import on_metadata
 from maxsieve.text.collection.sentences import OWN_SENTENCES
 from maxsieve.text.inputs.reading import STDIN, opened
 
@@ -58,7 +60,17 @@ def calibrate(
         int | None,
         typer.Option("--k", "-k", min=1, help="The largest k to calibrate for.", show_default=str(DEFAULT_K)),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Use the queries of the last calibration.")] = False,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON",
+            help='For searches with this filter only, as in {"year": {"gte": 2020}}.',
+            show_default="for searches without a filter",
+        ),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Bring all calibrations up to date, with their own queries.")
+    ] = False,
     encoder: options.EncoderName = None,
     progress: options.Progress = None,
     as_json: options.AsJson = False,
@@ -67,14 +79,15 @@ def calibrate(
 
     Measures on queries how many documents must be followed up. An overlap of 0.99 needs 99 queries, 0.95 needs 19.
     """
-    if again and (queries or k):
+    if again and (queries or k or where):
         raise typer.BadParameter(
-            "--again uses the queries and the k of the last calibration: leave out --queries and --k"
+            "--again uses the queries, k and filters of the last calibrations: leave out --queries, --k and --where"
         )
+    condition = options.to_filter(where)
     with open_collection(collection, encoder_for(collection, encoder)) as found:
         texts = None if queries is None else _texts(queries)
         if again:
-            options.check_calibrated(found)
+            options.check_calibrated(found, filtered=True)
         expected = forecast(found, len(texts) if texts else OWN_SENTENCES, k or DEFAULT_K)
         if expected.seconds >= WORTH_SAYING and not as_json:
             say(f"calibrating takes about {duration(expected.seconds)}: {expected.work}")
@@ -82,8 +95,11 @@ def calibrate(
         if again:
             found.recalibrate(progress=shows_progress(progress))
         else:
-            found.calibrate(texts, k or DEFAULT_K, progress=shows_progress(progress))
-        _report(found, str(collection), perf_counter() - started, as_json=as_json)
+            found.calibrate(texts, k or DEFAULT_K, where=condition, progress=shows_progress(progress))
+        seconds = perf_counter() - started
+        for one in found.index.storage.snapshot.calibrations:
+            if again or one.where == on_metadata(condition):
+                _report(found, one, str(collection), seconds, as_json=as_json)
 
 
 class Forecast(NamedTuple):
@@ -124,17 +140,15 @@ def _some_rows(collection: Collection, tokens: int) -> list[NDArray[np.float32]]
     return rows
 
 
-def seconds_of(collection: Collection, policy: Policy, k: int) -> float:
+def seconds_of(collection: Collection, calibration: Calibration, policy: Policy, k: int) -> float:
     """The median time of a search, for some queries of the calibration."""
     index = collection.index
-    calibration = index.storage.snapshot.calibration
-    assert calibration is not None
     queries = calibration.queries[:TIMED]
-    index.search(queries[0], k, policy=policy)
+    index.search(queries[0], k, policy=policy, where=calibration.where)
     times = []
     for query in queries:
         started = perf_counter()
-        index.search(query, k, policy=policy)
+        index.search(query, k, policy=policy, where=calibration.where)
         times.append(perf_counter() - started)
     return float(np.median(times))
 
@@ -148,10 +162,9 @@ def _texts(name: str) -> list[str]:
     return texts
 
 
-def _report(collection: Collection, name: str, seconds: float, *, as_json: bool) -> None:
-    state = collection.index.storage.snapshot
-    calibration, book = state.calibration, state.codebook
-    if calibration is None or book is None:
+def _report(collection: Collection, calibration: Calibration, name: str, seconds: float, *, as_json: bool) -> None:
+    book, where = collection.index.storage.snapshot.codebook, calibration.where
+    if book is None:
         raise AssertionError("it was calibrated")
     k = min(SHOWN_K, calibration.k)
     needs = {target: _survivors(calibration, k, target) for target in TARGETS}
@@ -159,6 +172,7 @@ def _report(collection: Collection, name: str, seconds: float, *, as_json: bool)
         emit(
             {
                 "collection": name,
+                **({} if where is None else {"where": where.given}),
                 "calibrated_on": calibration.origin,
                 "queries": calibration.n_queries,
                 "k": calibration.k,
@@ -168,16 +182,17 @@ def _report(collection: Collection, name: str, seconds: float, *, as_json: bool)
             }
         )
         return
+    whom = "" if where is None else f" with the filter {json.dumps(where.given)}"
     print_line(
-        f"{name}: calibrated on {basis(calibration)} for k up to {calibration.k:,} in {seconds:.1f} s; codebook: "
+        f"{name}: calibrated on {basis(calibration)}{whom} for k up to {calibration.k:,} in {seconds:.1f} s; codebook: "
         f"{book.centroids:,} centroids"
     )
     what = "passages" if len(collection.index) > len(collection) else "documents"
     for target, survivors in needs.items():
         print_line(f"  --overlap {target}: {_said(calibration, k, target, survivors, what)}")
     overlap = min(0.99, most_overlap(calibration.n_queries))
-    exact, calibrated = (seconds_of(collection, policy, k) for policy in (CERTIFIED, Calibrated(overlap)))
-    faster = f"{exact / calibrated:.1f} times as fast" if exact > calibrated else "not faster: the collection is small"
+    exact, calibrated = (seconds_of(collection, calibration, policy, k) for policy in (CERTIFIED, Calibrated(overlap)))
+    faster = f"{exact / calibrated:.1f} times as fast" if exact > calibrated else "not faster: too few documents"
     print_line(
         f"  a search for {k} takes {milliseconds(calibrated)} with --overlap {overlap:g}, "
         f"{milliseconds(exact)} without: {faster}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,7 +52,7 @@ def info(collection: CollectionPath, as_json: AsJson = False) -> None:
     if as_json:
         emit(facts)
         return
-    encoder = facts["encoder"]
+    encoder, filters = facts["encoder"], facts["calibrated_filters"]
     deleted = f" ({facts['deleted']:,} deleted)" if facts["deleted"] else ""
     counted = {name: f"{facts[name]:,}" for name in ("documents", "passages") if facts[name] is not None}
     unit = "passage" if (facts["passages"] or 0) > facts["documents"] else "document"
@@ -67,6 +68,7 @@ def info(collection: CollectionPath, as_json: AsJson = False) -> None:
         **{f"  {key}": _short(value) for key, value in encoder["fingerprint"].items()},
         "codebook": f"{facts['codebook']['centroids']:,} centroids" if facts["codebook"] else "none",
         "calibration": "none" if calibration is None else _calibration(calibration, facts["calibration"], unit),
+        **({"  for filters": ", ".join(json.dumps(one["where"]) for one in filters)} if filters else {}),
         **({"shards": _shards(facts["shards"])} if "shards" in facts else {}),
         "folder": facts["path"],
     }

@@ -17,7 +17,8 @@ from typer.core import TyperCommand
 from maxsieve.cli.console import say
 from maxsieve.cli.failures import sentence
 from maxsieve.policies import POLICIES
-from maxsieve.storage.calibration import most_overlap, queries_needed
+from maxsieve.storage.calibration import calibration_for, most_overlap, queries_needed
+from maxsieve.text.collection.search import on_metadata
 from maxsieve.where import to_where
 
 if TYPE_CHECKING:
@@ -204,12 +205,14 @@ def to_filter(given: str | None) -> Any:
     return where
 
 
-def promised(collection: Collection, policy: Calibrated) -> Calibrated:
-    """The policy, or one with the overlap that the calibration has enough queries for, which is then said."""
-    check_calibrated(collection)
-    calibration = collection.index.storage.snapshot.calibration
-    assert calibration is not None
-    if calibration.enough_for(policy.target):
+def promised(collection: Collection, policy: Calibrated, where: Any) -> Calibrated:
+    """The policy, or one with the overlap that the calibration has enough queries for, which is then said.
+
+    With a filter that was not calibrated, the answer is exact.
+    """
+    check_calibrated(collection, filtered=where is not None)
+    calibration = calibration_for(on_metadata(where), collection.index.storage.snapshot.calibrations)
+    if calibration is None or calibration.enough_for(policy.target):
         return policy
     possible = most_overlap(calibration.n_queries)
     say(
@@ -219,7 +222,7 @@ def promised(collection: Collection, policy: Calibrated) -> Calibrated:
     return replace(policy, overlap=possible)
 
 
-def check_calibrated(collection: Collection) -> None:
-    """Raises an error that names the missing command, if the collection is not calibrated."""
-    if collection.index.storage.snapshot.calibration is None:
+def check_calibrated(collection: Collection, *, filtered: bool) -> None:
+    """Raises an error that names the missing command, if the collection is not calibrated; ``filtered``: in any way."""
+    if not (collection.calibrated or (filtered and collection.index.storage.snapshot.calibrations)):
         raise ValueError(f"{collection.path} is not calibrated: run maxsieve calibrate, with or without --queries FILE")

@@ -91,7 +91,7 @@ def search(
     condition = options.to_filter(where)
     with open_collection(collection, encoder_for(collection, encoder)) as found:
         if isinstance(policy, Calibrated):
-            policy = options.promised(found, policy)
+            policy = options.promised(found, policy, condition)
         asked_for = SearchOptions(
             k,
             policy,

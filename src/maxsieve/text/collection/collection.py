@@ -49,7 +49,7 @@ from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.collection.info import info_of
 from maxsieve.text.collection.pictures import Pictures
 from maxsieve.text.collection.rerank import rerank_with
-from maxsieve.text.collection.search import check_calibrated, read_texts, search_texts
+from maxsieve.text.collection.search import check_calibrated, on_metadata, read_texts, search_texts
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, to_encoder
 from maxsieve.text.encoders.truncation_warning import counting_truncations
 from maxsieve.text.inputs.outline import Outline
@@ -270,7 +270,9 @@ class Collection:
         """Distributes the documents of a collection in shards over another number of shards. Answers stay the same."""
         self.index.rebalance(shards)
 
-    def calibrate(self, queries: Iterable[str] | None = None, k: int = 100, *, progress: bool = False) -> None:
+    def calibrate(
+        self, queries: Iterable[str] | None = None, k: int = 100, *, where: Any = None, progress: bool = False
+    ) -> None:
         """Prepares ``policy=Calibrated(...)``: measures how many documents it must follow up for a top k.
 
         queries
@@ -279,14 +281,17 @@ class Collection:
             guarantee is about such sentences: too optimistic for a small k (docs/text.md).
         k
             the largest number of hits that later searches can give a guarantee for.
+        where
+            a filter. Then the guarantee is for searches with this filter, and other calibrations stay. A collection
+            keeps them for up to 16 filters.
         """
         with self._writing():
-            sentences.calibrate(self, queries, k, progress=progress)
+            sentences.calibrate(self, queries, k, on_metadata(where), progress=progress)
 
     def recalibrate(self, *, progress: bool = False) -> None:
         """Calibrates again with the stored queries or sentences, after documents have changed."""
         with self._writing():
-            check_calibrated(self)
+            check_calibrated(self, filtered=True)
             self.index.recalibrate(progress=progress)
 
     def refresh(self) -> None:
@@ -378,7 +383,7 @@ class Collection:
 
     @property
     def calibrated(self) -> bool:
-        """Whether `calibrate` was called."""
+        """Whether `calibrate` was called without a filter."""
         return self.index.storage.snapshot.calibration is not None
 
     @cached_property

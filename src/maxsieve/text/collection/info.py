@@ -41,4 +41,15 @@ def info_of(path: Path, index: Index, made: Description, keys: Keys) -> dict[str
             **snapshot.changes._asdict(),
             "holds": calibration.hits_are_known or not snapshot.changes.deleted,
         },
+        "calibrated_filters": [
+            {
+                "where": one.where.given,
+                "calibrated_on": one.origin,
+                "queries": one.n_queries,
+                "k": one.k,
+                "documents": one.documents,
+            }
+            for one in snapshot.calibrations
+            if one.where is not None
+        ],
     }

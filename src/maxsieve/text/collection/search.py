@@ -27,6 +27,7 @@ from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.lexical.bm25 import first_candidates
 from maxsieve.text.lexical.hybrid import search_hybrid
 from maxsieve.text.passages import Keys
+from maxsieve.where import Where, to_where
 
 if TYPE_CHECKING:
     from maxsieve.text.collection.collection import Collection
@@ -61,7 +62,7 @@ def search_texts(
 ) -> list[TextHits]:
     """The k best documents for each text. ``vectors`` are those of the texts, if they are encoded already."""
     if type(options.policy) is Calibrated:  # before anything is encoded
-        check_calibrated(collection)
+        check_calibrated(collection, filtered=options.where.given)
     started = perf_counter()
     if vectors is None:
         vectors = collection.encoder.encode_queries(texts) if texts else []
@@ -93,9 +94,15 @@ def _search_current(collection: Collection, search: Callable[[AnySnapshot], list
     return storage.reading(search)
 
 
-def check_calibrated(collection: Collection) -> None:
-    """Raises an error that names the missing call, if the collection is not calibrated."""
-    if not collection.calibrated:
+def on_metadata(where: Any) -> Where | None:
+    """A filter of documents, as one of the records that hold their metadata."""
+    condition = to_where(where)
+    return condition and condition.under("metadata")
+
+
+def check_calibrated(collection: Collection, *, filtered: bool) -> None:
+    """Raises an error that names the missing call, if the collection is not calibrated; ``filtered``: in any way."""
+    if not (collection.calibrated or (filtered and collection.index.storage.snapshot.calibrations)):
         wrong = ValueError("this collection is not calibrated")
         raise hinted(wrong, ": {} does that, on sentences of its documents or your own queries", Function("calibrate"))
 
@@ -108,7 +115,7 @@ def _search(
     rows = [row[:, :dim] for row in rows]  # shorter only while there are no vectors and no projection
     options = replace(options, per_document=1)
     if options.where.given:
-        options = replace(options, where=options.where.map(lambda where: where and where.under("metadata")))
+        options = replace(options, where=options.where.map(on_metadata))
     units = keys if options.by == "document" else keys.flat
     if units is not keys:
         options = _to_passages(options, keys, snapshot)

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.calibrated import check_findable
 from maxsieve.common.checks import as_count
 from maxsieve.common.progress import progress_bar
 from maxsieve.errors import Argument, hinted
-from maxsieve.storage.calibration import Origin
+from maxsieve.storage.calibration import Origin, check_storable
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.text.collection.search import check_usable, read_texts
 from maxsieve.text.encoders.encoder import Encoder
 from maxsieve.text.passages import read_records
+from maxsieve.where import Where
 
 if TYPE_CHECKING:
     from maxsieve.text.collection.collection import Collection
@@ -37,20 +39,29 @@ BATCH = 64
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]\u201d\u2019]*\s+|[\r\n]+")
 
 
-def calibrate(collection: Collection, queries: Iterable[str] | None, k: int, *, progress: bool) -> None:
-    """Calibrates a collection, whose lock is held, on the texts of queries or on sentences of its own."""
+def calibrate(
+    collection: Collection, queries: Iterable[str] | None, k: int, where: Where | None, *, progress: bool
+) -> None:
+    """Calibrates a collection, whose lock is held, on the texts of queries or on sentences of its own.
+
+    With a filter, sentences are drawn from documents that match.
+    """
     k = as_count(k, "k", at_least=1)
+    if where is not None:
+        check_storable(where)
     given = None if queries is None else read_queries(queries)
     if not collection.index.tokens:
         raise ValueError("no document here has a token: add documents before calibrate")
-    texts = own_sentences(collection.index.storage.snapshot.here) if given is None else given
+    snapshot = collection.index.storage.snapshot
+    check_findable(snapshot, where)
+    texts = own_sentences(snapshot.here, where) if given is None else given
     vectors = encode(texts, collection.encoder, progress=progress)
     if given is None:
         vectors = [rows for rows in vectors if len(rows)]
     else:
         check_usable(given, (len(rows) > 0 for rows in vectors))
     origin: Origin = "own sentences" if given is None else "queries"
-    collection.index.calibrate(vectors, k, calibrated_on=origin, progress=progress)
+    collection.index.calibrate(vectors, k, where=where, calibrated_on=origin, progress=progress)
 
 
 def read_queries(texts: Iterable[str]) -> list[str]:
@@ -62,11 +73,12 @@ def read_queries(texts: Iterable[str]) -> list[str]:
     return queries
 
 
-def own_sentences(snapshot: Snapshot) -> list[str]:
-    """Sentences of the documents, at most one per document. The choice is deterministic."""
-    drawn = list(draw_sentences(_texts(snapshot)))
+def own_sentences(snapshot: Snapshot, where: Where | None = None) -> list[str]:
+    """Sentences of the documents that match a filter, at most one per document. The choice is deterministic."""
+    drawn = list(draw_sentences(_texts(snapshot, where)))
     if not drawn:
-        wrong = ValueError(f"no document has a sentence of {FEWEST_WORDS} to {MOST_WORDS} words")
+        which = "no document" if where is None else "no document that matches the filter"
+        wrong = ValueError(f"{which} has a sentence of {FEWEST_WORDS} to {MOST_WORDS} words")
         raise hinted(wrong, ": give queries of your own by {}", Argument("queries"))
     return drawn
 
@@ -115,7 +127,10 @@ def _words(piece: str) -> int:
     return sum(any(map(str.isalnum, run)) for run in piece.split())
 
 
-def _texts(snapshot: Snapshot) -> Iterator[str]:
-    """The texts of all documents that can be hits, in an order that is random but always the same."""
-    order = random.Random(0).sample(snapshot.insertion_order.tolist(), snapshot.n_searchable)
+def _texts(snapshot: Snapshot, where: Where | None) -> Iterator[str]:
+    """The texts of the documents that can be hits, in an order that is random but always the same."""
+    found = snapshot.insertion_order
+    if where is not None:
+        found = found[snapshot.matching(where)[found]]
+    order = random.Random(0).sample(found.tolist(), len(found))
     return (record["text"] for _, record in read_records(snapshot, order, READ))
