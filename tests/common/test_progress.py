@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 from contextvars import copy_context
@@ -43,6 +44,17 @@ def test_a_line_a_minute_with_tokens_a_second_and_the_time_left() -> None:
     assert told.after(1, 100, 60_000) == ["maxsieve: adding: 200/5,000 documents, 2,000 tokens a second, 24 min left"]
     assert told.after(30, 100) == []
     assert told.after(30, 300, 240_000) == ["maxsieve: adding: 600/5,000 documents, 3,000 tokens a second, 13 min left"]
+
+
+def test_pages_have_a_rate_per_minute_without_those_that_were_skipped() -> None:
+    told = Told(None, "pages")
+    told.after(1, 300)
+    told.after(50, 0, 20_000)
+    assert told.after(10, 16) == ["maxsieve: adding: 316 pages, 16 pages a minute"]
+    told.after(29, 0, 20_000)
+    told.after(1, 16)
+    told.it.finish()
+    assert told.new == ["maxsieve: adding: 332 pages in 91 s, 21 pages a minute"]
 
 
 def test_what_was_skipped_does_not_shorten_the_time_left() -> None:
@@ -103,10 +115,11 @@ def test_a_failure_ends_it_without_a_line(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err == ""
 
 
-def test_a_terminal_has_a_bar_with_tokens_a_second() -> None:
-    script = """
+@pytest.mark.parametrize(("unit", "rate"), [("documents", " tokens/s"), ("pages", " pages/min")])
+def test_a_terminal_has_a_bar_with_tokens_a_second_or_pages_a_minute(unit: str, rate: str) -> None:
+    script = f"""
 from maxsieve.common.progress import progress_bar
-with progress_bar("adding", 2, shown=True, unit="documents") as advance:
+with progress_bar("adding", 2, shown=True, unit="{unit}") as advance:
     advance(1, 500)
     advance(1, 500)
 """
@@ -117,5 +130,5 @@ with progress_bar("adding", 2, shown=True, unit="documents") as advance:
     shown = os.read(ours, 1 << 16).decode()
     os.close(ours)
     assert "2/2" in shown
-    assert "tokens/s" in shown
+    assert re.search(rf"[1-9][\d,]*{rate}", shown)
     assert "maxsieve:" not in shown

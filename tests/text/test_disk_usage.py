@@ -11,6 +11,7 @@ import pytest
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.disk_usage import PARTS
 
+from .made_pages import page_of
 from .support import ShortSighted, WordEncoder, sentences
 
 
@@ -50,6 +51,15 @@ def test_what_deleted_documents_take(tmp_path: Path) -> None:
     assert collection.info()["room"]["deleted"] == lost * (32 + 2 * 16) + 10 * 3 * 4
     collection.compact()
     assert collection.info()["room"]["deleted"] == 0
+
+
+def test_pictures_of_pages_are_a_part(tmp_path: Path) -> None:
+    with Collection.create(tmp_path / "c", WordEncoder(), pages=True) as collection:
+        pages = [page_of("the hungry fox"), page_of("the thirsty crow")]
+        collection.add([*pages, pages[0]], ["a", "b", "again"])
+        room = collection.info()["room"]
+        assert room["parts"]["pictures"] == sum(len(page.picture) for page in pages), "each is stored once"
+        assert sum(room["parts"].values()) == room["total"] == on_disk(collection.path)
 
 
 def test_an_empty_collection_has_no_texts_to_compare_with(tmp_path: Path) -> None:

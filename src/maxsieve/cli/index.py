@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -30,7 +30,7 @@ from maxsieve.errors import Argument, explain
 from maxsieve.text.collection.description import read_description
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, MINILM, Measuring, Visual
 from maxsieve.text.encoders.visual import is_visual
-from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
+from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input, InputDocument
 from maxsieve.text.inputs.columns import as_columns
 from maxsieve.text.pages.ocr import decide_ocr
 
@@ -322,6 +322,14 @@ def forecast(collection: Collection, documents: list[Any], count: int) -> str:
     return f"{count:,} documents will take about {bytes_text(size)}, {each:,.0f} bytes a token{choices}"
 
 
+def read_ahead(documents: Iterator[InputDocument], reader: DocumentReader) -> list[InputDocument]:
+    """Some documents for the forecast. It stops where OCR begins: an interruption would lose minutes of work."""
+    some: list[InputDocument] = []
+    while not reader.by_ocr and len(some) < SAMPLED - 1 and (document := next(documents, None)) is not None:
+        some.append(document)
+    return some
+
+
 def _same_folder(given: object, found: object) -> bool:
     return isinstance(given, str) and isinstance(found, str) and Path(given).absolute() == Path(found).absolute()
 
@@ -343,9 +351,11 @@ def _add(
     with collection() as target:
         try:
             to_id = id_reader(target) if reader.has_ids else None
-            count, some = reader.count(), list(islice(documents, SAMPLED - 1))
-            if count is not None and not as_json and (said := forecast(target, [first, *some], count)):
-                say(said)
+            count, some = reader.count(), list[Any]()
+            if count is not None and not (as_json or target.has_pages):
+                some = read_ahead(documents, reader)
+                if not reader.by_ocr and (said := forecast(target, [first, *some], count)):
+                    say(said)
             columns = as_columns(chain([first] if first else [], some, documents), count, to_id)
             added = target.add(**columns, replace=replace, progress=shows_progress(progress))
         except KeyboardInterrupt:

@@ -15,6 +15,9 @@ from maxsieve.common.printable import printable
 INTERVAL = 60.0
 """Seconds between two lines."""
 
+PER_MINUTE = ("pages",)
+"""Units whose rate is given per minute, whatever their tokens: reading one may take longer than encoding it."""
+
 _quiet_for: ContextVar[float] = ContextVar("quiet_for", default=0.0)
 
 
@@ -29,9 +32,9 @@ class Advance(Protocol):
 def progress_bar(description: str, total: int | None, *, shown: bool, unit: str = "") -> Iterator[Advance]:
     """Yields a function that reports progress; it does nothing if ``shown`` is false.
 
-    On a terminal and in a notebook, a bar shows the rate (items or tokens per second), the elapsed time and, with a
-    ``total``, the remaining time. Elsewhere a line is printed every minute, and one at the end. ``unit`` names the
-    items in the lines.
+    On a terminal and in a notebook, a bar shows the rate (items or tokens per second, or pages per minute), the elapsed
+    time and, with a ``total``, the remaining time. Elsewhere a line is printed every minute, and one at the end.
+    ``unit`` names the items.
 
     >>> with progress_bar("indexing", 10, shown=False) as advance:
     ...     advance(10)
@@ -39,7 +42,7 @@ def progress_bar(description: str, total: int | None, *, shown: bool, unit: str 
     if not shown:
         yield _nothing
     elif _can_draw():
-        with _drawn_bar(description, total) as advance:
+        with _drawn_bar(description, total, unit) as advance:
             yield advance
     else:
         lines = Lines(description, total, unit, quiet_for=_quiet_for.get())
@@ -88,6 +91,16 @@ class Pace:
         """
         return None if not self._items else max(0, items) * self._seconds / self._items
 
+    def per_minute(self, unit: str) -> str:
+        """How many items are done in a minute, for people.
+
+        >>> pace = Pace(0.0)
+        >>> pace.count(3, 0, 6.0)
+        >>> pace.per_minute("pages")
+        '30 pages'
+        """
+        return f"{rate_text(60 * self._items / max(self._seconds, 1e-3))} {unit}"
+
 
 class Lines:
     """Progress as lines. They are printed when an item is done, so no timer is needed."""
@@ -129,6 +142,8 @@ class Lines:
         return f"{self._count:,}{of} {self._unit}".rstrip()
 
     def _rate(self, now: float) -> str:
+        if self._unit in PER_MINUTE:
+            return f"{self._pace.per_minute(self._unit)} a minute"
         what, seconds = " tokens" if self._tokens else "", max(now - self._started, 1e-3)
         return f"{rate_text((self._tokens or self._count) / seconds)}{what} a second"
 
@@ -141,7 +156,7 @@ class Lines:
 
 
 def rate_text(rate: float) -> str:
-    """A rate per second, for people.
+    """A rate, for people.
 
     >>> rate_text(5812.4), rate_text(0.25)
     ('5,812', '0.2')
@@ -171,7 +186,7 @@ def _can_draw() -> bool:
 
 
 @contextmanager
-def _drawn_bar(description: str, total: int | None) -> Iterator[Advance]:
+def _drawn_bar(description: str, total: int | None, unit: str) -> Iterator[Advance]:
     try:
         from rich import progress
         from rich.console import Console
@@ -181,6 +196,8 @@ def _drawn_bar(description: str, total: int | None) -> Iterator[Advance]:
 
     class RateColumn(progress.ProgressColumn):
         def render(self, task: progress.Task) -> Text:
+            if unit in PER_MINUTE:
+                return Text(f"{pace.per_minute(unit)}/min")
             if task.fields["tokens"] and task.elapsed:
                 return Text(f"{rate_text(task.fields['tokens'] / task.elapsed)} tokens/s")
             rate = task.finished_speed or task.speed or (task.completed / task.elapsed if task.elapsed else 0.0)

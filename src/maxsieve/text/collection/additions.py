@@ -57,8 +57,8 @@ COMMITS = 64
 FEW_SEGMENTS, SMALL_SEGMENT = 8, 256 << 20
 """More than this many segments, each below this many bytes, are merged: opening each takes milliseconds."""
 
-PAGE_SIZE, PATCHED_PAGE_SIZE = 1 << 11, 1 << 14
-"""How many characters a page counts for, besides its text: 64 pages are a batch, or 8 that a visual model encodes."""
+PAGE_SIZE, PATCHED_PAGE_SIZE = 1 << 13, 1 << 14
+"""How many characters a page counts for: 16 pages are a batch (OCR takes seconds), or 8 that a visual model encodes."""
 
 Encodable = str | PageDocument
 Encode = Callable[[list[Any]], Sequence[NDArray[np.float32]]]

@@ -224,7 +224,8 @@ class Collection:
         with counting_truncations(), self._writing():
             vectors = DocumentVectors(self._own, self._splitter)
             documents = read_documents(vectors.prepare(texts, progress), ids, metadata, outlines, endless=streamed)
-            with progress_bar("adding", total, shown=progress, unit="documents") as advance:
+            unit = "pages" if self.has_pages else "documents"
+            with progress_bar("adding", total, shown=progress, unit=unit) as advance:
                 if self._in_shards:
                     from maxsieve.text.distributed.add import add_to_shards
 

@@ -12,6 +12,7 @@ from maxsieve.storage.segment_file import StoredSegment
 from maxsieve.storage.segments import Segment
 from maxsieve.storage.snapshot import Snapshot
 from maxsieve.text.collection.description import PROJECTION
+from maxsieve.text.collection.pictures import FOLDER as PICTURES
 from maxsieve.text.lexical.word_table import FOLDER as BM25
 from maxsieve.text.passages import Keys, read_records, to_passage
 
@@ -37,6 +38,7 @@ PARTS = {
     "texts": "texts and metadata",
     "bm25": "BM25's table",
     "projection": "projection",
+    "pictures": "pictures of pages",
     "other": "other files",
 }
 """A description of each part."""
@@ -96,7 +98,7 @@ def _bytes_of(snapshot: Snapshot, positions: list[int], keys: Keys) -> int:
 
 def _part(path: Path) -> str:
     """The part that a file belongs to, which is no segment of the present version."""
-    known = {PROJECTION: "projection", BM25: "bm25"}
+    known = {PROJECTION: "projection", BM25: "bm25", PICTURES: "pictures"}
     return known.get(path.parts[0]) or FILES.get(kind_of(path.name) or "", "other")
 
 

@@ -24,7 +24,7 @@ from maxsieve.text.inputs.survey import survey
 from maxsieve.text.pages.page import file_of
 from maxsieve.text.sync.record import FORGOTTEN, Entry, Seen, SyncRecord, digest_of
 
-GROUP_DOCUMENTS, GROUP_CHARACTERS = 64, 1 << 20
+GROUP_DOCUMENTS, GROUP_CHARACTERS, GROUP_PAGES = 64, 1 << 20, 16
 """How much is written to the record at a time, before it is added to the collection."""
 
 TICK, COARSE_TICK = 20_000_000, 2_000_000_000
@@ -214,7 +214,7 @@ class SyncRun:
                     continue
                 group.append(document)
                 claims[id] = claim
-                characters += len(document.text)
+                characters += len(document.text) + (GROUP_CHARACTERS // GROUP_PAGES if document.page else 0)
                 if len(group) >= GROUP_DOCUMENTS or characters >= GROUP_CHARACTERS:
                     yield from self._noted(group, claims)
                     group, claims, characters = [], {}, 0
