@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from maxsieve.arrays import MAX_DIM, read_documents, to_query, with_dim
 from maxsieve.audit import Audit, Sample
-from maxsieve.calibrated import Wanted, calibrate, can_update, check_calibrated, is_behind, plan, update
+from maxsieve.calibrated import Wanted, calibrate, can_update, check_calibrated, is_behind, plan, update, update_pays
 from maxsieve.common.checks import as_count, check_choice
 from maxsieve.common.html import table
 from maxsieve.common.progress import Advance, progress_bar
@@ -306,6 +306,11 @@ class Index:
         """
         self.storage.reading(lambda snapshot: check_calibrated(next(iter(snapshot.calibrations), None)))
         self._replace_tiers(self._updated, progress)
+
+    @property
+    def recalibration_pays(self) -> bool:
+        """Whether `Calibrated` follows up more new documents than others, so that `recalibrate` makes it faster."""
+        return self.storage.reading(lambda snapshot: update_pays(snapshot, self._group_by))
 
     def _updated(self, new: AnySnapshot, old: AnySnapshot, advance: Advance) -> tuple[Calibration, ...]:
         return self._update(old.calibrations, new, old, advance)

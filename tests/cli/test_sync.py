@@ -39,6 +39,18 @@ def test_a_collection_is_made_and_follows(notes: CommandLine) -> None:
     assert "can't be changed" in notes("sync", "it.ms", "notes", "--dim", "4", code=1).stderr
 
 
+def test_a_calibration_follows(notes: CommandLine) -> None:
+    notes("sync", "it.ms", "notes", "--dim", "8")
+    notes.write("queries.txt", "\n".join(f"red fox {i}" for i in range(20)))
+    notes("calibrate", "it.ms", "--queries", "queries.txt", "-k", "2")
+    for i in range(20):
+        notes.write(f"notes/new{i}.md", f"blue owl {i}")
+    said = notes("sync", "it.ms", "notes").stdout.splitlines()
+    assert said[1:] == ["  calibrated again, after 20 documents added since the last time"]
+    assert notes.json("info", "it.ms")[0]["calibration"]["added"] == 0
+    assert notes.json("sync", "it.ms", "notes")[0]["recalibrated"] is False
+
+
 def test_what_is_refused(notes: CommandLine) -> None:
     assert "there is no folder nowhere" in notes("sync", "it.ms", "nowhere", code=1).stderr
     assert "is a file; sync follows folders" in notes("sync", "it.ms", "notes/a.md", code=1).stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,26 @@ def test_a_filter_that_matches_nothing_any_more_is_dropped(index: ms.Index) -> N
     index.compact()
     assert [one.where for one in index.storage.snapshot.calibrations] == [None]
     assert found(index) >= 0.9 - 0.05
+
+
+def test_an_update_pays_if_more_new_documents_are_followed_up_than_others(index: ms.Index) -> None:
+    assert not index.recalibration_pays
+    index.calibrate(queries(0, 120), k=12)
+    calibration = index.storage.snapshot.calibration
+    assert calibration is not None
+    depth = calibration.depth(10, Fraction("0.99"))
+    assert 10 <= depth < 300
+    index.add(vectors(1, depth), [f"n{i}" for i in range(depth)])
+    assert not index.recalibration_pays
+    index.add(vectors(2, 1), ["last"])
+    assert index.recalibration_pays
+    index.recalibrate()
+    assert not index.recalibration_pays
+    index.delete([one for one in index.ids if str(one).startswith("d")])
+    assert index.recalibration_pays, "searches are exact, because too few hits are left"
+    index.recalibrate()
+    index.delete(index.ids)
+    assert not index.recalibration_pays
 
 
 def test_an_index_without_documents_keeps_its_calibration(index: ms.Index) -> None:

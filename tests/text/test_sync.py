@@ -7,6 +7,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from long_form import scaled
+from maxsieve import Calibrated
 from maxsieve.errors import IndexLockedError
 from maxsieve.text import FolderSync, Synced
 from maxsieve.text.collection import additions as adding
@@ -85,6 +87,29 @@ def test_a_thousand_files_of_which_ten_change(notes: Notes) -> None:
     assert sorted(notes.encoder.encoded) == sorted(f"changed {i}" for i in range(0, 1000, 100))
     assert len(notes.read) == 10
     notes.collection.verify()
+
+
+def test_a_calibration_is_brought_up_to_date_when_that_pays(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maxsieve.storage.codebook.FEWEST", 16)
+    for i, text in enumerate(sentences(400)):
+        notes.write(f"{i}.md", text)
+    notes.sync()
+    notes.collection.calibrate(k=10)
+    calibration = notes.collection.index.storage.snapshot.calibration
+    assert calibration is not None
+    depth = calibration.depth(10, Fraction("0.99"), kind="groups")
+    follower = FolderSync(notes.collection, notes.folder)
+    for first, last, expected in ((0, depth, None), (depth, depth + 1, (depth + 1, 0)), (depth + 1, depth + 2, None)):
+        for i in range(first, last):
+            notes.write(f"new{i}.md", f"an unusual note {i}")
+        assert follower.run(dry_run=True).added == last - first
+        assert follower.recalibrated is None
+        follower.run()
+        assert follower.recalibrated == expected
+        changes = notes.collection.index.storage.snapshot.changes
+        assert changes.added == (0 if expected else last - first)
+    report = notes.collection.search("an unusual note", k=10, policy=Calibrated()).report
+    assert (report.guarantee, report.added) == ("calibrated on sentences", 1)
 
 
 def test_new_changed_and_deleted_files_follow(notes: Notes) -> None:

@@ -15,6 +15,7 @@ from maxsieve.cli.failures import ExitCode, report_bad, sentence
 from maxsieve.cli.index import Include, New, OcrOption, ReadPages, Strict, create_or_open, report_ocr
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.errors import IndexLockedError
+from maxsieve.text.collection.answers import changes_text
 from maxsieve.text.inputs import DocumentReader, Fields, Input
 from maxsieve.text.pages.ocr import decide_ocr
 
@@ -136,7 +137,7 @@ class _Command:
             self.report_once(failure)
             return
         self._failure = ""
-        if done.added or done.changed or done.deleted or done.bad:
+        if done.added or done.changed or done.deleted or done.bad or self._follower.recalibrated:
             self._tell(done, perf_counter() - started)
 
     def report_once(self, failure: Exception) -> None:
@@ -154,7 +155,8 @@ class _Command:
         if self._as_json:
             size = {"documents": len(target), "tokens": target.index.tokens}
             mode = {"dry_run": True} if dry_run else {}
-            emit({"collection": str(self._path), **mode, **counts, **size, "seconds": round(seconds, 3)})
+            taken = {"recalibrated": self._follower.recalibrated is not None, "seconds": round(seconds, 3)}
+            emit({"collection": str(self._path), **mode, **counts, **size, **taken})
             return
         parts = [f"{count:,} {what}" for what, count in counts.items() if what != "bad" and (count or what == "added")]
         text = ", ".join(parts)
@@ -162,6 +164,11 @@ class _Command:
             print_line(f"{self._path}: there would be {text}")
         else:
             print_line(f"{self._path}: {text} in {seconds:.1f} s; {describe_size(target)}")
+        if self._follower.recalibrated is not None:
+            unit = "passage" if len(target.index) > len(target) else "document"
+            print_line(
+                f"  calibrated again, after {changes_text(*self._follower.recalibrated, unit)} since the last time"
+            )
 
 
 def _preview(collection: Path, documents: int, reader: DocumentReader, as_json: bool) -> None:

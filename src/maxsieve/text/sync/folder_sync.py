@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from maxsieve.errors import Argument, hinted
+from maxsieve.storage.calibration import Changes
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.encoders.encoder import Visual
 from maxsieve.text.inputs.document import BadInput
@@ -83,6 +84,8 @@ class FolderSync:
         self._ocr = ocr
         self.by_ocr = 0
         """How many pages were read by OCR in the last run."""
+        self.recalibrated: Changes | None = None
+        """What the last run took into calibrations: documents added and deleted; None if it left them."""
         self.collection, self.folder = collection, check_folder(folder)
         self.problems: list[BadInput] = []
         """The files that could not be read in the last run."""
@@ -101,7 +104,7 @@ class FolderSync:
     def run(
         self, *, strict: bool = False, dry_run: bool = False, settled: bool = False, progress: bool = False
     ) -> Synced:
-        """Runs the sync once.
+        """Runs the sync once. Then calibrations are brought up to date, if that makes searches clearly faster.
 
         strict
             the first file that can't be read ends the run with a `BadInput`; otherwise such files are skipped, and
@@ -112,7 +115,7 @@ class FolderSync:
             for repeated runs: files that have changed since the previous run are left to the next one, because they may
             still be written; bad files that have not changed are not read again.
         """
-        self.problems = []
+        self.problems, self.recalibrated = [], None
         if settled and self._idle and self._scan(self._prefix or "").seen == self._earlier:
             return Synced(unchanged=len(self._earlier))
         self._idle = False
@@ -130,11 +133,20 @@ class FolderSync:
             run = SyncRun(self.collection, record, self._others(record), scan, **options)
             run.plan(self._earlier if settled else None, self._bad if settled else {})
             done = run.carry_out(progress)
+            if not dry_run:
+                self._recalibrate(progress)
         self.problems, self._earlier, self._bad = run.problems, scan.seen, run.bad
         self.encodings = run.encodings
         self.by_ocr = run.by_ocr
         self._prefix, self._idle = record.prefix, not (done.waiting or scan.unlisted)
         return done
+
+    def _recalibrate(self, progress: bool) -> None:
+        """Brings calibrations up to date, if searches follow up more new documents than others."""
+        if self.collection.index.recalibration_pays:
+            changes = self.collection.index.storage.snapshot.changes
+            self.collection.recalibrate(progress=progress)
+            self.recalibrated = changes
 
     def changes(self) -> tuple[int, int]:
         """How many files are new, changed or gone by their sizes and times, and the bytes of those to be read."""
