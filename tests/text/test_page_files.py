@@ -115,6 +115,22 @@ def test_ocr_opens_no_connection(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "hungry" in ocr.read_words(Image.open(folder / "scan.png").convert("RGB")).text
 
 
+@pytest.mark.parametrize(
+    ("said", "kind", "told"),
+    [("Status Message: std::bad_alloc", MemoryError, "bad_alloc"), ("no such node", ValueError, "OCR failed: no such")],
+)
+def test_a_failure_of_ocr_is_short_and_lack_of_memory_is_known(
+    monkeypatch: pytest.MonkeyPatch, said: str, kind: type[Exception], told: str
+) -> None:
+    def engine(_: object) -> None:
+        raise RuntimeError(f"Traceback (most recent call last):\n{said}") from RuntimeError(said)
+
+    monkeypatch.setattr(ocr, "_engine", lambda: engine)
+    with pytest.raises(kind, match=told) as failed:
+        ocr.read_words(Image.new("RGB", (30, 20)))
+    assert "Traceback" not in str(failed.value)
+
+
 def test_sync_follows_pages(folder: Path, tmp_path: Path) -> None:
     with Collection.create(tmp_path / "it.ms", WordEncoder(), pages=True) as collection:
         follower = FolderSync(collection, folder, ocr=False)

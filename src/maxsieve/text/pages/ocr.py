@@ -28,7 +28,7 @@ Line = list[tuple[str, Box]]
 
 def read_words(image: Any) -> TextLayer:
     """The text of an RGB image of Pillow: a line for each line, in reading order."""
-    answer = _engine()(np.asarray(image)[:, :, ::-1])
+    answer = _read(_engine(), np.asarray(image)[:, :, ::-1])
     found = list(_lines(answer, image.width, image.height))
     text, words = "", list[Word]()
     for line in in_reading_order((around(box for _, box in line), line) for line in found):
@@ -38,6 +38,19 @@ def read_words(image: Any) -> TextLayer:
             words.append(Word(len(text), len(text) + len(word), box))
             text += word
     return TextLayer(text, tuple(words))
+
+
+def _read(engine: Any, pixels: Any) -> Any:
+    """What rapidocr finds. Its own errors are whole tracebacks: their cause has what onnxruntime said."""
+    try:
+        return engine(pixels)
+    except MemoryError:
+        raise
+    except Exception as failed:
+        said = str(failed.__cause__ or failed)
+        if "alloc" in said:  # std::bad_alloc of onnxruntime, "Failed to allocate" of OpenCV
+            raise MemoryError(said) from None
+        raise ValueError(f"OCR failed: {said}") from None
 
 
 def is_installed() -> bool:
