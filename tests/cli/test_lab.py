@@ -55,7 +55,7 @@ def test_an_experiment_shows_its_tables_and_files(lab: CommandLine, tiny: list[s
 
 def test_a_promise_made_with_own_sentences(lab: CommandLine, tiny: list[str]) -> None:
     [found] = lab.json("lab", "guarantee", *tiny)
-    halves, sentences = found["tables"]
+    halves, *_, sentences = found["tables"]
     assert [row[:2] for row in halves["rows"]] == [row[:2] for row in sentences["rows"]] == [[1, 0.9], [10, 0.9]]
     assert "on 40 sentences" in sentences["note"], "one of each document"
 

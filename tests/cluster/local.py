@@ -92,6 +92,6 @@ class LocalIndex(ms.Index):
         return cls.over(ShardedFolder.open(path), **options)
 
     @classmethod
-    def over(cls, folder: ShardedFolder, cluster: Cluster | None = None, group_by: Any = None) -> LocalIndex:
+    def over(cls, folder: ShardedFolder, cluster: Cluster | None = None, **options: Any) -> LocalIndex:
         engine = LocalEngine(cluster)
-        return cls(ShardedStorage(folder, engine), ClusterSearcher(folder.path, engine), group_by=group_by)
+        return cls(ShardedStorage(folder, engine), ClusterSearcher(folder.path, engine), **options)

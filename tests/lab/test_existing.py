@@ -26,7 +26,7 @@ QUERIES = {f"q{i}": " ".join(TEXTS[i].split()[:3]) for i in range(20)}
 def encoder(monkeypatch: pytest.MonkeyPatch) -> WordEncoder:
     """What ``"words"`` loads."""
     made = WordEncoder()
-    monkeypatch.setattr("maxsieve.text.collection.collection.load_encoder", lambda name: made)
+    monkeypatch.setattr("maxsieve.text.encoders.encoder.load_encoder", lambda name: made)
     monkeypatch.setattr(existing, "load_encoder", lambda name: made)
     monkeypatch.setattr(module, "load_encoder", lambda name: made)
     return made
@@ -123,7 +123,7 @@ def test_what_does_not_fit_is_said(folder: Path, qrels: Path, tmp_path: Path, en
 
 
 def test_another_encoder_is_refused(folder: Path, encoder: WordEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("maxsieve.text.collection.collection.load_encoder", lambda name: WordEncoder(salt="other"))
+    monkeypatch.setattr("maxsieve.text.encoders.encoder.load_encoder", lambda name: WordEncoder(salt="other"))
     with pytest.raises(ValueError, match=r"docs\.ms\b.*'words'.*'words'"):
         of_collection(folder, QUERIES, encoder="words")
 

@@ -40,7 +40,7 @@ def rotate(x: F32) -> F32:
     Butterflies work on blocks of powers of two: 96 numbers are a block of 64 and one of 32 in the first round, and one
     of 32 and one of 64 in the second. After its butterflies a block of n is multiplied by 1/sqrt(n).
 
-    >>> rotate(np.array([[3, 4, 0]], np.float32)).round(4).tolist()
+    >>> rotate(np.array([[3, 4, 0]], np.float32)).astype(np.float64).round(4).tolist()
     [[4.9497, 0.5, 0.5]]
     """
     for turn in (0, 1):

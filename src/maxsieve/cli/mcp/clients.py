@@ -43,9 +43,9 @@ def settings_file(client: str) -> SettingsFile:
         return SettingsFile(
             Path(os.environ.get("CODEX_HOME") or home / ".codex", "config.toml"), "mcp_servers", toml=True
         )
-    roaming = os.environ.get("APPDATA") if sys.platform == "win32" else os.environ.get("XDG_CONFIG_HOME")
-    folder = Path(roaming) if roaming else home / ".config"
-    return SettingsFile(folder / ("Zed" if sys.platform == "win32" else "zed") / "settings.json", "context_servers")
+    roaming = os.environ.get("APPDATA")  # of Windows alone
+    folder = Path(roaming, "Zed") if roaming else Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config", "zed")
+    return SettingsFile(folder / "settings.json", "context_servers")
 
 
 def change_settings(client: str, arguments: list[str] | None, *, really: bool) -> Iterator[str]:
@@ -89,8 +89,8 @@ def _content(path: Path) -> str | None:
 
 
 def _entry(file: SettingsFile, arguments: list[str]) -> dict[str, Any]:
-    script = Path(sys.executable).with_name("maxsieve.exe" if sys.platform == "win32" else "maxsieve")
-    command = [str(script)] if script.exists() else [sys.executable, "-m", "maxsieve.cli"]
+    script = shutil.which("maxsieve", path=Path(sys.executable).parent)
+    command = [sys.executable, "-m", "maxsieve.cli"] if script is None else [script]
     kind = {"type": "stdio"} if file.stdio else {}
     return {**kind, "command": command[0], "args": [*command[1:], *arguments]}
 
