@@ -92,6 +92,28 @@ def test_scaling_covers_every_axis(tiny_dataset: Dataset) -> None:
     assert tokens[-1] == tiny_dataset.embedded().index.tokens > tokens[0]
 
 
+def test_scaling_counts_what_calibrated_reads(tiny_dataset: Dataset) -> None:
+    result = scaling(tiny_dataset, QUICK)
+    rows = rows_of(result.tables[1])
+    data = tiny_dataset.embedded()
+    assert [row["documents"] for row in rows] == sorted({row["documents"] for row in rows})
+    assert (rows[-1]["documents"], rows[-1]["tokens"]) == (len(data.searchable), data.index.tokens)
+    for row in rows:
+        assert 0 < row["overlap"] <= 1
+        assert 5 <= row["followed up"] <= row["documents"]
+        assert row["of documents"] == pytest.approx(row["followed up"] / row["documents"])
+        assert row["postings"] > 0
+    names = [[line.name.partition(",")[0] for line in chart.series] for chart in result.charts]
+    assert names[0][-1] == "Calibrated"
+    assert all("Calibrated" not in others for others in names[1:])
+
+
+def test_scaling_without_queries_to_calibrate_on(tiny_dataset: Dataset) -> None:
+    every = len(tiny_dataset.embedded().queries)
+    result = scaling(tiny_dataset, Options(quick=True, queries=every, threads=2))
+    assert [table.title for table in result.tables] == ["Time and memory"]
+
+
 def test_long_queries_have_the_length_asked_for(tiny_dataset: Dataset) -> None:
     data = tiny_dataset.embedded()
     for tokens in (3, 12, 500):

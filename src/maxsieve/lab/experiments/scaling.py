@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from maxsieve import Bandit, Certified, Exhaustive
+from maxsieve import Bandit, Calibrated, Certified, Exhaustive
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded
 from maxsieve.lab.experiments import Options
 from maxsieve.lab.results import Cell, Chart, Column, ExperimentResult, Series, Table
-from maxsieve.lab.times import Timed, measure, timed_queries
+from maxsieve.lab.times import Timed, Times, measure, timed_queries
 from maxsieve.policies import Policy
+from maxsieve.storage.calibration import most_overlap
 
 POLICIES: dict[str, Policy] = {"Exhaustive": Exhaustive(), "Certified": Certified(), "Bandit 0.2": Bandit(0.2)}
 K = 5
@@ -21,6 +22,10 @@ SHARES = (0.125, 0.25, 0.5, 1.0)
 QUERY_TOKENS = (4, 8, 16, 32, 64, 128)
 KS = (1, 5, 20, 100, 500)
 QUERIES = 20
+CALIBRATING, QUICK_CALIBRATING = 200, 20
+"""How many of the other queries `Calibrated` is calibrated on, for each number of documents."""
+DOCUMENTS = "documents"
+"""The axis that `Calibrated` is measured on."""
 
 Setting = tuple[float, Embedded, int, int]
 """A position on the axis, the data that is searched, K, threads."""
@@ -28,20 +33,32 @@ Setting = tuple[float, Embedded, int, int]
 
 def scaling(dataset: Dataset, options: Options) -> ExperimentResult:
     """Per axis a chart, and one table of all."""
-    data = dataset.embedded()
-    data = timed_queries(data, options) if options.quick or options.queries else data.first(QUERIES)
+    everyone = dataset.embedded()
+    data = timed_queries(everyone, options) if options.quick or options.queries else everyone.first(QUERIES)
+    others = [rows for query, rows in everyone.queries.items() if query not in data.queries]
+    others = others[: QUICK_CALIBRATING if options.quick else CALIBRATING]
+    calibrated = {"Calibrated": Calibrated(most_overlap(len(others)))} if others else {}
     rows: list[list[Cell]] = []
+    counts: list[list[Cell]] = []
     charts, remarks = [], []
     for axis, settings in _axes(data, options).items():
-        milliseconds: dict[str, list[float]] = {name: [] for name in POLICIES}
+        policies = {**POLICIES, **(calibrated if axis == DOCUMENTS else {})}
+        milliseconds: dict[str, list[float]] = {name: [] for name in policies}
         places = []
         for place, what, k, threads in settings():
-            times = measure(what, [Timed(policy, k, threads) for policy in POLICIES.values()], options)
-            own = [times[Timed(policy, k, threads)].milliseconds for policy in POLICIES.values()]
-            rows.append([axis, place, what.index.tokens, *own, what.index.nbytes / 2**20])
+            size = what.index.nbytes / 2**20
+            if len(policies) > len(POLICIES):
+                excluded = max(map(len, what.exclusions.values()), default=0)
+                what.index.calibrate(others, k + excluded, progress=options.progress)
+            times = measure(what, [Timed(policy, k, threads) for policy in policies.values()], options)
+            own = [times[Timed(policy, k, threads)].milliseconds for policy in policies.values()]
+            rows.append([axis, place, what.index.tokens, *own[: len(POLICIES)], size])
             places.append(place)
-            for name, median in zip(POLICIES, own, strict=True):
+            for name, median in zip(policies, own, strict=True):
                 milliseconds[name].append(median)
+            if len(policies) > len(POLICIES):
+                found, exact = (times[Timed(policies[name], k, threads)] for name in ("Calibrated", "Certified"))
+                counts.append(_counts(what, found, exact))
         slopes = {name: slope(places, own) for name, own in milliseconds.items()}
         powers = ", ".join(f"{value:.2f} ({name})" for name, value in slopes.items())
         remarks.append(f"{axis}: time grows as its power {powers}.")
@@ -55,8 +72,27 @@ def scaling(dataset: Dataset, options: Options) -> ExperimentResult:
         "Smaller sets are the first documents, documents and vectors cut short; longer queries are several in one. "
         "Slopes are fitted to logarithms."
     )
-    table = Table("Time and memory", [*columns, Column("index, MiB", ".1f")], rows)
-    return ExperimentResult("scaling", data.name, summary, [table], charts, remarks)
+    tables = [Table("Time and memory", [*columns, Column("index, MiB", ".1f")], rows)]
+    if counts:
+        tables.append(_calibrated_table(counts, calibrated["Calibrated"], len(others)))
+    return ExperimentResult("scaling", data.name, summary, tables, charts, remarks)
+
+
+def _counts(data: Embedded, found: Times, exact: Times) -> list[Cell]:
+    """What `Calibrated` reads and finds, as means over queries."""
+    postings = float(np.mean([hits.report.touched.get("postings", 0) for hits in found.hits]))
+    overlap = float(np.mean([len({*a.ids} & {*b.ids}) / len(b) for a, b in zip(found.hits, exact.hits, strict=True)]))
+    size, tokens = len(data.searchable), data.index.tokens
+    row: list[Cell] = [size, tokens, postings, postings / tokens, found.survivors, found.survivors / size]
+    return [*row, overlap, found.milliseconds, exact.milliseconds / found.milliseconds]
+
+
+def _calibrated_table(rows: list[list[Cell]], policy: Calibrated, queries: int) -> Table:
+    columns = [Column("documents", ",d"), Column("tokens", ",d"), Column("postings", ",.0f")]
+    columns += [Column("of tokens", ".2%"), Column("followed up", ",.0f"), Column("of documents", ".2%")]
+    columns += [Column("overlap", ".3f"), Column("ms", ".3f"), Column("x Certified", ".2f")]
+    note = f"Calibrated for each number of documents, on {queries} other queries."
+    return Table(f"Calibrated({policy.overlap:g}) against documents", columns, rows, note=note)
 
 
 def slope(x: list[float], y: list[float]) -> float:
