@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs the lab's experiments on the corpora of MAXSIEVE_CORPORA and writes docs/results.md from them: more than an hour.
 # After an interruption, the same command continues. Slow experiments have fewer queries, and timed ones run alone.
-# `tools/results.sh calibrated` runs only those about Calibrated and stores, `tools/results.sh tiers coverage` only
+# `tools/results.sh calibrated` runs only those about Calibrated and stores, `tools/results.sh tiers guarantee` only
 # these two.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=build/lab
-calibrated=(tiers coverage ageing stores)
+calibrated=(tiers guarantee ageing stores)
 timed=(wallclock k-sensitivity margin block overhead scaling)
 slow=(calibration pooling quantisers)
 rest=(simulation encoders retrieval)

@@ -2,9 +2,11 @@
 
     python -m benchmarks.runs.lists hotpotqa scifact --centroids 65536 --groups 1024 --walk 128,8 256,16
     python -m benchmarks.runs.lists million --centroids 262144 --groups 1024
+    python -m benchmarks.runs.lists hotpotqa scifact --search --queries 50 --k 10 100
 
 The depth is what the stored ranks of all queries ask for, hence in-sample. Seconds are of CPU time in one thread. The
-shape `million` must have been made by `benchmarks/bench.py`.
+shape `million` must have been made by `benchmarks/bench.py`. With `--search`, whole calls of `Index.search` are
+measured instead, on queries that the index was not calibrated on; policies take turns.
 """
 
 from __future__ import annotations
@@ -129,6 +131,42 @@ def report(index: ms.Index, queries: list[F32], corpus: _core.Corpus, truth: I64
     )
 
 
+def measure_search(name: str, queries: int, ks: Sequence[int]) -> None:
+    """A line for each K and policy: the time of `Index.search`, and what it finds."""
+    shape = load(name, queries, lambda documents, _: documents)
+    with ms.Index.build(shape.rows, lengths=shape.lengths, store="int8") as index:
+        index.calibrate(shape.practice, max(ks))
+        print(
+            f"{name}: {len(index):,} documents, {index.tokens:,} tokens, {len(shape.queries)} queries, calibrated on "
+            f"{len(shape.practice)} others",
+            flush=True,
+        )
+        policies = (ms.Certified(), ms.Calibrated(0.9), ms.Calibrated(0.99))
+        for k in ks:
+            truth = [{*hits.ids} for hits in index.search_many(shape.queries, k)]
+            seconds: dict[object, list[float]] = {policy: [] for policy in policies}
+            overlaps: dict[object, list[float]] = {policy: [] for policy in policies}
+            survivors: dict[object, int] = {}
+            for _ in range(3):
+                for query, best in zip(shape.queries, truth, strict=True):
+                    for policy in policies:
+                        started = thread_time()
+                        hits = index.search(query, k, policy=policy, threads=1)
+                        seconds[policy].append(thread_time() - started)
+                        overlaps[policy].append(len({*hits.ids} & best) / k)
+                        survivors[policy] = hits.report.survivors
+            exact = statistics.median(seconds[policies[0]])
+            for policy in policies:
+                own = seconds[policy]
+                median = statistics.median(own)
+                print(
+                    f"  K = {k}, {policy}: {1e3 * median:.3f} ms, p95 {1e3 * float(np.quantile(own, 0.95)):.3f}, "
+                    f"{exact / median:.1f} times as fast as Certified; "
+                    f"overlap {statistics.mean(overlaps[policy]):.4f}; {survivors[policy]:,} documents followed up",
+                    flush=True,
+                )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("shape", nargs="+", choices=NAMES)
@@ -142,8 +180,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="for training and naming")
     parser.add_argument("--isa", default="")
     parser.add_argument("--tier0", action="store_true", help="measure tier 0, too")
+    parser.add_argument("--search", action="store_true", help="measure Index.search, on queries held out")
     options = parser.parse_args()
     for name in options.shape:
+        if options.search:
+            measure_search(name, options.queries, options.k)
+            continue
         index, queries = opened(name, options.queries)
         truth = np.array([hits.ids for hits in index.search_many(queries, k=max(options.k))], np.int64)
         print(f"{name}: {len(index):,} documents, {index.tokens:,} tokens, {len(queries)} queries")
