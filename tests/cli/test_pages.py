@@ -91,11 +91,12 @@ def test_pages_that_were_found_are_saved_with_their_matches(folder: CommandLine)
     assert names == {"q_1-1-slides.pdf_page=1.png", "q2-1-slides.pdf_page=3.png"}
 
 
-def test_pages_are_stored_before_all_are_read(line: CommandLine) -> None:
+@pytest.mark.parametrize("command", ["index", "sync"])
+def test_pages_are_stored_before_all_are_read(line: CommandLine, command: str) -> None:
     """What fails after a batch of pages does not cost the batch."""
     line.write("talks/a.pdf", make_pdf(["red fox"] * 16))
     line.write("talks/b.pdf", b"%PDF-1.4 broken")
-    said = line("index", "it.ms", "talks", "--pages", "--no-ocr", "--strict", code=1).stderr
+    said = line(command, "it.ms", "talks", "--pages", "--no-ocr", "--strict", code=1).stderr
     assert "b.pdf" in said
     assert line.json("info", "it.ms")[0]["documents"] == 16
 
