@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from maxsieve.cli.console import say
 from maxsieve.common.printable import for_shell, printable_lines
@@ -20,6 +21,9 @@ from maxsieve.errors import (
     ModelMissingError,
     explain,
 )
+
+if TYPE_CHECKING:
+    from maxsieve.text.inputs.survey import Survey
 
 COMMANDS = {
     "Collection.open": "",
@@ -146,3 +150,13 @@ def _forget_stdout() -> None:
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, sys.stdout.fileno())
     os.close(silent)
+
+
+def report_left_out(survey: Survey | None) -> None:
+    """Says which files of a folder were left out, and how to include those of other kinds."""
+    if survey is None:
+        return
+    for said in survey.said:
+        say(said)
+    if survey.other:
+        say(f"--include '*.{survey.other.most_common(1)[0][0]}' reads such files as text")

@@ -23,7 +23,7 @@ from maxsieve.cli.collections import (
     open_collection,
 )
 from maxsieve.cli.console import emit, print_line, say, shows_progress
-from maxsieve.cli.failures import ExitCode, report_bad, typed
+from maxsieve.cli.failures import ExitCode, report_bad, report_left_out, typed
 from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName
 from maxsieve.cli.remembered import encoder_for, remember
 from maxsieve.errors import Argument, explain
@@ -372,8 +372,7 @@ def _add(
         report_bad(reader.bad, reader.problems, reader.encodings)
         report_ocr(reader.by_ocr)
         for source in reader.inputs:
-            for said in source.survey().said if source.is_folder else ():
-                say(said)
+            report_left_out(source.survey() if source.is_folder else None)
         if as_json:
             counts = {**added._asdict(), "bad": reader.bad, "documents": len(target), "tokens": target.index.tokens}
             counts |= {"by_ocr": reader.by_ocr} if reader.by_ocr else {}

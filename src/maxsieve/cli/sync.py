@@ -11,7 +11,7 @@ import typer
 
 from maxsieve.cli.collections import as_single, describe_size, is_collection
 from maxsieve.cli.console import emit, print_answer, print_line, say, shows_progress
-from maxsieve.cli.failures import ExitCode, report_bad, sentence
+from maxsieve.cli.failures import ExitCode, report_bad, report_left_out, sentence
 from maxsieve.cli.index import Include, New, OcrOption, ReadPages, Strict, create_or_open, report_ocr
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.errors import IndexLockedError
@@ -124,8 +124,7 @@ class _Command:
         started = perf_counter()
         done = self._follower.run(strict=strict, dry_run=dry_run, progress=self._progress)
         self._tell(done, perf_counter() - started, dry_run=dry_run)
-        for said in self._follower.left_out:
-            say(said)
+        report_left_out(self._follower.survey)
         return done.bad
 
     def look_again(self) -> None:
@@ -174,8 +173,7 @@ class _Command:
 def _preview(collection: Path, documents: int, reader: DocumentReader, as_json: bool) -> None:
     """Reports what a first run would do, when there is no collection yet."""
     report_bad(reader.bad, reader.problems, reader.encodings)
-    for said in reader.inputs[0].survey().said:
-        say(said)
+    report_left_out(reader.inputs[0].survey())
     counts = {"added": documents, "changed": 0, "deleted": 0, "unchanged": 0, "bad": reader.bad}
     answer = {"collection": str(collection), "dry_run": True, **counts}
     print_answer(answer, f"{collection}: would be created with {documents:,} documents", as_json=as_json)

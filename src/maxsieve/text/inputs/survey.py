@@ -46,12 +46,8 @@ class Survey(NamedTuple):
         if total := self.other.total():
             kinds = [f"{count:,} {'.' * (not kind[:1].isspace())}{kind}" for kind, count in self.other.most_common()]
             more = f" and {len(kinds) - NAMED_KINDS:,} more kinds" if len(kinds) > NAMED_KINDS else ""
-            example = self.other.most_common(1)[0][0]
             verb = "file is" if total == 1 else "files are"
-            said.append(
-                f"{total:,} {verb} of other kinds: {', '.join(kinds[:NAMED_KINDS])}{more}; "
-                f"--include '*.{example}' reads such files as text"
-            )
+            said.append(f"{total:,} {verb} of other kinds: {', '.join(kinds[:NAMED_KINDS])}{more}")
         if self.ignored:
             what = "file or folder is" if self.ignored == 1 else "files and folders are"
             said.append(f"{self.ignored:,} {what} left out: named by .gitignore, vendored or generated")

@@ -19,6 +19,7 @@ from maxsieve.text.collection.collection import Collection
 from maxsieve.text.encoders.encoder import Visual
 from maxsieve.text.inputs.document import BadInput
 from maxsieve.text.inputs.folder import no_documents
+from maxsieve.text.inputs.survey import Survey
 from maxsieve.text.pages.ocr import decide_ocr
 from maxsieve.text.sync.record import Seen, SyncRecord, read_records, record_path, sync_lock
 from maxsieve.text.sync.run import Scan, Synced, SyncRun
@@ -91,8 +92,8 @@ class FolderSync:
         """The files that could not be read in the last run."""
         self.encodings: dict[str, str] = {}
         """The files that are not UTF-8 in the last run, and how they were read."""
-        self.left_out: list[str] = []
-        """What the last run left out of the folder, in sentences."""
+        self.survey: Survey | None = None
+        """What the last run saw in the folder, and left out."""
         self._prefix, self._adopt, self._allow_deletes = prefix, adopt, allow_deletes
         self._inside, self._also = inside, also
         self._include = None if include is None else tuple(include)
@@ -122,7 +123,7 @@ class FolderSync:
         with self._record(dry_run) as record:
             self._prefix, self._include = record.prefix, record.include
             scan = self._scan(record.prefix)
-            self.left_out = scan.survey.said
+            self.survey = scan.survey
             files = {id: scan.file_of(id) for id in record.entries}
             left = sum(file in scan.seen or scan.hides(id) for id, file in files.items())
             self._check_size(record, left + len(scan.seen.keys() - set(files.values())))
