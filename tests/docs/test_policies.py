@@ -23,6 +23,7 @@ from maxsieve.storage.segments import Store
 
 ROOT = Path(__file__).parents[2]
 KINDS = list(POLICIES.values())
+register_commands()
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=POLICIES)
@@ -41,7 +42,6 @@ def test_other_names_are_names_of_policies() -> None:
 
 
 def options_of(name: str) -> dict[str, Any]:
-    register_commands()
     command: Any = typer.main.get_command(app)
     return {option.name: option for option in command.commands[name].params}
 

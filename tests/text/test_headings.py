@@ -117,6 +117,19 @@ def test_large_letters_are_headings() -> None:
     assert all(found.text[heading.start :].startswith(heading.title.split()[0]) for heading in found.headings)
 
 
+def test_much_code_in_small_letters_is_not_the_text() -> None:
+    pages = ["Tea\nIt is made of leaves.\nboil(water)\npour(water, leaves)\nwait(minutes=3)", "And hot.\ndrink(tea)"]
+    sizes = {"Tea": 18, "It is made of leaves.": 10, "And hot.": 10}
+    found = read_pdf(io.BytesIO(make_pdf(pages, size=lambda line: sizes.get(line, 8))))
+    assert titles(found.headings) == [(1, "Tea")]
+
+
+def test_links_to_headings_are_no_part_of_them() -> None:
+    page = '<h2>Tea<a class="headerlink" href="#tea">\u00b6</a></h2><p>See <a href="#hot">hot</a> or <a>\u00b6</a>.'
+    found = read_webpage(io.BytesIO(page.encode()))
+    assert (titles(found.headings), found.text) == ([(2, "Tea")], "## Tea\n\nSee hot or \u00b6.")
+
+
 def test_slides_have_no_headings() -> None:
     sizes = {"Large words on a slide": 30}
     found = read_pdf(

@@ -16,7 +16,7 @@ LARGER = 1.12
 """A heading is at least this many times as large as the text."""
 
 MOST_LARGE = 0.2
-"""If more than this share of all letters is large, these are no headings: they may be slides."""
+"""If more than this share of all letters is large, not all of it is headings: there may be much code in small letters."""
 
 MOST_LINES = 3
 REPEATED = 3
@@ -130,10 +130,7 @@ def by_size(pages: Sequence[Page]) -> list[Heading]:
         texts.update({_repeatable(line.text) for line in page.lines})
     if not letters:
         return []
-    body = letters.most_common(1)[0][0]
-    large = {size for size in letters if size >= body * LARGER}
-    if sum(letters[size] for size in large) > MOST_LARGE * letters.total():
-        return []
+    large = _larger(letters)
     found: list[tuple[int, float, str]] = []
     start = 0
     for page in pages:
@@ -151,6 +148,16 @@ def by_size(pages: Sequence[Page]) -> list[Heading]:
     sizes = sorted({size for _, size, _ in found}, reverse=True)
     levels = defaultdict(lambda: LEVELS, {size: level for level, size in enumerate(sizes[:LEVELS], start=1)})
     return [Heading(place, levels[size], title) for place, size, title in found[:MOST_HEADINGS]]
+
+
+def _larger(letters: Counter[float]) -> set[float]:
+    """The sizes that are larger than the text. It has the commonest size, unless much is larger: code may be smaller."""
+    body = letters.most_common(1)[0][0]
+    while True:
+        larger = {size for size in letters if size >= body * LARGER}
+        if sum(letters[size] for size in larger) <= MOST_LARGE * letters.total():
+            return larger
+        body = min(larger)
 
 
 def _repeatable(text: str) -> str:

@@ -21,6 +21,9 @@ DROPPED = {
     *("video", "map", "button", "select", "textarea", "input", "dialog"),
 }
 DROPPED_ROLES = {"navigation", "banner", "contentinfo", "search", "menu", "menubar", "dialog", "alertdialog"}
+PERMALINKS = {"\u00b6", "\u00a7", "#", "\U0001f517"}
+"""Texts of links that lead to the heading which they follow. They are no part of it."""
+
 SECTIONS = {"article", "main", "section", "blockquote"}
 """A footer inside one of these belongs to the text; any other belongs to the site and is dropped."""
 
@@ -209,6 +212,8 @@ def _is_dropped(node: Any, in_section: bool) -> bool:
     attributes = node.attributes
     if "hidden" in attributes or attributes.get("aria-hidden") == "true" or attributes.get("role") in DROPPED_ROLES:
         return True
+    if tag == "a" and (attributes.get("href") or "").startswith("#"):
+        return node.text().strip() in PERMALINKS
     return tag == "footer" and not in_section
 
 
