@@ -1,7 +1,8 @@
-"""The documentation site in a browser, opened from disk: search works, and nothing is loaded from the network."""
+"""The documentation site in a browser, opened from disk: search and copy buttons work, without any network."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,4 +53,26 @@ def test_the_chart_is_shown(site: str, browser: Browser, colours: str) -> None:
     chart = page.get_by_role("img", name="Time against overlap on SciFact")
     assert chart.evaluate("image => image.complete && image.naturalWidth > 0")
     assert (chart.evaluate("image => getComputedStyle(image).filter") != "none") == (colours == "dark")
+    page.close()
+
+
+def test_copying_leaves_out_prompts_and_outputs(site: str, browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto(site)
+    page.evaluate(
+        """() => document.addEventListener("copy", event => {
+            window.copied = document.getSelection().toString() || event.target.value
+        }, true)"""
+    )
+    console = page.locator(".highlight:has(.gp)").filter(has_text="make wheel")
+    session = page.locator(".highlight:has(.go)").filter(has_text="fables.add(").first
+    for block, least in ((console, 3), (session, 5)):
+        page.evaluate("window.copied = null")
+        block.locator("code").hover()
+        block.locator("button").click()
+        page.wait_for_function("window.copied !== null")
+        shown, copied = block.locator("code").inner_text(), page.evaluate("window.copied")
+        commands = re.findall(r"^(?:\$|>>>|\.\.\.) (.*)$", shown, re.MULTILINE)
+        assert len(commands) >= least
+        assert [line for line in copied.splitlines() if line] == commands
     page.close()

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.full
 
 TOP, SAMPLE = 3, 50
 LEAST_FIRST, LEAST_TOP = 16, 23
-"""Of 35 questions, 18 and 26 with the manuals of Python 3.11; BM25 has 15 and 18. Other versions word some differently."""
+"""Of 35 questions, 18 and 26 with the manuals of Python 3.11; BM25 has 15 and 18. Other versions differ in words."""
 
 
 class Searched(NamedTuple):

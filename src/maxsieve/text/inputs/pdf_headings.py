@@ -16,7 +16,7 @@ LARGER = 1.12
 """A heading is at least this many times as large as the text."""
 
 MOST_LARGE = 0.2
-"""If more than this share of all letters is large, not all of it is headings: there may be much code in small letters."""
+"""If more than this share of all letters is large, they are not all headings: code may be in smaller letters."""
 
 MOST_LINES = 3
 REPEATED = 3
@@ -151,7 +151,7 @@ def by_size(pages: Sequence[Page]) -> list[Heading]:
 
 
 def _larger(letters: Counter[float]) -> set[float]:
-    """The sizes that are larger than the text. It has the commonest size, unless much is larger: code may be smaller."""
+    """The sizes that are larger than the text, which has the commonest size unless too much is larger."""
     body = letters.most_common(1)[0][0]
     while True:
         larger = {size for size in letters if size >= body * LARGER}
