@@ -73,6 +73,17 @@ def test_identifiers_and_lines(search: FolderSearch, indexed: bool) -> None:
     assert not search.answer("red fox river", pattern=re.compile("nowhere")).hits
 
 
+@pytest.mark.parametrize("indexed", [False, True])
+def test_functions_are_headings(search: FolderSearch, indexed: bool) -> None:
+    if indexed:
+        search.index()
+    [hit] = [hit for hit in search.answer("how is a path split", 5).hits if "def splitPath" in hit.text]
+    assert hit.heading == "splitPath"
+    assert hit.text.startswith("def splitPath")
+    [hit] = search.answer("bread", 9, types=["c"]).hits  # the whole file is one passage
+    assert hit.heading == "bread"
+
+
 def test_the_guarantee_says_what_was_searched(search: FolderSearch) -> None:
     assert "passages that BM25 selected from 3 files; no guarantee for other" in search.answer("red fox").guarantee
     assert search.answer("zebra").hits == []

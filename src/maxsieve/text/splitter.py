@@ -196,7 +196,7 @@ class _Place:
     """A cursor in a text that moves forward: the headings above it, its page and its line."""
 
     def __init__(self, text: str, title: str, outline: Outline) -> None:
-        self._text, self._title, self._heading = text, title, title
+        self._text, self._title, self._heading, self._joint = text, title, title, outline.joint
         self._named = self._name(_headings(text, outline))
         self._ahead: deque[tuple[int, str]] = deque()
         self._pages = _Count(text, "\f") if "\f" in text else None
@@ -233,9 +233,9 @@ class _Place:
             if heading.title:
                 path.append(heading)
             names = [outer.title for outer in path]
-            if self._title and names[:1] != [self._title]:
-                names.insert(0, self._title)
-            yield heading.start, " > ".join(names)[:LONGEST_HEADING]
+            first = [self._title] if self._title and names[:1] != [self._title] else []
+            own = [self._joint.join(names)] if names else []
+            yield heading.start, " > ".join(first + own)[:LONGEST_HEADING]
 
 
 class _Count:

@@ -19,26 +19,18 @@ from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.hits import TextHit
 from maxsieve.text.collection.rerank import rerank_vectors
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, Measuring, load_encoder
-from maxsieve.text.grep.definitions import definitions
 from maxsieve.text.grep.first_answer import select_passages
 from maxsieve.text.grep.line_answer import LineAnswer, LineHit, answer_by_lines, to_hit
+from maxsieve.text.inputs.definitions import missing_grammars
 from maxsieve.text.inputs.document import BadInput, InputDocument
-from maxsieve.text.inputs.files import read_file
+from maxsieve.text.inputs.files import read_file, source_outline
+from maxsieve.text.inputs.grammars import GRAMMARS
 from maxsieve.text.inputs.isolated import READERS, IsolatedReader
 from maxsieve.text.inputs.outline import Outline
 from maxsieve.text.inputs.survey import survey
 from maxsieve.text.passages import Document, Keys, Passage, Splitter, guess_tokens, sizes_for
 from maxsieve.text.sync.folder_sync import FolderSync, check_folder
 from maxsieve.text.sync.run import Synced
-
-SOURCE_SUFFIXES = (
-    *(".py", ".pyi", ".c", ".h", ".cc", ".cpp", ".hpp", ".cxx", ".hh", ".cu", ".rs", ".go", ".java", ".kt", ".scala"),
-    *(".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".vue", ".svelte", ".css", ".scss", ".cs", ".swift", ".m", ".mm"),
-    *(".rb", ".php", ".pl", ".pm", ".lua", ".r", ".jl", ".sh", ".bash", ".zsh", ".fish", ".ps1", ".sql", ".ex", ".exs"),
-    *(".erl", ".hs", ".ml", ".mli", ".clj", ".el", ".lisp", ".dart", ".zig", ".nim", ".proto", ".cmake", ".tf", ".rst"),
-    *(".toml", ".yaml", ".yml", ".ini", ".cfg", ".tex", ".org", ".adoc"),
-)
-"""Files that are searched besides those that a collection takes."""
 
 SHORT = {"whole": 128, "passage": 128, "overlap": 16}
 """Tokens of passages without a collection: about a function. They are guessed, because to count them takes longer."""
@@ -86,7 +78,7 @@ class FolderSearch:
         """The paths of all files that are searched, in the folder; with types, only those with these suffixes."""
         return [
             path.relative_to(self.folder).as_posix()
-            for path in survey(self.folder, refused=lambda _: None, inside=True, also=SOURCE_SUFFIXES).files
+            for path in survey(self.folder, refused=lambda _: None, inside=True).files
             if _is_of(path.name, types)
         ]
 
@@ -96,7 +88,7 @@ class FolderSearch:
         if id not in self.ids():
             raise KeyError(f"there is no file {id!r} in {self.folder.name}")
         with IsolatedReader() as reader:
-            document = read_file(path, id, reader)
+            document = read_file(path, id, reader, parsed=False)
         if isinstance(document, BadInput):
             raise document
         return document
@@ -131,18 +123,20 @@ class FolderSearch:
         plain = [id for id in ids if not id.lower().endswith(tuple(READERS))]
         if len(plain) < len(ids):
             remarks.append(f"{len(ids) - len(plain):,} files, such as PDF files, are searched only in an index")
+        if lost := missing_grammars([Path(id).suffix.lower() for id in plain]):
+            remarks.append(lost)
         split = Splitter(sizes_for(self.encoder)._replace(**SHORT), guess_tokens)
         count = self.encoder.count_tokens if isinstance(self.encoder, Measuring) else guess_tokens
         with IsolatedReader() as reader:
 
             def read(id: str) -> InputDocument | None:
-                document = read_file(self.folder / id, id, reader)
+                document = read_file(self.folder / id, id, reader, parsed=False)
                 return None if isinstance(document, BadInput) else document
 
             chosen = select_passages(
                 plain,
                 read,
-                lambda document: split(document.text, document.metadata, _outline(document)),
+                lambda document: split(document.text, document.metadata, _outline(document, reader)),
                 count,
                 question,
                 pattern,
@@ -225,7 +219,7 @@ class FolderSearch:
         return False
 
     def _sync(self, collection: Collection) -> FolderSync:
-        return FolderSync(collection, self.folder, inside=True, also=SOURCE_SUFFIXES, allow_deletes=True)
+        return FolderSync(collection, self.folder, inside=True, allow_deletes=True)
 
     @property
     def _given_object(self) -> Encoder | None:
@@ -237,11 +231,10 @@ def _to_hit(hit: TextHit, document: Document, passage: Passage) -> LineHit:
     return to_hit(document.id, document.text, passage, hit.score, hit.explain())
 
 
-def _outline(document: InputDocument) -> Outline | None:
-    """The outline of a file; if its format has no headings, definitions of source code."""
-    known = document.outline
-    has_headings = known is None or known.headings is None or bool(known.headings)
-    return known if has_headings else definitions(document.text)
+def _outline(document: InputDocument, reader: IsolatedReader) -> Outline | None:
+    """The outline of a file that was read without being parsed: thousands of files are read, and few are split."""
+    suffix = Path(str(document.id)).suffix.lower()
+    return source_outline(document.text, suffix, reader) if suffix in GRAMMARS else document.outline
 
 
 def _is_of(name: str, types: Iterable[str]) -> bool:

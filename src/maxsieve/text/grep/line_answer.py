@@ -74,4 +74,6 @@ def to_hit(id: Id, document: str, passage: Passage, score: float, matches: Seque
         and match.end + passage.start - start <= len(words)
     ]
     first = document.count("\n", 0, start) + 1
-    return LineHit(id, first, first + words.count("\n"), passage.heading, score, indent + words, moved)
+    best = max(matches, key=lambda match: match.similarity).start if matches else 0
+    heading = passage.heading or passage.heading_at(best)  # a file that is one passage has sections only
+    return LineHit(id, first, first + words.count("\n"), heading, score, indent + words, moved)

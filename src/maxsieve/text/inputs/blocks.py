@@ -17,7 +17,7 @@ class Blocks:
     >>> blocks.heading(1, "Tea")
     >>> blocks.add("Hot.")
     >>> blocks.end("")
-    FileText(text='# Tea\n\nHot.', title='', headings=[Heading(start=0, level=1, title='Tea')])
+    FileText(text='# Tea\n\nHot.', title='', headings=[Heading(start=0, level=1, title='Tea')], by_ocr=0)
     """
 
     def __init__(self) -> None:

@@ -11,6 +11,7 @@ from maxsieve.common.files import read_small
 from maxsieve.text.inputs.compressed import read_compressed, suffix_of
 from maxsieve.text.inputs.decoding import decode_text
 from maxsieve.text.inputs.document import LARGEST_FILE, BadInput, Found, InputDocument, Place
+from maxsieve.text.inputs.grammars import GRAMMARS
 from maxsieve.text.inputs.isolated import READERS, IsolatedReader
 from maxsieve.text.inputs.kinds import MARKDOWN_SUFFIXES, MARKUP, PLAIN, SOURCE, kind_of, outline_of
 from maxsieve.text.inputs.outline import Outline
@@ -51,8 +52,11 @@ def read_documents_of(path: Path, identity: str, reader: IsolatedReader, *, page
         yield BadInput(place, str(problem).removeprefix(f"{path} "))
 
 
-def read_file(path: Path, identity: str, reader: IsolatedReader) -> InputDocument | BadInput:
-    """The document in a file; what is known of the file, and its title, if it has one, are metadata."""
+def read_file(path: Path, identity: str, reader: IsolatedReader, *, parsed: bool = True) -> InputDocument | BadInput:
+    """The document in a file; what is known of the file, and its title, if it has one, are metadata.
+
+    Without ``parsed``, source code has no headings.
+    """
     place = Place(str(path))
     try:
         _check_name(identity, path)
@@ -64,13 +68,19 @@ def read_file(path: Path, identity: str, reader: IsolatedReader) -> InputDocumen
             return InputDocument(identity, text, facts, place, Outline(headings), by_ocr=by_ocr)
         text, encoding = decode_text(_content(path, compressed))
         facts |= {"encoding": encoding} if encoding else {}
-        return InputDocument(identity, text, facts, place, outline_of(text, suffix))
+        outline = source_outline(text, suffix, reader) if parsed and suffix in GRAMMARS else outline_of(text, suffix)
+        return InputDocument(identity, text, facts, place, outline)
     except BadInput as bad:
         return bad
     except OSError as problem:
         return BadInput(place, f"can't be read: {problem.strerror}")
     except ValueError as problem:  # a pipe, a device, a file that is too large, or no text
         return BadInput(place, str(problem).removeprefix(f"{path} "))
+
+
+def source_outline(text: str, suffix: str, reader: IsolatedReader) -> Outline:
+    """The functions and classes of source code: ``Class.method``."""
+    return Outline(reader.definitions(text, suffix), lines=True, joint=".")
 
 
 def _check_name(identity: str, path: Path) -> None:

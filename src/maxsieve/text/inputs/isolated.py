@@ -1,4 +1,4 @@
-"""Reads PDF, HTML and Word files, and renders pages, in a separate process with limits on memory and time.
+"""Reads PDF, HTML and Word files, parses source code and renders pages, in a process with limits on memory and time.
 
 Such a file may be hostile: it may be made to use up memory or time. A file that reaches a limit is refused, and the
 next file gets a new process. The process ends with the ``with`` block, or with the program, however that ends.
@@ -24,7 +24,9 @@ from maxsieve.common.processes import (
     own_group_options,
     running_python,
 )
+from maxsieve.text.inputs.definitions import LONGEST_SOURCE, definitions, is_installed
 from maxsieve.text.inputs.document import FileText
+from maxsieve.text.inputs.grammars import GRAMMARS
 from maxsieve.text.inputs.messages import read_message, read_notebook
 from maxsieve.text.inputs.office import read_book, read_opendocument, read_sheets, read_slides
 from maxsieve.text.inputs.outline import Heading
@@ -38,6 +40,9 @@ from maxsieve.text.pages.requests import OpenPages, PageRequest, page_from
 
 SECONDS = 300
 """Limit on the CPU time for a file: enough for thousands of pages of a PDF."""
+
+PARSING_SECONDS = 3
+"""Limit on the CPU time for parsing a source file, of at most 1 MiB: usually it takes milliseconds."""
 
 MEMORY = 1 << 30
 """Limit on the memory for reading a file, in bytes."""
@@ -100,6 +105,16 @@ class IsolatedReader:
         answer = self._ask({"path": os.fspath(path.absolute()), "suffix": suffix, "ocr": self.ocr})
         headings = [Heading(*heading) for heading in answer["headings"]]
         return FileText(answer["text"], answer["title"], headings, answer["by_ocr"])
+
+    def definitions(self, text: str, suffix: str) -> list[Heading]:
+        """The definitions in a source file; none if it can't be parsed, is too large, or no parser is installed."""
+        if len(text) > LONGEST_SOURCE or not is_installed(GRAMMARS[suffix]):
+            return []
+        try:
+            answer = self._ask({"source": text, "suffix": suffix})
+        except ValueError:  # made to use up time or memory, or to crash: its text can be read without a parser
+            return []
+        return [Heading(*heading) for heading in answer["headings"]]
 
     def pages(self, path: Path, suffix: str) -> Iterator[PageDocument | ValueError]:
         """The pages of a PDF or of a picture, one by one, or why one can't be read.
@@ -179,8 +194,11 @@ def serve(seconds: int, memory: int) -> None:
 
 
 def _answer(question: dict[str, Any], pages: OpenPages, seconds: int) -> dict[str, Any]:
-    path, kind = question["path"], READERS.get(question["suffix"], (None, "a picture"))[1]
+    path, kind = question.get("path", ""), READERS.get(question["suffix"], (None, "a picture"))[1]
     try:
+        if "source" in question:
+            limit_time(min(seconds, PARSING_SECONDS))
+            return {"headings": definitions(question["source"], question["suffix"])}
         if "number" in question:
             return pages.answer(PageRequest(**question))
         return _text(path, question["suffix"], seconds if question["ocr"] else None)

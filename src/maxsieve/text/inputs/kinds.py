@@ -24,6 +24,8 @@ SOURCE = (
     *(".py", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".java", ".c", ".h", ".cc", ".cpp", ".cxx", ".hh"),
     *(".hpp", ".hxx", ".go", ".rs", ".cs", ".rb", ".php", ".sh", ".bash", ".kt", ".swift", ".scala", ".r", ".jl"),
     *(".lua", ".pl", ".pm", ".hs", ".ml", ".ex", ".exs", ".erl", ".clj", ".dart", ".m", ".css", ".scss", ".vue"),
+    *(".svelte", ".mm", ".cu", ".zsh", ".fish", ".ps1", ".mli", ".el", ".lisp", ".zig", ".nim", ".proto", ".cmake"),
+    ".tf",
 )
 TEXT_SUFFIXES = (*PLAIN, *MARKDOWN_SUFFIXES, *MARKUP, *DATA, *SOURCE)
 """Files that are read as text."""

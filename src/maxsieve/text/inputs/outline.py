@@ -24,11 +24,12 @@ class Heading(NamedTuple):
 class Outline(NamedTuple):
     """The headings of a text, in order; None means that the text is Markdown, which shows them itself.
 
-    ``lines`` says whether the lines of the text are those of a file.
+    ``lines`` says whether the lines of the text are those of a file. ``joint`` is between the titles above a passage.
     """
 
     headings: Sequence[Heading] | None = None
     lines: bool = False
+    joint: str = " > "
 
 
 MARKDOWN = Outline()

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from maxsieve.common.files import read_small
 from maxsieve.common.optional import optional
+from maxsieve.text.inputs.definitions import missing_grammars
 from maxsieve.text.inputs.document import BadInput, Place
 from maxsieve.text.inputs.isolated import READERS
 from maxsieve.text.inputs.kinds import DATA, SOURCE, TEXT_SUFFIXES, kind_of, largest
@@ -51,6 +52,8 @@ class Survey(NamedTuple):
         if self.ignored:
             what = "file or folder is" if self.ignored == 1 else "files and folders are"
             said.append(f"{self.ignored:,} {what} left out: named by .gitignore, vendored or generated")
+        if lost := missing_grammars([path.suffix.lower() for path in self.files]):
+            said.append(lost)
         said += [f"left out {problem}" for problem in self.large[:NAMED_KINDS]]
         if len(self.large) > NAMED_KINDS:
             said.append(f"left out {len(self.large) - NAMED_KINDS:,} more large files")
@@ -64,16 +67,14 @@ def survey(
     refused: Callable[[OSError], None] | None = None,
     include: Sequence[str] = (),
     inside: bool = False,
-    also: tuple[str, ...] = (),
     pages: bool = False,
 ) -> Survey:
     """Looks through a folder. The folder ``without`` is left out.
 
     If a folder can't be listed, ``refused`` is called with the error; without it, the error is raised. With ``inside``,
-    links that lead out of the folder are left out. ``also`` are further suffixes, of files that are text. With
-    ``pages``, pictures are documents, too.
+    links that lead out of the folder are left out. With ``pages``, pictures are documents, too.
     """
-    suffixes = {*SUFFIXES, *also, *(PICTURES if pages else ())}
+    suffixes = {*SUFFIXES, *(PICTURES if pages else ())}
     found = Survey([], Counter(), 0, [])
     ignored = 0
     known = None if without is None else os.stat(without)

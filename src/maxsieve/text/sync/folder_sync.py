@@ -48,8 +48,6 @@ class FolderSync:
         the folder's previous path: documents that came from it now belong to this folder.
     inside
         whether links to files outside of the folder are left out.
-    also
-        suffixes of further files that are text, such as ``".py"``.
     ocr
         whether pages without text are read by OCR; by default if it is installed, and the model is not visual.
 
@@ -79,7 +77,6 @@ class FolderSync:
         allow_deletes: bool = False,
         moved_from: str | os.PathLike[str] | None = None,
         inside: bool = False,
-        also: tuple[str, ...] = (),
         ocr: bool | None = None,
     ) -> None:
         self._ocr = ocr
@@ -95,7 +92,7 @@ class FolderSync:
         self.survey: Survey | None = None
         """What the last run saw in the folder, and left out."""
         self._prefix, self._adopt, self._allow_deletes = prefix, adopt, allow_deletes
-        self._inside, self._also = inside, also
+        self._inside = inside
         self._include = None if include is None else tuple(include)
         self._moved_from = None if moved_from is None else os.path.realpath(moved_from)
         self._earlier: dict[str, Seen] | None = None
@@ -158,7 +155,7 @@ class FolderSync:
         return len(new) + len(known.keys() - scan.seen.keys()), sum(new)
 
     def _scan(self, prefix: str) -> Scan:
-        options: dict[str, Any] = {"inside": self._inside, "also": self._also, "pages": self.collection.has_pages}
+        options: dict[str, Any] = {"inside": self._inside, "pages": self.collection.has_pages}
         return Scan(self.folder, prefix, self.collection.path, include=self._include or (), **options)
 
     @contextmanager

@@ -54,7 +54,6 @@ class Scan:
         *,
         include: tuple[str, ...] = (),
         inside: bool = False,
-        also: tuple[str, ...] = (),
         pages: bool = False,
     ) -> None:
         self._folder, self._prefix, self._pages = folder, prefix, pages
@@ -64,7 +63,7 @@ class Scan:
         """Folders that could not be listed, whose documents stay, by what the ids of those start with."""
         self._at = time.time_ns()
         outside = Path(os.path.realpath(without))
-        options: dict[str, Any] = {"inside": inside, "also": also, "pages": pages, "include": include}
+        options: dict[str, Any] = {"inside": inside, "pages": pages, "include": include}
         self.survey = survey(folder, without=outside, refused=self._note, **options)
         for path in self.survey.files:
             if seen := self._look(path):
