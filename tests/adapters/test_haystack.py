@@ -136,8 +136,7 @@ def test_copies(fables: Path) -> None:
 def test_async_calls_leave_the_event_loop_free(fables: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     gate = Gate()
     make(tmp_path / "words", gate).close()
-    monkeypatch.setattr("maxsieve.text.collection.collection.load_encoder", lambda _: gate)
-    monkeypatch.setattr("maxsieve.text.collection.rerank.load_encoder", lambda _: gate)
+    monkeypatch.setattr("maxsieve.text.encoders.encoder.load_encoder", lambda _: gate)
     retriever, ranker = MaxsieveRetriever(tmp_path / "words", "words"), MaxsieveRanker("words")
     assert beside(gate, lambda: retriever.run_async("grapes"))["documents"][0].id == "fox"
     gate.opened.clear()

@@ -17,13 +17,14 @@ PAGES = {1: "Water has to boil before tea is made.", 2: "Milk goes into tea last
 
 
 def prepare(folder: Path) -> None:
-    """Makes notes/, papers/, a corpus in BEIR form, documents and queries."""
-    for name in ("notes", "papers", "corpus"):
+    """Makes notes/, papers/, manuals/, a corpus in BEIR form, documents and queries."""
+    for name in ("notes", "papers", "manuals", "corpus"):
         (folder / name).mkdir()
     for name, text in TEXTS.items():
         (folder / "notes" / f"{name}.md").write_text(f"# {name}\n\n{text}\n")
-    (folder / "papers" / "tea.pdf").write_bytes(_pdf())
-    documents = "".join(json.dumps({"_id": name, "text": text}) + "\n" for name, text in TEXTS.items())
+    for name in ("papers", "manuals"):
+        (folder / name / "tea.pdf").write_bytes(_pdf())
+    documents = "".join(json.dumps({"_id": name, "text": text, "lang": "en"}) + "\n" for name, text in TEXTS.items())
     (folder / "corpus.jsonl").write_text(documents)
     (folder / "corpus.jsonl.gz").write_bytes(gzip.compress(documents.encode()))
     (folder / "queries.txt").write_text(

@@ -52,9 +52,10 @@ def test_names_of_files_in_messages(line: CommandLine) -> None:
     name = f"evil{EVIL}.jsonl".replace("\0", "")
     (line.folder / name).write_text("{broken\n")
     (line.folder / "texts").mkdir()
-    (line.folder / "texts" / name.replace("jsonl", "txt")).write_bytes(b"\xff")
-    for source in (name, "texts", f"no{name}"):
-        done = line("index", "it.ms", source, code=1)
+    (line.folder / "texts" / name.replace("jsonl", "txt")).write_bytes(b"a caf\xe9")
+    (line.folder / "texts" / name.replace("jsonl", "pdf")).write_bytes(b"no PDF")
+    for source, code in ((name, 1), ("texts", 6), (f"no{name}", 1)):
+        done = line("index", "it.ms", source, code=code)
         check(done.stdout, done.stderr)
     done = line("search", f"no{name}", "fox", code=1)
     check(done.stdout, done.stderr)

@@ -23,6 +23,8 @@ collect_ignore_glob = [] if CHROMIUM else ["test_*.py"]
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Route
 
+TIMEOUT = 20_000
+"""In milliseconds, for actions and for what is expected: a busy machine is slow, and not wrong."""
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -102,8 +104,9 @@ def started(*arguments: str | Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium, from the system."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=TIMEOUT)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=Path(CHROMIUM), args=ARGUMENTS)
         yield launched
@@ -133,7 +136,7 @@ def open_page(service: str, browser: Browser) -> Iterator[Open]:
         contexts.append(context)
         context.route(lambda url: urlsplit(url).path == "/", strict)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(TIMEOUT)
 
         def complain(said: str) -> None:
             if not (expected and re.search(expected, said)):

@@ -19,12 +19,19 @@ ENCODINGS = re.compile(
 )
 """Encodings that a file may declare. Python has other codecs, and some of them do not encode text."""
 
+_NO_GUESS = ["utf_7", "utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le"]
+"""Any few bytes are also characters of these. A file of 2 or 4 bytes a character begins with a mark or has NULs."""
+
 
 def decode_text(content: bytes) -> tuple[str, str | None]:
     r"""The text, and its encoding if that is not UTF-8. `ValueError` if it is binary, or nothing fits.
 
+    Of encodings that fit equally well, Windows-1252 is taken, because it is by far the most common.
+
     >>> decode_text(b"caf\xc3\xa9"), decode_text(b"# -*- coding: latin-1 -*-\ncaf\xe9")[1]
     (('café', None), 'latin-1')
+    >>> decode_text(b"a caf\xe9")
+    ('a café', 'cp1252')
     """
     if content.startswith(WIDE_BOMS):
         return content.decode("utf-16"), "utf-16"
@@ -53,5 +60,9 @@ def _declared(content: bytes) -> str | None:
 
 
 def _detected(content: bytes) -> str | None:
-    best = optional("charset_normalizer", "text").from_bytes(content[:LOOKED_AT]).best()
-    return None if best is None else str(best.encoding).replace("_", "-")
+    found = optional("charset_normalizer", "text").from_bytes(content[:LOOKED_AT], cp_exclusion=_NO_GUESS)
+    best = found.best()
+    if best is None:
+        return None
+    usual = any("cp1252" in one.could_be_from_charset and one.coherence >= best.coherence for one in found)
+    return "cp1252" if usual else str(best.encoding).replace("_", "-")
