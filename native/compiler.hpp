@@ -22,8 +22,14 @@
 // Reads the cache line of an address ahead. Any address is allowed, valid or not.
 #define MAXSIEVE_PREFETCH(address) __builtin_prefetch(address)
 
-// Forces a variable into a vector register of x86.
+// Forces a variable into a vector register.
+#if defined(__aarch64__)
+#define MAXSIEVE_IN_REGISTER(variable) asm("" : "+w"(variable))
+#elif defined(__AVX512F__)
+#define MAXSIEVE_IN_REGISTER(variable) asm("" : "+v"(variable))
+#else
 #define MAXSIEVE_IN_REGISTER(variable) asm("" : "+x"(variable))
+#endif
 
 // The compiler moves no reads and writes of memory past this line.
 #define MAXSIEVE_MEMORY_BARRIER() asm volatile("" ::: "memory")

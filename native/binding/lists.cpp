@@ -39,7 +39,8 @@ MadeArrays make_arrays(const HeldCodebook& held, const SegmentTuple& segments, i
     for (const nb::handle handle : segments) {
         views.push_back(nb::cast<const HeldSegment&>(handle).view());
         require(views.back().d == book.d, "every segment must have the codebook's dimension");
-        require(views.back().codes != nullptr, "lists are made of codes");
+        require(views.back().codes != nullptr || views.back().book == &book,
+                "lists are made of codes, or of residuals of the same codebook");
     }
     MadeLists made = interruptible([&](Interrupt& interrupt) {
         Crew crew(threads, interrupt);

@@ -9,6 +9,7 @@
 #include "residual/encode.hpp"
 #include "residual/form.hpp"
 #include "residual/rotation.hpp"
+#include "threads/crew.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

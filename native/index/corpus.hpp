@@ -55,6 +55,8 @@ class Document {
     float nu() const { return segment_->nu[index_]; }
     const uint16_t* centroids() const { return segment_->centroids + first_; }
     const Codebook* book() const { return segment_->book; }
+    // The largest u_j of the tokens, or 0 if the document does not consist of residual bits.
+    double largest_factor() const;
     ResidualView residual_view() const {
         const Codebook& named_by = *segment_->book;
         return {segment_->d,    segment_->bits, segment_->steps,

@@ -29,6 +29,7 @@
 #include "kernels/generic/prefetch.hpp"
 #include "kernels/generic/quantise.hpp"
 #include "kernels/generic/residual.hpp"
+#include "kernels/generic/sign_tables.hpp"
 #include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/x86/amx_tiles.hpp"
@@ -249,6 +250,7 @@ const Kernel kAmx{
     .scale_codes = generic_scale_codes,
     .residual_maxima = generic_residual_maxima<dots>,
     .to_entries = generic_to_entries,
+    .sign_tables = generic_sign_tables,
     .decode_residual = generic_decode_residual,
 };
 

@@ -24,16 +24,19 @@
 // Overflow: |y| <= 127, 1 <= u <= 255. A sum starts within 128 * 127 * 4096 and moves by at most 255 * 127 * 4096: it
 // is always below 2^28.
 
+#include "kernels/avx2/avxvnni.hpp"
 #include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/prefetch.hpp"
 #include "kernels/generic/quantise.hpp"
 #include "kernels/generic/residual.hpp"
+#include "kernels/generic/sign_tables.hpp"
 #include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/x86/avx512.hpp"
 #include "kernels/x86/avx512_lanes.hpp"
 #include "kernels/x86/avx512_row_dots.hpp"
+#include "kernels/x86/features.hpp"
 
 namespace maxsieve {
 namespace {
@@ -63,7 +66,15 @@ struct Group {
     int64_t width, vectors, tokens;
 };
 
+// A few query tokens, as in the rounds of a bandit, do not pay for the copies of document tokens. The kernel for
+// AVX-VNNI, which has none, takes 0.8 to 0.9 times as long on Zen 5.
+bool is_narrow(int64_t tokens) {
+    static const bool has_other = has_avxvnni();
+    return tokens <= 4 && has_other;
+}
+
 size_t packed_bytes(int64_t tokens, int64_t stride) {
+    if (is_narrow(tokens)) return avxvnni_packed_bytes(tokens, stride);
     size_t bytes = 0;
     while (tokens > 0) {
         const Group group(tokens);
@@ -92,6 +103,7 @@ void pack_group(const int8_t* codes, const Group& group, int64_t stride, int8_t*
 }
 
 void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
+    if (is_narrow(tokens)) return avxvnni_pack(codes, tokens, stride, packed);
     while (tokens > 0) {
         const Group group(tokens);
         pack_group(codes, group, stride, packed);
@@ -180,6 +192,7 @@ void blocks_maxima(const int8_t* group, const uint8_t* blocks, int64_t rows, int
 
 void maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan* spans, int64_t count, int32_t* best,
             int8_t* scratch) {
+    if (is_narrow(tokens)) return avxvnni_maxima(packed, tokens, stride, spans, count, best, scratch);
     auto* blocks = reinterpret_cast<uint8_t*>(scratch);
     const int64_t chunks = whole_vectors(stride) / kVector, block_bytes = kRows * kVector * chunks;
     const int64_t at_once = tokens > 32 && kResident > block_bytes ? kResident / block_bytes * kRows : kRows;
@@ -277,6 +290,7 @@ const Kernel kAvx512vnni{
     .scale_codes = generic_scale_codes,
     .residual_maxima = generic_residual_maxima<dots>,
     .to_entries = generic_to_entries,
+    .sign_tables = generic_sign_tables,
     .decode_residual = generic_decode_residual,
 };
 

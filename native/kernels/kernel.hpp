@@ -92,18 +92,44 @@ constexpr int64_t all_lanes(int64_t tokens) {
     return tokens - last + (last == 0 ? 0 : strip_lanes(last));
 }
 
+// A query token has so many tables of sums for signs: two for each byte of signs, and a multiple of four.
+constexpr int64_t sign_tables(int64_t d) {
+    return (d + 15) / 16 * 4;
+}
+
+// The tables of four query tokens alternate, so that those for the same numbers are in one cache line. From one table
+// of a token to its next, and from the first token to the first table of token t:
+constexpr int64_t kTablesApart = 4 * 16;
+constexpr int64_t sign_table_at(int64_t t, int64_t d) {
+    return t / 4 * sign_tables(d) * kTablesApart + t % 4 * 16;
+}
+
+// What the tables of a query token mean: their step, the most that rounding to steps changes, and by what the sum over
+// all tables is too large.
+struct SignTables {
+    float step;
+    double error;
+    int16_t unsigned_by;
+};
+
 // What a scan of residual bits reads of a query.
 struct ResidualQuery {
     int64_t tokens, d, bits;
     int shift;
-    const int16_t* sums =
-        nullptr;  // 1 or 2 bits, strip after strip: [2 * bytes of a plane][16][lanes], of four numbers
+    // 1 or 2 bits, for all_lanes(tokens) tokens: tables [4 tokens][sign_tables(d)][token][16], and by what their sum is
+    // too large.
+    const uint8_t* sums = nullptr;
+    const int16_t* unsigned_by = nullptr;
     const int8_t* codes = nullptr;  // packed codes of all_lanes(tokens) tokens
 };
 
-// Bytes of scratch memory of `residual_maxima`: for 16 rows of codes, their dot products and those of `dots`.
+// Bytes of scratch memory of `residual_maxima`. 4 bits: 16 rows of codes, their dot products and those of `dots`. 1 or
+// 2 bits: at most 128 document tokens, whose levels take a half byte and (in copies) a quarter of a byte a number;
+// their sums, three times; or tables of 32 tokens.
 constexpr size_t residual_scratch_bytes(int64_t tokens, int64_t stride) {
-    return static_cast<size_t>(16 * stride + 64 * all_lanes(tokens)) + scratch_bytes(stride);
+    const size_t halves = static_cast<size_t>(16 * stride + 64 * all_lanes(tokens)) + scratch_bytes(stride);
+    const auto bits = static_cast<size_t>(128 * stride + 128 * (16 + 3 * 2 * kStrip) + 4096);
+    return halves > bits ? halves : bits;
 }
 
 struct Kernel {
@@ -163,14 +189,19 @@ struct Kernel {
     // Float32 rows [count][d]: codes [count][stride] times their scale. This is exact, because a scale has 17 bits.
     void (*scale_codes)(const int8_t* codes, float scale, int64_t count, int64_t d, int64_t stride, float* rows);
 
-    // best[s * tokens + t] = max(best[s * tokens + t], v_j 2^shift table[c_j][t] + u_j <y_t, l_j>) over the rows of
-    // each span s. `scratch` has residual_scratch_bytes, and starts at a cache line.
+    // best[s * tokens + t] = max(best[s * tokens + t], v_j 2^shift table[c_j][t] + u_j R_jt) over the rows of each
+    // span s, where R_jt are the sums of the query's codes for the levels, <y_t, l_j> with 4 bits. `scratch` has
+    // residual_scratch_bytes, and starts at a cache line.
     void (*residual_maxima)(const ResidualQuery& query, const ResidualSpan* spans, int64_t count, int32_t* best,
                             int8_t* scratch);
 
-    // A table of `lanes` entries in each row: dots, whose rows are `apart` numbers apart, times `factor`, in float32,
-    // cut to integers.
-    void (*to_entries)(const int32_t* dots, int64_t apart, float factor, int64_t lanes, int64_t rows, int16_t* table);
+    // A table of `lanes` entries in each row: dots, whose rows are `apart` numbers apart, times the factor of the lane,
+    // in float32, rounded to integers.
+    void (*to_entries)(const int32_t* dots, int64_t apart, const float* factors, int64_t lanes, int64_t rows,
+                       int16_t* table);
+
+    // The tables of a query token with these codes, kTablesApart bytes apart.
+    SignTables (*sign_tables)(const int8_t* codes, int64_t d, uint8_t* tables);
 
     // The stored rows [rows][d] of a span, of a document with this scale.
     void (*decode_residual)(const ResidualView& view, const ResidualSpan& span, float scale, float* rows);

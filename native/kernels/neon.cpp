@@ -13,6 +13,7 @@
 #include "kernels/generic/quantise.hpp"
 #include "kernels/generic/residual.hpp"
 #include "kernels/generic/row_dots.hpp"
+#include "kernels/generic/sign_tables.hpp"
 #include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 
@@ -56,6 +57,7 @@ const Kernel kNeon{
     .scale_codes = generic_scale_codes,
     .residual_maxima = generic_residual_maxima<dots<Widening>>,
     .to_entries = generic_to_entries,
+    .sign_tables = generic_sign_tables,
     .decode_residual = generic_decode_residual,
 };
 

@@ -11,6 +11,7 @@
 #include "kernels/generic/quantise.hpp"
 #include "kernels/generic/residual.hpp"
 #include "kernels/generic/row_dots.hpp"
+#include "kernels/generic/sign_tables.hpp"
 #include "kernels/generic/similarities.hpp"
 #include "kernels/generic/weighted_sums.hpp"
 #include "kernels/kernel.hpp"
@@ -100,6 +101,7 @@ const Kernel kScalar{
     .scale_codes = generic_scale_codes,
     .residual_maxima = generic_residual_maxima<dots>,
     .to_entries = generic_to_entries,
+    .sign_tables = generic_sign_tables,
     .decode_residual = generic_decode_residual,
 };
 

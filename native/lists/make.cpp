@@ -1,6 +1,7 @@
-// Tokens are named segment by segment. What is kept of a document is its set of centroids, four bytes each. Then the
-// documents that each centroid has are counted, block by block: the blocks of one centroid are neighbours in the array
-// of counts, so that sums over it are the starts of the lists, in their order. A second pass puts the documents there.
+// Tokens are named segment by segment; residuals have names already. What is kept of a document is its set of
+// centroids, four bytes each. Then the documents that each centroid has are counted, block by block: the blocks of one
+// centroid are neighbours in the array of counts, so that sums over it are the starts of the lists, in their order. A
+// second pass puts the documents there.
 
 #include "lists/make.hpp"
 
@@ -36,7 +37,14 @@ MadeLists make_lists(const Codebook& book, const std::vector<Segment>& segments,
     std::vector<uint32_t> names;
     for (const Segment& segment : segments) {
         names.resize(static_cast<size_t>(segment.offsets[segment.documents]));
-        assigner.assign(segment.codes, static_cast<int64_t>(names.size()), names.data(), crew);
+        if (segment.bits > 0) {
+            // A forged file may name others than there are: the scan cuts them in the same way.
+            const auto last = static_cast<uint32_t>(book.centroids - 1);
+            std::transform(segment.centroids, segment.centroids + names.size(), names.begin(),
+                           [&](uint16_t name) { return name & last; });
+        } else {
+            assigner.assign(segment.codes, static_cast<int64_t>(names.size()), names.data(), crew);
+        }
         add_named(segment, names, named);
     }
     if (named.ids.size() > UINT32_MAX) throw std::invalid_argument("these are too many documents for one set of lists");

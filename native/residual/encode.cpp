@@ -112,8 +112,9 @@ void ResidualEncoder::encode_row(const float* row, double norm, double scale, in
     for (int64_t k = 0; k < d; ++k) {
         residual_[static_cast<size_t>(k)] = centre_[static_cast<size_t>(k)] + w * level_[static_cast<size_t>(k)];
     }
-    const double length = std::sqrt(dot_of(residual_, residual_));
-    const double a = length > 0.0 ? norm / scale / length : 0.0;
+    for (int64_t k = 0; k < d; ++k) level_[static_cast<size_t>(k)] = static_cast<double>(row[k]) * inverse;
+    const double toward = dot_of(level_, residual_), most = 255.0 * static_cast<double>(steps_.length);
+    const double a = toward > 0.0 ? std::min(norm / scale / toward, most) : 0.0;
     factors[0] = to_factor(a / static_cast<double>(steps_.length));
     factors[1] = to_factor(a * w / static_cast<double>(steps_.scale));
 }

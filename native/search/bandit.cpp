@@ -54,7 +54,8 @@ class Sieve {
           task_(task),
           query_(query),
           total_(total),
-          codes_(task.engine.kernel, query.rows, query.tokens, task.engine.corpus.d()),
+          codes_(task.engine.kernel, query.rows, query.tokens, task.engine.corpus.d(),
+                 task.engine.corpus.residual_bits()),
           terms_(codes_, task.engine.corpus.residual_bits()),
           weights_(step_weights(codes_, task.engine.corpus.residual_bits())),
           order_(permutation(codes_.tokens, knobs.seed)),
@@ -192,7 +193,7 @@ class Sieve {
     void bound(Row& row, const Document& document, int64_t n) const {
         const auto size = static_cast<double>(n), scale = static_cast<double>(document.scale());
         const double revealed = scale * row.total, open = unrevealed_[static_cast<size_t>(n)];
-        const double epsilon = terms_.epsilon(document.rho(), document.nu());
+        const double epsilon = terms_.epsilon(document);
         const double hard_lower = revealed - open, hard_upper = revealed + open;
         row.certain_lower = hard_lower - epsilon;
         row.certain_upper = hard_upper + epsilon;
@@ -202,9 +203,7 @@ class Sieve {
             const double squares = std::max(row.shifted_squares - row.shifted * row.shifted / size, 0.0);
             radius = factors_.on_sigma * (scale * std::sqrt(squares / static_cast<double>(factors_.degrees)));
             if (!paper) {
-                const double cell_error = static_cast<double>(document.rho()) * terms_.cell_on_rho +
-                                          static_cast<double>(document.nu()) * terms_.cell_on_nu;
-                radius = radius + factors_.on_range * (2.0 * (largest_b_ + cell_error)) + epsilon;
+                radius = radius + factors_.on_range * (2.0 * (largest_b_ + terms_.cell(document))) + epsilon;
             }
         }
         const double estimate = revealed * (static_cast<double>(codes_.tokens) / size);

@@ -9,7 +9,7 @@ namespace {
 // What the scan needs of one query: its weights, and its part of eps_i.
 struct Prepared {
     Prepared(const Engine& engine, const Query& query)
-        : codes(engine.kernel, query.rows, query.tokens, engine.corpus.d()),
+        : codes(engine.kernel, query.rows, query.tokens, engine.corpus.d(), engine.corpus.residual_bits()),
           terms(codes, engine.corpus.residual_bits()),
           weights(step_weights(codes, engine.corpus.residual_bits())) {}
 
@@ -22,7 +22,7 @@ struct Prepared {
                              static_cast<int64_t>(scanned.documents.size()), lower);
         for (const Document& document : scanned.documents) {
             const double proxy = static_cast<double>(document.scale()) * *lower;
-            const double epsilon = terms.epsilon(document.rho(), document.nu());
+            const double epsilon = terms.epsilon(document);
             require_finite(proxy - epsilon);
             require_finite(proxy + epsilon);
             *lower++ = proxy - epsilon;

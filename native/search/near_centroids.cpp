@@ -3,23 +3,27 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <functional>
+#include <limits>
+#include <memory>
+#include <numeric>
 #include <span>
 #include <utility>
 
-#include "codebook/first_places.hpp"
 #include "compiler.hpp"
+#include "numeric/aligned_bytes.hpp"
 
 namespace maxsieve {
 namespace {
 
 // A similarity and the centroid it is of, in one number: a larger one comes first, and of equal ones the first
 // centroid.
-uint64_t key_of(float similarity, int64_t centroid) {
+uint32_t ordered_bits(float similarity) {
     const auto bits = std::bit_cast<uint32_t>(similarity + 0.0F);  // one zero, not two
-    const uint32_t ordered = bits ^ (static_cast<uint32_t>(static_cast<int32_t>(bits) >> 31) | 0x80000000U);
-    return static_cast<uint64_t>(ordered) << 32 | ~static_cast<uint32_t>(centroid);
+    return bits ^ (static_cast<uint32_t>(static_cast<int32_t>(bits) >> 31) | 0x80000000U);
+}
+uint64_t key_of(float similarity, uint32_t centroid) {
+    return static_cast<uint64_t>(ordered_bits(similarity)) << 32 | ~centroid;
 }
 uint32_t centroid_of(uint64_t key) {
     return ~static_cast<uint32_t>(key);
@@ -45,83 +49,110 @@ struct Opened {
     int32_t place;
 };
 
-// The least and the largest of some numbers. Several chains of comparisons: one would wait for itself.
-std::pair<float, float> extremes(std::span<const float> numbers) {
-    constexpr size_t kChains = 4;
-    float least[kChains], most[kChains];
-    for (size_t l = 0; l < kChains; ++l) least[l] = most[l] = numbers.front();
-    const auto compare = [&](size_t l, float one) {
-        least[l] = one < least[l] ? one : least[l];
-        most[l] = one > most[l] ? one : most[l];
-    };
-    size_t i = 0;
-    for (; i + kChains <= numbers.size(); i += kChains) {
-        MAXSIEVE_UNROLL
-        for (size_t l = 0; l < kChains; ++l) compare(l, numbers[i + l]);
+// Dot products of all heads with some query tokens, [groups][lanes], and the largest of each block of heads.
+class HeadDots {
+  public:
+    HeadDots(const Kernel& kernel, const Codebook& book, const QueryCodes& query, int64_t first, int64_t tokens)
+        : groups_(book.groups),
+          lanes_(strip_lanes(tokens)),
+          dots_(std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(groups_ * lanes_))) {
+        const std::vector<int8_t> nothing(static_cast<size_t>(query.stride));
+        std::vector<const int8_t*> rows(static_cast<size_t>(lanes_), nothing.data());
+        for (int64_t t = 0; t < tokens; ++t) rows[static_cast<size_t>(t)] = query.row(first + t);
+        const PackedCodes packed(kernel, rows, query.stride);
+        AlignedBytes scratch(scratch_bytes(query.stride));
+        kernel.dots(packed.data(), lanes_, query.stride, book.heads, groups_, dots_.get(), scratch.data());
+        for (int64_t block = 0; block < groups_; block += kBlock) {
+            const int32_t* row = dots_.get() + block * lanes_;
+            largest_.insert(largest_.end(), row, row + lanes_);
+            int32_t* const largest = largest_.data() + largest_.size() - lanes_;
+            for (int64_t j = block + 1; j < end_of(block); ++j) {
+                row += lanes_;
+                for (int64_t t = 0; t < lanes_; ++t) largest[t] = row[t] > largest[t] ? row[t] : largest[t];
+            }
+        }
     }
-    for (; i < numbers.size(); ++i) compare(0, numbers[i]);
-    return {*std::ranges::min_element(least), *std::ranges::max_element(most)};
-}
 
-// The largest keys, best first. A similarity falls into one of many equal ranges between the least and the largest; by
-// these, keys are put in order without a comparison. Then those of the best ranges are sorted, which are few in each.
+    // The head with the largest dot product; of equal ones, the first. The next call gives the next one.
+    int32_t take_largest(int64_t token) {
+        int64_t best = 0;
+        for (int64_t b = 0; b * kBlock < groups_; ++b) {
+            if (largest_of(b, token) > largest_of(best, token)) best = b;
+        }
+        int32_t& largest = largest_of(best, token);
+        int64_t found = best * kBlock;
+        while (at(found, token) != largest) ++found;
+        at(found, token) = largest = std::numeric_limits<int32_t>::min();  // below every dot product
+        for (int64_t j = best * kBlock; j < end_of(best * kBlock); ++j) largest = std::max(largest, at(j, token));
+        return static_cast<int32_t>(found);
+    }
+
+  private:
+    static constexpr int64_t kBlock = 32;
+
+    int64_t end_of(int64_t block) const { return std::min(block + kBlock, groups_); }
+    int32_t& at(int64_t head, int64_t token) { return dots_[static_cast<size_t>(head * lanes_ + token)]; }
+    int32_t& largest_of(int64_t block, int64_t token) { return largest_[static_cast<size_t>(block * lanes_ + token)]; }
+
+    int64_t groups_, lanes_;
+    std::unique_ptr<int32_t[]> dots_;
+    std::vector<int32_t> largest_;
+};
+
+// The largest keys of some similarities, best first. By the distance from the largest of them, numbers fall into
+// ranges, which puts them in order without a comparison. Then those of the best ranges are sorted: few in each.
 class LargestKeys {
   public:
-    LargestKeys(std::span<const float> similarities, int64_t count) : count_(count), keys_(similarities.size()) {
-        const auto [least, most] = extremes(similarities);
-        least_ = least;
-        factor_ = static_cast<float>(kRanges - 1) / (most - least);
-        if (!std::isfinite(factor_)) factor_ = 0.0F;
-        for (const float one : similarities) ++next_[range_of(one)];
-        int64_t end = 0;
-        for (size_t range = kRanges; range-- > 0;) end += std::exchange(next_[range], end);
-    }
-
-    void add(float similarity, int64_t centroid) {
-        keys_[static_cast<size_t>(next_[range_of(similarity)]++)] = key_of(similarity, centroid);
-    }
-
-    // After all of them have been added.
-    std::vector<uint64_t> take() {
-        int64_t first = 0;
-        for (size_t range = kRanges; first < count_; first = next_[range]) {
-            --range;  // which ends where the next one would be added
-            std::sort(keys_.begin() + first, keys_.begin() + next_[range], std::greater<>());
+    explicit LargestKeys(std::span<const float> similarities)
+        : similarities_(similarities), ranges_(similarities.size()), order_(similarities.size()) {
+        uint32_t most = 0;
+        for (size_t i = 0; i < ranges_.size(); ++i) {
+            ranges_[i] = ordered_bits(similarities[i]);
+            most = ranges_[i] > most ? ranges_[i] : most;
         }
-        keys_.resize(static_cast<size_t>(count_));
-        return std::move(keys_);
+        // 64 ranges while a number halves; all below a sixteenth of the largest are in the last one
+        for (uint32_t& one : ranges_) one = std::min((most - one) >> 17, static_cast<uint32_t>(kRanges - 1));
+        for (const uint32_t range : ranges_) ++ends_[range];
+        uint32_t end = 0;
+        for (uint32_t& one : ends_) end += std::exchange(one, end);
+        for (uint32_t i = 0; i < ranges_.size(); ++i) order_[ends_[ranges_[i]]++] = i;
+    }
+
+    // The first `count` keys, for the centroids of the similarities.
+    std::vector<uint64_t> take(size_t count, const std::vector<uint32_t>& centroids) const {
+        std::vector<uint64_t> keys;
+        keys.reserve(order_.size());
+        for (size_t range = 0; keys.size() < count; ++range) {
+            const size_t first = keys.size();
+            for (size_t i = first; i < ends_[range]; ++i) {
+                keys.push_back(key_of(similarities_[order_[i]], centroids[order_[i]]));
+            }
+            std::sort(keys.begin() + static_cast<std::ptrdiff_t>(first), keys.end(), std::greater<>());
+        }
+        keys.resize(count);
+        return keys;
     }
 
   private:
     static constexpr size_t kRanges = 256;
 
-    // Rounding keeps the order: a larger similarity has the same range or a higher one.
-    size_t range_of(float similarity) const {
-        return static_cast<size_t>(static_cast<int32_t>((similarity - least_) * factor_));
-    }
-
-    int64_t count_;
-    float least_, factor_;
-    std::array<int64_t, kRanges> next_ = {};  // first how many
-    std::vector<uint64_t> keys_;
+    std::span<const float> similarities_;
+    std::array<uint32_t, kRanges> ends_ = {};  // first how many
+    std::vector<uint32_t> ranges_, order_;
 };
 
 class Finder {
   public:
     Finder(const Kernel& kernel, const Codebook& book, const QueryCodes& query, const WalkShape& shape)
-        : kernel_(kernel),
-          book_(book),
-          shape_(shape),
-          stride_(query.stride),
-          tokens_(static_cast<size_t>(query.tokens)) {
+        : kernel_(kernel), book_(book), query_(query), shape_(shape), tokens_(static_cast<size_t>(query.tokens)) {
         for (int64_t t = 0; t < query.tokens; ++t) {
-            tokens_[static_cast<size_t>(t)].codes.assign(query.row(t), query.row(t) + stride_);
+            tokens_[static_cast<size_t>(t)].codes.assign(query.row(t), query.row(t) + query.stride);
         }
     }
 
     const std::vector<Searching>& run(Crew& crew) {
         const auto count = static_cast<int64_t>(tokens_.size());
-        crew.run(count, [&](int64_t t, int) { open(tokens_[static_cast<size_t>(t)]); });
+        crew.run((count + kStrip - 1) / kStrip, [&](int64_t strip, int) { open(strip * kStrip); });
         // Group by group, so that the members of one are read from memory once for all tokens that have opened it.
         std::vector<Opened> opened;
         for (int64_t t = 0; t < count; ++t) {
@@ -136,6 +167,7 @@ class Finder {
         crew.run((all + kTogether - 1) / kTogether, [&](int64_t task, int) {
             std::vector<int32_t> dots;
             for (int64_t i = task * kTogether; i < std::min((task + 1) * kTogether, all); ++i) {
+                if (i + 1 < all) fetch(opened[static_cast<size_t>(i + 1)].group);
                 score(opened[static_cast<size_t>(i)], dots);
             }
         });
@@ -146,23 +178,31 @@ class Finder {
   private:
     int64_t size(int32_t group) const { return book_.starts[group + 1] - book_.starts[group]; }
 
-    void open(Searching& token) const {
-        std::vector<int32_t> dots(static_cast<size_t>(book_.groups));
-        kernel_.row_dots(token.codes.data(), stride_, book_.heads, book_.groups, dots.data());
-        token.groups.resize(static_cast<size_t>(std::min(shape_.opened, book_.groups)));
-        first_places(kernel_, dots.data(), book_.groups, static_cast<int64_t>(token.groups.size()),
-                     token.groups.data());
-        std::ranges::sort(token.groups);
-        int64_t end = 0;
-        for (const int32_t group : token.groups) token.ends.push_back(end += size(group));
-        token.similarities.resize(static_cast<size_t>(end));
+    void open(int64_t first) {
+        const int64_t count = std::min(kStrip, query_.tokens - first);
+        HeadDots heads(kernel_, book_, query_, first, count);
+        for (int64_t t = 0; t < count; ++t) {
+            Searching& token = tokens_[static_cast<size_t>(first + t)];
+            token.groups.resize(static_cast<size_t>(std::min(shape_.opened, book_.groups)));
+            for (int32_t& group : token.groups) group = heads.take_largest(t);
+            std::ranges::sort(token.groups);
+            int64_t end = 0;
+            for (const int32_t group : token.groups) token.ends.push_back(end += size(group));
+            token.similarities.resize(static_cast<size_t>(end));
+        }
+    }
+
+    // The first lines of a group's members; the processor sees by itself where this goes on.
+    void fetch(int32_t group) const {
+        const int8_t* const codes = book_.codes + book_.starts[group] * query_.stride;
+        for (int64_t line = 0; line < std::min<int64_t>(8, size(group)); ++line) MAXSIEVE_PREFETCH(codes + 64 * line);
     }
 
     void score(const Opened& one, std::vector<int32_t>& dots) {
         Searching& token = tokens_[one.token];
-        const int64_t first = book_.starts[one.group], count = size(one.group);
+        const int64_t first = book_.starts[one.group], count = size(one.group), stride = query_.stride;
         dots.resize(static_cast<size_t>(count));
-        kernel_.row_dots(token.codes.data(), stride_, book_.codes + first * stride_, count, dots.data());
+        kernel_.row_dots(token.codes.data(), stride, book_.codes + first * stride, count, dots.data());
         float* similarities = token.similarities.data() + token.ends[static_cast<size_t>(one.place)] - count;
         for (int64_t j = 0; j < count; ++j) {
             similarities[j] = static_cast<float>(dots[static_cast<size_t>(j)]) * book_.length[first + j];
@@ -170,19 +210,20 @@ class Finder {
     }
 
     void choose(Searching& token) const {
-        LargestKeys largest(token.similarities, std::min(shape_.near, static_cast<int64_t>(token.similarities.size())));
-        const float* similarity = token.similarities.data();
+        std::vector<uint32_t> centroids(token.similarities.size());
+        auto* next = centroids.data();
         for (const int32_t group : token.groups) {
-            const int64_t end = book_.starts[group + 1];
-            for (int64_t c = book_.starts[group]; c < end; ++c) largest.add(*similarity++, c);
+            std::iota(next, next + size(group), static_cast<uint32_t>(book_.starts[group]));
+            next += size(group);
         }
-        token.near = largest.take();
+        const size_t count = std::min(static_cast<size_t>(shape_.near), centroids.size());
+        token.near = LargestKeys(token.similarities).take(count, centroids);
     }
 
     const Kernel& kernel_;
     const Codebook& book_;
+    const QueryCodes& query_;
     WalkShape shape_;
-    int64_t stride_;
     std::vector<Searching> tokens_;
 };
 

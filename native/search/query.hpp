@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "index/corpus.hpp"
 #include "kernels/kernel.hpp"
 #include "numeric/aligned_bytes.hpp"
 
@@ -34,7 +35,7 @@ class Panels {
 
 // Codes y_t, scales s_t, and upper bounds of |q_t|, |s_t y_t| and eta_t = |q_t - s_t y_t|.
 struct QueryCodes {
-    QueryCodes(const Kernel& kernel, const float* query, int64_t tokens, int64_t d);
+    QueryCodes(const Kernel& kernel, const float* query, int64_t tokens, int64_t d, int64_t residual_bits = 0);
 
     const int8_t* row(int64_t token) const { return codes.data() + token * stride; }
 
@@ -42,6 +43,10 @@ struct QueryCodes {
     std::vector<int8_t> codes;  // [tokens][stride]
     std::vector<float> scale;
     std::vector<double> norm, code_norm, eta;
+    // For documents of 1 or 2 residual bits: the steps of the sums for signs, and the error of rounding to these steps.
+    // Otherwise 1 and 0.
+    std::vector<float> step;
+    std::vector<double> step_error;
 };
 
 // The codes of some tokens of one or several queries, in the kernel's layout.
@@ -57,18 +62,27 @@ class PackedCodes {
     AlignedBytes data_;
 };
 
-// What one step of the maxima of each query token is worth: s_t, or s_t P if documents are residual bits.
+// What one step of the maxima of each query token is worth: s_t, or s_t step_t P if documents are residual bits.
 std::vector<double> step_weights(const QueryCodes& query, int64_t residual_bits);
 
 // The part of the query in eps_i = (rho_i * on_rho + nu_i * on_nu + constant) * (1 + 2^-38); docs/theory.md derives it.
-// If documents are residual bits, g_i takes the place of rho_i. A single cell has at most the error rho_i * cell_on_rho
-// + nu_i * cell_on_nu, apart from rounding.
+// If documents are residual bits, g_i takes the place of rho_i, and on_rho grows by on_factor times the largest factor
+// u_j of the document. A single cell has at most the error `cell`, apart from rounding.
 struct ErrorTerms {
     ErrorTerms(const QueryCodes& query, int64_t residual_bits);
-    double epsilon(float rho, float nu) const {
-        return (static_cast<double>(rho) * on_rho + static_cast<double>(nu) * on_nu + constant) * (1.0 + 0x1p-38);
+    double epsilon(const Document& document) const {
+        const double with_factor = on_rho + document.largest_factor() * on_factor;
+        return (static_cast<double>(document.rho()) * with_factor + static_cast<double>(document.nu()) * on_nu +
+                constant) *
+               (1.0 + 0x1p-38);
     }
-    double on_rho, on_nu, constant, cell_on_rho, cell_on_nu;
+    double cell(const Document& document) const {
+        const double with_factor = cell_on_rho + document.largest_factor() * cell_on_factor;
+        return static_cast<double>(document.rho()) * with_factor + static_cast<double>(document.nu()) * cell_on_nu;
+    }
+
+  private:
+    double on_rho, on_factor = 0.0, on_nu, constant, cell_on_rho, cell_on_factor = 0.0, cell_on_nu;
 };
 
 }  // namespace maxsieve

@@ -16,23 +16,6 @@ int16_t* as_words(AlignedBytes& bytes) {
     return reinterpret_cast<int16_t*>(bytes.data());
 }
 
-// The sums of four numbers for each of sixteen patterns of signs, for one strip: [groups][16][lanes].
-void fill_sums(const std::vector<const int8_t*>& rows, size_t first, int64_t lanes, int64_t d, int16_t* sums) {
-    const int64_t groups = 2 * ((d + 7) / 8);
-    for (int64_t g = 0; g < groups; ++g) {
-        for (int64_t pattern = 0; pattern < 16; ++pattern) {
-            for (int64_t t = 0; t < lanes; ++t, ++sums) {
-                const size_t token = first + static_cast<size_t>(t);
-                int sum = 0;
-                for (int64_t i = 0; i < 4 && token < rows.size() && 4 * g + i < d; ++i) {
-                    sum += (pattern >> i & 1) != 0 ? rows[token][4 * g + i] : -rows[token][4 * g + i];
-                }
-                *sums = static_cast<int16_t>(sum);
-            }
-        }
-    }
-}
-
 }  // namespace
 
 ResidualTables::ResidualTables(const Engine& engine, const std::vector<const int8_t*>& rows, int64_t tokens_to_scan)
@@ -48,14 +31,25 @@ ResidualTables::ResidualTables(const Engine& engine, const std::vector<const int
     packed_.resize(kernel_.packed_bytes(lanes_, stride_));
     kernel_.pack(codes.data(), lanes_, stride_, packed_.data());
     query_.codes = packed_.data();
+    std::vector<float> steps(static_cast<size_t>(lanes_), 1.0F);
     if (bits != 4) {
-        const int64_t of_strip = 2 * ((d + 7) / 8) * 16 * kStrip;
-        sums_.resize(static_cast<size_t>(of_strip * ((lanes_ + kStrip - 1) / kStrip)) * sizeof(int16_t));
-        for (int64_t t = 0; t < tokens; t += kStrip) {
-            fill_sums(rows, static_cast<size_t>(t), strip_lanes(tokens - t), d,
-                      as_words(sums_) + t / kStrip * of_strip);
+        sums_.resize(static_cast<size_t>(lanes_ * sign_tables(d) * 16));
+        unsigned_by_.resize(static_cast<size_t>(lanes_));
+        query_.sums = reinterpret_cast<const uint8_t*>(sums_.data());
+        query_.unsigned_by = unsigned_by_.data();
+        for (size_t t = 0; t < rows.size(); ++t) {
+            auto* tables = reinterpret_cast<uint8_t*>(sums_.data()) + sign_table_at(static_cast<int64_t>(t), d);
+            const SignTables made = kernel_.sign_tables(rows[t], d, tables);
+            steps[t] = made.step, unsigned_by_[t] = made.unsigned_by;
         }
-        query_.sums = as_words(sums_);
+    }
+    const ResidualSteps of_factors = residual_steps(d, bits);
+    const double shifted = 1.0 / static_cast<double>(int64_t{1} << of_factors.shift);
+    for (const Codebook* book : books_) {
+        const double factor = static_cast<double>(book->scale) * static_cast<double>(of_factors.length) /
+                              static_cast<double>(of_factors.scale) * shifted;
+        std::vector<float>& factors = factors_.emplace_back();
+        for (const float step : steps) factors.push_back(static_cast<float>(factor / static_cast<double>(step)));
     }
     int64_t centroids = 0;
     for (const Codebook* book : books_) centroids += book->centroids;
@@ -66,25 +60,26 @@ ResidualTables::ResidualTables(const Engine& engine, const std::vector<const int
         std::vector<Scratch> scratches(static_cast<size_t>(engine.crew.size()));
         engine.crew.run((book->centroids + kPieceOfCentroids - 1) / kPieceOfCentroids, [&](int64_t task, int worker) {
             const int64_t first = task * kPieceOfCentroids;
-            fill(*book, book->codes + first * stride_, std::min(kPieceOfCentroids, book->centroids - first),
+            fill(place(book), book->codes + first * stride_, std::min(kPieceOfCentroids, book->centroids - first),
                  book->centroids, first, table, scratches[static_cast<size_t>(worker)]);
         });
     }
 }
 
+size_t ResidualTables::place(const Codebook* book) const {
+    return static_cast<size_t>(std::ranges::find(books_, book) - books_.begin());
+}
+
 // Rows `first` and after of a table of `table_rows`, from the codes of their centroids.
-void ResidualTables::fill(const Codebook& book, const int8_t* codes, int64_t rows, int64_t table_rows, int64_t first,
+void ResidualTables::fill(size_t book, const int8_t* codes, int64_t rows, int64_t table_rows, int64_t first,
                           int16_t* table, Scratch& scratch) const {
-    const ResidualSteps steps = residual_steps(query_.d, query_.bits);
-    const double shifted = 1.0 / static_cast<double>(int64_t{1} << steps.shift);
-    const auto factor = static_cast<float>(static_cast<double>(book.scale) * static_cast<double>(steps.length) /
-                                           static_cast<double>(steps.scale) * shifted);
+    const float* factors = factors_[book].data();
     scratch.dots.resize(static_cast<size_t>(rows * lanes_));
     scratch.kernel.resize(scratch_bytes(stride_));
     kernel_.dots(query_.codes, lanes_, stride_, codes, rows, scratch.dots.data(), scratch.kernel.data());
     for (int64_t t = 0; t < query_.tokens; t += kStrip, table += table_rows * kStrip) {
         const int64_t lanes = strip_lanes(query_.tokens - t);
-        kernel_.to_entries(scratch.dots.data() + t, lanes_, factor, lanes, rows, table + first * lanes);
+        kernel_.to_entries(scratch.dots.data() + t, lanes_, factors + t, lanes, rows, table + first * lanes);
     }
 }
 
@@ -92,8 +87,7 @@ void ResidualTables::give_tables(const std::vector<const Codebook*>& books, std:
                                  Scratch& scratch) const {
     if (!whole_.empty()) {
         for (size_t s = 0; s < spans.size(); ++s) {
-            const auto which = static_cast<size_t>(std::ranges::find(books_, books[s]) - books_.begin());
-            spans[s].table = reinterpret_cast<const int16_t*>(whole_[which].data());
+            spans[s].table = reinterpret_cast<const int16_t*>(whole_[place(books[s])].data());
             spans[s].mask = static_cast<uint32_t>(books[s]->centroids - 1);
         }
         return;
@@ -123,7 +117,7 @@ void ResidualTables::give_tables(const std::vector<const Codebook*>& books, std:
                 std::memcpy(scratch.codes.data() + static_cast<size_t>(r) * stride, books[s]->codes + id * stride,
                             stride);
             }
-            fill(*books[s], scratch.codes.data(), now, rows, j, table, scratch);
+            fill(place(books[s]), scratch.codes.data(), now, rows, j, table, scratch);
         }
         span.centroids = scratch.places.data();
         span.table = table;

@@ -31,15 +31,18 @@ class ResidualTables {
                      Scratch& scratch) const;
 
   private:
-    void fill(const Codebook& book, const int8_t* codes, int64_t rows, int64_t table_rows, int64_t first,
-              int16_t* table, Scratch& scratch) const;
+    size_t place(const Codebook* book) const;
+    void fill(size_t book, const int8_t* codes, int64_t rows, int64_t table_rows, int64_t first, int16_t* table,
+              Scratch& scratch) const;
 
     const Kernel& kernel_;
     const std::vector<const Codebook*>& books_;
     ResidualQuery query_{};
     int64_t lanes_, stride_;
     AlignedBytes sums_, packed_;
-    std::vector<AlignedBytes> whole_;  // for each codebook, or empty
+    std::vector<int16_t> unsigned_by_;
+    std::vector<std::vector<float>> factors_;  // for each codebook: what its dot products are multiplied by
+    std::vector<AlignedBytes> whole_;          // for each codebook, or empty
 };
 
 }  // namespace maxsieve

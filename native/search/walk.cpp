@@ -33,7 +33,7 @@ struct Block {
 };
 
 // How far ahead starts and members are fetched: lists are short and far apart.
-constexpr size_t kStartsAhead = 24, kMembersAhead = 12;
+constexpr size_t kStartsAhead = 32, kMembersAhead = 16;
 
 int64_t walk_block(const Block& block, uint32_t* sums, size_t mask) {
     const auto b = block.number;
@@ -42,7 +42,11 @@ int64_t walk_block(const Block& block, uint32_t* sums, size_t mask) {
     const size_t count = block.lists.size();
     for (size_t i = 0; i < count; ++i) {
         if (i + kStartsAhead < count) MAXSIEVE_PREFETCH(block.lists[i + kStartsAhead].starts + b);
-        if (i + kMembersAhead < count) MAXSIEVE_PREFETCH(members + block.lists[i + kMembersAhead].starts[b]);
+        if (i + kMembersAhead < count) {
+            const uint32_t* ahead = block.lists[i + kMembersAhead].starts + b;
+            MAXSIEVE_PREFETCH(members + ahead[0]);
+            MAXSIEVE_PREFETCH(members + ahead[1]);  // where it ends, which may be the next line
+        }
         const Walked& list = block.lists[i];
         const uint16_t* member = members + list.starts[b];
         const uint16_t* const end = members + list.starts[b + 1];

@@ -85,6 +85,9 @@ def residual_answers(d: int) -> list[tuple[list[int], bytes]]:
             for policy in POLICIES:
                 (answer,) = _core.search(corpus, [query], [candidates], 3, to_native(policy), 2, False)
                 found.append((answer.positions, answer.scores.tobytes()))
+        made = _core.make_lists(book, (segment,), 65536, 1, 2)  # centroids that do not exist are cut, as in a search
+        found.append(([], b"".join(block.tobytes() for block in made)))
+        found.append(([], b"".join(_core.decode_residual(segment, i).tobytes() for i in range(len(LENGTHS)))))
     return found
 
 

@@ -102,7 +102,7 @@ def test_lists_must_fit_their_corpus_and_codebook() -> None:
     part = _core.ListPart(2, 2, 2, np.array([1], np.uint64), np.array([0, 1], np.uint32), np.array([0], np.uint16))
     other = _core.ListPart(2, 2, 4, np.array([1], np.uint64), np.array([0, 1], np.uint32), np.array([0], np.uint16))
     segment = _core.Segment(8, np.arange(2), np.ones((1, 8), np.float32))
-    with pytest.raises(ValueError, match="lists of more documents"):
+    with pytest.raises(ValueError, match="more documents"):
         _core.Corpus(8, (segment,), None, _core.Lists(book, (part,), [0]))
     with pytest.raises(ValueError, match="the codebook's centroids"):
         _core.Lists(book, (other,), [0])
@@ -117,22 +117,22 @@ def test_a_walk_needs_lists_and_sane_numbers() -> None:
     query, one = np.ones((1, 8), np.float32), np.arange(1)
     with pytest.raises(ValueError, match="needs codes"):
         _core.search(corpus, [query], [one], 1, _core.Calibrated(1, 1.0, (1, 1)), 1, False)
-    with pytest.raises(ValueError, match="proxies need a codebook, or lists"):
+    with pytest.raises(ValueError, match="proxies need"):
         _core.ranks(corpus, query, one, one, 1, (1, 1))
     for walk in ((0, 1), (1, 0)):
-        with pytest.raises(ValueError, match="a walk needs a centroid"):
+        with pytest.raises(ValueError, match="walk needs"):
             _core.Calibrated(1, 1.0, walk)
-    with pytest.raises(ValueError, match="each part has a first document"):
+    with pytest.raises(ValueError, match="first document"):
         _core.Lists(book_of(2), (), [0])
     part = _core.ListPart(2, 2, 2, np.array([1], np.uint64), np.array([0, 1], np.uint32), np.array([0], np.uint16))
     for firsts in ([-1, 5], [0, 1], [3, 0], [2**63 - 1, 2**63 - 1]):
         with pytest.raises(ValueError, match="parts must ascend"):
             _core.Lists(book_of(2), (part, part), firsts)
     walked = hostile_corpus(np.zeros(192, np.uint16))
-    with pytest.raises(ValueError, match="at most 65,535 query tokens"):
+    with pytest.raises(ValueError, match="65,535 query tokens"):
         _core.tier0(walked, np.ones((65536, 8), np.float32), np.arange(5), 1, (1, 1))
     for bad, problem in (([1, 1], "ascend"), ([-1, 0], "begin with 0"), ([2, 1], "ascend")):
         with pytest.raises(ValueError, match=problem):
             _core.Candidates(np.array(bad))
-    with pytest.raises(ValueError, match="no document at this position"):
+    with pytest.raises(ValueError, match="at this position"):
         _core.search(walked, [query], [_core.Candidates(np.array([5]))], 1, _core.Certified(), 1, False)

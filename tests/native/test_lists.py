@@ -179,6 +179,30 @@ def test_the_first_of_many_documents_are_found(sequenced: bool) -> None:
             assert sorted(answer.positions) == wanted.tolist()
 
 
+@pytest.mark.usefixtures("isa")
+def test_long_queries_and_many_groups() -> None:
+    """Query tokens come in strips of 32, heads in blocks of 32: here are more of both. Some heads are the same."""
+    rng = np.random.default_rng(5)
+    documents = a_corpus(rng, 8, 400, 3)
+    native, book = fine_codebook(documents, 8, 256, 70, 1)
+    heads = np.array(book.heads)
+    heads[40:44] = heads[3]
+    twice = _core.Codebook(8, padded(heads, 8), book.starts, padded(book.codes, 8), float(book.scale), book.length)
+    named = [spec.assign(book, spec.quantise_document(E).codes, 1) for E in documents]
+    corpus = listed_corpus(documents, 8, native, 256, 150, 1, 400)
+    part = listed(documents, 8, native, 256, 150, 1)
+    equal = _core.Corpus(8, (segment(documents, 8),), None, _core.Lists(twice, (part,), [0]))
+    Q = rng.standard_normal((45, 8)).astype(np.float32)
+    Q[7] = Q[33] = spec.quantise_query(heads[3:4].astype(np.float32)).codes
+    y = spec.quantise_query(Q)
+    for walk in (spec.Walk(20, 3, 1), spec.Walk(300, 70, 1), spec.Walk(9, 33, 1)):
+        for searched, used in ((corpus, book), (equal, book._replace(heads=heads))):
+            proxies = spec.list_proxies(spec.list_weights(used, y, walk), named)
+            wanted = np.arange(400)[proxies >= 0]
+            ranks = _core.ranks(searched, Q, np.arange(400), wanted, 2, (walk.near, walk.opened))
+            assert ranks.tolist() == spec.ranks_by_proxy(proxies, wanted.tolist()).tolist()
+
+
 @pytest.mark.parametrize("sequenced", [False, True])
 def test_of_thousands_of_equal_ones_the_first_added_are_found(sequenced: bool) -> None:
     documents = [np.eye(2, dtype=np.float32)[[i % 2]] for i in range(6000)]

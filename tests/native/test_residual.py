@@ -213,6 +213,52 @@ def test_forged_codes_give_the_same_bounds_on_every_kernel(isa: str, bits: int) 
         assert _core.decode_residual(segment, 1).tobytes() == residual.decode(made.book, codes[1]).tobytes()
 
 
+@pytest.mark.parametrize(("d", "bits"), [(4096, 1), (4096, 2), (2048, 4), (130, 2), (16, 1)])
+def test_the_largest_sums_do_not_overflow(isa: str, d: int, bits: int) -> None:
+    """Codes of a query, levels, factors and centroids are as large as they can be."""
+    rng = np.random.default_rng(d)
+    codes = np.zeros((2, _core.code_stride(d)), np.int8)
+    codes[0, :d], codes[1, :d] = 127, -127
+    heads, starts, length, scale = codes[:1], np.array([0, 2]), np.ones(2, np.float32), np.float32(1.99 / 127 / d**0.5)
+    native = _core.Codebook(d, heads, starts, codes, float(scale), length)
+    book = spec.Codebook(heads[:, :d], starts, codes[:, :d], scale, length)
+    Q = np.concatenate([[np.ones(d), -np.ones(d)], rng.choice([-1.0, 1.0], (15, d))]).astype(np.float32)
+    levels = rng.integers(0, 256, (150, _core.level_bytes(d, bits))).astype(np.uint8)
+    levels[:70], levels[70:80] = 255, 0
+    factors, centroids = np.full((150, 2), 255, np.uint8), np.arange(150).astype(np.uint16) % 2
+    bounds = np.ones(2, np.float32), np.full(2, 9, np.float32)
+    offsets = np.array([0, 75, 150], np.int64)
+    segment = _core.Segment(
+        d, offsets, centroids=centroids, levels=levels, factors=factors, scale=bounds[0], nu=bounds[1], bits=bits,
+        codebook=native,
+    )  # fmt: skip
+    planes = levels_of(levels, d, bits).astype(np.int8)
+    coded = [
+        residual.ResidualCodes(bits, centroids[a:b].astype(np.int64), planes[a:b], factors[a:b], *np.float32([1, 9]))
+        for a, b in pairwise(offsets)
+    ]
+    P, eps = residual.proxies_and_errors(book, spec.quantise_query(Q), coded, bits)
+    found = _core.bounds(_core.Corpus(d, (segment,), native), Q, 1)
+    assert found[0].tolist() == (P - eps).tolist()
+    assert found[1].tolist() == (P + eps).tolist()
+
+
+@pytest.mark.skipif("avx2" not in ms.isas(), reason="only x86 has two kernels of this name")
+@pytest.mark.parametrize("bits", [1, 2, 4])
+def test_avx2_without_vnni_is_the_same(bits: int) -> None:
+    """A machine with AVX-VNNI never chooses this kernel."""
+    rng = np.random.default_rng(bits)
+    made = Residuals(rng, 100, bits, documents=30, longest=40)
+    for tokens in (3, 32, 50):
+        Q = spec.rotate(rng.standard_normal((tokens, 100)).astype(np.float32))
+        found = []
+        for name in ("scalar", "avx2-plain"):
+            _core.use_isa(name)
+            found.append(_core.bounds(made.corpus, Q, 1)[0].tolist())
+        _core.use_isa("")
+        assert found[0] == found[1]
+
+
 def test_arrays_of_wrong_shapes_are_refused() -> None:
     made = Residuals(np.random.default_rng(0), 32, 1, documents=6)
     (blocks, centroids), *_ = made.encoded
@@ -229,5 +275,5 @@ def test_arrays_of_wrong_shapes_are_refused() -> None:
     long = _core.Codebook(
         32, made.book.heads, made.book.starts, made.book.codes, float(made.book.scale) * 3, made.book.length
     )
-    with pytest.raises(ValueError, match="none longer than 2"):
+    with pytest.raises(ValueError, match="longer than 2"):
         _core.Segment(32, offsets, **(good | {"codebook": long}))

@@ -60,9 +60,25 @@ def test_arbitrary_codes_are_bounded_too(bits: int) -> None:
         assert abs(float(scores(Q, [rows])[0]) - P[0]) <= eps[0]
 
 
+@pytest.mark.parametrize("d", [1, 5, 16, 48, 130])
+def test_sums_for_signs_fit_into_bytes_and_lose_no_more_than_they_say(d: int) -> None:
+    rng = np.random.default_rng(d)
+    rows = np.concatenate([[np.ones(d), np.zeros(d)], np.eye(d)[:1], rng.standard_normal((40, d))])
+    y = quantise_query(rows.astype(np.float32))
+    sums = residual.sign_sums(y, 1)
+    largest = np.abs(sums.entries).max(axis=2)
+    assert largest.reshape(len(rows), -1, 4).sum(axis=2).max() <= 127
+    levels = rng.choice(np.array([-3, -1, 1, 3], np.int8), (200, d))
+    for bits, some in ((1, np.sign(levels)), (2, levels)):
+        exact = some.astype(np.int64) @ y.codes.astype(np.int64).T
+        lost = np.abs(exact - residual.level_sums(y, some, bits) * sums.step.astype(np.float64))
+        assert (lost <= (2**bits - 1) * sums.error).all()
+    assert sums.error[1] == 0
+
+
 @pytest.mark.parametrize(("bits", "most"), [(1, 0.76), (2, 0.40), (4, 0.13)])
 def test_more_bits_are_nearer(bits: int, most: float) -> None:
-    """Lengths are kept. Signs alone lose sqrt(pi/2 - 1) = 0.755 of the distance to the centroid, in the mean."""
+    """The part along a row is kept. Signs lose sqrt(pi/2 - 1) = 0.755 of the distance to the centroid, in the mean."""
     rng = np.random.default_rng(0)
     book = a_book(128, 0, 64)
     near = book.codes[rng.integers(0, 64, 300)] * book.scale
@@ -70,9 +86,9 @@ def test_more_bits_are_nearer(bits: int, most: float) -> None:
     E /= np.linalg.norm(E, axis=1, keepdims=True)
     codes = coded(book, E, bits)
     decoded = residual.decode(book, codes).astype(np.float64)
-    assert np.allclose(np.linalg.norm(decoded, axis=1), 1, atol=0.01)
-    centre = book.codes[codes.centroids] * np.float64(book.scale)
     turned = residual.rotate(E)
+    assert np.allclose((decoded * turned).sum(axis=1), 1, atol=0.01)
+    centre = book.codes[codes.centroids] * np.float64(book.scale)
     lost = np.linalg.norm(decoded - turned, axis=1) / np.linalg.norm(turned - centre, axis=1)
     assert 0.7 * most < lost.mean() < most
 

@@ -77,15 +77,16 @@ constexpr int64_t lane_of(int64_t t, int64_t copy) {
 // The sums of Rows document tokens against Vectors groups of Width query tokens. With Fetch, it prefetches as many
 // bytes at `ahead` as it works on, spread evenly: one burst cost up to a tenth of the time.
 template <class Product, int Width, bool Fetch, int Vectors, int Rows>
-[[gnu::always_inline]] inline void multiply_block(const int8_t* packed, int64_t stride, const int8_t* rows,
-                                                  const int8_t* ahead, __m256i (&sums)[Vectors][Rows]) {
+[[gnu::always_inline]] inline void multiply_block(const int8_t* packed, int64_t stride, int64_t used,
+                                                  const int8_t* rows, const int8_t* ahead,
+                                                  __m256i (&sums)[Vectors][Rows]) {
     constexpr int64_t kPiece = kVector / Width;
     const int64_t apart = group_bytes<Product>(Width, stride);
     for (int v = 0; v < Vectors; ++v) {
         for (int r = 0; r < Rows; ++r) sums[v][r] = load(packed + v * apart);
     }
     const int8_t* vector = packed + kVector;
-    for (int64_t k = 0; k < stride; k += kPiece, vector += Product::kPlanes * kVector) {
+    for (int64_t k = 0; k < used; k += kPiece, vector += Product::kPlanes * kVector) {
         typename Product::Query query[Vectors];
         for (int v = 0; v < Vectors; ++v) query[v] = Product::query(vector + v * apart);
         if constexpr (Fetch) {
@@ -96,13 +97,16 @@ template <class Product, int Width, bool Fetch, int Vectors, int Rows>
             for (int v = 0; v < Vectors; ++v) sums[v][r] = Product::add(sums[v][r], query[v], token);
         }
     }
+    if constexpr (Fetch) {
+        for (int64_t i = Rows * used; i < Rows * stride; i += kLineBytes) MAXSIEVE_PREFETCH(ahead + i);
+    }
 }
 
 // Vectors groups of Width query tokens, and their largest dot products so far.
 template <class Product, int Width, int Vectors>
 class Groups {
   public:
-    Groups(const int8_t* packed, int64_t stride) : packed_(packed), stride_(stride) {
+    Groups(const int8_t* packed, int64_t stride, int64_t used) : packed_(packed), stride_(stride), used_(used) {
         for (int v = 0; v < Vectors; ++v) largest_[v] = _mm256_set1_epi32(INT32_MIN);
     }
 
@@ -143,7 +147,7 @@ class Groups {
     template <int Rows>
     void update_largest(const int8_t* rows, const int8_t* ahead) {
         __m256i sums[Vectors][Rows];
-        multiply_block<Product, Width, true>(packed_, stride_, rows, ahead, sums);
+        multiply_block<Product, Width, true>(packed_, stride_, used_, rows, ahead, sums);
         for (int v = 0; v < Vectors; ++v) {
             for (int r = 0; r < Rows; r += 8 / Width) {
                 largest_[v] = _mm256_max_epi32(largest_[v], whole_dots<Width>(sums[v], r));
@@ -152,14 +156,14 @@ class Groups {
     }
 
     const int8_t* packed_;
-    int64_t stride_;
+    int64_t stride_, used_;
     __m256i largest_[Vectors];
 };
 
 template <class Product, int Width, int Vectors>
-void groups_maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan& chunk, Prefetcher& prefetcher,
-                   int32_t* best) {
-    Groups<Product, Width, Vectors> groups(packed, stride);
+void groups_maxima(const int8_t* packed, int64_t tokens, int64_t stride, int64_t used, const CodeSpan& chunk,
+                   Prefetcher& prefetcher, int32_t* best) {
+    Groups<Product, Width, Vectors> groups(packed, stride, used);
     groups.multiply(chunk, prefetcher);
     groups.update_best(tokens, best);
 }
@@ -168,24 +172,26 @@ template <class Product>
 void chunk_maxima(const int8_t* packed, int64_t tokens, int64_t stride, const CodeSpan& chunk, Prefetcher& prefetcher,
                   int32_t* best) {
     prefetcher.begin(chunk.rows * stride);
+    const int64_t used = codes_used(packed);
+    packed += kVector;
     while (tokens > 0) {
         const int64_t width = next_width(tokens), vectors = tokens > 8 && next_width(tokens - 8) == 8 ? 2 : 1;
         const int64_t taken = tokens < width * vectors ? tokens : width * vectors;
         switch (width * vectors) {
             case 16:
-                groups_maxima<Product, 8, 2>(packed, taken, stride, chunk, prefetcher, best);
+                groups_maxima<Product, 8, 2>(packed, taken, stride, used, chunk, prefetcher, best);
                 break;
             case 8:
-                groups_maxima<Product, 8, 1>(packed, taken, stride, chunk, prefetcher, best);
+                groups_maxima<Product, 8, 1>(packed, taken, stride, used, chunk, prefetcher, best);
                 break;
             case 4:
-                groups_maxima<Product, 4, 1>(packed, taken, stride, chunk, prefetcher, best);
+                groups_maxima<Product, 4, 1>(packed, taken, stride, used, chunk, prefetcher, best);
                 break;
             case 2:
-                groups_maxima<Product, 2, 1>(packed, taken, stride, chunk, prefetcher, best);
+                groups_maxima<Product, 2, 1>(packed, taken, stride, used, chunk, prefetcher, best);
                 break;
             default:
-                groups_maxima<Product, 1, 1>(packed, taken, stride, chunk, prefetcher, best);
+                groups_maxima<Product, 1, 1>(packed, taken, stride, used, chunk, prefetcher, best);
                 break;
         }
         packed += vectors * group_bytes<Product>(width, stride);

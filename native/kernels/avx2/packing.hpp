@@ -7,6 +7,9 @@
 // Tokens are packed in groups of eight; the rest in groups of four, two and one, so that a bandit's round of four
 // tokens wastes no lane. A group begins with the vector that its int32 accumulators start from. Then come, for each
 // piece, `kPlanes` vectors, which `Product` makes from the codes.
+//
+// Before all groups is a vector that has the number of codes up to the last that is not zero, for all tokens. Products
+// end there: rows are padded with zeros to 32 bytes, of which 48 dimensions would waste a quarter.
 #pragma once
 
 #include <cstring>
@@ -31,7 +34,7 @@ int64_t group_bytes(int64_t width, int64_t stride) {
 
 template <class Product>
 size_t packed_bytes(int64_t tokens, int64_t stride) {
-    int64_t bytes = 0;
+    int64_t bytes = kVector;
     for (int64_t t = 0; t < tokens; t += next_width(tokens - t)) {
         bytes += group_bytes<Product>(next_width(tokens - t), stride);
     }
@@ -54,9 +57,25 @@ void pack_group(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* pac
     }
 }
 
+// The number of codes that products need, rounded up to whole pieces of any width but one.
+inline int64_t codes_used(const int8_t* packed) {
+    int64_t used;
+    std::memcpy(&used, packed, sizeof used);
+    return used;
+}
+
 template <class Product>
 void pack(const int8_t* codes, int64_t tokens, int64_t stride, int8_t* packed) {
     std::memset(packed, 0, packed_bytes<Product>(tokens, stride));
+    int64_t used = 0;
+    for (int64_t t = 0; t < tokens; ++t) {
+        for (int64_t k = stride; k > used; --k) {
+            if (codes[t * stride + k - 1] != 0) used = k;
+        }
+    }
+    used = (used + 15) / 16 * 16;
+    std::memcpy(packed, &used, sizeof used);
+    packed += kVector;
     while (tokens > 0) {
         const int64_t width = next_width(tokens), taken = tokens < width ? tokens : width;
         switch (width) {

@@ -1,250 +1,165 @@
 // The scan and the decoding of residual bits, written once for all ISAs; spec/residual.py is the definition.
 //
-// 1 and 2 bits: lanes are query tokens. For each four numbers of a row there is a table of 16 rows, which has the sums
-// +-y[k] +-y[k+1] +-y[k+2] +-y[k+3] of each query token as int16. So four numbers of a document token cost one load and
-// one addition for a register of query tokens, and a half byte of the code, as it is stored, is the address. At d = 128
-// the tables of 32 tokens take 32 KiB, and stay in L1. Tables in registers, looked up by vpshufb for 32 document tokens
-// at once, have entries of one byte. Exact sums take two of them, and more instructions: in a trial they were slower.
-// With 2 bits there are two planes, which use the same tables.
-// 4 bits: sixteen rows at a time become bytes in L1, where `dots` multiplies them.
+// 1 and 2 bits: blocks of document tokens, from one document or several. sign_sums.hpp has the sums for their levels,
+// as rows of query tokens. Then lanes are query tokens: the row of a token's centroid in the table and the row of its
+// sums give the token's cells. With 2 bits there are two planes, which use the same tables. 4 bits: sixteen rows at a
+// time become bytes in L1, where `dots` multiplies them.
 //
-// Overflow: |y| <= 127, so that a sum of four is within 508, and of 256 numbers within 32,512: int16. Beyond 256
-// numbers, sums are added to int32 in pieces. v 2^shift <= 255 * 128 and |table| < 2^15 give less than 1.07e9. u times
-// a dot product is at most 255 * 127 * 15 * 2048 < 1.0e9 with 4 bits, 255 * 127 * 3 * 4096 < 0.4e9 with 2: together
+// Overflow: v 2^shift <= 255 * 128 and |table| < 2^15 give less than 1.07e9. u times the sums is at most 255 * 32,512 *
+// 3 < 0.03e9 with 1 or 2 bits; u times a dot product is at most 255 * 127 * 15 * 2048 < 1.0e9 with 4 bits: together
 // below 2^31, whatever a damaged file holds.
 #pragma once
 
 #include <cstring>
 
 #include "compiler.hpp"
+#include "kernels/generic/sign_sums.hpp"
+#include "kernels/generic/word_registers.hpp"
 #include "kernels/kernel.hpp"
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
 
 namespace maxsieve {
 namespace {
 
-// A register of int16 lanes, and the same lanes as int32: of each eight lanes, the first four in `low` and the others
-// in `high`. `add` adds a * (low half of pair) + b * (high half of pair).
-template <int Bytes>
-struct WordRegister;
+// `SignSums` may read so many bytes beyond a plane, unless planes have whole 16 bytes. Then the last rows of a span are
+// copied first.
+constexpr int64_t kBeyond = 16;
 
-#if defined(__AVX512BW__)
-template <>
-struct WordRegister<64> {
-    using Words = __m512i;
-    struct Sums {
-        __m512i low, high;
-    };
-    static Words load(const int16_t* from) { return _mm512_loadu_si512(from); }
-    static Words zero() { return _mm512_setzero_si512(); }
-    static Words plus(Words a, Words b) { return _mm512_add_epi16(a, b); }
-    static Sums start() { return {_mm512_set1_epi32(INT32_MIN), _mm512_set1_epi32(INT32_MIN)}; }
-    static Sums product(Words a, Words b, int32_t pair) {
-        const __m512i factors = _mm512_set1_epi32(pair);
-        return {_mm512_madd_epi16(_mm512_unpacklo_epi16(a, b), factors),
-                _mm512_madd_epi16(_mm512_unpackhi_epi16(a, b), factors)};
+// A block of consecutive tokens of the spans.
+class ResidualBlock {
+  public:
+    static constexpr int64_t kRows = SignSums::kBlock;
+
+    // A row has so many bytes, and is read so far beyond them. `copies` has room for kRows rows, with that.
+    ResidualBlock(const ResidualSpan* spans, int64_t count, int64_t bytes, int64_t beyond, uint8_t* copies)
+        : spans_(spans), count_(count), bytes_(bytes), beyond_(beyond), copies_(copies) {}
+
+    // Takes the next tokens. Returns false if there are none.
+    bool next() {
+        first_span_ = span_, first_row_ = row_, rows = 0;
+        const int64_t bytes = bytes_, last = (beyond_ + bytes - 1) / bytes;  // so many are copied
+        while (span_ < count_ && rows < kRows) {
+            const ResidualSpan& span = spans_[span_];
+            const int64_t left = span.rows - row_, now = left < kRows - rows ? left : kRows - rows;
+            const uint8_t* row = span.levels + row_ * bytes;
+            // The next block, if the spans are next to each other.
+            for (int64_t i = 0; i < now * bytes; i += 64) MAXSIEVE_PREFETCH(row + kRows * bytes + i);
+            for (int64_t j = 0; j < now; ++j) levels[rows + j] = row + j * bytes;
+            for (int64_t j = left > last ? left - last : 0; j < now; ++j) {
+                uint8_t* copy = copies_ + (rows + j) * (bytes + beyond_);
+                std::memcpy(copy, levels[rows + j], static_cast<size_t>(bytes));
+                levels[rows + j] = copy;
+            }
+            rows += now, row_ += now;
+            if (row_ == span.rows) ++span_, row_ = 0;
+        }
+        for (int64_t j = rows; rows > 0 && j < kRows; ++j) levels[j] = levels[rows - 1];
+        return rows > 0;
     }
-    static Sums plus(Sums a, Sums b) { return {_mm512_add_epi32(a.low, b.low), _mm512_add_epi32(a.high, b.high)}; }
-    static Sums larger(Sums a, Sums b) { return {_mm512_max_epi32(a.low, b.low), _mm512_max_epi32(a.high, b.high)}; }
+
+    // Calls use(span, row, rows, at) for tokens `first` to `last` - 1 of the block, span by span: `row` and after are
+    // token `at` and after.
+    template <class Use>
+    void for_each_span(int64_t first, int64_t last, const Use& use) const {
+        int64_t at = -first_row_;  // the span's first row
+        for (int64_t s = first_span_; at < last; at += spans_[s++].rows) {
+            const int64_t begin = at > first ? at : first,
+                          end = at + spans_[s].rows < last ? at + spans_[s].rows : last;
+            if (begin < end) use(s, begin - at, end - begin, begin);
+        }
+    }
+
+    int64_t rows = 0;
+    const uint8_t* levels[kRows];
+
+  private:
+    const ResidualSpan* spans_;
+    int64_t count_, bytes_, beyond_, span_ = 0, row_ = 0, first_span_ = 0, first_row_ = 0;
+    uint8_t* copies_;
 };
-#endif
 
-#if defined(__AVX2__)
-template <>
-struct WordRegister<32> {
-    using Words = __m256i;
-    struct Sums {
-        __m256i low, high;
-    };
-    static Words load(const int16_t* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
-    static Words zero() { return _mm256_setzero_si256(); }
-    static Words plus(Words a, Words b) { return _mm256_add_epi16(a, b); }
-    static Sums start() { return {_mm256_set1_epi32(INT32_MIN), _mm256_set1_epi32(INT32_MIN)}; }
-    static Sums product(Words a, Words b, int32_t pair) {
-        const __m256i factors = _mm256_set1_epi32(pair);
-        return {_mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), factors),
-                _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), factors)};
-    }
-    static Sums plus(Sums a, Sums b) { return {_mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high)}; }
-    static Sums larger(Sums a, Sums b) { return {_mm256_max_epi32(a.low, b.low), _mm256_max_epi32(a.high, b.high)}; }
-};
-#endif
-
-#if defined(__aarch64__)
-template <>
-struct WordRegister<16> {
-    using Words = int16x8_t;
-    struct Sums {
-        int32x4_t low, high;
-    };
-    static Words load(const int16_t* from) { return vld1q_s16(from); }
-    static Words zero() { return vdupq_n_s16(0); }
-    static Words plus(Words a, Words b) { return vaddq_s16(a, b); }
-    static Sums start() { return {vdupq_n_s32(INT32_MIN), vdupq_n_s32(INT32_MIN)}; }
-    static Sums product(Words a, Words b, int32_t pair) {
-        const auto first = static_cast<int16_t>(pair & 0xFFFF), second = static_cast<int16_t>(pair >> 16);
-        return {vmlal_n_s16(vmull_n_s16(vget_low_s16(a), first), vget_low_s16(b), second),
-                vmlal_n_s16(vmull_n_s16(vget_high_s16(a), first), vget_high_s16(b), second)};
-    }
-    static Sums plus(Sums a, Sums b) { return {vaddq_s32(a.low, b.low), vaddq_s32(a.high, b.high)}; }
-    static Sums larger(Sums a, Sums b) { return {vmaxq_s32(a.low, b.low), vmaxq_s32(a.high, b.high)}; }
-};
-#else
-template <>
-struct WordRegister<16> {
-    typedef int16_t Words MAXSIEVE_VECTOR(16);
-    struct Sums {
-        int32_t low[4], high[4];
-    };
-    static Words load(const int16_t* from) {
-        Words words;
-        std::memcpy(&words, from, sizeof words);
-        return words;
-    }
-    static Words zero() { return Words{}; }
-    static Words plus(Words a, Words b) { return a + b; }
-    template <class Number>
-    static Sums each(const Number& number) {
-        Sums sums;
-        for (int i = 0; i < 4; ++i) sums.low[i] = number(i, false), sums.high[i] = number(i, true);
-        return sums;
-    }
-    static int32_t at(const Sums& sums, int i, bool high) { return high ? sums.high[i] : sums.low[i]; }
-    static Sums start() {
-        return each([](int, bool) { return INT32_MIN; });
-    }
-    static Sums product(Words a, Words b, int32_t pair) {
-        const int32_t first = static_cast<int16_t>(pair & 0xFFFF), second = pair >> 16;
-        return each([&](int i, bool high) { return a[i + 4 * high] * first + b[i + 4 * high] * second; });
-    }
-    static Sums plus(const Sums& a, const Sums& b) {
-        return each([&](int i, bool high) { return at(a, i, high) + at(b, i, high); });
-    }
-    static Sums larger(const Sums& a, const Sums& b) {
-        return each([&](int i, bool high) {
-            const int32_t x = at(a, i, high), y = at(b, i, high);
-            return x > y ? x : y;
-        });
-    }
-};
-#endif
-
-#if defined(__AVX512BW__)
-constexpr int kWordBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kWordBytes = 32;
-#else
-constexpr int kWordBytes = 16;
-#endif
-
-// Numbers whose sums fit into int16, in bytes of a plane.
-constexpr int64_t kPieceBytesOfPlane = 32;
-
-// Rows of the table are read at random: they are asked for so many tokens ahead.
-constexpr int64_t kAhead = 12;
-
+// A block against a strip of query tokens.
 template <int Lanes, int Planes>
-struct BitStrip {
+class Strip {
+    static constexpr int64_t kRows = ResidualBlock::kRows;
     static constexpr int kBytes = 2 * Lanes < kWordBytes ? 2 * Lanes : kWordBytes;
     static constexpr int kParts = 2 * Lanes / kBytes, kWords = kBytes / 2;
-    static constexpr int64_t kNext = 16 * Lanes;  // from the sums of four numbers to those of the next four
     using Register = WordRegister<kBytes>;
-    using Words = typename Register::Words;
     using Sums = typename Register::Sums;
 
-    // Adds the sums for up to eight bytes of codes. Half bytes become addresses of rows of sums, in units of eight
-    // bytes, eight at a time: then a byte needs one more instruction to be an address.
-    template <int Bytes>
-    static void add_bytes(const uint8_t* codes, const int16_t* sums, Words (&total)[2][kParts]) {
-        constexpr int kShift = Lanes == 32 ? 3 : 2;
-        constexpr uint64_t kHalves = 0x0F0F0F0F0F0F0F0F;
-        constexpr int64_t kUnit = 8 / sizeof(int16_t);
-        uint64_t word = 0;
-        for (int i = 0; i < Bytes; ++i) word |= static_cast<uint64_t>(codes[i]) << (8 * i);  // one load
-        const uint64_t low = (word & kHalves) << kShift, high = (word >> 4 & kHalves) << kShift;
-        MAXSIEVE_UNROLL
-        for (int i = 0; i < Bytes; ++i) {
-            const int16_t* first = sums + 2 * i * kNext + static_cast<uint8_t>(low >> (8 * i)) * kUnit;
-            const int16_t* second = sums + (2 * i + 1) * kNext + static_cast<uint8_t>(high >> (8 * i)) * kUnit;
-            MAXSIEVE_UNROLL
-            for (int p = 0; p < kParts; ++p) {
-                total[0][p] = Register::plus(total[0][p], Register::load(first + p * kWords));
-                total[1][p] = Register::plus(total[1][p], Register::load(second + p * kWords));
-            }
+  public:
+    // best[s * query.tokens + t] = max(..., cell) for query tokens `first` and after, over the block's tokens of each
+    // span s. `sums` has room for kRows rows of Lanes numbers for each plane.
+    static void update(const ResidualQuery& query, const ResidualSpan* spans, const ResidualBlock& block, int64_t first,
+                       SignSums& sign_sums, int16_t* sums, int32_t* best) {
+        const int64_t left = query.tokens - first, tokens = left < Lanes ? left : Lanes, plane = (query.d + 7) / 8;
+        // Rows of the table are read at random: they are asked for while the first half of the sums is made.
+        const int64_t steps = (tokens + 7) / 8, a_step = (block.rows + steps - 1) / steps;
+        int64_t asked = 0;
+        const auto read_ahead = [&] {
+            const int64_t end = asked + a_step < block.rows ? asked + a_step : block.rows;
+            block.for_each_span(asked, end, [&](int64_t s, int64_t row, int64_t rows, int64_t) {
+                for (int64_t j = row; j < row + rows; ++j) MAXSIEVE_PREFETCH(entries(spans[s], first, j));
+            });
+            asked = end;
+        };
+        for (int p = 0; p < Planes; ++p) {
+            if (Planes > 1 || first == 0) sign_sums.take(block.levels, p * plane);
+            sign_sums.template sum<Lanes>(first, tokens, read_ahead, sums + p * kRows * Lanes);
         }
+        block.for_each_span(0, block.rows, [&](int64_t s, int64_t row, int64_t rows, int64_t at) {
+            int32_t largest[Lanes];
+            find_largest(spans[s], first, row, rows, query.shift, sums + at * Lanes, largest);
+            int32_t* so_far = best + s * query.tokens + first;
+            for (int64_t t = 0; t < tokens; ++t) so_far[t] = largest[t] > so_far[t] ? largest[t] : so_far[t];
+        });
     }
 
-    // The sums for a piece of a plane. Two chains of additions: those of one wait for each other.
-    static void add_piece(const uint8_t* codes, int64_t bytes, const int16_t* sums, Words (&sum)[kParts]) {
-        Words total[2][kParts];
-        for (int p = 0; p < kParts; ++p) total[0][p] = total[1][p] = Register::zero();
-        for (; bytes >= 8; bytes -= 8, codes += 8, sums += 16 * kNext) add_bytes<8>(codes, sums, total);
-        for (; bytes > 0; --bytes, ++codes, sums += 2 * kNext) add_bytes<1>(codes, sums, total);
-        for (int p = 0; p < kParts; ++p) sum[p] = Register::plus(total[0][p], total[1][p]);
+  private:
+    // The row of a token's centroid in the table.
+    static const int16_t* entries(const ResidualSpan& span, int64_t first, int64_t row) {
+        const int16_t* table = span.table + (static_cast<int64_t>(span.mask) + 1) * first;
+        return table + static_cast<int64_t>(span.centroids[row] & span.mask) * Lanes;
     }
 
-    static void add_product(Words total, int32_t weight, Sums& cells) {
-        cells = Register::plus(cells, Register::product(total, Register::zero(), weight));
-    }
-
-    static void maxima(const ResidualQuery& query, const ResidualSpan& span, const int16_t* sums, const int16_t* table,
-                       int64_t tokens, int32_t* best) {
-        const int64_t plane = (query.d + 7) / 8;
-        const uint8_t* levels = span.levels;
+    // The largest cells of consecutive tokens.
+    static void find_largest(const ResidualSpan& span, int64_t first, int64_t row, int64_t rows, int shift,
+                             const int16_t* sums, int32_t* found) {
         Sums largest[kParts];
         for (int p = 0; p < kParts; ++p) largest[p] = Register::start();
-        for (int64_t j = 0; j < span.rows; ++j, levels += Planes * plane) {
-            if (j + kAhead < span.rows) MAXSIEVE_PREFETCH(table + (span.centroids[j + kAhead] & span.mask) * Lanes);
-            const int16_t* entries = table + static_cast<int64_t>(span.centroids[j] & span.mask) * Lanes;
-            const int32_t v = span.factors[2 * j] << query.shift, u = span.factors[2 * j + 1];
-            Words total[kParts];
-            Sums cells[kParts];
-            const int64_t all = plane < kPieceBytesOfPlane ? plane : kPieceBytesOfPlane;
-            add_piece(levels, all, sums, total);
+        for (const int64_t end = row + rows; row < end; ++row, sums += Lanes) {
+            const int16_t* near = entries(span, first, row);
+            const int32_t v = span.factors[2 * row] << shift, u = span.factors[2 * row + 1];
             const int32_t factors = v | u << (Planes - 1) << 16;
+            MAXSIEVE_UNROLL
             for (int p = 0; p < kParts; ++p) {
-                cells[p] = Register::product(Register::load(entries + p * kWords), total[p], factors);
-            }
-            if constexpr (Planes == 2) {
-                add_piece(levels + plane, all, sums, total);
-                for (int p = 0; p < kParts; ++p) add_product(total[p], u, cells[p]);
-            }
-            for (int64_t first = all; first < plane; first += kPieceBytesOfPlane) {
-                const int64_t bytes = plane - first < kPieceBytesOfPlane ? plane - first : kPieceBytesOfPlane;
-                for (int b = 0; b < Planes; ++b) {
-                    add_piece(levels + b * plane + first, bytes, sums + 2 * first * kNext, total);
-                    for (int p = 0; p < kParts; ++p) add_product(total[p], u << (Planes - 1 - b), cells[p]);
+                Sums cells =
+                    Register::product(Register::load(near + p * kWords), Register::load(sums + p * kWords), factors);
+                if constexpr (Planes == 2) {
+                    const auto low = Register::load(sums + kRows * Lanes + p * kWords);
+                    cells = Register::plus(cells, Register::product(low, Register::zero(), u));
                 }
+                largest[p] = Register::larger(largest[p], cells);
             }
-            for (int p = 0; p < kParts; ++p) largest[p] = Register::larger(largest[p], cells[p]);
         }
-        int32_t lanes[Lanes];
-        for (int p = 0; p < kParts; ++p) {
-            int32_t halves[2][kWords / 2];
-            std::memcpy(halves[0], &largest[p].low, sizeof halves[0]);
-            std::memcpy(halves[1], &largest[p].high, sizeof halves[1]);
-            for (int i = 0; i < kWords; ++i) lanes[p * kWords + i] = halves[i / 4 % 2][i / 8 * 4 + i % 4];
-        }
-        for (int64_t t = 0; t < tokens && t < Lanes; ++t) best[t] = lanes[t] > best[t] ? lanes[t] : best[t];
+        for (int p = 0; p < kParts; ++p) Register::store(found + p * kWords, largest[p]);
     }
 };
 
 template <int Planes>
-inline void bit_maxima(const ResidualQuery& query, const ResidualSpan* spans, int64_t count, int32_t* best) {
-    const int64_t groups = 2 * ((query.d + 7) / 8);
-    for (int64_t s = 0; s < count; ++s, best += query.tokens) {
-        const int16_t *sums = query.sums, *table = spans[s].table;
+inline void bit_maxima(const ResidualQuery& query, const ResidualSpan* spans, int64_t count, int32_t* best,
+                       int8_t* scratch) {
+    constexpr int64_t kRows = ResidualBlock::kRows;
+    const int64_t plane = (query.d + 7) / 8, bytes = Planes * plane;
+    auto* sums = reinterpret_cast<int16_t*>(scratch);
+    auto* copies = reinterpret_cast<uint8_t*>(sums + Planes * kRows * kStrip);
+    int8_t* rest = scratch + 2 * Planes * kRows * kStrip + (kRows * (bytes + kBeyond) + 63) / 64 * 64;
+    SignSums sign_sums(query, rest);
+    ResidualBlock block(spans, count, bytes, plane % 16 == 0 ? 0 : kBeyond, copies);
+    while (block.next()) {
         for (int64_t t = 0; t < query.tokens; t += kStrip) {
-            const int64_t left = query.tokens - t;
-            (strip_lanes(left) == kStrip ? BitStrip<kStrip, Planes>::maxima : BitStrip<kStrip / 2, Planes>::maxima)(
-                query, spans[s], sums, table, left, best + t);
-            sums += groups * 16 * kStrip;
-            table += (static_cast<int64_t>(spans[s].mask) + 1) * kStrip;
+            const bool whole = strip_lanes(query.tokens - t) == kStrip;
+            (whole ? Strip<kStrip, Planes>::update : Strip<kStrip / 2, Planes>::update)(query, spans, block, t,
+                                                                                        sign_sums, sums, best);
         }
     }
 }
@@ -302,19 +217,22 @@ template <Dots dots>
 void generic_residual_maxima(const ResidualQuery& query, const ResidualSpan* spans, int64_t count, int32_t* best,
                              int8_t* scratch) {
     if (query.bits == 1) {
-        bit_maxima<1>(query, spans, count, best);
+        bit_maxima<1>(query, spans, count, best, scratch);
     } else if (query.bits == 2) {
-        bit_maxima<2>(query, spans, count, best);
+        bit_maxima<2>(query, spans, count, best, scratch);
     } else {
         half_byte_maxima<dots>(query, spans, count, best, scratch);
     }
 }
 
-inline void generic_to_entries(const int32_t* dots, int64_t apart, float factor, int64_t lanes, int64_t rows,
+// Adding and subtracting 1.5 * 2^23 rounds to the nearest integer, ties to even.
+inline void generic_to_entries(const int32_t* dots, int64_t apart, const float* factors, int64_t lanes, int64_t rows,
                                int16_t* __restrict table) {
+    constexpr float kRounds = 0x1.8p23F;
     for (int64_t c = 0; c < rows; ++c, dots += apart, table += lanes) {
         for (int64_t t = 0; t < lanes; ++t) {
-            table[t] = static_cast<int16_t>(static_cast<int32_t>(static_cast<float>(dots[t]) * factor));
+            const float entry = static_cast<float>(dots[t]) * factors[t];
+            table[t] = static_cast<int16_t>(static_cast<int32_t>((entry + kRounds) - kRounds));
         }
     }
 }

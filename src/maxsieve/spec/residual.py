@@ -122,8 +122,10 @@ def encode(book: Codebook, E: F32, centroids: NDArray[np.int64], bits: int) -> R
     """A document's rows [L, d] of the rotated space, as codes. Everything is float64, each operation rounded.
 
     With ``e`` brought to unit length and ``r = e - c``: levels are odd, ``2 floor(r / step) + 1`` within the range;
-    ``w = |r|^2 / <r, l>`` makes the part of ``w l`` along ``r`` as long as ``r``; and ``a = 1 / |c + w l|`` brings the
-    row to unit length. The factors are ``a`` and ``a w``, times the row's share of the largest norm in the document.
+    ``w = |r|^2 / <r, l>`` makes the part of ``w l`` along ``r`` as long as ``r``; and ``a = 1 / <e, c + w l>`` makes
+    the part of the row along ``e`` as long as ``e``: a token that is stored well does not gain over one that is stored
+    badly, as it would with rows of unit length. The factors are ``a`` and ``a w``, times the row's share of the
+    largest norm in the document; ``a`` is cut to its largest value, so that both fit into a byte.
     """
     steps, half = steps_of(E.shape[1], bits), 2 ** (bits - 1)
     wide = E.astype(np.float64)
@@ -134,7 +136,8 @@ def encode(book: Codebook, E: F32, centroids: NDArray[np.int64], bits: int) -> R
         return ResidualCodes(bits, centroids, levels, factors, np.float32(0), np.float32(0))
     for j in np.flatnonzero(norms):
         c = np.float64(book.scale) * book.codes[centroids[j]].astype(np.float64)
-        r = wide[j] * (1.0 / norms[j]) - c
+        e = wide[j] * (1.0 / norms[j])
+        r = e - c
         square = lane_sum(r * r)
         step = CLIP[bits] * np.sqrt(square * (1.0 / E.shape[1])) * (1.0 / half)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -143,8 +146,8 @@ def encode(book: Codebook, E: F32, centroids: NDArray[np.int64], bits: int) -> R
         along = lane_sum(r * level)
         w = square / along if along > 0 else 0.0
         row = c + w * level
-        length = np.sqrt(lane_sum(row * row))
-        a = norms[j] / np.float64(scale) / length if length > 0 else 0.0
+        toward = lane_sum(e * row)
+        a = min(norms[j] / np.float64(scale) / toward, 255.0 * float(steps.length)) if toward > 0 else 0.0
         levels[j] = level
         whole = np.array([a / float(steps.length), a * w / float(steps.scale)], np.float64)
         factors[j] = np.minimum(np.rint(whole), 255.0)
@@ -164,37 +167,92 @@ def decode(book: Codebook, codes: ResidualCodes) -> F32:
     return rows
 
 
+class SignSums(NamedTuple):
+    """Sums of four of a query token's codes, for each pattern of their signs, in steps of ``step`` (float32).
+
+    ``entries[t, g, pattern]`` is the sum over ``i`` of ``+-y_t[4 g + i]``, where bit ``i`` of the pattern is the sign.
+    ``error[t]`` bounds the sum over ``g`` of what rounding to whole steps changes, whatever the patterns are.
+    """
+
+    entries: NDArray[np.int64]
+    step: F32
+    error: F64
+
+
+LARGEST_SUM = 125.0
+"""The magnitudes of 16 numbers have at most this sum, in steps. Rounded, four entries then sum to at most 127."""
+
+
+def sign_sums(y: QueryCodes, bits: int) -> SignSums:
+    """The sums for 1 or 2 bits, so that those of 16 numbers fit into a byte. Every operation is exact but ``rint``.
+
+    With 4 bits there are none: products of the codes are exact, and the step is 1.
+    """
+    T, d = y.codes.shape
+    if bits == 4:
+        return SignSums(np.zeros((T, 0, 16), np.int64), np.ones(T, np.float32), np.zeros(T))
+    padded = np.zeros((T, -(-d // 16) * 16))
+    padded[:, :d] = y.codes
+    largest = np.abs(padded).reshape(T, -1, 16).sum(axis=2).max(axis=1)
+    step = np.maximum(largest / LARGEST_SUM, 1.0).astype(np.float32)
+    wide = step.astype(np.float64)[:, None, None]
+    signs_of = 2.0 * (np.arange(16)[:, None] >> np.arange(4) & 1) - 1.0
+    sums = padded.reshape(T, -1, 4) @ signs_of.T
+    entries = np.rint(sums * (1.0 / wide))
+    error = np.abs(sums - entries * wide).max(axis=2).sum(axis=1)
+    return SignSums(entries.astype(np.int64), step, error)
+
+
+def level_sums(y: QueryCodes, levels: NDArray[np.int8], bits: int) -> NDArray[np.int64]:
+    """``R[j, t]``: about ``<y_t, l_j>`` in steps of the sums. Levels of 2 bits are twice one sign plus another."""
+    if bits == 4:
+        return np.asarray(levels.astype(np.int64) @ y.codes.astype(np.int64).T)
+    sums = sign_sums(y, bits)
+    groups = sums.entries.shape[1]
+    total = np.zeros((len(levels), len(y.codes)), np.int64)
+    number = (levels.astype(np.int64) + 2**bits - 1) >> 1
+    for plane in range(bits):
+        signs = np.zeros((len(levels), 4 * groups), np.int64)
+        signs[:, : levels.shape[1]] = number >> plane & 1
+        patterns = signs.reshape(len(levels), groups, 4) @ (1 << np.arange(4))
+        total += sums.entries[:, np.arange(groups), patterns].sum(axis=2).T << plane
+    return total
+
+
 def table(book: Codebook, y: QueryCodes, bits: int) -> NDArray[np.int64]:
-    """Entries [C, T]: ``<y_t, g_c>`` times ``F = scale A / (P 2^shift)``, in float32, cut to an integer."""
+    """Entries [C, T]: ``<y_t, g_c>`` times ``F_t = scale A / (P 2^shift step_t)``, in float32, rounded to integers."""
     steps = steps_of(y.codes.shape[1], bits)
-    factor = np.float32(float(book.scale) * float(steps.length) / float(steps.scale) * 2.0**-steps.shift)
+    shifted = float(book.scale) * float(steps.length) / float(steps.scale) * 2.0**-steps.shift
+    factors = (shifted / sign_sums(y, bits).step.astype(np.float64)).astype(np.float32)
     dots = book.codes.astype(np.int64) @ y.codes.astype(np.int64).T
-    return np.asarray(dots.astype(np.float32) * factor, np.int64)
+    return np.asarray(np.rint(dots.astype(np.float32) * factors), np.int64)
 
 
 def integer_maxima(book: Codebook, y: QueryCodes, codes: ResidualCodes) -> NDArray[np.int64]:
-    """``max_j (v_j 2^shift S[c_j, t] + u_j <y_t, l_j>)`` for each query token."""
+    """``max_j (v_j 2^shift S[c_j, t] + u_j R[j, t])`` for each query token."""
     steps = steps_of(codes.levels.shape[1], codes.bits)
     v, u = codes.factors.astype(np.int64).T
     near = table(book, y, codes.bits)[codes.centroids]
-    dots = codes.levels.astype(np.int64) @ y.codes.astype(np.int64).T
-    return np.asarray(((v[:, None] << steps.shift) * near + u[:, None] * dots).max(axis=0))
+    along = level_sums(y, codes.levels, codes.bits)
+    return np.asarray(((v[:, None] << steps.shift) * near + u[:, None] * along).max(axis=0))
 
 
 def weights(y: QueryCodes, bits: int) -> F64:
-    """What one step of the integers is worth: ``s_t P``, exact in float64."""
-    return y.scale.astype(np.float64) * float(steps_of(y.codes.shape[1], bits).scale)
+    """What one step of the integers is worth: ``s_t step_t P``, rounded once to float64."""
+    steps = y.scale.astype(np.float64) * sign_sums(y, bits).step.astype(np.float64)
+    return np.asarray(steps * float(steps_of(y.codes.shape[1], bits).scale))
 
 
 def proxy(book: Codebook, y: QueryCodes, codes: ResidualCodes) -> float:
-    """``P_i = g_i * sum_t (s_t P * maximum)`` in float64, the sum in lane order."""
+    """``P_i = g_i * sum_t (s_t step_t P * maximum)`` in float64, the sum in lane order."""
     return float(np.float64(codes.scale) * lane_sum(weights(y, codes.bits) * integer_maxima(book, y, codes)))
 
 
 class ResidualTerms(NamedTuple):
-    """``eps_i = (g_i * on_scale + nu_i * on_nu + constant) * (1 + 2^-38)``."""
+    """``eps_i = (g_i * (on_scale + u_i * on_factor) + nu_i * on_nu + constant) * (1 + 2^-38)``, ``u_i = max_j u_j``."""
 
     on_scale: float
+    on_factor: float
     on_nu: float
     constant: float
 
@@ -203,25 +261,30 @@ def error_terms(y: QueryCodes, bits: int) -> ResidualTerms:
     """The query's part of ``eps_i`` (docs/theory.md derives each term).
 
     - ``nu_i sum eta_t``: the error of the query's codes;
-    - ``255 2^shift g_i sum s_t P``: entries of the table are cut to integers;
+    - ``128 2^shift g_i sum s_t step_t P``: entries of the table are rounded to integers;
+    - ``u_i g_i (2^bits - 1) P sum s_t error_t``: so are the sums for patterns of signs;
     - ``50 2^-24 g_i`` and ``8 2^-24 nu_i``, times ``sum |s_t y_t|``: float32 in the table and in the stored rows;
     - ``(d + 6) 2^-24 nu_i sum |q_t|``: canonical against real scores;
-    - ``(T + 8) 2^-52``: evaluating ``P_i``; the constant: underflow in the chains and in the stored rows.
+    - ``(T + 9) 2^-52``: evaluating ``P_i``; the constant: underflow in the chains and in the stored rows.
     """
     T, d = y.codes.shape
     code_norms, norms, etas = float(lane_sum(y.code_norm)), float(lane_sum(y.norm)), float(lane_sum(y.eta))
-    cut = float(lane_sum(weights(y, bits))) * float(255 << steps_of(d, bits).shift)
-    evaluation = (T + 8) * 2.0**-52
+    rounded = float(lane_sum(weights(y, bits))) * float(128 << steps_of(d, bits).shift)
+    lost = float(lane_sum(y.scale.astype(np.float64) * sign_sums(y, bits).error))
+    evaluation = (T + 9) * 2.0**-52
     return ResidualTerms(
-        on_scale=cut * (1.0 + evaluation) + 50.0 * 2.0**-24 * code_norms,
+        on_scale=rounded * (1.0 + evaluation) + 50.0 * 2.0**-24 * code_norms,
+        on_factor=lost * (float(2**bits - 1) * float(steps_of(d, bits).scale)) * (1.0 + evaluation),
         on_nu=etas + (d + 6) * 2.0**-24 * norms + (8.0 * 2.0**-24 + evaluation) * code_norms,
         constant=T * (d + 1) * 2.0**-149 + (norms + code_norms) * (d * 2.0**-146),
     )
 
 
 def epsilon(terms: ResidualTerms, codes: ResidualCodes) -> float:
-    """``eps_i``, in this order: ``(g_i * on_scale + nu_i * on_nu + constant) * (1 + 2^-38)``."""
-    return (float(codes.scale) * terms.on_scale + float(codes.nu) * terms.on_nu + terms.constant) * (1.0 + 2.0**-38)
+    """``eps_i``, in the order in which `ResidualTerms` has it."""
+    largest = float(codes.factors[:, 1].max(initial=0))
+    on_scale = terms.on_scale + largest * terms.on_factor
+    return (float(codes.scale) * on_scale + float(codes.nu) * terms.on_nu + terms.constant) * (1.0 + 2.0**-38)
 
 
 def proxies_and_errors(book: Codebook, y: QueryCodes, documents: Sequence[ResidualCodes], bits: int) -> tuple[F64, F64]:
