@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import maxsieve as ms
-from maxsieve.lab.baselines import doc_uniform, token_ranks
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import to_strings
-from maxsieve.spec import ball_carving as spec_ball_carving
-from maxsieve.spec import doc_uniform as spec_doc_uniform
-from maxsieve.spec.ball_carving import centroids, clusters
+from maxsieve.lab.sweep import doc_uniform, token_ranks
+from maxsieve.spec import baselines
+from maxsieve.spec.baselines import centroids, clusters
 
 GAMMAS = (0.05, 0.3, 0.55, 1.0)
 TAUS = (0.2, 0.5, 0.8, 1.0)
@@ -24,7 +23,7 @@ K = 7
 def test_every_document_has_the_specifications_order(documents: int, tokens: int, seed: int) -> None:
     ranks = token_ranks(documents, tokens, seed)
     for i in range(documents):
-        order = spec_doc_uniform.token_order(tokens, seed, i)
+        order = baselines.token_order(tokens, seed, i)
         assert (ranks[i, order] == np.arange(tokens)).all()
 
 
@@ -34,7 +33,7 @@ def test_doc_uniform_is_the_specifications(tiny_dataset: Dataset) -> None:
     for seed, query in enumerate(list(data.queries.values())[:3]):
         found = doc_uniform(data.cells(query), GAMMAS, K, seed)
         for gamma in GAMMAS:
-            assert found[gamma] == spec_doc_uniform.doc_uniform(query, documents, K, gamma, seed=seed)
+            assert found[gamma] == baselines.doc_uniform(query, documents, K, gamma, seed=seed)
 
 
 def test_doc_uniform_at_gamma_one_is_exhaustive(tiny_dataset: Dataset) -> None:
@@ -64,7 +63,7 @@ def test_ball_carving_finds_what_the_specification_finds(tiny_dataset: Dataset, 
         assert carved[one].dtype == np.float32
         assert len(carved[one]) == len(clusters(query, tau))
         kept = [i for i, name in enumerate(ids) if name not in data.exclusions.get(one, [])]
-        positions = spec_ball_carving.ball_carving(query, [data.vectors(ids[i]) for i in kept], K, tau)
+        positions = baselines.ball_carving(query, [data.vectors(ids[i]) for i in kept], K, tau)
         assert to_strings(found[one]) == [ids[kept[i]] for i in positions]
 
 

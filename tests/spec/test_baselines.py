@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxsieve.spec import cells, scores, top_k
-from maxsieve.spec.ball_carving import ball_carving, centroids, clusters
-from maxsieve.spec.doc_uniform import cells_per_row, doc_uniform, token_order
+from maxsieve.spec.baselines import ball_carving, cells_per_row, centroids, clusters, doc_uniform, token_order
 
 from .support import Case, examples, ragged_cases
 
