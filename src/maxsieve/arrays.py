@@ -166,8 +166,8 @@ def _mapping_of(array: FloatArray) -> mmap | None:
     return base if isinstance(base, mmap) else None
 
 
-def to_query(x: Any, what: str, dim: int, *, cosine: bool) -> NDArray[np.float32]:
-    """A copy of a query for the engine: float32 [T, d], finite, normalised for cosine similarity."""
+def to_query(x: Any, what: str, dim: int, *, cosine: bool, rotated: bool = False) -> NDArray[np.float32]:
+    """A copy of a query for the engine: float32 [T, d], finite, normalised for cosine similarity, rotated if asked."""
     rows: NDArray[np.float32]
     if type(x) is np.ndarray and x.dtype is FLOAT32 and x.ndim == 2 and x.shape[1] == dim:  # the usual case
         rows, tokens = x.copy(), len(x)
@@ -183,6 +183,10 @@ def to_query(x: Any, what: str, dim: int, *, cosine: bool) -> NDArray[np.float32
         raise ValueError(describe_invalid(rows[row], f"{what}, row {row}"))
     if cosine:
         _core.normalise(rows)
+    if rotated:
+        _core.rotate(rows)
+        if (row := _core.first_invalid_row(rows)) >= 0:
+            raise ValueError(f"{what}, row {row} is too long for a store of residuals")
     return rows
 
 

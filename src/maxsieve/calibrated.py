@@ -167,7 +167,10 @@ def can_update(snapshot: AnySnapshot, old: Calibration) -> bool:
 def walks_of(snapshot: AnySnapshot) -> tuple[Walk | None, ...]:
     """The walks that an index is calibrated for; (None,) if it has tier 0, and no lists."""
     book = snapshot.codebook
-    return (None,) if book is None or book.is_tier0 else walks_for(book.tokens)
+    if book is None or book.is_tier0:
+        return (None,)
+    # that of a store was trained on the first tokens
+    return walks_for(snapshot.n_tokens if book.bits else book.tokens, book.centroids)
 
 
 def kinds_of(group_by: GroupBy | None) -> tuple[str, ...]:
@@ -344,7 +347,7 @@ def is_behind(snapshot: AnySnapshot) -> bool:
     if snapshot.calibration is not None and not can_update(snapshot, snapshot.calibration):
         return False
     changed = bool(snapshot.calibrations) and any(snapshot.changes)
-    return changed or len(snapshot.here.added_since(2**62)) > 0
+    return changed or snapshot.here.lacks_lists
 
 
 USUAL_K, USUAL_OVERLAP = 10, 0.99
@@ -394,15 +397,44 @@ def plan(
     Each further attempt of `Bandit` has half the delta of the one before, so that all attempts together stay within
     delta. A further attempt of `Calibrated` follows up more documents, which can only find more.
     """
-    policy, k = options.policy, options.k
+    policy, k = options.policy or CERTIFIED, options.k
     if type(policy) is Bandit and group_by is not None:
         return lambda attempt: replace(policy, delta=policy.delta / 2 ** (attempt + 1)), None
     if not isinstance(policy, Calibrated):
         return lambda _: policy, None
     if options.restricted:
         return _plan_restricted(policy, options, snapshot, queries, group_by)
-    return _plan(policy, k, check_calibrated(snapshot.calibration), snapshot, group_by)
+    calibration = check_calibrated(snapshot.calibration)
+    if group_by is not None:
+        return _plan(policy, k, calibration, snapshot, group_by)
+    known = _PLANS.setdefault(snapshot, {})
+    if (policy, k) not in known:
+        made = _plan(policy, k, calibration, snapshot, None)
+        if len(known) >= MOST_PLANS:
+            return made
+        known[policy, k] = made
+    return known[policy, k]
 
+
+def followed_up(options: SearchOptions, snapshot: AnySnapshot, queries: int, group_by: GroupBy | None) -> int | None:
+    """How many documents a search by `Calibrated` follows up at first, new ones included; None if it can't be used.
+
+    It can't if there is no calibration for the search, or if that has no finite depth for it: then it would be exact.
+    """
+    try:
+        policy, _ = plan(options, snapshot, queries, group_by)
+    except ValueError:
+        return None
+    first = policy(0)
+    return first.depth + snapshot.changes.added if isinstance(first, CalibratedDepth) else None
+
+
+Plan = tuple[Callable[[int], FixedPolicy], Promise | None]
+
+_PLANS: WeakKeyDictionary[AnySnapshot, dict[tuple[Calibrated, int], Plan]] = WeakKeyDictionary()
+"""Plans of usual searches: a version of an index has the same ones for all queries."""
+
+MOST_PLANS = 64
 
 EXACT: tuple[Callable[[int], FixedPolicy], None] = (lambda _: CERTIFIED), None
 
@@ -468,7 +500,11 @@ def _plan(
         depth = calibration.depth_by(ranks, k, overlap, policy.tail, kind)
     if depth == INFINITE:
         return lambda _: CERTIFIED, promise
-    # an attempt for groups searches for more documents than k: at least so many are followed up
-    least = max(depth, k if group_by is None else k * FIRST)
+    least = depth_at_least(depth, k, grouped=group_by is not None)
     length, walk, since = snapshot.mean_length, calibration.walks[number], snapshot.since
     return lambda attempt: CalibratedDepth(min(least * GROWTH**attempt, MOST), length, walk, since), promise
+
+
+def depth_at_least(depth: int, k: int, *, grouped: bool) -> int:
+    """The documents that are followed up: an attempt for groups searches for more documents than k."""
+    return max(depth, k * FIRST if grouped else k)

@@ -43,6 +43,10 @@ class BrokenPromiseWarning(UserWarning):
     """The live audit found that `Calibrated` finds less on average than was promised."""
 
 
+class StoreWarning(UserWarning):
+    """Vectors of a store of residuals were encoded, which changes scores, or do not fit its codebook."""
+
+
 class Argument(NamedTuple):
     """An argument to give. Without a value, any is meant; without a name, it is given by its position.
 

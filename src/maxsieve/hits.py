@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.checks import as_count
-from maxsieve.common.html import table
+from maxsieve.common.printable import table
 from maxsieve.ids import Id
 from maxsieve.storage.calibration import Changes, Origin
 from maxsieve.storage.storage import AnySnapshot

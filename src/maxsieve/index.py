@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
@@ -19,10 +20,10 @@ from maxsieve.arrays import MAX_DIM, read_documents, to_query, with_dim
 from maxsieve.audit import Audit, Sample
 from maxsieve.calibrated import Wanted, calibrate, can_update, check_calibrated, is_behind, plan, update, update_pays
 from maxsieve.common.checks import as_count, check_choice
-from maxsieve.common.html import table
+from maxsieve.common.printable import table
 from maxsieve.common.progress import Advance, progress_bar
 from maxsieve.common.threads import thread_count
-from maxsieve.errors import ClosedIndexError
+from maxsieve.errors import ClosedIndexError, MaxsieveError, StoreWarning
 from maxsieve.groups import GroupBy, best_groups
 from maxsieve.hits import Hits, Promise
 from maxsieve.ids import Id, to_id, to_ids
@@ -31,13 +32,14 @@ from maxsieve.policies import CERTIFIED, Calibrated
 from maxsieve.searcher import LocalSearcher, Searcher
 from maxsieve.storage.builder import add_documents
 from maxsieve.storage.calibration import ORIGINS, Calibration, Origin, calibration_for, check_storable
+from maxsieve.storage.codebook import enough_for_store
 from maxsieve.storage.directory import Directory
 from maxsieve.storage.disk import DiskStorage
 from maxsieve.storage.manifest import MOST_FILTERS, SHARDS_NAME
 from maxsieve.storage.memory import MemoryStorage
 from maxsieve.storage.metadata import to_texts
 from maxsieve.storage.segments import Layout, Similarity, Store
-from maxsieve.storage.storage import AnySnapshot, Storage
+from maxsieve.storage.storage import AnySnapshot, Storage, awaits_codebook
 from maxsieve.where import to_where
 
 if TYPE_CHECKING:
@@ -108,7 +110,9 @@ class Index:
             documents stay as a valid index, to which `add` can add the others; if there are none, nothing stays.
         store
             the type of stored vectors: ``"float32"``; ``"float16"``, which rounds them and takes 3/5 of the space; or
-            ``"int8"``, which rounds them to codes of one byte and takes 1/5.
+            ``"int8"``, which rounds them to codes of one byte and takes 1/5; or ``"residual4"``, ``"residual2"`` and
+            ``"residual1"``, which name the nearest centroid of each vector, and round what is left to so many bits a
+            number. Their centroids are trained on the first documents, and scores are exact for what is stored.
         similarity
             ``"dot"`` takes vectors as given, ``"cosine"`` normalises documents and queries (a zero vector stays zero).
         group_by
@@ -134,6 +138,8 @@ class Index:
             add_documents(
                 index.storage, documents, known, texts, threads=threads, progress=progress, stepwise=documents.resumable
             )
+            if index.storage.reading(lambda snapshot: awaits_codebook(snapshot) and snapshot.n_tokens > 0):
+                index.train_codebook(progress=progress)
         except BaseException:
             index.storage.discard_if_empty()
             raise
@@ -161,6 +167,8 @@ class Index:
         check_choice(store, "store", get_args(Store))
         check_choice(similarity, "similarity", get_args(Similarity))
         layout = Layout(dim, store, similarity)
+        if layout.bits:
+            layout.residual_kinds  # noqa: B018 - refuses too many dimensions
         if shards is not None:
             from maxsieve.cluster import create_shards
 
@@ -219,6 +227,64 @@ class Index:
         documents = read_documents(docs, lengths, mask, self.dim, _namer(known))
         texts, gone = to_texts(metadata, len(known)), to_ids(delete, "delete")
         add_documents(self.storage, documents, known, texts, replace=replace, delete=gone, progress=progress)
+        self.encode_if_enough(progress=progress)
+
+    def encode_if_enough(self, *, progress: bool = False) -> None:
+        """Encodes documents of a store of residuals that await its codebook, if there are enough tokens to train it.
+
+        `add` calls this. A `StoreWarning` says that scores have changed or, if it fails, why it is left to the next
+        time.
+        """
+        if not self.storage.reading(lambda snapshot: awaits_codebook(snapshot) and enough_for_store(snapshot.n_tokens)):
+            return
+        try:
+            self.train_codebook(progress=progress)
+        except (OSError, MaxsieveError) as problem:  # the documents were added: this must not look as if not
+            if not self.storage.reading(awaits_codebook):
+                raise
+            told = f"the documents were added, but their vectors are not encoded yet: {problem}"
+        else:
+            told = _encoded(self.tokens, self.store)
+        warnings.warn(told, StoreWarning, stacklevel=3)
+
+    def reencode(
+        self,
+        docs: Any,
+        ids: Iterable[Id] | None = None,
+        *,
+        lengths: Any = None,
+        mask: Any = None,
+        progress: bool = False,
+    ) -> None:
+        """Encodes documents of a store of residuals again, from their vectors, with a new codebook trained on them.
+
+        This is for an index whose documents have become unlike those that its codebook was trained on. ``ids`` are all
+        ids in insertion order by default. Other documents keep their codebook, metadata stay, and scores change. As
+        with `add`, documents that are replaced become the last in insertion order. An index that was calibrated is
+        calibrated again with the stored queries, in the same step.
+
+        >>> vectors = np.random.default_rng(0).standard_normal((40, 8))
+        >>> index = Index.build(vectors, lengths=[4] * 10, store="residual4")
+        >>> index.reencode(vectors, lengths=[4] * 10)
+        """
+        if not self.storage.layout.bits:
+            raise ValueError(f"only a store of residuals has vectors to encode again, and this one is {self.store!r}")
+        known = self.ids if ids is None else to_ids(ids, "ids")
+        places = self.storage.reading(lambda snapshot: [_place_of(id, snapshot, "reencode") for id in known])
+        documents = read_documents(docs, lengths, mask, self.dim, _namer(known))
+        metadata = self.storage.reading(lambda snapshot: snapshot.metadata(places))
+        texts = to_texts(metadata, len(known))
+
+        def again(new: AnySnapshot, old: AnySnapshot) -> tuple[Calibration, ...]:
+            kept = [Wanted.of(one) for one in old.calibrations if can_update(new, one)]
+            with progress_bar("calibrating", None, shown=progress and bool(kept), unit="queries") as advance:
+                return tuple(calibrate(new, self.searcher, one, self._group_by, advance) for one in kept)
+
+        awaits = self.storage.reading(awaits_codebook)
+        reencode = None if awaits else again
+        add_documents(self.storage, documents, known, texts, replace=True, progress=progress, reencode=reencode)
+        if awaits:
+            self.train_codebook(progress=progress)
 
     def delete(self, ids: Iterable[Id] | Id) -> None:
         """Deletes documents. If one of the ids is unknown, nothing is deleted. `compact` frees their memory.
@@ -237,7 +303,8 @@ class Index:
         the index is calibrated again with the stored queries. Then answers of `Calibrated` may differ.
         """
         self.storage.compact(progress)
-        if self.storage.reading(lambda snapshot: (book := snapshot.codebook) and book.outgrown_by(snapshot.n_tokens)):
+        outgrown = self.storage.reading(lambda new: (book := new.codebook) and book.outgrown_by(new.n_tokens))
+        if outgrown and not self.storage.layout.bits:  # there, training would encode documents, and change scores
             self.train_codebook(progress=progress)
         elif self.storage.reading(is_behind):
             self._replace_tiers(self._updated, progress)
@@ -249,11 +316,17 @@ class Index:
     def train_codebook(self, *, progress: bool = False) -> None:
         """Trains the codebook of `Calibrated`, or trains it again on the present documents.
 
-        An index that was calibrated is calibrated again with the stored queries.
+        An index that was calibrated is calibrated again with the stored queries. In a store of residuals, this encodes
+        the documents that are still byte codes; its codebook can't be trained again, except by `reencode`.
 
         >>> index = Index.build(np.eye(4, dtype=np.float32), lengths=[2, 2])
         >>> index.train_codebook()
         """
+        if self.storage.layout.bits and not self.storage.reading(awaits_codebook):
+            raise ValueError(
+                f"the codebook of the store {self.store!r} never changes, because its vectors depend on it; they can "
+                "be encoded again, from the original ones"
+            )
         self._replace_tiers(self._updated, progress, train=True)
 
     def calibrate(
@@ -411,7 +484,7 @@ class Index:
         return self.storage.reading(lambda snapshot: snapshot.ids_in_order())
 
     def vectors(self, id: Id) -> NDArray[np.float32] | NDArray[np.float16]:
-        """A copy of a document's vectors [L, d], as stored.
+        """A copy of a document's vectors [L, d], as stored; in a store of residuals, rotated back to the given space.
 
         >>> Index.build([[[3.0, 4.0]]], similarity="cosine").vectors(0).tolist()
         [[0.6000000238418579, 0.800000011920929]]
@@ -512,17 +585,17 @@ class Index:
             return
         for number, (query, found) in enumerate(zip(rows, hits, strict=True)):
             if audit.choose():
-                exact = replace(options.of_query(number), policy=CERTIFIED, threads=1, trace=False)
+                exact = replace(options.of_queries(number), policy=CERTIFIED, threads=1, trace=False)
                 again = partial(repeat, query, exact)
                 audit.offer(Sample(policy, where, calibration.made, groups(found), again, query.nbytes))
 
 
 def to_rows(queries: Sequence[Any], layout: Layout, names: Sequence[str] = ()) -> list[NDArray[np.float32]]:
     """Queries [T, d] as the engine reads them. Errors call them by their names, or "query 0" and so on."""
-    dim, cosine = layout.dim, layout.similarity == "cosine"
+    form = {"cosine": layout.similarity == "cosine", "rotated": layout.bits > 0}
     if len(names) == 1:
-        return [to_query(queries[0], names[0], dim, cosine=cosine)]
-    return [to_query(query, f"query {i}", dim, cosine=cosine) for i, query in enumerate(queries)]
+        return [to_query(queries[0], names[0], layout.dim, **form)]
+    return [to_query(query, f"query {i}", layout.dim, **form) for i, query in enumerate(queries)]
 
 
 def _facts(snapshot: AnySnapshot) -> dict[str, Any]:
@@ -537,6 +610,11 @@ def _facts(snapshot: AnySnapshot) -> dict[str, Any]:
         "megabytes": f"{snapshot.nbytes / 1e6:,.1f}",
         "calibrated on": "nothing" if calibration is None else calibration.origin,
     }
+
+
+def _encoded(tokens: int, store: str) -> str:
+    """A warning that scores change."""
+    return f"there are {tokens:,} tokens: their vectors are stored as {store} now, and scores change"
 
 
 def _place_of(id: Id, snapshot: AnySnapshot, what: str) -> Any:

@@ -23,10 +23,10 @@ from maxsieve import _core
 from maxsieve.cluster import member
 from maxsieve.cluster.agreement import Offers, UnknownSessionError, merge
 from maxsieve.cluster.folder import ShardedFolder
+from maxsieve.cluster.manifest import shard_of
 from maxsieve.cluster.member import CalibratedDepth, Member, MemberRequest, Part, to_native
-from maxsieve.cluster.sharding import shard_of
+from maxsieve.cluster.rebuild import train_codebook
 from maxsieve.cluster.snapshot import ShardedSnapshot
-from maxsieve.cluster.training import train_codebook
 from maxsieve.errors import StaleVersionError
 from maxsieve.spec.shards import certified_in_shards
 from maxsieve.storage.segments import Layout

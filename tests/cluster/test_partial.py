@@ -13,8 +13,7 @@ from cluster.local import LocalIndex
 from cluster.support import POLICIES
 from maxsieve.cluster import Cluster
 from maxsieve.cluster.coordinator import ShardsUnavailableError
-from maxsieve.cluster.manifest import read_cluster
-from maxsieve.cluster.sharding import shard_of
+from maxsieve.cluster.manifest import read_cluster, shard_of
 
 SHARDS = 5
 

@@ -20,8 +20,7 @@ import maxsieve as ms
 from hostile.support import change_block
 from maxsieve.cluster import leftovers
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.rebalancing import rebalance
-from maxsieve.cluster.training import train_codebook
+from maxsieve.cluster.rebuild import rebalance, train_codebook
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.storage.sealed_json import MOST_BYTES, seal, write_sealed
 
@@ -139,8 +138,8 @@ def test_other_versions_and_formats(folder: ShardedFolder) -> None:
         tell(path, put_value("version", version))
         with pytest.raises(DamagedIndexError):
             ShardedFolder.open(folder.path)
-    tell(path, put_value("version", 3))
-    with pytest.raises(MaxsieveError, match=r"cluster\.json\b.*\b3\b.*\b2\b"):
+    tell(path, put_value("version", 4))
+    with pytest.raises(MaxsieveError, match=r"cluster\.json\b.*\b4\b.*\b3\b"):
         ShardedFolder.open(folder.path)
     path.write_bytes(b" " * (MOST_BYTES + 1))
     with pytest.raises(DamagedIndexError, match=r"cluster\.json\b.* larger"):

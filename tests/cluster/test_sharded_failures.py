@@ -15,8 +15,7 @@ import pytest
 from long_form import FULL
 from maxsieve.cluster import leftovers
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.rebalancing import rebalance
-from maxsieve.cluster.training import train_codebook
+from maxsieve.cluster.rebuild import rebalance, train_codebook
 from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.storage.segments import Layout
 from storage.faults import CALLS, WRITES, FailingDisk, make_segments_small

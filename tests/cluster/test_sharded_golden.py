@@ -17,7 +17,7 @@ from golden.freezing import GOLDEN
 from golden.make_shards import shown
 from index.support import listed
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.rebalancing import rebalance
+from maxsieve.cluster.rebuild import rebalance
 from maxsieve.storage.blocks import BlockFile
 
 from .holding import content, files, put

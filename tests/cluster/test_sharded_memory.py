@@ -18,8 +18,8 @@ import numpy as np
 from cluster.holding import put
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.storage.segments import Layout
-from maxsieve.cluster.rebalancing import rebalance
-from maxsieve.cluster.training import train_codebook
+from maxsieve.cluster.rebuild import rebalance
+from maxsieve.cluster.rebuild import train_codebook
 from maxsieve.storage import codebook, segment_file, segments
 
 segments.BLOCK_BYTES = 1 << 18

@@ -18,10 +18,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import maxsieve as ms
 from index.support import listed
 from long_form import scaled
-from maxsieve.cluster import rebalancing
+from maxsieve.cluster import rebuild
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.rebalancing import rebalance
-from maxsieve.cluster.training import train_codebook
+from maxsieve.cluster.rebuild import rebalance, train_codebook
 from maxsieve.common.locks import LOCK_STAYS
 from maxsieve.storage import codebook, disk, segment_file, segments
 from maxsieve.storage.segments import Layout
@@ -72,7 +71,7 @@ class ShardedCorpus(RuleBasedStateMachine):
         self.patch.setattr(segment_file, "PIECE_BYTES", block)
         self.patch.setattr(disk, "SMALL_BYTES", small)
         self.patch.setattr(disk, "LARGE_BYTES", large)
-        self.patch.setattr(rebalancing, "MOST_OPEN", most_open)
+        self.patch.setattr(rebuild, "MOST_OPEN", most_open)
         self.work = Path(tempfile.mkdtemp())
         self.name: Callable[[int], Any] = spelled if text else int
         folder = ShardedFolder.create(self.work / "corpus", Layout(3, store, similarity), shards=shards)

@@ -11,8 +11,7 @@ import pytest
 import maxsieve as ms
 from maxsieve.calibrated import FoundHits, Wanted, to_calibration
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.rebalancing import rebalance
-from maxsieve.cluster.training import train_codebook
+from maxsieve.cluster.rebuild import rebalance, train_codebook
 from maxsieve.errors import DamagedIndexError
 from maxsieve.storage import codebook
 from maxsieve.storage.calibration import Changes

@@ -18,9 +18,8 @@ import maxsieve as ms
 from maxsieve.arrays import read_documents
 from maxsieve.cluster import folder as folder_module
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.manifest import ClusterManifest, read_cluster, write_cluster
+from maxsieve.cluster.manifest import ClusterManifest, read_cluster, shard_of, write_cluster
 from maxsieve.cluster.shard import append_to_shard, compact_shard, delete_from_shard, open_shard, sequenced
-from maxsieve.cluster.sharding import shard_of
 from maxsieve.errors import IndexLockedError, MaxsieveError, StaleVersionError
 from maxsieve.storage import segments
 from maxsieve.storage.builder import Names, build_segments

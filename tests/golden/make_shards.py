@@ -27,7 +27,7 @@ from maxsieve.calibrated import FoundHits, Wanted, to_calibration
 from maxsieve.cluster import folder as folder_module
 from maxsieve.cluster import shard as shard_module
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.training import train_codebook
+from maxsieve.cluster.rebuild import train_codebook
 from maxsieve.storage import codebook, disk
 from maxsieve.storage.codebook import Walk
 from maxsieve.storage.segments import Layout

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import maxsieve as ms
 from maxsieve import _core, spec
-from maxsieve.storage.codebook import Codebook, choose_tokens, gather_tokens
+from maxsieve.storage.codebook import Codebook, gather_tokens, locate_tokens
 from maxsieve.storage.disk import DiskStorage
 from maxsieve.storage.lists import BLOCK
 from maxsieve.storage.snapshot import Snapshot
@@ -57,7 +57,8 @@ def listed(snapshot: Snapshot) -> dict[Any, list[int]]:
 def give_tier0(index: ms.Index) -> None:
     """Gives an index on disk a codebook of tier 0, as earlier versions of maxsieve made it."""
     state = index.storage.snapshot.here
-    codes, scale = gather_tokens(state.segments, *choose_tokens(state.lengths * state.alive))
+    lengths = state.lengths * state.alive
+    codes, scale = gather_tokens(state.segments, *locate_tokens(lengths, np.arange(lengths.sum())))
     centroids = min(MOST_OF_TIER0, 1 << max(4, (8 * index.tokens).bit_length() // 2))
     made = _core.train(index.dim, codes, scale, centroids, 0, 1)
     assert isinstance(index.storage, DiskStorage)

@@ -26,6 +26,14 @@ def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "REST", 0.0)
 
 
+def offer(kept: Audit, sample: Sample) -> None:
+    """Offers a sample until it is taken: an offer that meets the thread at its list is skipped."""
+    skipped = -1
+    while skipped != kept.skipped:
+        skipped = kept.skipped
+        kept.offer(sample)
+
+
 def until(condition: Callable[[], object]) -> None:
     for _ in range(2000):
         if condition():
@@ -101,10 +109,10 @@ def test_a_broken_promise_is_a_warning() -> None:
     assert kept is not None
     for calibration in (1, 2):
         for number in range(1, 31):
-            kept.offer(Sample(POLICY, None, calibration, frozenset("ab"), lambda: frozenset("ac"), 8))
+            offer(kept, Sample(POLICY, None, calibration, frozenset("ab"), lambda: frozenset("ac"), 8))
             until(lambda number=number: kept.results and kept.results[0].searches == number)
         assert kept.results[0].broken
-        with pytest.warns(BrokenPromiseWarning, match="0.500 in .* calibrate on queries like these") as told:
+        with pytest.warns(BrokenPromiseWarning, match=r"0.500 in .* calibrate") as told:
             index.search_many([query, query], 5, policy=POLICY)
         index.search(query, 5, policy=ms.Calibrated(0.5))
         assert len(told) == 1
@@ -113,7 +121,7 @@ def test_a_broken_promise_is_a_warning() -> None:
 def test_a_new_calibration_begins_again() -> None:
     kept = Audit(1.0)
     for calibration, searches in ((1, 1), (1, 2), (2, 1)):
-        kept.offer(Sample(POLICY, None, calibration, frozenset("ab"), lambda: frozenset("ac"), 0))
+        offer(kept, Sample(POLICY, None, calibration, frozenset("ab"), lambda: frozenset("ac"), 0))
         until(lambda searches=searches: kept.results and kept.results[0].searches == searches)
     assert kept.results[0].overlap == 0.5
 
@@ -206,7 +214,7 @@ def test_copies_have_an_audit_of_their_own() -> None:
 
 @pytest.mark.parametrize("share", [0, -1, 1.5, float("nan")])
 def test_a_share_that_is_none(share: float) -> None:
-    with pytest.raises(ValueError, match="audit must lie in"):
+    with pytest.raises(ValueError, match="audit must lie"):
         ms.Index.create(4, audit=share)
-    with pytest.raises(TypeError, match="audit must be a number"):
+    with pytest.raises(TypeError, match="audit must be"):
         ms.Index.create(4, audit="0.1")  # type: ignore[arg-type]

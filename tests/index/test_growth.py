@@ -97,7 +97,7 @@ def test_a_filter_has_its_own_calibration(index: ms.Index) -> None:
     index.compact()
     assert len(index.storage.snapshot.calibrations) == 2
     assert found(index, where=where) >= 0.9 - 0.05
-    with pytest.raises(ValueError, match="no documents match the filter"):
+    with pytest.raises(ValueError, match="match the filter"):
         index.calibrate(queries(0, 20), k=5, where={"n": 77})
 
 

@@ -143,10 +143,10 @@ def test_a_segment_of_another_index(path: Path, tmp_path: Path) -> None:
 
 def test_a_newer_manifest(path: Path) -> None:
     manifest = json.loads((path / "manifest.json").read_text())
-    manifest["version"] = 4
+    manifest["version"] = 5
     manifest["colour"] = "red"  # the version decides, whatever the rest says
     (path / "manifest.json").write_text(json.dumps(manifest))
-    wanted = (path / "manifest.json", "has format version 4; this maxsieve reads up to 3")
+    wanted = (path / "manifest.json", "has format version 5; this maxsieve reads up to 4")
     says(MaxsieveError, opening(path), *wanted)
     with pytest.raises(MaxsieveError) as caught:
         ms.Index.open(path)

@@ -8,7 +8,9 @@ import os
 import shutil
 import subprocess
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +21,7 @@ import maxsieve as ms
 from index.support import listed
 from long_form import FULL
 from maxsieve.common.locks import LOCK_STAYS
+from maxsieve.errors import StoreWarning
 from maxsieve.storage import codebook
 from maxsieve.storage.manifest import read_manifest
 
@@ -83,10 +86,9 @@ def original(tmp_path: Path, _small: None) -> Path:
     return path
 
 
-def _fill(path: Path) -> ms.Index:
-    index = ms.Index.build(
-        _docs(0, 10), [f"a{i}" for i in range(10)], metadata=[f"text {i}" for i in range(10)], path=path
-    )
+def _fill(path: Path, store: Any = "float32") -> ms.Index:
+    index = ms.Index.create(DIM, path=path, store=store)
+    index.add(_docs(0, 10), [f"a{i}" for i in range(10)], metadata=[f"text {i}" for i in range(10)])
     index.add(_docs(1, 3), ["a10", "a11", "a12"], metadata=[None, 1, None])
     index.delete(["a2", "a10"])
     return index
@@ -152,6 +154,79 @@ def _fail(
         shutil.rmtree(folder)
     assert failures > 8 // STEP
     assert _handles() <= handles  # none is leaked; those that others had left may be closed meanwhile
+
+
+def _reencode(index: ms.Index) -> None:
+    index.reencode(_docs(6, 5), [f"a{i}" for i in range(3, 8)])
+
+
+QUICK_CASES = {("error", "encode"), ("interrupt", "reencode again"), ("full", "add")}
+RESIDUAL_CHANGES = {
+    **{name: CHANGES[name] for name in ("add", "replace", "compact")},
+    "encode": lambda index: index.train_codebook(),
+    "reencode": _reencode,
+    "reencode again": _reencode,
+}
+
+
+RESIDUAL_CASES = [
+    pytest.param(fault, change, marks=() if (fault, change) in QUICK_CASES else pytest.mark.full)
+    for fault in FAULTS
+    for change in RESIDUAL_CHANGES
+]
+
+
+@pytest.mark.parametrize(("fault", "change"), RESIDUAL_CASES)
+def test_failed_change_of_a_store_of_residuals(
+    fault: str, change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when vectors become residuals, which writes every segment again, and when they get another codebook."""
+    monkeypatch.setattr(codebook, "TOKENS_OF_CENTROID", 4)
+    with _fill(tmp_path / "original", "residual2") as index:
+        if change != "encode":
+            index.train_codebook()
+        if change == "reencode again":
+            index.reencode(_docs(7, 3), ["a0", "a1", "a3"])
+    _fail(RESIDUAL_CHANGES[change], fault, tmp_path / "original", tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "fault", ["full", *(pytest.param(one, marks=pytest.mark.full) for one in ("error", "interrupt"))]
+)
+def test_documents_that_are_added_stay_if_they_can_not_be_encoded(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There are enough tokens for a codebook, but no room for it: a warning. The next addition tries again."""
+    monkeypatch.setattr(codebook, "TOKENS_OF_CENTROID", 4)
+    original = tmp_path / "original"
+    _fill(original, "residual1").close()
+    before = _state(original)
+    monkeypatch.setattr(codebook, "STORE_TOKENS", 35)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StoreWarning)
+        after = _state_after(original, tmp_path / "after", _add)
+    broken = FailingDisk(monkeypatch, *FAULTS[fault])
+    warned = 0
+    for nth in _until_it_works(broken):
+        folder = tmp_path / f"index {nth}"
+        shutil.copytree(original, folder)
+        with ms.Index.open(folder) as index, warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", StoreWarning)
+            error = _attempt(broken, nth, lambda index=index: _add(index))
+            index.verify()
+            if error is None:
+                assert len(index) == 20
+                not_yet = [one for one in told if "not encoded yet" in str(one.message)]
+                assert bool(not_yet) == (index.storage.snapshot.codebook is None)
+                warned += bool(not_yet)
+            elif len(index) == 11:
+                assert _read(index) == before
+                _add(index)
+            index.add([], [])
+            assert _read(index) == _state(folder) == after
+            assert not _strays(folder)
+        shutil.rmtree(folder)
+    assert (warned > 0) == (fault != "interrupt")
 
 
 @pytest.mark.parametrize("there", [False, True], ids=["new", "empty"])
@@ -335,7 +410,8 @@ def _tiers(index: ms.Index) -> State:
     state = index.storage.snapshot
     if (book := state.codebook) is None:
         return []
-    whole = listed(state.coded(book, 1))  # a merged segment has none until the next step, and is followed up
+    bare = replace(state, segments=[segment.changed(lists=None) for segment in state.here.segments])
+    whole = listed(bare.listed(1))  # a merged segment has none until the next step, and is followed up
     assert all(mine in ([], whole[one]) for one, mine in listed(state).items())
     found: State = [(book.codes.tobytes(), book.tokens)]
     if (made := state.calibration) is not None:

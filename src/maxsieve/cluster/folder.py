@@ -22,8 +22,10 @@ from maxsieve.cluster.leftovers import (
     remove_unneeded,
 )
 from maxsieve.cluster.manifest import (
+    MOST_SHARDS,
     ClusterManifest,
     ShardVersion,
+    by_shard,
     read_cluster,
     write_cluster,
 )
@@ -35,7 +37,6 @@ from maxsieve.cluster.shard import (
     read_shard,
     remove_new,
 )
-from maxsieve.cluster.sharding import MOST_SHARDS, by_shard
 from maxsieve.cluster.snapshot import ShardedSnapshot, codebook_crc
 from maxsieve.common.checks import as_count
 from maxsieve.common.files import PathLike, sync_folder

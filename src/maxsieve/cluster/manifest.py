@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from maxsieve.cluster.sharding import MOST_SHARDS
+import numpy as np
+from numpy.typing import NDArray
+
 from maxsieve.common.files import opening_folder
 from maxsieve.errors import DamagedIndexError
+from maxsieve.ids import Id
 from maxsieve.storage.manifest import MOST_FILTERS, SHARDS_NAME, Common, Extra, check_common, kind_of
 from maxsieve.storage.sealed_json import read_sealed, reading_fields, write_sealed
 from maxsieve.storage.segments import SEQUENCE
 
 NAME = SHARDS_NAME
 FORMAT = "maxsieve cluster"
-VERSION = 2
-"""A corpus without lists and calibrations for filters is written as version 1."""
+VERSION = 3
+"""A corpus is written as the oldest version that has its features: lists and calibrations for filters are of version 2,
+stores of residuals of version 3."""
 NEWER = ("since", "filters")
-"""The fields that only version 2 has."""
+"""The fields that version 1 does not have."""
 SHARD_MANIFEST = re.compile(r"[0-9]{8,20}\.manifest", re.ASCII)
 
 
@@ -105,7 +110,8 @@ def read_cluster(folder: Path) -> ClusterManifest:
     with opening_folder(folder, "a corpus in shards", NAME):
         content, _ = read_sealed(path, {FORMAT: VERSION})
     with reading_fields(path):
-        if content.pop("version") < VERSION and any(name in content for name in NEWER):
+        version = content.pop("version")
+        if version == 1 and any(name in content for name in NEWER):
             raise ValueError("version 1 has no such manifest")
         del content["format"]
         shards = tuple(ShardVersion(**shard) for shard in content.pop("shards"))
@@ -113,6 +119,8 @@ def read_cluster(folder: Path) -> ClusterManifest:
         named = None if calibration is None else Extra(*calibration)
         filters = tuple(Extra(*extra) for extra in content.pop("filters", ()))
         manifest = ClusterManifest(shards=shards, calibration=named, filters=filters, **content)
+        if manifest.layout.bits and version < 3:
+            raise ValueError(f"version {version} has no such store")
         _check(manifest)
     return manifest
 
@@ -124,8 +132,9 @@ def write_cluster(folder: Path, manifest: ClusterManifest) -> None:
     except ValueError as problem:
         raise DamagedIndexError(f"{folder / NAME} can't be replaced by a new version: {problem}") from None
     newer = manifest.since is not None or bool(manifest.filters)
-    content: dict[str, Any] = {"format": FORMAT, "version": VERSION if newer else 1, **asdict(manifest)}
-    if not newer:
+    version = 3 if manifest.layout.bits else 2 if newer else 1
+    content: dict[str, Any] = {"format": FORMAT, "version": version, **asdict(manifest)}
+    if version == 1:
         for name in NEWER:
             del content[name]
     write_sealed(folder / NAME, content)
@@ -153,3 +162,40 @@ def _check(manifest: ClusterManifest) -> None:
             raise ValueError(f"shard {place} counts more searchable documents than it has")
     if manifest.documents > manifest.next_sequence or manifest.next_sequence > SEQUENCE.most:
         raise ValueError(f"{manifest.documents} documents can't have different numbers below {manifest.next_sequence}")
+
+
+MOST_SHARDS = 10_000
+"""The limit, because the names of their folders have four digits."""
+
+
+def shard_of(id: Id, shards: int) -> int:
+    """The shard of an id: BLAKE2b of its type and text, modulo the number of shards.
+
+    If the number of shards is doubled, the documents of each shard are split over two shards.
+
+    >>> shard_of("a page", 16), shard_of(7, 16), shard_of("7", 16)
+    (8, 8, 5)
+    """
+    text = b"s" + id.encode("utf-8", "surrogatepass") if isinstance(id, str) else b"i%d" % id
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little") % shards
+
+
+def shards_of(ids: Sequence[Id], shards: int) -> NDArray[np.int64]:
+    """The shard of each id.
+
+    >>> shards_of(["a page", "7"], 16).tolist()
+    [8, 5]
+    """
+    return np.fromiter((shard_of(id, shards) for id in ids), np.int64, len(ids))
+
+
+def by_shard(ids: Sequence[Id], shards: int) -> dict[int, NDArray[np.int64]]:
+    """For each shard with at least one of the ids: the positions of these ids in the given list, ascending.
+
+    >>> {shard: places.tolist() for shard, places in by_shard(["a page", "7", "a page"], 16).items()}
+    {5: [1], 8: [0, 2]}
+    """
+    which = shards_of(ids, shards)
+    order = np.argsort(which, kind="stable")
+    named, firsts = np.unique(which[order], return_index=True)
+    return dict(zip(named.tolist(), np.split(order, firsts[1:]), strict=True)) if len(ids) else {}

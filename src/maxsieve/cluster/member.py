@@ -79,15 +79,13 @@ class MemberRequest:
     where: Where | None = None
     threads: int | None = None
 
+    is_kept = True
+    """A session stores the request."""
+
     @property
     def kind(self) -> str:
         """The policy: searches with the same policy take about the same time."""
         return type(self.policy).__name__
-
-    @property
-    def is_kept(self) -> bool:
-        """True: a session stores the request."""
-        return True
 
     def is_done(self, first: Offers, replies: Replies) -> bool:
         """Whether a member with these first offers has no more documents to score.

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from maxsieve.cluster.coordinator import LatencyHistory, MemberAnswers, ToRequest, run
 from maxsieve.cluster.engine import Engine, MemberInfo, Members, Shards
-from maxsieve.cluster.manifest import read_cluster
+from maxsieve.cluster.manifest import by_shard, read_cluster
 from maxsieve.cluster.member import MemberRequest
 from maxsieve.cluster.reports import Best, merge_parts, merge_reports
-from maxsieve.cluster.sharding import by_shard
 from maxsieve.cluster.snapshot import ShardedSnapshot, ShardPlace
 from maxsieve.cluster.tier0_places import PlacesRequest
 from maxsieve.errors import ClosedIndexError, StaleVersionError
@@ -31,7 +30,6 @@ from maxsieve.searcher import Rows
 from maxsieve.storage.calibration import INFINITE
 from maxsieve.storage.codebook import Walk
 from maxsieve.storage.storage import AnySnapshot
-from maxsieve.where import Where
 
 ATTEMPTS, FIRST_WAIT, LONGEST_WAIT = 20, 0.05, 2.0
 """How often members are asked for the newest version, and the seconds between: storage may show it with a delay."""
@@ -119,9 +117,9 @@ class ShardedSearch:
         orders = self._snapshot.orders({id for _, ids in wanted for id in ids})
         requests: list[ToRequest] = []
         for query, ids in wanted:
-            sequence = np.array([orders[id] for id in ids], np.int64)
-            where = options.where.of(query)
-            requests.append(partial(_places_request, version, self._queries[query], sequence, walk, where))
+            sequence, where = np.array([orders[id] for id in ids], np.int64), options.where.of(query)
+            rows = self._queries[query]
+            requests.append(partial(PlacesRequest, version, query=rows, wanted=sequence, walk=walk, where=where))
         for answer in self._ask(requests):
             before = np.stack([part.before for part in answer.parts])
             yield np.where(before.min(axis=0) < 0, INFINITE, before.sum(axis=0) + 1)
@@ -203,18 +201,6 @@ class IdsByShard:
     @cached_property
     def _places(self) -> dict[int, NDArray[np.int64]]:
         return by_shard(self.all or [], self.n_shards)
-
-
-def _places_request(
-    version: str,
-    query: Rows,
-    wanted: NDArray[np.int64],
-    walk: Walk | None,
-    where: Where | None,
-    shards: Shards,
-    alone: bool,
-) -> PlacesRequest:
-    return PlacesRequest(version, shards, alone, query, wanted, walk, where)
 
 
 def _as_ids(snapshot: ShardedSnapshot, candidates: Candidates) -> list[Id] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace as changed
 from pathlib import Path
@@ -26,6 +26,7 @@ from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.directory import Directory, StoredSnapshot, forget_failure, map_snapshot
 from maxsieve.storage.disk import DiskStorage
 from maxsieve.storage.manifest import EXTRA_KINDS, KINDS, SHARD_FORMAT, Manifest, read_version
+from maxsieve.storage.segment_file import NO_BOOKS
 from maxsieve.storage.segments import SEQUENCE, Layout, Segment
 
 SHARDS = "shards"
@@ -48,12 +49,18 @@ def read_shard(root: Path, version: ShardVersion) -> Manifest:
     return read_version(shard_folder(root, version.folder) / version.manifest, SHARD_FORMAT, version.crc)
 
 
-def open_shard(root: Path, version: ShardVersion, known: StoredSnapshot | None = None) -> StoredSnapshot:
+def open_shard(
+    root: Path,
+    version: ShardVersion,
+    known: StoredSnapshot | None = None,
+    books: Mapping[str, Codebook] = NO_BOOKS,
+) -> StoredSnapshot:
     """Maps a version of a shard. Files that a ``known`` version of the same shard has mapped are not mapped again.
 
-    `FileNotFoundError` if its files are missing: then the corpus has a newer version, or is damaged.
+    ``books`` are codebooks of residuals, by digest, that other shards have mapped. `FileNotFoundError` if files are
+    missing: then the corpus has a newer version, or is damaged.
     """
-    opened = map_snapshot(shard_folder(root, version.folder), read_shard(root, version), known)
+    opened = map_snapshot(shard_folder(root, version.folder), read_shard(root, version), known, books)
     if counted(version, opened) != version:
         raise DamagedIndexError(
             f"{root / SHARDS / version.folder / version.manifest}: counts of documents or tokens differ "

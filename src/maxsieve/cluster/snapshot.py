@@ -11,9 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.cluster.manifest import NAME, ClusterManifest, ShardVersion, folder_name, read_cluster
+from maxsieve.cluster.manifest import (
+    NAME,
+    ClusterManifest,
+    ShardVersion,
+    by_shard,
+    folder_name,
+    read_cluster,
+    shard_of,
+    shards_of,
+)
 from maxsieve.cluster.shard import SHARDS, ShardDirectory, open_shard
-from maxsieve.cluster.sharding import by_shard, shard_of, shards_of
 from maxsieve.errors import DamagedIndexError, StaleVersionError
 from maxsieve.ids import Id
 from maxsieve.storage.blocks import BlockFile
@@ -21,7 +29,6 @@ from maxsieve.storage.calibration import Calibration, Changes, calibration_for
 from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.directory import MOST_BYTES, StoredSnapshot
 from maxsieve.storage.manifest import Manifest
-from maxsieve.storage.segments import Layout
 from maxsieve.storage.snapshot import Snapshot
 
 
@@ -35,55 +42,25 @@ class ShardPlace(NamedTuple):
 class ShardedSnapshot:
     """One version of a corpus. Its files may be removed when the corpus has changed twice: `StaleVersionError`.
 
-    Files that the snapshot ``before`` has mapped are not mapped again.
+    Files that the snapshot ``before`` has mapped are not mapped again. ``sizes`` are the tokens of each shard; other
+    attributes are those of any snapshot.
     """
 
     def __init__(self, path: Path, manifest: ClusterManifest, before: ShardedSnapshot | None = None) -> None:
-        self.path, self.manifest = path, manifest
+        self.path, self.manifest, self.layout = path, manifest, manifest.layout
+        self.n_documents, self.n_searchable, self.n_tokens = manifest.documents, manifest.searchable, manifest.tokens
+        self.mean_length = self.n_tokens / self.n_searchable if self.n_searchable else 1.0
+        self.sizes = [shard.tokens for shard in manifest.shards]
+        self.changes = Changes(manifest.added, manifest.deleted)
         self.mapped: dict[int, MappedShard] = {}
         if before is not None:
             self.mapped = {i: mapped for i, mapped in list(before.mapped.items()) if i < len(manifest.shards)}
-
-    @property
-    def layout(self) -> Layout:
-        """What all vectors have in common."""
-        return self.manifest.layout
-
-    @property
-    def n_documents(self) -> int:
-        """The number of documents."""
-        return self.manifest.documents
-
-    @property
-    def n_searchable(self) -> int:
-        """The number of documents that can be hits."""
-        return self.manifest.searchable
-
-    @property
-    def n_tokens(self) -> int:
-        """The number of token vectors of all documents."""
-        return self.manifest.tokens
-
-    @property
-    def mean_length(self) -> float:
-        """The mean number of tokens of documents that can be hits; 1 if there are none."""
-        return self.n_tokens / self.n_searchable if self.n_searchable else 1.0
-
-    @property
-    def sizes(self) -> list[int]:
-        """The tokens of each shard."""
-        return [shard.tokens for shard in self.manifest.shards]
 
     @property
     def nbytes(self) -> int:
         """The size of all files of the shards in bytes."""
         shards = enumerate(self.manifest.shards)
         return sum(ShardDirectory(self.path, version, self.shard(shard)).nbytes for shard, version in shards)
-
-    @property
-    def changes(self) -> Changes:
-        """Documents added and deleted since the calibration."""
-        return Changes(self.manifest.added, self.manifest.deleted)
 
     @property
     def codebook(self) -> Codebook | None:
@@ -143,7 +120,7 @@ class ShardedSnapshot:
         if known is not None and known.version == version:
             return known.snapshot
         try:
-            snapshot = open_shard(self.path, version, None if known is None else known.snapshot)
+            snapshot = open_shard(self.path, version, None if known is None else known.snapshot, self._books)
         except FileNotFoundError as missing:
             if read_cluster(self.path).shards[shard:][:1] != (version,):
                 raise self._stale() from None
@@ -151,6 +128,12 @@ class ShardedSnapshot:
         self._check_fits(shard, snapshot.manifest)
         self.mapped[shard] = MappedShard(version, snapshot)
         return snapshot
+
+    @property
+    def _books(self) -> dict[str, Codebook]:
+        """Codebooks of residuals that shards of this version have mapped, by digest: all shards have the same ones."""
+        current = [one for i, one in list(self.mapped.items()) if one.version == self.manifest.shards[i]]
+        return {digest: book for one in current for digest, book in one.snapshot.books.items()}
 
     def hold(self, ids: Iterable[Id]) -> None:
         """Maps the shards of some documents, so that the documents can be read even after the files are removed."""
@@ -181,6 +164,10 @@ class ShardedSnapshot:
     def vectors(self, place: ShardPlace) -> NDArray[np.float32] | NDArray[np.float16]:
         """A copy of a document's rows."""
         return self.shard(place.shard).vectors(place.position)
+
+    def similarities(self, query: NDArray[np.float32], place: ShardPlace) -> NDArray[np.float32]:
+        """The similarity [T, L] of each query token and each token of a document."""
+        return self.shard(place.shard).similarities(query, place.position)
 
     def explain(self, query: NDArray[np.float32], place: ShardPlace) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """For each query token, the most similar token of a document, and how similar."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,12 +13,10 @@ from numpy.typing import NDArray
 
 from maxsieve.cluster.engine import Engine, Run, ShardChange
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.manifest import ShardVersion
-from maxsieve.cluster.rebalancing import rebalance
+from maxsieve.cluster.manifest import ShardVersion, by_shard
+from maxsieve.cluster.rebuild import list_documents, rebalance, train_codebook
 from maxsieve.cluster.shard import append_to_shard, sequenced
-from maxsieve.cluster.sharding import by_shard
 from maxsieve.cluster.snapshot import ShardedSnapshot
-from maxsieve.cluster.training import list_documents, train_codebook
 from maxsieve.common.progress import progress_bar
 from maxsieve.errors import StaleVersionError
 from maxsieve.ids import Id
@@ -37,6 +36,8 @@ class ShardedStorage(Storage):
     of its version have been removed, because other processes have changed the corpus twice since then, it goes to the
     newest version. When it is pickled, it contains the path; the receiver opens the folder at its newest version.
     """
+
+    distributed = True
 
     def __init__(self, folder: ShardedFolder, engine: Engine) -> None:
         self.folder, self.engine = folder, engine
@@ -69,8 +70,12 @@ class ShardedStorage(Storage):
         return ShardedStorage(ShardedFolder(self.folder.path, self.snapshot.manifest), self.engine)
 
     @contextmanager
-    def writing(self, *, replace: bool, delete: list[Id], stepwise: bool) -> Iterator[ShardedWriter]:
+    def writing(
+        self, *, replace: bool, delete: list[Id], stepwise: bool, reencode: Calibrate | None = None
+    ) -> Iterator[ShardedWriter]:
         """Adds all documents or, if there is an error, none: one commit over all shards."""
+        if reencode is not None:
+            raise ValueError("an index in shards can't be encoded again: build another one from the vectors")
         self.snapshot  # noqa: B018 - raises when closed
         with self._committing():
             before = self.folder.manifest.shards
@@ -123,14 +128,27 @@ class ShardedStorage(Storage):
             old.hold(
                 id for one in old.calibrations for best in one.hits.values() for row in best.ids or () for id in row
             )
-            if train or old.manifest.codebook is None:
-                train_codebook(self.folder, run=self.engine.run)
+            if old.codebook is None or (train and not old.codebook.bits):
+                train_codebook(self.folder, run=self.engine.run, encode=train)
             else:
                 list_documents(self.folder, run=self.engine.run)
             self._follow()
             made = calibrate(self.snapshot, old)
             if made:
                 self.folder.commit({}, calibrations=made)
+
+    def facts(self, members: Sequence[Any]) -> dict[str, Any]:
+        """The version of the corpus, the size of each shard, and the members, for JSON."""
+        manifest = self.snapshot.manifest
+        return {
+            "generation": manifest.generation,
+            "shards": [{"documents": shard.documents, "tokens": shard.tokens} for shard in manifest.shards],
+            "members": [{**member._asdict(), "shards": list(member.shards)} for member in members],
+        }
+
+    def lock(self, folder: Path) -> AbstractContextManager[Any]:
+        """Holds the writer's lock of the corpus, which its changes need, too. The lock is reentrant."""
+        return self.folder.writing()
 
     def refresh(self) -> None:
         """Goes to the newest version, with the changes of other processes."""

@@ -7,6 +7,7 @@ a document is the sum of these counts, plus 1.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,8 @@ class Counts(NamedTuple):
     before: NDArray[np.int64]
 
 
-class PlacesRequest(NamedTuple):
+@dataclass(frozen=True)
+class PlacesRequest:
     """Asks for the places of the documents with the ``wanted`` sequence numbers, by tier 0 or by a walk of lists.
 
     With a filter, the list has only documents that match it.
@@ -39,15 +41,10 @@ class PlacesRequest(NamedTuple):
     walk: tuple[int, int] | None = None
     where: Where | None = None
 
-    @property
-    def kind(self) -> str:
-        """One kind: all such requests take about the same time."""
-        return "places"
-
-    @property
-    def is_kept(self) -> bool:
-        """False: there is no session, and the request is sent with each step."""
-        return False
+    kind = "places"
+    """All such requests take about the same time."""
+    is_kept = False
+    """There is no session, and the request is sent with each step."""
 
     def is_done(self, first: Offers, replies: Replies) -> bool:
         """False: every member has documents to count."""

@@ -77,16 +77,30 @@ class Residuals:
         yield self._plaid(bits)
 
     def _ours(self, bits: int) -> Decoded:
+        stored, arrays = self._stored(bits)
+        documents = [_core.decode_residual(stored, i) for i in range(len(self._offsets) - 1)]
+        for rows in documents:
+            _core.rotate(rows, back=True)
+        nbytes = sum(array.nbytes for array in arrays) / len(self._rows)
+        return Decoded("residual bits", bits, nbytes, documents)
+
+    def _stored(self, bits: int) -> tuple[_core.Segment, tuple[NDArray[Any], ...]]:
         levels, factors, scale, nu = _core.encode_residual(self._book, self._segment, bits, self._threads)
-        stored = _core.Segment(
+        segment = _core.Segment(
             self.dim, self._offsets, centroids=self._ids, levels=levels, factors=factors, scale=scale, nu=nu, bits=bits,
             codebook=self._book,
         )  # fmt: skip
-        documents = [_core.decode_residual(stored, i) for i in range(len(scale))]
-        for rows in documents:
-            _core.rotate(rows, back=True)
-        arrays = (levels, factors, scale, nu, self._ids)
-        return Decoded("residual bits", bits, sum(array.nbytes for array in arrays) / len(self._rows), documents)
+        return segment, (levels, factors, scale, nu, self._ids)
+
+    def corpus(self, bits: int) -> _core.Corpus:
+        """What the engine searches: residual bits, or byte codes of the rotated space if ``bits`` is 8."""
+        segment = self._segment if bits == 8 else self._stored(bits)[0]
+        return _core.Corpus(self.dim, (segment,), self._book)
+
+    @property
+    def candidates(self) -> NDArray[np.int64]:
+        """The positions of documents that have tokens."""
+        return np.flatnonzero(np.diff(self._offsets))
 
     def _plaid(self, bits: int) -> Decoded:
         left = self._rows - self._centres[self._ids]

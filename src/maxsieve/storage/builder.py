@@ -17,7 +17,7 @@ from maxsieve.ids import Id
 from maxsieve.storage import segments
 from maxsieve.storage.metadata import Texts
 from maxsieve.storage.segments import Layout, Segment, bits, to_offsets
-from maxsieve.storage.storage import Storage
+from maxsieve.storage.storage import Calibrate, Storage
 
 Blocks: TypeAlias = dict[str, NDArray[Any]]
 
@@ -33,15 +33,16 @@ def add_documents(
     threads: int | None = None,
     progress: bool = False,
     stepwise: bool = False,
+    reencode: Calibrate | None = None,
 ) -> None:
     """Adds documents, ids and metadata (as JSON) that are already checked, in one commit.
 
     If ``ids`` is None, the batches contain ids, or documents are numbered from 0. The documents to ``delete`` are
-    deleted in the same commit. ``stepwise`` commits each segment when it is full.
+    deleted in the same commit. ``stepwise`` commits each segment when it is full. ``reencode`` is for a new codebook.
     """
     total = len(ids) if documents.total is None and ids is not None else documents.total
     with (
-        storage.writing(replace=replace, delete=delete or [], stepwise=stepwise) as writer,
+        storage.writing(replace=replace, delete=delete or [], stepwise=stepwise, reencode=reencode) as writer,
         progress_bar("indexing", total, shown=progress, unit="documents") as advance,
     ):
         named = Names(ids, texts, writer.admit)
@@ -176,19 +177,25 @@ def _ingest(
     writable: dict[str, Any] = {"rows": None} | {name: bits(block) for name, block in blocks.items()}
     given = [as_buffer(array) for array in arrays]
     cosine = layout.similarity == "cosine"
-    bad = _core.ingest(given, layout.dim, offsets, **writable, cosine=cosine, threads=threads)
+    rotated = layout.bits > 0
+    bad = _core.ingest(given, layout.dim, offsets, **writable, cosine=cosine, threads=threads, rotated=rotated)
     if bad >= 0:
-        raise _refusal(arrays, offsets, bad, name(bad))
+        raise _refusal(arrays, offsets, bad, name(bad), rotated=rotated)
     return offsets, blocks
 
 
-def _refusal(arrays: list[FloatArray], offsets: NDArray[np.int64], document: int, name: str) -> ValueError:
+def _refusal(
+    arrays: list[FloatArray], offsets: NDArray[np.int64], document: int, name: str, *, rotated: bool
+) -> ValueError:
     """What is wrong with a document."""
     _, rest = _split(arrays, int(offsets[document]))
     (first, *_), _ = _split(rest, int(offsets[document + 1] - offsets[document]))
     rows = to_float32(first, copy=True)
     if (row := _core.first_invalid_row(rows)) >= 0:
         return ValueError(describe_invalid(rows[row], f"{name}, row {row}"))
+    if rotated:
+        _core.rotate(rows)
+        return ValueError(f"{name}, row {_core.first_invalid_row(rows)} is too long for a store of residuals")
     with np.errstate(all="ignore"):
         row = _core.first_invalid_row(to_float32(rows.astype(np.float16)))
     wrong = ValueError(f"{name}, row {row} has a magnitude over 65504, the largest float16")

@@ -100,7 +100,7 @@ class Calibration:
 
     @property
     def queries(self) -> list[NDArray[np.float32]]:
-        """The queries it was made with."""
+        """The queries it was made with, as the engine has them: rotated in a store of residuals."""
         return np.split(self.rows, np.cumsum(self.lengths)[:-1])
 
     @property

@@ -10,7 +10,7 @@ import secrets
 import stat
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -33,7 +33,14 @@ from maxsieve.storage.lock import CheckLock, discard_lock, new_folder, writer_lo
 from maxsieve.storage.manifest import NAME as MANIFEST_NAME
 from maxsieve.storage.manifest import Extra, Manifest, SegmentEntry, kind_of, read_manifest, write_manifest
 from maxsieve.storage.positions import Positions
-from maxsieve.storage.segment_file import StoredSegment, map_segment, write_centroids, write_deleted, write_segment
+from maxsieve.storage.segment_file import (
+    NO_BOOKS,
+    StoredSegment,
+    map_segment,
+    write_centroids,
+    write_deleted,
+    write_segment,
+)
 from maxsieve.storage.segments import Layout, Merge, Segment
 from maxsieve.storage.snapshot import Snapshot
 
@@ -44,11 +51,15 @@ MOST_BYTES = 1 << 30
 
 @dataclass(frozen=True, eq=False)
 class StoredSnapshot(Snapshot):
-    """A version of an index on disk: its manifest, and its mapped files. ``extras`` are those of the whole index."""
+    """A version of an index on disk: its manifest, and its mapped files. ``extras`` are those of the whole index.
+
+    A store of residuals has ``books``: the codebooks of all its segments, by digest.
+    """
 
     segments: tuple[StoredSegment, ...]
     manifest: Manifest = field(kw_only=True)
     extras: dict[str, BlockFile] = field(default_factory=dict, kw_only=True)
+    books: dict[str, Codebook] = field(default_factory=dict, kw_only=True)
 
     @classmethod
     def of(cls, manifest: Manifest, segments: tuple[StoredSegment, ...] = (), **fields: Any) -> StoredSnapshot:
@@ -84,6 +95,8 @@ class Directory:
         """The manifest that was committed last here: its name, and the CRC-32 of its bytes."""
         self.next_file = 1
         self._check_lock: CheckLock = lambda: None
+        self._written: dict[str, tuple[Extra, Codebook]] = {}
+        """Codebooks of residuals that were written and not yet committed, by digest."""
 
     @property
     def manifest(self) -> Manifest:
@@ -130,6 +143,7 @@ class Directory:
                 yield
             finally:
                 # Whether or not an error came before the commit, the manifest on disk says which files count.
+                self._written.clear()
                 with suppress(OSError, MaxsieveError):
                     self._check_lock()
                     self.refresh()
@@ -143,13 +157,21 @@ class Directory:
     def load(self, entry: SegmentEntry) -> StoredSegment:
         """Maps a segment that was written."""
         known = next((segment for segment in self.segments if segment.entry.segment == entry.segment), None)
-        return map_segment(self.path, entry, self.manifest, known)
+        books = self.snapshot.books | {digest: book for digest, (_, book) in self._written.items()}
+        if entry.codebook is not None and entry.codebook not in books:
+            self._check_digests()
+        return map_segment(self.path, entry, self.manifest, known, books)
 
     def without(self, entry: SegmentEntry, alive: NDArray[np.bool_]) -> SegmentEntry:
         """The segment with tombstones for all documents that are not alive, written durably."""
         path = self.new_file(".deleted")
         write_deleted(path, alive)
         return replace(entry, deleted=path.name)
+
+    def rewrite(self, segment: Segment) -> SegmentEntry:
+        """Writes all documents of a segment durably, with tombstones for the deleted ones: positions stay the same."""
+        entry = self.write(Merge([segment], [None]))
+        return entry if segment.alive.all() else self.without(entry, segment.alive)
 
     def write_centroids(self, entry: SegmentEntry, segment: Segment) -> SegmentEntry:
         """The segment with the centroids that one of its states has, written durably."""
@@ -174,7 +196,10 @@ class Directory:
         crc = extra.write(path)
         if (size := path.stat().st_size) > MOST_BYTES:
             raise ValueError(f"the {kind} takes {size:,} bytes, and at most {MOST_BYTES:,} are read: use fewer queries")
-        return Extra(path.name, crc)
+        written = Extra(path.name, crc)
+        if isinstance(extra, Codebook) and extra.bits:
+            self._written[extra.digest] = written, extra
+        return written
 
     def commit(self, entries: Sequence[SegmentEntry], id_type: Any, **others: Any) -> None:
         """Makes a new version of these segments, durable and visible to all that open or refresh from now on.
@@ -185,11 +210,18 @@ class Directory:
         entries = without_broken_lists(entries, self.segments)
         fields = {"segments": tuple(entries), "id_type": id_type, "next_file": self.next_file} | others
         manifest = self.manifest.successor(**fields)
+        known = self.manifest.codebooks | {digest: extra for digest, (extra, _) in self._written.items()}
+        named, current = {entry.codebook for entry in entries}, manifest.extras.get("codebook")
+        if not named - {None} <= known.keys():  # segments that were written name what their codebook is
+            self._check_digests()
+        used = {digest: extra for digest, extra in known.items() if digest in named or extra == current}
+        manifest = replace(manifest, codebooks=used)
         snapshot = map_snapshot(self.path, manifest, self.snapshot)
         sync_folder(self.path)
         self._check_lock()
         self.committed = Extra(name, write_manifest(self.path, manifest, name))
         self.snapshot = snapshot
+        self._written.clear()
         try:
             sync_folder(self.path)
         except OSError as problem:
@@ -205,13 +237,22 @@ class Directory:
         book = self.snapshot.codebook
         for segment in self.segments:
             segment.verify(advance)
-            if book is not None and book.is_tier0 and segment.tokens and segment.centroids.max() >= book.centroids:
-                raise DamagedIndexError(f"{self.path / str(segment.entry.centroids)} names centroids that do not exist")
+            named_by = segment.book or (book if book is not None and book.is_tier0 else None)
+            if named_by is not None and segment.tokens and segment.centroids.max() >= named_by.centroids:
+                name = segment.entry.centroids or segment.entry.segment
+                raise DamagedIndexError(f"{self.path / name} names centroids that do not exist")
+        self._check_digests()
         for _, lists in whole_parts(self.segments):
             lists.verify(advance)
         for file in self.snapshot.extras.values():
             file.verify(advance)
         Positions(self.segments).read()
+
+    def _check_digests(self) -> None:
+        """Raises an error if a codebook of residuals is not the one that the manifest names."""
+        for digest, stored in self.snapshot.books.items():
+            if stored.digest != digest:
+                raise DamagedIndexError(f"{self.path / self.manifest.codebooks[digest].name} is another codebook")
 
     def discard_if_empty(self) -> None:
         """Removes an index if no process has ever committed anything to it."""
@@ -291,33 +332,45 @@ def _read_newest(path: Path, known: StoredSnapshot | None) -> StoredSnapshot:
     raise AssertionError("the last attempt returns or raises")
 
 
-def map_snapshot(path: Path, manifest: Manifest, known: StoredSnapshot | None) -> StoredSnapshot:
-    """The files of a manifest, mapped; those of a known version are not mapped again."""
+def map_snapshot(
+    path: Path, manifest: Manifest, known: StoredSnapshot | None, shared: Mapping[str, Codebook] = NO_BOOKS
+) -> StoredSnapshot:
+    """The files of a manifest, mapped; those of a known version are not mapped again.
+
+    Codebooks of residuals may be ``shared``, by digest, with other shards: a search makes a table of each.
+    """
     old = {} if known is None else {segment.entry.segment: segment for segment in known.segments}
+    extras: dict[str, BlockFile] = {}
+    books: dict[Extra, Codebook] = {}
+    digests = {extra: digest for digest, extra in manifest.codebooks.items()}
+    calibrations: list[Calibration] = []
+    named = [*manifest.extras.items(), *(("codebook", extra) for extra in manifest.codebooks.values())]
+    named += [("calibration", extra) for extra in manifest.filters]
+    for kind, extra in dict.fromkeys(named):
+        before = None if known is None else known.extras.get(extra.name)
+        kept = before is not None and before.in_place() and extra in known_extras(known)
+        file = before if kept and before is not None else BlockFile(path / extra.name, extra.crc, at_most=MOST_BYTES)
+        extras[extra.name] = file
+        if kind == "codebook":
+            same_book = known_books(known).get(extra) if kept else shared.get(digests.get(extra, ""))
+            if same_book is None or same_book.file is None or same_book.file.crc != extra.crc:
+                same_book = Codebook.read(file, manifest.dim, manifest.layout.bits if manifest.codebooks else 0)
+            books[extra] = same_book
+        else:
+            of_file = () if known is None or not kept else known.calibrations
+            same = next((one for one in of_file if one.file is file), None)
+            calibrations.append(same or Calibration.read(file, manifest.dim))
+    codebook = None if (current := manifest.extras.get("codebook")) is None else books[current]
+    by_digest = {digest: books[extra] for digest, extra in manifest.codebooks.items()}
     mapped: list[StoredSegment] = []
     for entry in manifest.segments:  # the frame of a generator has ``old`` in a closure, which `clear_frames` leaves
-        mapped.append(map_segment(path, entry, manifest, old.get(entry.segment)))  # noqa: PERF401
+        mapped.append(map_segment(path, entry, manifest, old.get(entry.segment), by_digest))  # noqa: PERF401
     for segment in mapped:
         if segment.alive.any() and segment.ids.kind.__name__ != manifest.id_type:
             raise DamagedIndexError(
                 f"{path / MANIFEST_NAME} says that ids are {manifest.id_type}, but {segment.entry.segment} has "
                 f"{segment.ids.kind.__name__}"
             )
-    extras: dict[str, BlockFile] = {}
-    codebook: Codebook | None = None
-    calibrations: list[Calibration] = []
-    named = [*manifest.extras.items(), *(("calibration", extra) for extra in manifest.filters)]
-    for kind, extra in named:
-        before = None if known is None else known.extras.get(extra.name)
-        kept = before is not None and before.in_place() and extra in known_extras(known)
-        file = before if kept and before is not None else BlockFile(path / extra.name, extra.crc, at_most=MOST_BYTES)
-        extras[extra.name] = file
-        if kind == "codebook":
-            codebook = known.codebook if kept and known is not None else Codebook.read(file, manifest.dim)
-        else:
-            of_file = () if known is None or not kept else known.calibrations
-            same = next((one for one in of_file if one.file is file), None)
-            calibrations.append(same or Calibration.read(file, manifest.dim))
     if codebook is not None:
         _map_lists(path, codebook, mapped, known)
         if codebook.is_tier0 != all(entry.centroids is not None for entry in manifest.segments) and mapped:
@@ -330,8 +383,9 @@ def map_snapshot(path: Path, manifest: Manifest, known: StoredSnapshot | None) -
                 f"a calibration with {calibration.documents}; but there are {there}"
             )
     return StoredSnapshot.of(
-        manifest, tuple(mapped), codebook=codebook, calibrations=tuple(calibrations), extras=extras, kept=manifest.kept
-    )
+        manifest, tuple(mapped), codebook=codebook, calibrations=tuple(calibrations), extras=extras, books=by_digest,
+        kept=manifest.kept,
+    )  # fmt: skip
 
 
 def without_broken_lists(entries: Sequence[SegmentEntry], known: Sequence[StoredSegment]) -> list[SegmentEntry]:
@@ -347,7 +401,16 @@ def without_broken_lists(entries: Sequence[SegmentEntry], known: Sequence[Stored
 
 def known_extras(known: StoredSnapshot | None) -> tuple[Extra, ...]:
     """The files of the whole index that a version has."""
-    return () if known is None else (*known.manifest.extras.values(), *known.manifest.filters)
+    manifest = None if known is None else known.manifest
+    return () if manifest is None else (*manifest.extras.values(), *manifest.filters, *manifest.codebooks.values())
+
+
+def known_books(known: StoredSnapshot | None) -> dict[Extra, Codebook]:
+    """The codebooks that a version has, by their files."""
+    if known is None:
+        return {}
+    current = {} if known.codebook is None else {known.manifest.extras["codebook"]: known.codebook}
+    return current | {known.manifest.codebooks[digest]: book for digest, book in known.books.items()}
 
 
 def _map_lists(path: Path, codebook: Codebook, segments: list[StoredSegment], known: StoredSnapshot | None) -> None:

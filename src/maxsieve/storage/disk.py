@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as replace_fields
 from pathlib import Path
@@ -16,13 +16,13 @@ from maxsieve.common.progress import progress_bar
 from maxsieve.common.threads import thread_count
 from maxsieve.errors import MaxsieveError
 from maxsieve.ids import Id
-from maxsieve.storage.codebook import Codebook
+from maxsieve.storage.codebook import Codebook, enough_for_store
 from maxsieve.storage.directory import Directory, StoredSnapshot
 from maxsieve.storage.manifest import Extra, SegmentEntry
 from maxsieve.storage.segment_file import StoredSegment
 from maxsieve.storage.segments import Segment, living
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.storage.storage import Calibrate, Storage, check_new, not_closed
+from maxsieve.storage.storage import Calibrate, Storage, awaits_codebook, check_new, not_closed
 
 T = TypeVar("T")
 
@@ -70,13 +70,17 @@ class DiskStorage(Storage):
         return _reopened, (self._directory.path, self.snapshot.manifest.uid)
 
     @contextmanager
-    def writing(self, *, replace: bool, delete: list[Id], stepwise: bool) -> Iterator[DiskWriter]:
+    def writing(
+        self, *, replace: bool, delete: list[Id], stepwise: bool, reencode: Calibrate | None = None
+    ) -> Iterator[DiskWriter]:
         """Writes each segment when it is added. They become visible at the end or, with ``stepwise``, one by one."""
         with self._locked():
-            writer = DiskWriter(self, self._directory, replace, delete, stepwise)
+            writer = DiskWriter(self, self._directory, replace, delete, stepwise, reencode is not None)
             writer.admit([])
             yield writer
-            if not stepwise:
+            if reencode is not None:
+                self._commit_reencoded(writer.entries, writer.ids, delete, reencode)
+            elif not stepwise:
                 self._commit_all(writer.entries, writer.ids, delete)
 
     def delete(self, ids: list[Id]) -> None:
@@ -94,7 +98,7 @@ class DiskStorage(Storage):
             entries = list(self._directory.manifest.segments)
             # by name: a segment that is held here stays mapped, and its files could not be removed on Windows
             shares = ((segment.entry, segment.nbytes * _mean(segment.alive)) for segment in self._directory.segments)
-            for group in list(grouped(shares)):
+            for group in list(grouped(shares, key=lambda entry: entry.codebook)):
                 if (merged := self._merge_group(group)) is not None:
                     place = entries.index(group[0])
                     entries[place : place + len(group)] = merged
@@ -106,8 +110,7 @@ class DiskStorage(Storage):
         """Commits new calibrations, lists of all documents and, with ``train`` or if there is none, a new codebook."""
         with self._locked():
             old: Snapshot = self.snapshot
-            threads = thread_count(None)
-            new = old.with_codebook(threads) if train or old.codebook is None else old.listed(threads)
+            new = old.with_tiers(thread_count(None), train=train)
             new = replace_fields(new, calibrations=calibrate(new, old))
             files = self._write_tiers(new)
             del old, new  # what is held here stays mapped, and could not be removed on Windows
@@ -118,6 +121,14 @@ class DiskStorage(Storage):
         with self._locked():
             self.commit_tiers(self._write_tiers(self.snapshot.coded(codebook, thread_count(None))))
 
+    def convert(self) -> None:
+        """Commits the codebook of a store of residuals, and all documents as such, as soon as there are enough.
+
+        The lock must be held, and there must be no calibration.
+        """
+        if awaits_codebook(self.snapshot) and enough_for_store(self.snapshot.n_tokens):
+            self.commit_tiers(self._write_tiers(self.snapshot.with_codebook(thread_count(None))))
+
     def list_documents(self) -> None:
         """Commits lists of the documents that have none yet."""
         with self._locked():
@@ -125,13 +136,20 @@ class DiskStorage(Storage):
             if new is not self.snapshot:
                 self.commit(self._write_tiers(new).entries)
 
-    def _write_tiers(self, new: Snapshot) -> TierFiles:
-        """Writes codebook, centroids or lists, and calibrations of a new version, as far as they are new."""
+    def _write_tiers(self, new: Snapshot, given: list[SegmentEntry] | None = None) -> TierFiles:
+        """Writes codebook, centroids or lists, and calibrations of a new version, as far as they are new.
+
+        If documents were encoded, their segments are written, too, unless their entries are ``given``.
+        """
         old, directory = self.snapshot, self._directory
-        entries, extras = list(directory.manifest.segments), dict(directory.manifest.extras)
+        entries, extras = given or list(directory.manifest.segments), dict(directory.manifest.extras)
         filters: list[Extra] = []
         if new.codebook is not None and new.codebook is not old.codebook:
-            extras["codebook"] = directory.write_extra("codebook", new.codebook)
+            known = directory.manifest.codebooks.get(new.codebook.digest) if new.codebook.bits else None
+            extras["codebook"] = known or directory.write_extra("codebook", new.codebook)
+        encoded = new.codebook is not None and new.codebook.bits > 0 and new.codebook is not old.codebook
+        if encoded and given is None:
+            entries = [directory.rewrite(segment) for segment in new.segments]
         if new.codebook is not None and not new.codebook.is_tier0:
             entries = directory.write_lists(entries, new.segments)
         elif new.codebook is not old.codebook:
@@ -207,10 +225,23 @@ class DiskStorage(Storage):
     def _commit_all(self, new: list[SegmentEntry], ids: list[Id], delete: list[Id]) -> None:
         gone = np.array(list(self.snapshot.known([*{*ids, *delete}]).values()), np.int64)
         segments = [self._directory.load(entry) for entry in (*self._without(gone), *new)]
-        while len(segments) > 1 and segments[-2].lists is None and _worth_folding(*segments[-2:]):
+        while len(segments) > 1 and _worth_folding(*segments[-2:]):
             segments[-2:] = [self._directory.load(self._merge(segments[-2:]))]
         id_type = type(ids[0]) if ids else None
         self.commit([segment.entry for segment in segments], id_type, added=len(ids), gone=gone)
+
+    def _commit_reencoded(self, new: list[SegmentEntry], ids: list[Id], delete: list[Id], calibrate: Calibrate) -> None:
+        """Commits documents that were written as byte codes, with a new codebook."""
+        directory, old = self._directory, self.snapshot
+        gone = np.array(list(old.known([*{*ids, *delete}]).values()), np.int64)
+        entries = [replace_fields(entry, lists=None, lists_crc=0) for entry in self._without(gone)]
+        others, codes = ([directory.load(entry) for entry in some] for some in (entries, new))
+        made = old.with_reencoded(others, codes, thread_count(None))
+        made = replace_fields(made, calibrations=calibrate(made, old))
+        entries += [directory.write(living([segment])) for segment in made.segments[len(others) :]]
+        files = self._write_tiers(made, entries)
+        del old, others, codes, made  # what is held here stays mapped, and could not be removed on Windows
+        self.commit_tiers(files)
 
     def commit(
         self,
@@ -265,10 +296,16 @@ class DiskWriter:
     """Writes segments as files, for one commit or for one each."""
 
     def __init__(
-        self, storage: DiskStorage, directory: Directory, replace: bool, delete: list[Id], stepwise: bool
+        self,
+        storage: DiskStorage,
+        directory: Directory,
+        replace: bool,
+        delete: list[Id],
+        stepwise: bool,
+        reencode: bool,
     ) -> None:
         self._storage, self._directory = storage, directory
-        self._replace, self._delete, self._stepwise = replace, delete, stepwise
+        self._replace, self._delete, self._stepwise, self._reencode = replace, delete, stepwise, reencode
         self.entries: list[SegmentEntry] = []
         self.ids: list[Id] = []
 
@@ -279,19 +316,21 @@ class DiskWriter:
 
     def append(self, segment: Segment) -> None:
         """Writes a segment, and commits it if each segment is a commit."""
-        codebook = self._storage.snapshot.codebook
-        named = (
-            codebook.name_tokens(segment, thread_count(None)) if codebook is not None and codebook.is_tier0 else segment
-        )
-        self.entries.append(self._directory.write(living([named])))
+        snapshot = self._storage.snapshot
+        codebook = None if self._reencode else snapshot.codebook
+        stored = snapshot.as_stored(segment, codebook, thread_count(None))
+        self.entries.append(self._directory.write(living([stored])))
         self.ids += segment.ids
         if self._stepwise:
             entries = [*self._directory.manifest.segments, self.entries[-1]]
             self._storage.commit(entries, type(segment.ids[0]), added=segment.documents)
+            self._storage.convert()
 
 
-def grouped(shares: Iterable[tuple[T, float]], most: int | None = None) -> Iterator[list[T]]:
-    """Neighbours that become one segment: not too many bytes together, and at most ``most`` of them.
+def grouped(
+    shares: Iterable[tuple[T, float]], most: int | None = None, *, key: Callable[[T], object] = lambda _: None
+) -> Iterator[list[T]]:
+    """Neighbours with one key that become one segment: not too many bytes together, and at most ``most`` of them.
 
     >>> list(grouped([("a", 1 << 29), ("b", 1 << 29), ("c", 1.0), ("d", 1.0)], most=3))
     [['a', 'b'], ['c', 'd']]
@@ -299,7 +338,7 @@ def grouped(shares: Iterable[tuple[T, float]], most: int | None = None) -> Itera
     group: list[T] = []
     size = 0.0
     for part, share in shares:
-        if group and (size + share > LARGE_BYTES or len(group) == most):
+        if group and (size + share > LARGE_BYTES or len(group) == most or key(part) != key(group[-1])):
             yield group
             group, size = [], 0.0
         group.append(part)
@@ -313,4 +352,6 @@ def _mean(alive: NDArray[np.bool_]) -> float:
 
 
 def _worth_folding(before: Segment, last: Segment) -> bool:
+    if before.lists is not None or before.book is not last.book:
+        return False
     return 2 * last.nbytes >= before.nbytes and before.nbytes + last.nbytes <= SMALL_BYTES

@@ -33,7 +33,7 @@ def whole_parts(segments: Sequence[Segment]) -> list[tuple[int, SegmentLists]]:
 
 
 def list_segments(book: Codebook, segments: Sequence[S], threads: int) -> list[S]:
-    """The segments, all with lists: those that have none get a part.
+    """The segments, all with lists: those that have none get a part. Residuals of another codebook get none.
 
     Small parts before it are made again together with it: a document is listed about log2(documents) times in all, and
     the parts stay few.
@@ -49,8 +49,12 @@ def list_segments(book: Codebook, segments: Sequence[S], threads: int) -> list[S
             place += count
             continue
         first = place
-        while place < len(segments) and place not in parts:
+        while place < len(segments) and place not in parts and book.fits(segments[place]):
             place += 1
+        if place == first:
+            place += 1
+            done.clear()
+            continue
         tokens = sum(segment.tokens for segment in segments[first:place])
         while done and done[-1][2] <= tokens and done[-1][2] + tokens <= MOST_TOKENS:
             first, _, before = done.pop()

@@ -20,12 +20,12 @@ SHARDS_NAME = "cluster.json"
 FORMAT = "maxsieve index"
 SHARD_FORMAT = "maxsieve shard"
 """The format of a shard, whose documents have sequence numbers. So a shard is not opened as an index, or vice versa."""
-VERSION = 3
+VERSION = 4
 """An index is written as the oldest version that has its features: int8 vectors, a codebook and a calibration are of
-version 2; lists, and calibrations that have them, of version 3."""
-NEWER = {2: ("extras", "added", "deleted"), 3: ("kept", "filters")}
+version 2; lists, and calibrations that have them, of version 3; stores of residuals of version 4."""
+NEWER = {2: ("extras", "added", "deleted"), 3: ("kept", "filters"), 4: ("codebooks",)}
 """The fields that only these versions, and later ones, have."""
-NEWER_OF_SEGMENTS = {2: ("centroids", "centroids_crc"), 3: ("lists", "lists_crc")}
+NEWER_OF_SEGMENTS = {2: ("centroids", "centroids_crc"), 3: ("lists", "lists_crc"), 4: ("codebook",)}
 """The same for the entries of segments."""
 KINDS = ("segment", "deleted", "records", "centroids", "lists")
 """The files of a segment, by suffix."""
@@ -33,6 +33,7 @@ EXTRA_KINDS = ("codebook", "calibration")
 """The files of the index as a whole, by suffix. A new kind is added here."""
 FILE_NAME = re.compile(r"([0-9]{8,20})\.([a-z]{1,16})", re.ASCII)
 UID = re.compile(r"[0-9a-f]{16}", re.ASCII)
+DIGEST = re.compile(r"[0-9a-f]{32}", re.ASCII)
 LARGEST = 2**62
 """Limit on the numbers in a manifest."""
 MOST_FILTERS = 16
@@ -44,7 +45,8 @@ C = TypeVar("C", bound="Common")
 class SegmentEntry:
     """The manifest's entry for a segment: its files, and their numbers of documents and tokens.
 
-    ``records`` is the file of its metadata, as the format calls it.
+    ``records`` is the file of its metadata, as the format calls it. ``codebook`` is the digest of the codebook of its
+    residuals.
     """
 
     segment: str
@@ -57,6 +59,7 @@ class SegmentEntry:
     centroids_crc: int = 0
     lists: str | None = None
     lists_crc: int = 0
+    codebook: str | None = None
 
     @property
     def files(self) -> dict[str, str]:
@@ -105,8 +108,9 @@ class Manifest(Common):
     ``uid`` distinguishes the index from one that is made at the same place later. ``extras`` are files of blocks for
     the whole index, by kind, which is their suffix; if there are none, the field is left out. ``added`` and ``deleted``
     count documents since the calibration; ``kept`` is how many of the documents that are not deleted were there then
-    (None: a calibration of version 2 has no such number). ``filters`` are calibrations for filters. The documents of a
-    shard are ``sequenced``: each has its insertion order in the whole corpus.
+    (None: a calibration of version 2 has no such number). ``filters`` are calibrations for filters. A store of
+    residuals has ``codebooks`` by digest: all that its segments name, one of which is that of ``extras``. The documents
+    of a shard are ``sequenced``: each has its insertion order in the whole corpus.
     """
 
     next_file: int = 1
@@ -116,6 +120,7 @@ class Manifest(Common):
     deleted: int = 0
     kept: int | None = None
     filters: tuple[Extra, ...] = ()
+    codebooks: dict[str, Extra] = field(default_factory=dict)
     sequenced: bool = False
 
     @property
@@ -127,12 +132,14 @@ class Manifest(Common):
     def files(self) -> set[str]:
         """Names of all files it refers to."""
         return {name for entry in self.segments for name in entry.files.values()} | {
-            extra.name for extra in (*self.extras.values(), *self.filters)
+            extra.name for extra in (*self.extras.values(), *self.filters, *self.codebooks.values())
         }
 
     @property
     def version(self) -> int:
         """The oldest version of the format that has all of it."""
+        if self.layout.bits:
+            return 4
         if self.filters or self.kept is not None or any(entry.lists is not None for entry in self.segments):
             return 3
         return 2 if self.extras or self.store == "int8" or self.sequenced else 1
@@ -173,7 +180,12 @@ def read_version(path: Path, form: str, crc: int | None = None) -> Manifest:
         segments = tuple(SegmentEntry(**entry) for entry in content.pop("parts"))
         extras = {kind: Extra(*extra) for kind, extra in content.pop("extras", {}).items()}
         filters = tuple(Extra(*extra) for extra in content.pop("filters", ()))
-        manifest = Manifest(segments=segments, extras=extras, filters=filters, **content, sequenced=sequenced)
+        codebooks = {digest: Extra(*extra) for digest, extra in content.pop("codebooks", {}).items()}
+        manifest = Manifest(
+            segments=segments, extras=extras, filters=filters, codebooks=codebooks, **content, sequenced=sequenced
+        )
+        if manifest.layout.bits and version < manifest.version:
+            raise ValueError(f"version {version!r} has no such store")
         _check(manifest)
     return manifest
 
@@ -183,9 +195,11 @@ def _check(manifest: Manifest) -> None:
     numbers = [manifest.next_file, manifest.added, manifest.deleted, manifest.kept or 0]
     for entry in manifest.segments:
         numbers += [entry.documents, entry.tokens, entry.records_crc, entry.centroids_crc, entry.lists_crc]
-    numbers += [extra.crc for extra in (*manifest.extras.values(), *manifest.filters)]
+    others = [extra for extra in manifest.codebooks.values() if extra != manifest.extras.get("codebook")]
+    numbers += [extra.crc for extra in (*manifest.extras.values(), *manifest.filters, *others)]
     check_common(manifest, numbers)
     pairs = [(kind, extra.name) for kind, extra in manifest.extras.items()]
+    pairs += [("codebook", extra.name) for extra in others]
     pairs += [("calibration", extra.name) for extra in manifest.filters]
     before: str | None = None
     for entry in manifest.segments:
@@ -206,6 +220,21 @@ def _check(manifest: Manifest) -> None:
     coded = any(entry.centroids or entry.lists for entry in manifest.segments) or manifest.filters
     if coded and "codebook" not in manifest.extras:
         raise ValueError("centroids, lists and calibrations need a codebook")
+    _check_codebooks(manifest)
+
+
+def _check_codebooks(manifest: Manifest) -> None:
+    """Raises `ValueError` if segments of residuals do not have their codebooks, or others have any."""
+    current, digests = manifest.extras.get("codebook"), set(manifest.codebooks)
+    wanted = {entry.codebook for entry in manifest.segments}
+    if digests:
+        right = manifest.layout.bits > 0 and wanted <= digests and current in manifest.codebooks.values()
+    else:  # also a store of residuals that has byte codes as yet, and maybe a codebook for lists
+        right = wanted <= {None}
+    if not right or any(entry.centroids for entry in manifest.segments if manifest.layout.bits):
+        raise ValueError("the segments do not have the codebooks of their store")
+    if not all(DIGEST.fullmatch(digest) for digest in digests):
+        raise ValueError(f"codebooks are named {sorted(digests)}")
 
 
 def check_common(manifest: Common, numbers: Iterable[int]) -> None:

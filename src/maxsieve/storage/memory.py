@@ -39,9 +39,14 @@ class MemoryStorage(Storage):
 
     def copy(self) -> MemoryStorage:
         """Another storage with the same documents. Later changes of one do not affect the other."""
-        snapshot, other = self.snapshot, object.__new__(MemoryStorage)
-        other._begin(lambda lookup: replace(snapshot, lookup=lookup))
-        return other
+        return MemoryStorage.of(self.snapshot)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> MemoryStorage:
+        """A storage that begins with a version."""
+        made = object.__new__(cls)
+        made._begin(lambda lookup: replace(snapshot, lookup=lookup))
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         """The current version: all vectors, by value."""
@@ -51,7 +56,9 @@ class MemoryStorage(Storage):
         self._begin(lambda lookup: replace(state["snapshot"], lookup=lookup))
 
     @contextmanager
-    def writing(self, *, replace: bool, delete: list[Id], stepwise: bool) -> Iterator[MemoryWriter]:
+    def writing(
+        self, *, replace: bool, delete: list[Id], stepwise: bool, reencode: Calibrate | None = None
+    ) -> Iterator[MemoryWriter]:
         """All documents become visible at the end. No lock is held before: a generator of them may use this index."""
         writer = MemoryWriter(self, replace, delete)
         writer.admit([])
@@ -59,7 +66,10 @@ class MemoryStorage(Storage):
         with self._writing:
             ids = writer.ids
             writer.admit(ids)
-            self._commit(writer.segments, ids, delete)
+            if reencode is None:
+                self._commit(writer.segments, ids, delete)
+            else:
+                self._commit_reencoded(writer.segments, ids, delete, reencode)
 
     def delete(self, ids: list[Id]) -> None:
         """Deletes documents, all or none."""
@@ -84,8 +94,7 @@ class MemoryStorage(Storage):
         """Commits new calibrations, lists of all documents and, with ``train`` or if there is none, a new codebook."""
         with self._writing:
             old = self.snapshot
-            threads = thread_count(None)
-            new = old.with_codebook(threads) if train or old.codebook is None else old.listed(threads)
+            new = old.with_tiers(thread_count(None), train=train)
             new = replace(new, calibrations=calibrate(new, old), changes=NO_CHANGES, kept=len(new.live))
             self._positions.advance(old, new)
             self._snapshot = new
@@ -107,12 +116,21 @@ class MemoryStorage(Storage):
         old = self.snapshot
         first = old.starts[-1]
         gone = np.array(sorted(old.known([*dict.fromkeys([*ids, *delete])]).values()), np.int64)
-        if old.codebook is not None and old.codebook.is_tier0:
-            new = [old.codebook.name_tokens(segment, thread_count(None)) for segment in new]
-        segments = merge_small([*_without(old, gone), *new])
+        threads = thread_count(None)
+        segments = merge_small([*_without(old, gone), *(old.as_stored(one, old.codebook, threads) for one in new)])
         added = zip(ids, range(first, first + len(ids)), strict=True)
         kept = _kept(old, gone)
         self._advance(old, segments, added=len(ids), deleted=len(gone), kept=kept, gone=set(delete), positions=added)
+
+    def _commit_reencoded(self, new: list[Segment], ids: list[Id], delete: list[Id], calibrate: Calibrate) -> None:
+        """Commits documents given as byte codes, with a new codebook."""
+        old = self.snapshot
+        first = old.starts[-1]
+        gone = np.array(sorted(old.known([*dict.fromkeys([*ids, *delete])]).values()), np.int64)
+        made = old.with_reencoded(_without(old, gone), new, thread_count(None))
+        made = replace(made, calibrations=calibrate(made, old), changes=NO_CHANGES, kept=len(made.live))
+        self._positions.advance(old, made, set(delete), zip(ids, range(first, first + len(ids)), strict=True))
+        self._snapshot = made
 
     def _advance(
         self,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from maxsieve.errors import DamagedIndexError
 from maxsieve.storage.blocks import BlockFile, writing_blocks
+from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.id_column import IdColumn, read_ids, write_ids
 from maxsieve.storage.manifest import Manifest, SegmentEntry
 from maxsieve.storage.metadata import MetadataFile, Texts, write_metadata
@@ -19,6 +21,8 @@ from maxsieve.storage.segments import CENTROIDS, Merge, Segment
 
 PIECE_BYTES = 16 << 20
 """How much of each block a merge holds in memory."""
+
+NO_BOOKS: Mapping[str, Codebook] = MappingProxyType({})
 
 SPARE_BYTES = 1 << 20
 """In the limit on a file of tombstones: for the header, and for what a later version may add."""
@@ -47,6 +51,8 @@ class StoredSegment(Segment):
         self.file.check()
         if self.centroids_file is not None:
             self.centroids_file.check()
+        if self.book is not None:
+            self.book.check()
 
     def expect(self, *, scattered: bool) -> None:
         """Says whether the vectors of few documents will be read next, or of many in order."""
@@ -99,6 +105,8 @@ def write_segment(path: Path, merge: Merge) -> SegmentEntry:
     entry = SegmentEntry(path.name, documents=len(ids), tokens=int(offsets[-1]))
     if CENTROIDS in merge.kinds:
         entry = write_centroids(path.with_suffix(".centroids"), entry, merge.pieces(CENTROIDS, PIECE_BYTES))
+    if merge.book is not None:
+        entry = replace(entry, codebook=merge.book.digest)
     beside = path.with_suffix(".records")
     crc = write_metadata(beside, merge.metadata())
     return entry if crc is None else replace(entry, records=beside.name, records_crc=crc)
@@ -112,16 +120,24 @@ def write_centroids(path: Path, entry: SegmentEntry, pieces: Iterable[NDArray[np
 
 
 def map_segment(
-    folder: Path, entry: SegmentEntry, manifest: Manifest, known: StoredSegment | None = None
+    folder: Path,
+    entry: SegmentEntry,
+    manifest: Manifest,
+    known: StoredSegment | None = None,
+    books: Mapping[str, Codebook] = NO_BOOKS,
 ) -> StoredSegment:
-    """Maps a segment. If it is ``known``, only its tombstones, centroids and lists can be new."""
+    """Maps a segment. If it is ``known``, only its tombstones, centroids and lists can be new.
+
+    Its residuals, if it has any, are of one of these codebooks, by digest.
+    """
     if known is not None and not known.in_place(entry):
         known = None
     if known is not None and known.entry == entry:
         return known
     if known is not None and known.entry.lists != entry.lists:
         known = known.changed(lists=None)
-    mapped = _map(folder, entry, manifest) if known is None else known
+    book = None if entry.codebook is None else books[entry.codebook]
+    mapped = _map(folder, entry, manifest, book) if known is None or known.book is not book else known
     if entry.centroids != mapped.entry.centroids and entry.centroids is not None:
         mapped = _with_centroids(mapped, BlockFile(folder / entry.centroids, entry.centroids_crc))
     if entry.deleted is not None and entry.deleted != mapped.entry.deleted:
@@ -153,12 +169,12 @@ def _with_centroids(segment: StoredSegment, file: BlockFile) -> StoredSegment:
     return segment.with_centroids(centroids).changed(centroids_file=file)
 
 
-def _map(folder: Path, entry: SegmentEntry, manifest: Manifest) -> StoredSegment:
+def _map(folder: Path, entry: SegmentEntry, manifest: Manifest, book: Codebook | None) -> StoredSegment:
     """Checks that blocks fit each other before they are used."""
     path = folder / entry.segment
     file = BlockFile(path)
     offsets = file.array("offsets", "<i8")
-    kinds = manifest.layout.kinds
+    kinds = manifest.layout.kinds if book is None else manifest.layout.residual_kinds
     blocks = {kind.name: file.array(kind.name, kind.dtype, kind.columns) for kind in kinds}
     if {len(offsets) - 1, *(len(blocks[kind.name]) for kind in kinds if not kind.per_token)} != {entry.documents}:
         raise DamagedIndexError(f"{path} does not have the {entry.documents} documents of the manifest")
@@ -171,7 +187,9 @@ def _map(folder: Path, entry: SegmentEntry, manifest: Manifest) -> StoredSegment
     alive = np.ones(entry.documents, np.bool_)
     try:
         bare = replace(entry, deleted=None, centroids=None, centroids_crc=0, lists=None, lists_crc=0)
-        segment = StoredSegment(manifest.dim, kinds, offsets, blocks, ids, metadata, alive, entry=bare, file=file)
+        segment = StoredSegment(
+            manifest.dim, kinds, offsets, blocks, ids, metadata, alive, book=book, entry=bare, file=file
+        )
     except ValueError as problem:
         raise DamagedIndexError(f"{path}: {problem}") from None
     if segment.tokens != entry.tokens:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, compress
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from maxsieve.ids import Id
 from maxsieve.storage.lists import SegmentLists
 from maxsieve.storage.metadata import Metadata, Texts
 
-Store: TypeAlias = Literal["float32", "float16", "int8"]
+Store: TypeAlias = Literal["float32", "float16", "int8", "residual4", "residual2", "residual1"]
 Similarity: TypeAlias = Literal["dot", "cosine"]
 S = TypeVar("S", bound="Segment")
 
@@ -49,6 +49,29 @@ SEQUENCE = BlockKind("sequence", "<i8", 0, 2**53)
 """The insertion order of each document in the whole corpus. Only segments of shards have it."""
 
 
+class StoreCodebook(Protocol):
+    """The codebook of a store of residuals, as its segments need it; codebook.py has it."""
+
+    @property
+    def bits(self) -> int:
+        """Bits for each number of a residual."""
+
+    @property
+    def centroids(self) -> int:
+        """How many there are."""
+
+    @property
+    def digest(self) -> str:
+        """Its name."""
+
+    @property
+    def native(self) -> _core.Codebook:
+        """The engine's view."""
+
+    def check(self) -> None:
+        """Raises an error if its file was truncated."""
+
+
 class Layout(NamedTuple):
     """What all vectors of an index have in common.
 
@@ -61,9 +84,29 @@ class Layout(NamedTuple):
     sequenced: bool = False
 
     @property
+    def bits(self) -> int:
+        """Bits for each number of a residual, in a store of centroids and residuals; 0 in any other store.
+
+        The vectors of such a store, and the queries, are rotated: docs/theory.md says why.
+        """
+        return int(self.store.removeprefix("residual")) if self.store.startswith("residual") else 0
+
+    @property
     def kinds(self) -> tuple[BlockKind, ...]:
-        """The blocks of a segment without a codebook."""
-        return block_kinds(self.dim, self.store, self.sequenced)
+        """The blocks of a segment without a codebook. Residuals are byte codes until there is one."""
+        return block_kinds(self.dim, "int8" if self.bits else self.store, self.sequenced)
+
+    @property
+    def residual_kinds(self) -> tuple[BlockKind, ...]:
+        """The blocks of a segment of centroids and residuals."""
+        return residual_kinds(self.dim, self.bits, self.sequenced)
+
+    def to_given(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Rows as the engine has them, documents or queries, in the caller's space: rotated back, up to rounding."""
+        if self.bits:
+            rows = rows.copy()
+            _core.rotate(rows, back=True)
+        return rows
 
 
 @lru_cache
@@ -91,12 +134,26 @@ def block_kinds(dim: int, store: Store, sequenced: bool = False) -> tuple[BlockK
     )
 
 
+@lru_cache
+def residual_kinds(dim: int, bits: int, sequenced: bool = False) -> tuple[BlockKind, ...]:
+    """The blocks of a segment of centroids and residuals, in the order of its file; spec/residual.py defines them."""
+    finite = float(np.finfo(np.float32).max)
+    return (
+        BlockKind("scale", "<f4", 0, finite),
+        BlockKind("nu", "<f4", 0, finite),
+        *((SEQUENCE,) if sequenced else ()),
+        CENTROIDS._replace(beside=False),
+        BlockKind("factors", "|u1", 0, 255, True, 2),
+        BlockKind("levels", "|u1", 0, 255, True, _core.level_bytes(dim, bits)),
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Segment:
     """Concatenated documents: offsets of their tokens, blocks of numbers, ids, metadata, and which ones are alive.
 
     Documents that are not alive were deleted. A block is available as an attribute: ``segment.codes``. Neighbouring
-    segments may have ``lists`` together.
+    segments may have ``lists`` together. If tokens are stored as centroids and residuals, ``book`` has the centroids.
     """
 
     dim: int
@@ -107,19 +164,22 @@ class Segment:
     metadata: Metadata
     alive: NDArray[np.bool_]
     lists: SegmentLists | None = None
+    book: StoreCodebook | None = None
     native: _core.Segment = field(init=False)
 
     def __post_init__(self) -> None:
         for array in self.arrays:
             array.flags.writeable = False
         blocks: dict[str, Any] = {name: bits(array) for name, array in self.blocks.items()}
+        if self.book is not None:
+            blocks |= {"codebook": self.book.native, "bits": self.book.bits}
         native = _core.Segment(dim=self.dim, offsets=self.offsets, **blocks)
         object.__setattr__(self, "native", native)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles everything except the engine's view, which the receiver makes again."""
-        fields = self.dim, self.kinds, self.offsets, self.blocks, self.ids, self.metadata, self.alive, self.lists
-        return Segment, fields
+        blocks = self.kinds, self.offsets, self.blocks
+        return Segment, (self.dim, *blocks, self.ids, self.metadata, self.alive, self.lists, self.book)
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         if (block := self.__dict__.get("blocks", {}).get(name)) is None:
@@ -160,8 +220,10 @@ class Segment:
         """Says whether the vectors of few documents will be read next, or of many in order. This matters for files."""
 
     def vectors(self, document: int) -> NDArray[np.float32] | NDArray[np.float16]:
-        """A copy of a document's rows."""
+        """A copy of a document's rows, rotated if those of its layout are."""
         self.check()
+        if self.book is not None:
+            return _core.decode_residual(self.native, document)
         first, last = self.offsets[document : document + 2]
         if "rows" not in self.blocks:
             scaled: NDArray[np.float32] = self.codes[first:last, : self.dim] * np.float32(self.scale[document])
@@ -236,6 +298,11 @@ class Merge(NamedTuple):
         """The blocks of the new segment."""
         return self.segments[0].kinds
 
+    @property
+    def book(self) -> StoreCodebook | None:
+        """The codebook of its residuals: that of all these segments."""
+        return self.segments[0].book
+
     def offsets(self) -> NDArray[np.int64]:
         """The offsets of the new segment."""
         return to_offsets(np.concatenate([_kept(segment.lengths, keep) for segment, keep in self._pairs()]))
@@ -265,7 +332,9 @@ class Merge(NamedTuple):
         blocks = {kind.name: np.concatenate(list(self.pieces(kind, 1 << 62))) for kind in self.kinds}
         alive = np.concatenate([_kept(segment.alive, keep) for segment, keep in self._pairs()])
         metadata = Texts(dict(self.metadata()))
-        return Segment(self.segments[0].dim, self.kinds, self.offsets(), blocks, self.ids(), metadata, alive)
+        return Segment(
+            self.segments[0].dim, self.kinds, self.offsets(), blocks, self.ids(), metadata, alive, book=self.book
+        )
 
     def _pairs(self) -> Iterator[tuple[Segment, NDArray[np.bool_] | None]]:
         return zip(self.segments, self.keep, strict=True)
@@ -285,12 +354,14 @@ def merge_small(segments: Sequence[Segment]) -> list[Segment]:
 
     The last two are merged as long as the last is at least half as large as the one before, and both together fit into
     a block. So a document is copied about log2(documents) times in total. Deleted documents stay, so that every
-    document keeps its position. Segments with lists stay as they are.
+    document keeps its position. Segments with lists stay as they are, and so do those of another codebook.
     """
     merged = list(segments)
     while len(merged) > 1:
         before, last = merged[-2:]
         if 2 * last.nbytes < before.nbytes or before.nbytes + last.nbytes > BLOCK_BYTES or before.lists is not None:
+            break
+        if before.book is not last.book:
             break
         merged[-2:] = [Merge((before, last), (None, None)).in_memory()]
     return merged

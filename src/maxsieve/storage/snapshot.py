@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import _core
+from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id, positions_of
 from maxsieve.storage.calibration import NO_CHANGES, Calibration, Changes, calibration_for
 from maxsieve.storage.codebook import Codebook
@@ -114,11 +115,20 @@ class Snapshot:
             return positions_of(ids, table, what)
 
     def _table(self, lookups: int) -> AbstractContextManager[Mapping[Id, int]]:
-        return nullcontext(self._stored_positions.table(lookups)) if self.lookup is None else self.lookup(self)
+        if self.lookup is not None:
+            return self.lookup(self)
+        table = self._known_positions
+        return nullcontext(table.table(lookups) if isinstance(table, Positions) else table)
 
     @cached_property
-    def _stored_positions(self) -> Positions:
-        return Positions([segment for segment in self.segments if isinstance(segment, StoredSegment)])
+    def _known_positions(self) -> Mapping[Id, int]:
+        stored = [segment for segment in self.segments if isinstance(segment, StoredSegment)]
+        if len(stored) == len(self.segments):
+            return Positions(stored)
+        table = dict(zip(self.live_ids(), self.live.tolist(), strict=True))  # a version that is not written yet
+        if len(table) != len(self.live):
+            raise DamagedIndexError("two documents have the same id")
+        return table
 
     def orders(self, ids: Iterable[Id]) -> dict[Id, int]:
         """The numbers of those ids that are there, in insertion order."""
@@ -162,6 +172,16 @@ class Snapshot:
     def lists(self) -> list[tuple[int, SegmentLists]]:
         """The lists of its documents, part by part, each with the position of its first document."""
         return [(self.starts[first], lists) for first, lists in whole_parts(self.segments)]
+
+    @cached_property
+    def lacks_lists(self) -> bool:
+        """Whether there are documents that could have lists and have none. Those of an older codebook can't."""
+        listed = {first + i for first, lists in whole_parts(self.segments) for i in range(lists.segments)}
+        book = self.codebook
+        if book is None or book.is_tier0:
+            return False
+        others = (segment for i, segment in enumerate(self.segments) if i not in listed and book.fits(segment))
+        return any((segment.alive & (segment.lengths > 0)).any() for segment in others)
 
     def added_since(self, since: int) -> _core.Candidates:
         """The documents that can be hits and were added from this number on, in insertion order, or have no lists.
@@ -267,7 +287,14 @@ class Snapshot:
     def vectors(self, position: int) -> NDArray[np.float32] | NDArray[np.float16]:
         """A copy of the rows of the document at a position."""
         segment, place = self.locate(position)
-        return segment.vectors(place)
+        rows = segment.vectors(place)
+        return self.layout.to_given(rows.astype(np.float32, copy=False)) if self.layout.bits else rows
+
+    def similarities(self, query: NDArray[np.float32], position: int) -> NDArray[np.float32]:
+        """The similarity [T, L] of each query token, as the engine has it, and each token of a document, in float32."""
+        segment, place = self.locate(position)
+        similar: NDArray[np.float32] = query @ segment.vectors(place).astype(np.float32).T
+        return similar
 
     def metadata(self, positions: list[int]) -> list[Any]:
         """The metadata of some documents; None for those without."""
@@ -287,23 +314,53 @@ class Snapshot:
         """For each query token, the most similar token of the document at a position, and how similar."""
         return _core.explain(self.corpus, query, position)
 
-    def with_codebook(self, threads: int) -> Snapshot:
-        """The same documents with a new codebook and lists; calibrations are dropped."""
-        return self.coded(self.learn_codebook(threads), threads)
+    def with_tiers(self, threads: int, *, train: bool) -> Snapshot:
+        """The same documents, all with lists, and with a new codebook if asked or if there is none.
 
-    def learn_codebook(self, threads: int) -> Codebook:
-        """A codebook of its tokens. It is the same for the same documents in the same order, also if in shards."""
-        if not self.n_tokens:
-            raise ValueError("there is no token to learn a codebook from: add documents first")
-        return Codebook.train(self.dim, self.segments, self._in_order(np.arange(self.starts[-1])), threads)
+        That of a store of residuals never changes: another writer may have trained it a moment ago. Documents that
+        await it are encoded only if asked, because their scores change.
+        """
+        if self.codebook is None or (train and not self.codebook.bits):
+            return self.with_codebook(threads, encode=train)
+        return self.listed(threads)
+
+    def with_codebook(self, threads: int, *, encode: bool = True) -> Snapshot:
+        """The same documents with a new codebook and lists; calibrations are dropped."""
+        return self.coded(self.learn_codebook(threads, encode=encode), threads)
+
+    def learn_codebook(self, threads: int, *, encode: bool = True) -> Codebook:
+        """A codebook of its tokens. It is the same for the same documents in the same order, also if in shards.
+
+        With ``encode``, it is that of the store, if the store is one of residuals; else it is for lists alone.
+        """
+        layout = self.layout if encode or not self.layout.bits else self.layout._replace(store="int8")
+        return Codebook.train(layout, self.segments, self._in_order(np.arange(self.starts[-1])), threads)
 
     def coded(self, codebook: Codebook, threads: int) -> Snapshot:
         """The same documents with this codebook and lists, or tier 0; calibrations are dropped."""
-        if codebook.is_tier0:
-            segments = [codebook.name_tokens(segment, threads) for segment in self.segments]
-        else:
-            segments = list_segments(codebook, [segment.without_centroids() for segment in self.segments], threads)
+        stored = [self.as_stored(segment.without_centroids(), codebook, threads) for segment in self.segments]
+        segments = stored if codebook.is_tier0 else list_segments(codebook, stored, threads)
         return replace(self, segments=segments, codebook=codebook, calibrations=(), changes=NO_CHANGES, kept=None)
+
+    def as_stored(self, segment: Segment, codebook: Codebook | None, threads: int) -> Segment:
+        """A segment without a codebook as one with it: with tier 0, or as centroids and residuals."""
+        if codebook is not None and codebook.bits:
+            return codebook.encode(segment, self.layout, threads)
+        return codebook.name_tokens(segment, threads) if codebook is not None and codebook.is_tier0 else segment
+
+    def with_reencoded(self, others: Sequence[Segment], new: Sequence[Segment], threads: int) -> Snapshot:
+        """Its segments without some documents, and those again, given as byte codes, with a codebook trained on them.
+
+        If one of its segments has the same codebook, that is used: there are never two of one digest. All documents of
+        this codebook have lists; calibrations are dropped.
+        """
+        everything = np.arange(sum(segment.documents for segment in new))
+        book = Codebook.train(self.layout, new, everything, threads)
+        known = (self.codebook, *(segment.book for segment in self.segments))
+        book = next((one for one in known if isinstance(one, Codebook) and one.digest == book.digest), book)
+        bare = [segment.changed(lists=None) for segment in others]
+        segments = list_segments(book, [*bare, *(book.encode(one, self.layout, threads) for one in new)], threads)
+        return replace(self, segments=segments, codebook=book, calibrations=(), changes=NO_CHANGES, kept=None)
 
     def listed(self, threads: int) -> Snapshot:
         """The same documents, all with lists if it has a codebook of lists."""

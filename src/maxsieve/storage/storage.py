@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from maxsieve.errors import Argument, ClosedIndexError, hinted
 from maxsieve.ids import Id, find_duplicate
 from maxsieve.storage.calibration import Calibration, Changes
 from maxsieve.storage.codebook import Codebook
+from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Layout, Segment
 from maxsieve.storage.snapshot import Snapshot
 
@@ -92,6 +94,9 @@ class AnySnapshot(Protocol):
     def vectors(self, place: Any) -> NDArray[np.float32] | NDArray[np.float16]:
         """A copy of a document's rows."""
 
+    def similarities(self, query: NDArray[np.float32], place: Any) -> NDArray[np.float32]:
+        """The similarity [T, L] of each query token and each token of a document."""
+
     def explain(self, query: NDArray[np.float32], place: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """For each query token, the most similar token of a document, and how similar."""
 
@@ -113,6 +118,9 @@ Calibrate: TypeAlias = "Callable[[AnySnapshot, AnySnapshot], tuple[Calibration, 
 class Storage(Protocol):
     """Has the current version of an index, and commits the next one. It is thread-safe."""
 
+    distributed: bool = False
+    """Whether texts are encoded, and documents written, by processes on other machines."""
+
     @property
     def layout(self) -> Layout:
         """What all vectors have in common."""
@@ -129,11 +137,14 @@ class Storage(Protocol):
     def copy(self) -> Storage:
         """Another storage at the same version. Nothing is copied: versions never change. Later changes are separate."""
 
-    def writing(self, *, replace: bool, delete: list[Id], stepwise: bool) -> AbstractContextManager[Writer]:
+    def writing(
+        self, *, replace: bool, delete: list[Id], stepwise: bool, reencode: Calibrate | None = None
+    ) -> AbstractContextManager[Writer]:
         """Commits the added documents when the block ends without an error; drops them otherwise.
 
         The documents to ``delete`` are deleted in the same commit. With ``stepwise``, a storage may commit each segment
-        when it is added, and keep it if a later one fails.
+        when it is added, and keep it if a later one fails. ``reencode`` is for a store of residuals: a new codebook is
+        trained on these documents, and later ones will have it, too. The function makes calibrations, as below.
         """
 
     def delete(self, ids: list[Id]) -> None:
@@ -152,6 +163,14 @@ class Storage(Protocol):
         """Distributes the documents over another number of shards."""
         raise ValueError("this is an index without shards, and shards are chosen when an index is created")
 
+    def facts(self, members: Sequence[Any]) -> dict[str, Any]:
+        """What there is to say only of an index in shards, for JSON, with the members that were started."""
+        return {}
+
+    def lock(self, folder: Path) -> AbstractContextManager[Any]:
+        """Holds the writer's lock of a folder that has the index and more, such as a collection."""
+        return writer_lock(folder)
+
     def refresh(self) -> None:
         """Goes to the newest version."""
 
@@ -167,6 +186,14 @@ class Storage(Protocol):
 
     def close(self) -> None:
         """Releases everything."""
+
+
+def awaits_codebook(snapshot: AnySnapshot) -> bool:
+    """Whether the store is one of residuals, but the documents are byte codes as yet: too few to train a codebook.
+
+    Byte codes may have a codebook for lists, as in other stores. It is dropped when they are encoded.
+    """
+    return snapshot.layout.bits > 0 and (snapshot.codebook is None or not snapshot.codebook.bits)
 
 
 def check_new(

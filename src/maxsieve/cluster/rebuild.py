@@ -1,4 +1,8 @@
-"""Changes the number of shards: writes every document to its new shard, with bounded memory, and commits once."""
+"""Changes that concern all documents of a corpus in shards, each in one commit: another number of shards, a codebook.
+
+`rebalance` writes every document to its new shard, with bounded memory. Codebook and lists are bit for bit those of
+one index.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,11 @@ from numpy.typing import NDArray
 
 from maxsieve.cluster.engine import Run, in_turn
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.manifest import ClusterManifest, ShardVersion
-from maxsieve.cluster.shard import ShardDirectory, open_to_change
-from maxsieve.cluster.sharding import MOST_SHARDS, shards_of
+from maxsieve.cluster.manifest import MOST_SHARDS, ClusterManifest, ShardVersion, shards_of
+from maxsieve.cluster.shard import ShardDirectory, code_shard, list_shard, open_to_change
+from maxsieve.cluster.snapshot import ShardedSnapshot
 from maxsieve.common.checks import as_count
+from maxsieve.common.threads import thread_count
 from maxsieve.storage.disk import DiskStorage, grouped
 from maxsieve.storage.manifest import SegmentEntry
 from maxsieve.storage.segment_file import StoredSegment
@@ -56,10 +61,10 @@ def gather_shard(root: Path, old: ClusterManifest, targets: Targets, shard: int)
     """Writes a new shard, segment by segment: all documents of the old shards that belong to it."""
     directory = ShardDirectory.empty(root, old, shard)
     with directory.writing():
-        groups = grouped(_shares(root, old, targets, shard), MOST_OPEN)
+        groups = grouped(_shares(root, old, targets, shard), MOST_OPEN, key=lambda kept: kept[0].entry.codebook)
         entries = [_write(directory, group) for group in groups]
-        codebook = open_to_change(root, old.shards[0]).codebook
-        extras = {} if codebook is None else {"codebook": directory.write_extra("codebook", codebook)}
+        first = open_to_change(root, old.shards[0])
+        extras = {} if first.codebook is None else {"codebook": directory.write_extra("codebook", first.codebook)}
         directory.commit(entries, old.id_type if entries else None, extras=extras)
     DiskStorage(directory).list_documents()
     return directory.written
@@ -79,3 +84,22 @@ def _write(directory: ShardDirectory, waiting: Sequence[Kept]) -> SegmentEntry:
         segment.expect(scattered=True)
     segments, keep = zip(*waiting, strict=True)
     return directory.write(Merge(segments, keep))
+
+
+def train_codebook(folder: ShardedFolder, *, run: Run = in_turn, encode: bool = True) -> None:
+    """Trains the codebook of `Calibrated`, and makes the lists of all documents, in one commit.
+
+    With ``encode``, documents of a store of residuals that await its codebook are encoded. This removes calibrations.
+    To calibrate again, read their queries before (`ShardedSnapshot.calibrations`).
+    """
+    with folder.writing():
+        whole = ShardedSnapshot(folder.path, folder.manifest).of(range(len(folder.manifest.shards)))
+        book = whole.learn_codebook(thread_count(None), encode=encode)
+        del whole  # files that are still mapped could not be removed on Windows
+        calls = {i: (folder.path, version, book) for i, version in enumerate(folder.manifest.shards)}
+        folder.commit(folder.change(code_shard, calls, run))
+
+
+def list_documents(folder: ShardedFolder, *, run: Run = in_turn) -> None:
+    """Makes the lists of documents that have none yet, if there is a codebook of lists, in one commit."""
+    folder.compact(run, list_shard)
