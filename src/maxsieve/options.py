@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from numbers import Real
 from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, get_args
@@ -15,7 +15,7 @@ from maxsieve.arrays import is_array, plain
 from maxsieve.common.checks import as_count, check_choice
 from maxsieve.common.threads import thread_count
 from maxsieve.ids import Id, to_ids
-from maxsieve.policies import CERTIFIED, MOST, Policy, to_policy
+from maxsieve.policies import MOST, Policy, to_policy
 from maxsieve.where import Where, to_where
 
 T = TypeVar("T")
@@ -76,8 +76,10 @@ class SearchOptions:
     k
         how many documents or passages to find.
     policy
-        `Certified` (the default), `Calibrated` (much faster, after `calibrate`), `Bandit` or `Exhaustive`; or a name:
-        ``"exact"``, ``"calibrated"``, ``"bandit"`` or ``"exhaustive"``.
+        `Certified`, `Calibrated` (much faster, after `calibrate`), `Bandit` or `Exhaustive`; or a name: ``"exact"``,
+        ``"calibrated"``, ``"bandit"`` or ``"exhaustive"``. None, the default, is exact in an index. In a collection it
+        is exact, too, unless that takes more than some milliseconds and the collection was calibrated: then it is
+        ``Calibrated(0.99)``, and the report says so (docs/text.md).
     by
         what a hit is: a ``"document"``, found by its best passage, or a ``"passage"``, so that a long document may have
         several hits. ``k`` and the guarantee count the same. (In an index, documents are the groups of ``group_by``.)
@@ -110,7 +112,7 @@ class SearchOptions:
     """
 
     k: int = 10
-    policy: Policy = CERTIFIED
+    policy: Policy | None = None
     by: Unit = "document"
     per_document: int = 1
     candidates: PerQuery[Candidates] = NOT_GIVEN
@@ -123,11 +125,13 @@ class SearchOptions:
     hybrid: Hybrid | None = None
     partial: Partial = "refuse"
     timeout: float = 60.0
+    restricted: bool = field(init=False, repr=False)
+    """Whether any query has candidates, excluded documents or a filter."""
 
     def __post_init__(self) -> None:
         fixed = {
             "k": min(as_count(self.k, "k", at_least=1), MOST),
-            "policy": to_policy(self.policy),
+            "policy": None if self.policy is None else to_policy(self.policy),
             "per_document": as_count(self.per_document, "per_document", at_least=1),
             "candidates": _per_query(self.candidates, read_candidates),
             "exclude": _per_query(self.exclude, _read_exclude),
@@ -137,6 +141,7 @@ class SearchOptions:
             "depth": as_count(self.depth, "depth", at_least=1),
         }
         vars(self).update(fixed)  # the object is frozen
+        vars(self)["restricted"] = self.candidates.given or self.exclude.given or self.where.given
         if not (self.first_stage is None or self.first_stage == "bm25" or callable(self.first_stage)):
             raise ValueError(f"first_stage must be 'bm25' or a function of query and depth, not {self.first_stage!r}")
         if self.first_stage is not None and self.candidates.given:
@@ -176,17 +181,20 @@ class SearchOptions:
     @classmethod
     def of_many(cls, k: int, keywords: Mapping[str, Any], queries: int) -> SearchOptions:
         """The options of many queries: candidates, exclude and where are one for all, or a list with one for each."""
+        where = keywords.get("where")
+        filters = _as_many(where, "where", queries) if isinstance(where, (list, tuple)) else [where]
         each: dict[str, Any] = {
             "candidates": PerQuery(_each_once(read_candidates, _entries(keywords, "candidates", queries))),
             "exclude": PerQuery(_each_once(_read_exclude, _entries(keywords, "exclude", queries))),
-            "where": PerQuery(_each_once(_read_where, _filters(keywords.get("where"), queries))),
+            "where": PerQuery(_each_once(_read_where, filters)),
         }
         return cls(k, **{**keywords, **each})
 
-    def of_query(self, query: int) -> SearchOptions:
-        """The options of one of the queries, by its number."""
+    def of_queries(self, *queries: int) -> SearchOptions:
+        """The options of some of the queries, by their numbers."""
         each: dict[str, Any] = {
-            name: PerQuery([getattr(self, name).of(query)]) for name in ("candidates", "exclude", "where")
+            name: PerQuery([getattr(self, name).of(query) for query in queries])
+            for name in ("candidates", "exclude", "where")
         }
         return replace(self, **each)
 
@@ -198,11 +206,6 @@ class SearchOptions:
             raise ValueError("per_document is an option of a Collection, which knows the passages of its documents")
         if self.trace and queries != 1:
             raise ValueError(f"trace is for one query, not for {queries}")
-
-    @property
-    def restricted(self) -> bool:
-        """Whether any query has candidates, excluded documents or a filter."""
-        return self.candidates.given or self.exclude.given or self.where.given
 
 
 SMALL = {"policy", "by", "per_document", "threads", "trace", "partial", "timeout"}
@@ -239,10 +242,6 @@ def _entries(keywords: Mapping[str, Any], what: str, queries: int) -> list[Any]:
         entry is None or (isinstance(entry, Iterable) and not isinstance(entry, (str, bytes))) for entry in given
     )
     return _as_many(given, what, queries) if one_each else [given]
-
-
-def _filters(where: Any, queries: int) -> list[Any]:
-    return _as_many(where, "where", queries) if isinstance(where, (list, tuple)) else [where]
 
 
 def _as_many(entries: Sequence[Any], what: str, queries: int) -> list[Any]:

@@ -14,6 +14,7 @@ from cli.support import CommandLine
 from cli.tiny_model import WORDS
 from maxsieve.cli.calibrate import forecast
 from maxsieve.text import Collection, OnnxEncoder
+from maxsieve.text.collection.query_log import QueryLog
 
 
 def texts(count: int, seed: int, words: int) -> list[str]:
@@ -25,7 +26,7 @@ def texts(count: int, seed: int, words: int) -> list[str]:
 def made(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Path:
     """A collection of 300 documents."""
     path = tmp_path_factory.mktemp("made") / "docs.ms"
-    with Collection.create(path, OnnxEncoder(tiny_model), dim=None) as collection:
+    with Collection.create(path, OnnxEncoder(tiny_model), dim=None, store="int8") as collection:
         collection.add(texts(300, 1, 9))
     return path
 
@@ -43,7 +44,8 @@ def test_queries_of_a_file(many: CommandLine) -> None:
     assert re.fullmatch(
         r"docs\.ms: calibrated on 120 queries for k up to 20 in [\d.]+ s; codebook: [\d,]+ centroids", shown[0]
     )
-    for row, overlap in zip(shown[1:-1], ("0.99", "0.95", "0.9"), strict=True):
+    assert shown[-1].startswith("  searches stay exact")
+    for row, overlap in zip(shown[1:-2], ("0.99", "0.95", "0.9"), strict=True):
         assert re.fullmatch(rf"  --overlap {overlap}: \d+ of \d+ documents are followed up for a top 10", row)
     [answer] = many.json("search", "docs.ms", "red fox", "-k", "5", "--policy", "calibrated", "--overlap", "0.9")
     report = answer["report"]
@@ -118,6 +120,18 @@ def test_own_sentences_changes_and_again(many: CommandLine) -> None:
     assert (again["queries"], again["k"], again["calibrated_on"]) == (200, 10, "own sentences")
     [answer] = many.json("search", "docs.ms", "red fox", "-k", "5", "--policy", "calibrated")
     assert (answer["report"]["guarantee"], answer["report"]["added"]) == ("calibrated on sentences", 0)
+
+
+def test_queries_that_a_service_has_kept(many: CommandLine) -> None:
+    said = many("calibrate", "docs.ms", "--from-log", code=1).stderr
+    assert "docs.ms has no log of queries: maxsieve serve --log-queries keeps one" in said
+    log = QueryLog(many.folder / "docs.ms")
+    for text in texts(30, 8, 3):
+        log.take(text)
+    log.close()
+    [said] = many.json("calibrate", "docs.ms", "--from-log", "-k", "10")
+    assert (said["queries"], said["calibrated_on"]) == (30, "queries")
+    many("verify", "docs.ms")
 
 
 def test_a_filter(many: CommandLine) -> None:
@@ -200,6 +214,8 @@ def test_bad_queries_change_nothing(many: CommandLine, content: str | bytes, whe
         ["calibrate", "docs.ms", "--where", "{"],
         ["calibrate", "docs.ms", "--where", '{"n": {"about": 1}}'],
         ["calibrate", "docs.ms", "--again", "--queries", "q.txt"],
+        ["calibrate", "docs.ms", "--again", "--from-log"],
+        ["calibrate", "docs.ms", "--from-log", "--queries", "q.txt"],
     ],
 )
 def test_wrong_usage(docs: CommandLine, arguments: list[str]) -> None:

@@ -15,6 +15,7 @@ from maxsieve.cli import options
 from maxsieve.cli.answers import milliseconds
 from maxsieve.cli.collections import open_collection
 from maxsieve.cli.console import emit, print_line, say, shows_progress
+from maxsieve.cli.fast_path import use_of
 from maxsieve.cli.queries import read_queries
 from maxsieve.cli.remembered import encoder_for
 from maxsieve.common.progress import duration
@@ -68,6 +69,9 @@ def calibrate(
             show_default="for searches without a filter",
         ),
     ] = None,
+    from_log: Annotated[
+        bool, typer.Option("--from-log", help="Use the queries that maxsieve serve --log-queries has kept.")
+    ] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Bring all calibrations up to date, with their own queries.")
     ] = False,
@@ -79,13 +83,15 @@ def calibrate(
 
     Measures on queries how many documents must be followed up. An overlap of 0.99 needs 99 queries, 0.95 needs 19.
     """
-    if again and (queries or k or where):
+    if again and (queries or from_log or k or where):
         raise typer.BadParameter(
-            "--again uses the queries, k and filters of the last calibrations: leave out --queries, --k and --where"
+            "--again uses the queries, k and filters of the last calibrations: leave out all of these options"
         )
+    if queries and from_log:
+        raise typer.BadParameter("give --queries or --from-log, not both")
     condition = options.to_filter(where)
     with open_collection(collection, encoder_for(collection, encoder)) as found:
-        texts = None if queries is None else _texts(queries)
+        texts = _logged(found) if from_log else None if queries is None else _texts(queries)
         if again:
             options.check_calibrated(found, filtered=True)
         expected = forecast(found, len(texts) if texts else OWN_SENTENCES, k or DEFAULT_K)
@@ -143,7 +149,7 @@ def _some_rows(collection: Collection, tokens: int) -> list[NDArray[np.float32]]
 def seconds_of(collection: Collection, calibration: Calibration, policy: Policy, k: int) -> float:
     """The median time of a search, for some queries of the calibration."""
     index = collection.index
-    queries = calibration.queries[:TIMED]
+    queries = [index.storage.layout.to_given(query) for query in calibration.queries[:TIMED]]
     index.search(queries[0], k, policy=policy, where=calibration.where)
     times = []
     for query in queries:
@@ -159,6 +165,12 @@ def _texts(name: str) -> list[str]:
         texts = [query.text for query in read_queries(lines, source)]
     if not texts:
         raise ValueError(f"there is no query in {source}")
+    return texts
+
+
+def _logged(collection: Collection) -> list[str]:
+    if not (texts := collection.logged_queries):
+        raise ValueError(f"{collection.path} has no log of queries: maxsieve serve --log-queries keeps one")
     return texts
 
 
@@ -197,6 +209,8 @@ def _report(collection: Collection, calibration: Calibration, name: str, seconds
         f"  a search for {k} takes {milliseconds(calibrated)} with --overlap {overlap:g}, "
         f"{milliseconds(exact)} without: {faster}"
     )
+    if where is None:
+        print_line(f"  {use_of(collection)['said']}")
 
 
 def _survivors(calibration: Calibration, k: int, target: str) -> int | None:

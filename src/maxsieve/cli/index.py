@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from enum import Enum
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
@@ -17,6 +18,7 @@ from maxsieve.cli.collections import (
     DEFAULT_SHARDS,
     bytes_text,
     cluster_options,
+    describe_encoded,
     describe_size,
     id_reader,
     is_collection,
@@ -24,17 +26,21 @@ from maxsieve.cli.collections import (
 )
 from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.failures import ExitCode, report_bad, report_left_out, typed
+from maxsieve.cli.fast_path import Calibrate, make_fast, report_fast
 from maxsieve.cli.options import AsJson, CollectionPath, EncoderName, Progress, StoreName
 from maxsieve.cli.remembered import encoder_for, remember
 from maxsieve.errors import Argument, explain
+from maxsieve.storage.codebook import tokens_of_centroid
 from maxsieve.text.collection.description import read_description
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, MINILM, Measuring, Visual
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, MINILM, Measuring, Visual
 from maxsieve.text.encoders.visual import is_visual
-from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input, InputDocument
 from maxsieve.text.inputs.columns import as_columns
+from maxsieve.text.inputs.document import Fields, InputDocument
+from maxsieve.text.inputs.reading import STDIN, DocumentReader, Format, Input
 from maxsieve.text.pages.ocr import decide_ocr
 
 if TYPE_CHECKING:
+    from maxsieve.storage.segments import Layout
     from maxsieve.text import Collection
 
 Sources = Annotated[
@@ -63,6 +69,9 @@ WORTH_SAYING = 50_000_000
 SMALL_DIM = 128
 STORED_BYTES = {"int8": 1, "float16": 3, "float32": 5}
 """Bytes of a number: its code, and the vector itself."""
+
+RESIDUAL_BYTES = 6
+"""Bytes of a token besides the bits of its residual: its centroid, two factors, and its entry in lists."""
 
 OcrOption = Annotated[
     bool | None,
@@ -173,7 +182,12 @@ class New(NamedTuple):
         ),
     ] = None
     store: Annotated[
-        StoreName | None, typer.Option("--store", help="Type of stored vectors.", show_default=DEFAULT_STORE)
+        StoreName | None,
+        typer.Option(
+            "--store",
+            help="Type of stored vectors.",
+            show_default="residual1; with fewer than 256 dimensions residual2, below 128 residual4",
+        ),
     ] = None
     pool: Annotated[
         int | None,
@@ -198,6 +212,7 @@ def index(
     *,
     reading: Reading,
     new: New,
+    calibrate: Calibrate = None,
     skip_bad: SkipBad = False,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -218,7 +233,16 @@ def index(
     folders = [name for name in sources or [] if Path(name).is_dir()]
     command = ["maxsieve", "sync", str(collection), *folders[:1], "--adopt"]
     advice = shlex.join(command) if folders else "maxsieve add --replace"
-    _add(made, collection, documents, replace=False, advice=advice, progress=progress, as_json=as_json)
+    _add(
+        made,
+        collection,
+        documents,
+        replace=False,
+        advice=advice,
+        calibrate=calibrate,
+        progress=progress,
+        as_json=as_json,
+    )
 
 
 def add(
@@ -240,7 +264,16 @@ def add(
     """
     documents = reading.reader(sources, ReadPages.of(collection, None, encoder), skip_bad=skip_bad)
     found = open_collection(collection, encoder_for(collection, encoder))
-    _add(lambda: found, collection, documents, replace=replace, advice="--replace", progress=progress, as_json=as_json)
+    _add(
+        lambda: found,
+        collection,
+        documents,
+        replace=replace,
+        advice="--replace",
+        calibrate=False,
+        progress=progress,
+        as_json=as_json,
+    )
 
 
 def create_or_open(path: Path, new: New) -> Collection:
@@ -258,7 +291,7 @@ def create_or_open(path: Path, new: New) -> Collection:
     options: dict[str, Any] = {
         "encoder": encoder,
         "dim": new.dim or None,
-        "store": DEFAULT_STORE if new.store is None else new.store.value,
+        "store": None if new.store is None else new.store.value,
         "pool": new.pool or 1,
         "split": new.split is not False,
         "pages": bool(new.pages),
@@ -311,7 +344,7 @@ def forecast(collection: Collection, documents: list[Any], count: int) -> str:
     tokens = sum(encoder.count_tokens([text[:READ_CHARACTERS] for text in texts]))
     characters = sum(map(len, texts)) / max(1, sum(len(text[:READ_CHARACTERS]) for text in texts))
     layout, pool = collection.index.storage.layout, collection.info()["pool"]
-    each = layout.dim * STORED_BYTES.get(layout.store, 1) / pool
+    each = _bytes_a_token(layout) / pool
     size = int(tokens * characters / len(texts) * count * each)
     if size < WORTH_SAYING:
         return ""
@@ -320,6 +353,13 @@ def forecast(collection: Collection, documents: list[Any], count: int) -> str:
         smaller.append(f"--dim {SMALL_DIM} {bytes_text(size * SMALL_DIM // layout.dim)}")
     choices = f"; of a new collection, {', '.join(smaller)} (docs/text.md says what that costs)" if smaller else ""
     return f"{count:,} documents will take about {bytes_text(size)}, {each:,.0f} bytes a token{choices}"
+
+
+def _bytes_a_token(layout: Layout) -> float:
+    """The bytes of a token of a large collection, with its share of a centroid."""
+    if not layout.bits:
+        return layout.dim * STORED_BYTES[layout.store]
+    return layout.dim * (layout.bits / 8 + 1 / tokens_of_centroid(layout.dim)) + RESIDUAL_BYTES
 
 
 def read_ahead(documents: Iterator[InputDocument], reader: DocumentReader) -> list[InputDocument]:
@@ -341,6 +381,7 @@ def _add(
     *,
     replace: bool,
     advice: str,
+    calibrate: bool | None,
     progress: bool | None,
     as_json: bool,
 ) -> None:
@@ -358,6 +399,7 @@ def _add(
                     say(said)
             columns = as_columns(chain([first] if first else [], some, documents), count, to_id)
             added = target.add(**columns, replace=replace, progress=shows_progress(progress))
+            encoded = target.encode_store(progress=shows_progress(progress))
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 f"interrupted; {path} is valid and has {len(target):,} documents: "
@@ -373,12 +415,18 @@ def _add(
         report_ocr(reader.by_ocr)
         for source in reader.inputs:
             report_left_out(source.survey() if source.is_folder else None)
+        calibrated = partial(make_fast, target, calibrate, seconds, progress=shows_progress(progress))
         if as_json:
             counts = {**added._asdict(), "bad": reader.bad, "documents": len(target), "tokens": target.index.tokens}
             counts |= {"by_ocr": reader.by_ocr} if reader.by_ocr else {}
+            counts |= {"encoded": True} if encoded else {}
+            counts |= {"calibration": facts} if (facts := calibrated()) else {}
             emit({"collection": str(path), **counts, "seconds": round(seconds, 3)})
         else:
             parts = [f"{count:,} {what}" for what, count in added._asdict().items() if count or what == "added"]
             print_line(f"{path}: {', '.join(parts)} in {seconds:.1f} s; {describe_size(target)}")
+            if encoded:
+                print_line(f"  {describe_encoded(target)}")
+            report_fast(calibrated())
     if reader.bad and not reader.skip_bad:
         raise typer.Exit(ExitCode.SKIPPED)

@@ -28,25 +28,33 @@ SUMMARY = (
 
 
 def with_policy(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameter ``policy`` is a policy, as one with the options from which it is made."""
+    """A command whose parameter ``policy`` is a policy, as one with the options from which it is made.
+
+    If the default of that parameter is None, nothing has been decided if no option is given; ``--exact`` decides.
+    """
     own = signature(command, eval_str=True)
+    undecided = own.parameters["policy"].default is None
     parameters: list[Parameter] = []
     for parameter in own.parameters.values():
         if parameter.name == "policy":
-            parameters += _options()
+            parameters += _options(undecided=undecided)
         else:
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
 
     def run(**given: Any) -> None:
-        name = given.pop("policy").value
+        name = getattr(given.pop("policy"), "value", None)
+        if given.pop("exact", False):
+            if name not in (None, DEFAULT):
+                raise typer.BadParameter(f"give --exact or --policy {name}, not both")
+            name = DEFAULT
         values = {knob: given.pop(knob) for kind in POLICIES.values() for knob in kind.parameter_names}
         command(**given, policy=to_policy(name, values))
 
     return with_parameters(run, command, parameters)
 
 
-def to_policy(name: str, values: dict[str, Any]) -> Any:
-    """The policy that the options describe. An option that belongs to another policy is an error.
+def to_policy(name: str | None, values: dict[str, Any]) -> Any:
+    """The policy that the options describe; None without a name. An option of another policy is an error.
 
     >>> to_policy("bandit", {"alpha": 0.3, "overlap": None})
     Bandit(alpha=0.3, delta=0.01, margin=5, block=4, seed=0, radius='paper')
@@ -55,17 +63,25 @@ def to_policy(name: str, values: dict[str, Any]) -> Any:
     for owner in POLICIES.values():
         if owner.name != name and (others := [knob for knob in given if knob in owner.parameter_names]):
             raise typer.BadParameter(f"--{others[0]} works only with --policy {owner.name}")
+    if name is None:
+        return None
     try:
         return policy_named(name, given)
     except ValueError as problem:
         raise typer.BadParameter(sentence(problem)) from None
 
 
-def _options() -> list[Parameter]:
+def _options(*, undecided: bool) -> list[Parameter]:
     """The option of the policy, and one for each parameter of each policy."""
-    policy = Annotated[PolicyName, typer.Option("--policy", help=SUMMARY)]
-    chosen = Parameter("policy", Parameter.KEYWORD_ONLY, default=PolicyName(DEFAULT), annotation=policy)
-    return [chosen, *(_option(kind, knob) for kind in POLICIES.values() for knob in kind.parameters)]
+    shown = f"{DEFAULT}; in a large collection that was calibrated, calibrated" if undecided else True
+    policy = Annotated[PolicyName | None, typer.Option("--policy", help=SUMMARY, show_default=shown)]
+    default = None if undecided else PolicyName(DEFAULT)
+    exact = Annotated[bool, typer.Option("--exact", help=f"The same as --policy {DEFAULT}: always the exact answer.")]
+    return [
+        Parameter("policy", Parameter.KEYWORD_ONLY, default=default, annotation=policy),
+        *([Parameter("exact", Parameter.KEYWORD_ONLY, default=False, annotation=exact)] if undecided else []),
+        *(_option(kind, knob) for kind in POLICIES.values() for knob in kind.parameters),
+    ]
 
 
 def _option(kind: PolicyKind, knob: PolicyParameter) -> Parameter:

@@ -26,7 +26,7 @@ from maxsieve.cli.remembered import encoder_for
 from maxsieve.common.printable import printable
 from maxsieve.common.progress import progress_bar
 from maxsieve.options import SearchOptions
-from maxsieve.policies import CERTIFIED, Calibrated, Policy
+from maxsieve.policies import Calibrated, Policy
 from maxsieve.text.collection.answers import to_plain
 from maxsieve.text.encoders.truncation_warning import naming_texts
 from maxsieve.text.inputs.reading import STDIN, opened
@@ -57,7 +57,7 @@ def search(
     k: options.KOfUnits = 10,
     by: options.By = options.UnitName.DOCUMENT,
     per_document: options.PerDocument = 1,
-    policy: Policy = CERTIFIED,
+    policy: Policy | None = None,
     first_stage: options.FirstStage = None,
     depth: options.Depth = None,
     hybrid: options.HybridOption = None,

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxsieve.cli.collections import as_single, describe_size, is_collection
+from maxsieve.cli.collections import as_single, describe_encoded, describe_size, is_collection
 from maxsieve.cli.console import emit, print_answer, print_line, say, shows_progress
 from maxsieve.cli.failures import ExitCode, report_bad, report_left_out, sentence
+from maxsieve.cli.fast_path import Calibrate, make_fast, report_fast
 from maxsieve.cli.index import Include, New, OcrOption, ReadPages, Strict, create_or_open, report_ocr
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
 from maxsieve.errors import IndexLockedError
 from maxsieve.text.collection.answers import changes_text
-from maxsieve.text.inputs import DocumentReader, Fields, Input
+from maxsieve.text.inputs.document import Fields
+from maxsieve.text.inputs.reading import DocumentReader, Input
 from maxsieve.text.pages.ocr import decide_ocr
 
 if TYPE_CHECKING:
@@ -55,6 +58,7 @@ def sync(
     *,
     new: New,
     include: Include = None,
+    calibrate: Calibrate = None,
     strict: Strict = False,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -92,7 +96,7 @@ def sync(
             moved_from=moved_from,
             ocr=ocr,
         )
-        command = _Command(follower, collection, shows_progress(progress), as_json)
+        command = _Command(follower, collection, calibrate, shows_progress(progress), as_json)
         try:
             try:
                 bad = command.run(strict=strict and not watch, dry_run=dry_run)
@@ -115,8 +119,11 @@ def sync(
 class _Command:
     """Runs the sync and reports what was done."""
 
-    def __init__(self, follower: FolderSync, collection: Path, progress: bool, as_json: bool) -> None:
+    def __init__(
+        self, follower: FolderSync, collection: Path, calibrate: bool | None, progress: bool, as_json: bool
+    ) -> None:
         self._follower, self._path, self._progress, self._as_json = follower, collection, progress, as_json
+        self._calibrate = calibrate
         self._failure = ""
 
     def run(self, *, strict: bool, dry_run: bool) -> int:
@@ -151,10 +158,13 @@ class _Command:
         report_ocr(self._follower.by_ocr)
         target, counts = self._follower.collection, done._asdict()
         del counts["waiting"]
+        calibrated = partial(make_fast, target, not dry_run and self._calibrate, seconds, progress=self._progress)
         if self._as_json:
-            size = {"documents": len(target), "tokens": target.index.tokens}
+            size: dict[str, Any] = {"documents": len(target), "tokens": target.index.tokens}
             mode = {"dry_run": True} if dry_run else {}
             taken = {"recalibrated": self._follower.recalibrated is not None, "seconds": round(seconds, 3)}
+            taken |= {"encoded": True} if self._follower.encoded else {}
+            size |= {"calibration": facts} if (facts := calibrated()) else {}
             emit({"collection": str(self._path), **mode, **counts, **size, **taken})
             return
         parts = [f"{count:,} {what}" for what, count in counts.items() if what != "bad" and (count or what == "added")]
@@ -163,6 +173,9 @@ class _Command:
             print_line(f"{self._path}: there would be {text}")
         else:
             print_line(f"{self._path}: {text} in {seconds:.1f} s; {describe_size(target)}")
+            if self._follower.encoded:
+                print_line(f"  {describe_encoded(target)}")
+            report_fast(calibrated())
         if self._follower.recalibrated is not None:
             unit = "passage" if len(target.index) > len(target) else "document"
             print_line(

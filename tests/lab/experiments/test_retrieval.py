@@ -68,7 +68,7 @@ def test_rows_are_what_searches_find(dataset: Dataset, result: ExperimentResult)
 
     words = measured(dataset, lambda text, own: [one for one in bm25(text, 99) if one not in own][:10])
     expected = {
-        "the default: late interaction, d = 16, int8, passages": by(),
+        "the default: late interaction, d = 16, residual4, passages": by(),
         "stemmed BM25": words,
         "hybrid, reciprocal rank": by(hybrid="rrf"),
         "BM25's best 100, then the default": by(first_stage="bm25"),

@@ -37,6 +37,7 @@ SUMMARIES = {
     "miss-rates": "Miss rates against delta, and whether certificates hold.",
     "tiers": "Overlap against nanoseconds a token, for every policy.",
     "guarantee": "How often Calibrated keeps the overlap it promises, over 200 splits of the queries.",
+    "stand-ins": "What real queries find after calibrating on sentences of the documents.",
     "ageing": "What added and deleted documents do to a calibration and to a codebook.",
     "stores": "nDCG@10 against bytes a token, by dimensions, store and pooling.",
     "scaling": "Time and memory against N, tokens, T, K, d and threads.",

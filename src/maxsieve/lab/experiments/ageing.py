@@ -10,7 +10,7 @@ import numpy as np
 from maxsieve import Calibrated, Index
 from maxsieve.ids import Id
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.embedded import F32, Embedded
+from maxsieve.lab.embedded import F32, Embedded, ensure_codebook
 from maxsieve.lab.experiments import Options
 from maxsieve.lab.experiments.guarantee import (
     QUICK_SPLITS,
@@ -46,14 +46,14 @@ def ageing(dataset: Dataset, options: Options) -> ExperimentResult:
     orders = {"at random": random.Random(0).sample(data.ids, len(data.ids)), "unusual": unusual_last(data)}
 
     whole = data.with_documents(orders["at random"], store=data.index.store).index
-    whole.train_codebook(progress=options.progress)
+    ensure_codebook(whole, progress=options.progress)
     fresh = ranks_of(whole.storage.snapshot.here, queries, options)
     aged.append(["all", _centroids(whole), *_depths(fresh, targets)])
     for kind, order in orders.items():
         for grown in GROWN:
             early = order[: max(2, round(len(order) / grown))]
             index = data.with_documents(early, store=data.index.store).index
-            index.train_codebook(progress=options.progress)
+            ensure_codebook(index, progress=options.progress)
             before = ranks_of(index.storage.snapshot.here, queries, options)
             late = order[len(early) :]
             index.add((data.vectors(doc_id) for doc_id in late), late)
@@ -123,7 +123,7 @@ def _deleted(
 ) -> list[list[Cell]]:
     """A row for each K: the hits that are left, by the ranks that they had."""
     index = data.with_documents(list(order), store=data.index.store).index
-    index.train_codebook(progress=options.progress)
+    ensure_codebook(index, progress=options.progress)
     before = ranks_of(index.storage.snapshot.here, queries, options)
     index.delete(list(order[round(share * len(order)) :]))
     after = ranks_of(index.storage.snapshot.here, queries, options)

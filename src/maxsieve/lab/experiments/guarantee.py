@@ -1,9 +1,8 @@
-"""Whether `Calibrated` reaches its guaranteed overlap: on halves of the queries, with filters, and own sentences."""
+"""Whether `Calibrated` reaches its guaranteed overlap: on halves of the queries, and with filters."""
 
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from maxsieve import Calibrated, Index
 from maxsieve.calibrated import Wanted, calibrate
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.embedded import F32
+from maxsieve.lab.embedded import F32, ensure_codebook
 from maxsieve.lab.experiments import Options
 from maxsieve.lab.metrics.confidence import Mean, mean
 from maxsieve.lab.results import Cell, Column, ExperimentResult, Table
@@ -34,10 +33,6 @@ TAILS = ((0.9, 0.9), (0.9, 0.95))
 """Overlaps, and the shares of queries that reach them."""
 PERCENTS = (1, 10, 50)
 """Filters that match so many of the documents."""
-SENTENCES = 200
-"""How many sentences are drawn from the documents."""
-FEWEST_WORDS = 4
-"""The fewest words of a sentence: shorter ones are headings and parts of abbreviations."""
 
 
 class SplitResults(NamedTuple):
@@ -53,7 +48,7 @@ class SplitResults(NamedTuple):
 
 
 def guarantee(dataset: Dataset, options: Options) -> ExperimentResult:
-    """A row for each target and K; tables for single queries, filters and, if there are texts, own sentences."""
+    """A row for each target and K; tables for single queries and filters."""
     data = dataset.as_indexed().first(options.count)
     order = random.Random(1).sample(range(len(data.ids)), len(data.ids))
     index = Index.build(
@@ -62,7 +57,7 @@ def guarantee(dataset: Dataset, options: Options) -> ExperimentResult:
         store=data.index.store,
         metadata=[{"percentile": 100 * place / len(order)} for place in order],
     )
-    index.train_codebook(progress=options.progress)
+    ensure_codebook(index, progress=options.progress)
     snapshot, queries = index.storage.snapshot.here, list(data.queries.values())
     ranks = ranks_of(snapshot, queries, options)
     splits = QUICK_SPLITS if options.quick else SPLITS
@@ -87,9 +82,6 @@ def guarantee(dataset: Dataset, options: Options) -> ExperimentResult:
             if target not in targets_of(queries)
         ],
     ]
-    if dataset.corpus is not None:
-        own = ranks_of(snapshot, own_sentences(dataset, SENTENCES), options, KS[-1] + 1)
-        tables.append(_sentences(own, ranks, targets_of(queries)))
     return ExperimentResult(
         "guarantee",
         data.name,
@@ -152,18 +144,6 @@ def halves_of(queries: int, splits: int) -> Iterator[tuple[NDArray[np.int64], ND
         yield chosen, others
 
 
-def own_sentences(dataset: Dataset, count: int) -> list[F32]:
-    """Sentences of documents as queries: one per document, chosen at random with a fixed seed."""
-    texts = dataset.texts("drawing sentences").documents
-    draw, sentences = random.Random(0), list[str]()
-    for doc_id in draw.sample(list(texts), len(texts)):
-        long = [part for part in re.split(r"(?<=[.!?])\s+", texts[doc_id]) if len(part.split()) >= FEWEST_WORDS]
-        sentences += draw.sample(long, min(1, len(long)))
-        if len(sentences) == count:
-            break
-    return [rows for rows in dataset.indexed_collection().encoder.encode_queries(sentences) if len(rows)]
-
-
 def _halves(cells: dict[tuple[int, float], SplitResults], documents: int) -> Table:
     rows: list[list[Cell]] = []
     for (k, target), found in cells.items():
@@ -213,25 +193,3 @@ def _filters(snapshot: Snapshot, queries: Sequence[F32], options: Options, split
     columns = [Column("filter"), Column("documents", ",d"), Column("K"), Column("promised", "g")]
     columns += [Column("mean overlap", ".4f"), Column("low", ".4f"), Column("high", ".4f")]
     return Table("Calibrated filters", [*columns, Column("documents followed up", ",.0f")], rows)
-
-
-def _sentences(own: Calibration, real: Calibration, targets: Sequence[float]) -> Table:
-    rows: list[list[Cell]] = []
-    for k in ks_of(real):
-        for target in targets:
-            ranks, of_own = ranks_for(real, k, target), ranks_for(own, k, target)
-            row: list[Cell] = [k, target, depth(ranks, k, Calibrated(target).target)]
-            for sentences in (of_own, of_own[:, 1:]):
-                deep = max(k, depth(sentences, k, Calibrated(target).target))
-                found = mean((ranks[:, :k] <= deep).mean(axis=1).tolist())
-                row += [deep, found.value, found.low, found.high]
-            rows.append(row)
-    columns = [Column("K"), Column("promised", "g"), Column("n by the queries", ",d")]
-    for words in ("n by sentences", "n by sentences, own document left out"):
-        columns += [Column(words, ",d"), Column("overlap", ".4f"), Column("low", ".4f"), Column("high", ".4f")]
-    note = (
-        f"n: documents followed up. Calibrated on {own.n_queries} sentences of the documents, one each, and measured "
-        "on all queries. The first hit of a sentence is nearly always the document it was taken from, which is never "
-        "missed: the last columns count from the second hit on."
-    )
-    return Table("Own sentences against real queries", columns, rows, note=note)

@@ -45,7 +45,7 @@ def retrieval(dataset: Dataset, options: Options) -> ExperimentResult:
         found = dict(zip(full.queries, answers, strict=True))
         return list(full.quality(found, [MEASURE])[MEASURE].values())
 
-    own = values(hybrids.late(DEPTH))
+    own, wholes = values(hybrids.late(DEPTH)), _wholes(full)
     weights = {0.0: own, **{weight: values(hybrids.fused(weight, DEPTH)) for weight in WEIGHTS}}
     fitted, chosen = cross_fitted(weights)
     searches = {f"{DEFAULT}: late interaction, {_vectors(default)}": own}
@@ -54,7 +54,10 @@ def retrieval(dataset: Dataset, options: Options) -> ExperimentResult:
         searches[f"late interaction, {_vectors(data)}"] = values(list(found.values()))
     searches |= {
         STEMMED: values(hybrids.lexical(DEPTH)),
-        SINGLE: values(_single(full, unwanted)),
+        SINGLE: values(_single(full, wholes, unwanted)),
+        f"late interaction's best {FIRST_STAGE}, ordered by it and {SINGLE}": values(
+            _both(full, wholes, options.cores)
+        ),
         "hybrid, reciprocal rank": values(hybrids.fused("rrf", DEPTH)),
         "hybrid, a weight that other queries chose": fitted,
         f"BM25's best {FIRST_STAGE}, then {DEFAULT}": values(hybrids.staged(DEPTH)),
@@ -115,16 +118,35 @@ def _dims(dataset: Dataset) -> list[int]:
     return dims
 
 
-def _single(data: Embedded, unwanted: Sequence[Sequence[Id]]) -> Rankings:
-    """The best texts by one vector each: the mean of its token vectors, scaled to unit length."""
+def _wholes(data: Embedded) -> tuple[F32, F32]:
+    """One vector for each query and for each text: the mean of its token vectors, scaled to unit length."""
+    queries = [_centre(rows, data.index.dim) for rows in data.queries.values()]
+    documents = [_centre(data.vectors(doc_id), data.index.dim) for doc_id in data.ids]
+    return unit_rows(np.array(queries)), unit_rows(np.array(documents))
+
+
+def _single(data: Embedded, wholes: tuple[F32, F32], unwanted: Sequence[Sequence[Id]]) -> Rankings:
+    """The best texts by one vector each."""
+    queries, documents = wholes
     most = max(map(len, unwanted), default=0)
-    documents = unit_rows(np.array([_centre(data.vectors(doc_id), data.index.dim) for doc_id in data.ids]))
-    queries = np.array([_centre(rows, data.index.dim) for rows in data.queries.values()])
     order = np.argsort(-(queries @ documents.T), axis=1, kind="stable")
     ranked = [[data.ids[place] for place in places] for places in order[:, : DEPTH + most].tolist()]
     return [
         [doc_id for doc_id in found if doc_id not in own][:DEPTH] for found, own in zip(ranked, unwanted, strict=True)
     ]
+
+
+def _both(data: Embedded, wholes: tuple[F32, F32], cores: int | None) -> Rankings:
+    """The best texts by late interaction, ordered as `maxsieve grep` orders passages."""
+    places = {doc_id: place for place, doc_id in enumerate(data.ids)}
+    found = data.search(FIRST_STAGE, Certified(), threads=cores)
+    ranked = []
+    for query, hits in zip(wholes[0], found.values(), strict=True):
+        ids = [str(doc_id) for doc_id in hits.ids]
+        similar = wholes[1][[places[doc_id] for doc_id in ids]] @ query
+        scores = hits.scores / hits.query_tokens + similar
+        ranked.append([ids[place] for place in np.argsort(-scores, kind="stable")[:DEPTH].tolist()])
+    return ranked
 
 
 def _centre(rows: F32, dim: int) -> F32:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from maxsieve.policies import Bandit, Calibrated, Policy
+from maxsieve.text.collection.fast_path import PROMISED
 
 if TYPE_CHECKING:
     from maxsieve.storage.calibration import Calibration
@@ -19,6 +20,8 @@ def guarantee_sentence(hits: TextHits, policy: Policy | None = None) -> str:
     if report.missing:
         numbers = ", ".join(map(str, report.missing))
         return f"no guarantee: nobody answered for {'shard' if len(report.missing) == 1 else 'shards'} {numbers}"
+    if policy is None and report.calibrated_on is not None:
+        policy = PROMISED
     if isinstance(policy, Calibrated) and report.guarantee != "exact":
         found = _calibrated(hits, policy)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.files import check_own_file, check_own_folder
-from maxsieve.common.html import table
+from maxsieve.common.printable import table
 from maxsieve.common.progress import progress_bar
 from maxsieve.errors import ClosedIndexError, DamagedIndexError
 from maxsieve.ids import Id, to_ids
@@ -23,10 +23,9 @@ from maxsieve.index import Index
 from maxsieve.options import SearchOptions
 from maxsieve.policies import Policy
 from maxsieve.storage.lock import NAME as LOCK
-from maxsieve.storage.lock import writer_lock
 from maxsieve.storage.segments import Store
 from maxsieve.storage.snapshot import Snapshot
-from maxsieve.storage.storage import AnySnapshot
+from maxsieve.storage.storage import AnySnapshot, awaits_codebook
 from maxsieve.text.collection import sentences
 from maxsieve.text.collection.additions import (
     Added,
@@ -46,17 +45,17 @@ from maxsieve.text.collection.description import (
     read_projection,
 )
 from maxsieve.text.collection.hits import TextHits
-from maxsieve.text.collection.info import info_of
+from maxsieve.text.collection.info import ENOUGH_TOKENS, info_of
 from maxsieve.text.collection.pictures import Pictures
+from maxsieve.text.collection.query_log import QuerySample
 from maxsieve.text.collection.rerank import rerank_with
 from maxsieve.text.collection.search import check_calibrated, on_metadata, read_texts, search_texts
-from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, DEFAULT_STORE, Encoder, to_encoder
+from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, default_store, to_encoder
 from maxsieve.text.encoders.truncation_warning import counting_truncations
 from maxsieve.text.inputs.outline import Outline
 from maxsieve.text.lexical.bm25 import BM25, verify_table
 from maxsieve.text.pages.page import PageDocument, PageFacts
 from maxsieve.text.passages import (
-    Keys,
     Splitter,
     first_records,
     read_document,
@@ -86,8 +85,9 @@ class Collection:
         """The folder."""
         self.index = index
         """The index of the token vectors, for searches with vectors. Its metadata hold the texts and their metadata."""
+        self.keys = encoder.keys
+        """Maps document ids to the keys of their passages in the `index`."""
         self._own = encoder
-        self._in_shards = index_folder(path) == path
         self.pictures = Pictures(path)
         """The pictures of its pages."""
         self._turn = threading.RLock()
@@ -100,7 +100,7 @@ class Collection:
         dim: int | None = None,
         *,
         projection: Any = None,
-        store: Store = DEFAULT_STORE,
+        store: Store | None = None,
         pool: int = 1,
         split: bool = True,
         pages: bool = False,
@@ -118,8 +118,9 @@ class Collection:
         projection
             a matrix [encoder's dimensions, dimensions to keep] to project with, instead of a fitted one.
         store
-            the type of stored vectors, as in `Index.build`. All dimensions as int8 take as much space as a third of
-            them as float16, and find more (docs/text.md).
+            the type of stored vectors, as in `Index.build`. By default it is ``"residual1"``, with fewer than 256
+            dimensions ``"residual2"``, with fewer than 128 ``"residual4"`` (docs/text.md has the cost of others).
+            Vectors are byte codes until `encode_store` is called, or there are two million tokens.
         pool
             stores this many times fewer vectors of each document: means of similar tokens (`maxsieve.pool`). 2 halves
             the space, and costs a little quality (docs/text.md).
@@ -140,7 +141,7 @@ class Collection:
         loaded, description, matrix = describe_new(encoder, dim, projection, pool, split=split, pages=pages)
         if description.pages and shards is not None:
             raise ValueError("a collection of pages can't be in shards")
-        create_folder(folder, description, matrix, store, shards)
+        create_folder(folder, description, matrix, store or default_store(description.dim), shards)
         return cls.open(folder, loaded, cluster=cluster)
 
     @classmethod
@@ -226,7 +227,7 @@ class Collection:
             documents = read_documents(vectors.prepare(texts, progress), ids, metadata, outlines, endless=streamed)
             unit = "pages" if self.has_pages else "documents"
             with progress_bar("adding", total, shown=progress, unit=unit) as advance:
-                if self._in_shards:
+                if self.index.storage.distributed:
                     from maxsieve.text.distributed.add import add_to_shards
 
                     return add_to_shards(
@@ -254,6 +255,19 @@ class Collection:
                 self.index.compact(progress=progress)
         return added
 
+    def encode_store(self, *, progress: bool = False) -> bool:
+        """Encodes vectors of a store of residuals that still await its codebook, if there are enough to train it.
+
+        This takes place by itself when there are two million tokens. Before, vectors are byte codes. Call this when all
+        documents of a smaller collection are there. Scores change. Returns whether it did anything.
+        """
+        snapshot = self.index.storage.snapshot
+        enough = awaits_codebook(snapshot) and snapshot.n_tokens >= ENOUGH_TOKENS
+        if enough:
+            with self._writing():
+                self.index.train_codebook(progress=progress)
+        return enough
+
     def delete(self, ids: Iterable[Id] | Id) -> None:
         """Deletes documents. If one of the ids is unknown, nothing is deleted."""
         with self._writing():
@@ -264,7 +278,7 @@ class Collection:
         """Frees the space of deleted and replaced documents, and merges small files. Answers stay the same."""
         with self._writing():
             self.index.compact(progress=progress)
-            if not self._in_shards:
+            if self.pictures.exist():
                 self.pictures.keep(set(self._digests(self.index.storage.snapshot.here)))
 
     def rebalance(self, shards: int) -> None:
@@ -312,6 +326,7 @@ class Collection:
         verify_records(snapshot, self.keys)
         self.pictures.verify(dict.fromkeys(self._digests(snapshot)))
         verify_table(self.path, snapshot)
+        QuerySample.read(self.path)
 
     def close(self) -> None:
         """Closes all files; later calls raise `ClosedIndexError`."""
@@ -373,11 +388,6 @@ class Collection:
         return list(self.keys.firsts(self.index.ids))
 
     @property
-    def keys(self) -> Keys:
-        """Maps document ids to the keys of their passages in the `index`."""
-        return self._own.keys
-
-    @property
     def encoder(self) -> Encoder:
         """The encoder of this collection's vectors, including its projection and pooling."""
         return self._own.projected
@@ -387,6 +397,12 @@ class Collection:
         """Whether `calibrate` was called without a filter."""
         return self.index.storage.snapshot.calibration is not None
 
+    @property
+    def logged_queries(self) -> list[str]:
+        """The sample of real queries that ``maxsieve serve --log-queries`` keeps; empty if there is none."""
+        found = QuerySample.read(self.path)
+        return [] if found is None else found.queries
+
     @cached_property
     def bm25(self) -> BM25:
         """BM25 over its texts, as used by ``first_stage="bm25"``."""
@@ -395,11 +411,7 @@ class Collection:
     def info(self) -> dict[str, Any]:
         """Facts about the collection, for JSON."""
         facts = info_of(self.path, self.index, self._own.description, self.keys)
-        if not self._in_shards:
-            return facts
-        from maxsieve.text.distributed.shards import facts_of
-
-        return {**facts, **facts_of(self.index)}
+        return {**facts, **self.index.storage.facts(self.index.searcher.members())}
 
     def text(self, id: Id) -> str:
         """A document's text."""
@@ -437,7 +449,10 @@ class Collection:
         return to_facts(known[id], id)
 
     def search(self, text: str, k: int = 10, **options: Unpack[SearchKeywords]) -> TextHits:
-        """The k best documents for a text, found exactly unless ``policy`` says otherwise.
+        """The k best documents for a text. ``hits.report.guarantee`` says how sure that is.
+
+        Without a ``policy`` the answer is exact, unless that takes more than some milliseconds and the collection was
+        calibrated: then it is `Calibrated(0.99)` (docs/text.md). ``policy="exact"`` is always exact.
 
         The keywords are the fields of `maxsieve.SearchOptions`: ``policy``, ``candidates``, ``exclude``, ``where``,
         ``first_stage``, ``hybrid`` and so on. ``hits.scope`` says among which documents the guarantee holds.
@@ -447,7 +462,7 @@ class Collection:
         ranked; with a weight, ``depth`` changes only the time. In a trace, long documents appear as passages; a hybrid
         search has no trace.
         """
-        return self.answer([check_text(text, "the query")], SearchOptions.of(k, options))[0]
+        return search_texts(self, [check_text(text, "the query")], SearchOptions.of(k, options))[0]
 
     def search_many(self, texts: Iterable[str], k: int = 10, **options: Unpack[SearchKeywords]) -> list[TextHits]:
         """`search` for many texts at once: the same answers, in less time.
@@ -456,7 +471,7 @@ class Collection:
         ``where`` is one filter for all, or a list with one (or None) for each.
         """
         listed = read_texts(texts, "search_many")
-        return self.answer(listed, SearchOptions.of_many(k, options, len(listed)))
+        return search_texts(self, listed, SearchOptions.of_many(k, options, len(listed)))
 
     def answer(
         self,
@@ -471,7 +486,7 @@ class Collection:
         """
         return search_texts(self, texts, options, vectors, snapshot)
 
-    def rerank(self, query: str, texts: Iterable[str], k: int = 10, *, policy: Policy | None = None) -> TextHits:
+    def rerank(self, query: str, texts: Iterable[str], k: int = 10, *, policy: Policy | str | None = None) -> TextHits:
         """The k best of these texts, which need not be in the collection. Ids are positions in ``texts``, from 0."""
         return rerank_with(self.encoder, self._splitter, query, texts, k, policy=policy)
 
@@ -489,16 +504,9 @@ class Collection:
     def _writing(self) -> Iterator[None]:
         """Admits one writer at a time: threads wait for each other, other processes find the folder locked."""
         self.index.storage.snapshot  # noqa: B018 - raises when closed
-        with self._turn, self._lock():
+        with self._turn, self.index.storage.lock(self.path):
             self.index.refresh()
             yield
-
-    def _lock(self) -> AbstractContextManager[Any]:
-        if not self._in_shards:
-            return writer_lock(self.path)
-        from maxsieve.text.distributed.shards import locking
-
-        return locking(self.index)
 
 
 def _encoder_of(folder: Path, encoder: Encoder | None) -> CollectionEncoder:

@@ -26,7 +26,7 @@ from maxsieve.text.collection.description import (
     write_projection,
 )
 from maxsieve.text.encoders.builtin import BUILT_IN_ENCODERS
-from maxsieve.text.encoders.encoder import Encoder, Visual, load_encoder, to_encoder
+from maxsieve.text.encoders.encoder import Encoder, Visual, WrappedEncoder, load_encoder, to_encoder
 from maxsieve.text.encoders.pooled import PooledEncoder, check_pool
 from maxsieve.text.encoders.projection import ProjectedEncoder, fit_projection
 from maxsieve.text.pages.page import PageDocument
@@ -100,11 +100,12 @@ class CollectionEncoder:
     @property
     def projected(self) -> Encoder:
         """The encoder with the projection and the pooling, if there are any."""
+        if self._projected is not None:
+            return self._projected
         with self._guard:
             if self.description.pending:  # the projection is not fitted yet
                 return self.plain
-            if self._projected is None:
-                self._projected = self.projecting(self.plain)
+            self._projected = self.projecting(self.plain)
             return self._projected
 
     def _load(self) -> Encoder:
@@ -175,18 +176,17 @@ class DocumentVectors:
             write_description(self._own.path, write_projection(self._own.path, description, matrix))
 
 
-class RememberingEncoder:
+class RememberingEncoder(WrappedEncoder):
     """An encoder that caches documents that were encoded early, for the sample. Each is served from the cache once."""
 
     def __init__(self, encoder: Encoder) -> None:
-        self._encoder, self.encode_queries = encoder, encoder.encode_queries
-        self.name, self.dim, self.fingerprint = encoder.name, encoder.dim, encoder.fingerprint
+        super().__init__(encoder)
         self._vectors: dict[Encodable, NDArray[np.float32]] = {}
 
     def encode_documents(self, texts: Sequence[Any], *, progress: bool = False) -> list[NDArray[np.float32]]:
         """Their vectors, from the cache or encoded now."""
         missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        self._vectors.update(zip(missing, self._encoder.encode_documents(missing, progress=progress), strict=True))
+        self._vectors.update(zip(missing, self.encoder.encode_documents(missing, progress=progress), strict=True))
         vectors = [self._vectors[text] for text in texts]
         for text in texts:
             self._vectors.pop(text, None)
@@ -198,7 +198,7 @@ class RememberingEncoder:
         with progress_bar("fitting", None, shown=progress, unit="documents") as advance:
             for batch in batches(sample, length_of):
                 contents: list[Any] = batch
-                encoded = self._encoder.encode_documents(contents)
+                encoded = self.encoder.encode_documents(contents)
                 self._vectors.update(zip(batch, encoded, strict=True))
                 tokens = sum(len(rows) for rows in self._vectors.values())
                 advance(len(batch), sum(map(len, encoded)))

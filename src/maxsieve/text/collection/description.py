@@ -47,8 +47,8 @@ INDEX = "index"
 STAGING = "staging"
 """The folder of encoded batches that are not in a collection in shards yet."""
 
-FOLDERS = (INDEX, STAGING, TABLES, PICTURES, "sync")
-"""Folders that a collection may have inside its own. `sync` writes to the last one."""
+FOLDERS = (INDEX, STAGING, TABLES, PICTURES, "sync", "queries")
+"""Folders that a collection may have inside its own. `sync` and `query_log` write to the last ones."""
 
 FORMAT = "maxsieve collection"
 VERSION = 3

@@ -16,7 +16,14 @@ from maxsieve.text.collection.pictures import FOLDER as PICTURES
 from maxsieve.text.lexical.word_table import FOLDER as BM25
 from maxsieve.text.passages import Keys, read_records, to_passage
 
-BLOCKS = {"rows": "vectors", "codes": "codes", "scale": "bounds", "rho": "bounds", "nu": "bounds", "offsets": "bounds"}
+BLOCKS = {
+    "rows": "vectors",
+    "codes": "codes",
+    "levels": "codes",
+    "factors": "codes",
+    "centroids": "codes",
+    **dict.fromkeys(("scale", "rho", "nu", "offsets"), "bounds"),
+}
 """The part that each block of a segment belongs to; blocks not listed hold ids."""
 
 FILES = {
@@ -30,7 +37,7 @@ FILES = {
 
 PARTS = {
     "vectors": "vectors, as float16 or float32",
-    "codes": "int8 codes of the vectors",
+    "codes": "codes of the vectors",
     "bounds": "scales and bounds",
     "centroids": "centroids and lists, for calibrated search",
     "calibration": "calibration",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.common.html import table
+from maxsieve.common.printable import table
 from maxsieve.errors import DamagedIndexError
 from maxsieve.hits import Hit, Hits, Report
 from maxsieve.ids import Id
@@ -26,7 +26,7 @@ from maxsieve.text.collection.words import (
     same_words,
     whole_word,
 )
-from maxsieve.text.encoders.encoder import Encoder, Traceable, query_spans_of
+from maxsieve.text.encoders.encoder import Encoder, Traceable, query_spans_of, unit_rows
 from maxsieve.text.lexical.hybrid import HybridScores
 from maxsieve.text.pages.heat_map import cells_of, draw_boxes, draw_patches, relative
 from maxsieve.text.pages.page import PageFacts, open_picture
@@ -181,6 +181,12 @@ class TextHits(Hits):
             vars(hits)["hybrid"] = self.hybrid.at(ranks)
         return hits
 
+    def whole_similarities(self) -> NDArray[np.float32]:
+        """For each hit, the cosine of the mean of the query's vectors and the mean of those of its passage."""
+        rows = [np.asarray(self._snapshot.vectors(place), np.float32).mean(axis=0) for place in self._places]
+        wholes = unit_rows(np.array([self._query.mean(axis=0), *rows]))
+        return np.asarray(wholes[1:] @ wholes[0], np.float32)
+
     @property
     def snapshot(self) -> AnySnapshot:
         """The version of the index that was searched."""
@@ -275,8 +281,8 @@ class TextHits(Hits):
             raise ValueError(f"{word!r} is not in the query, {self.query!r}")
         image = open_picture(self._pictures.read(facts.digest))
         if facts.grids:
-            rows = np.asarray(self._snapshot.vectors(self._places[rank]), np.float32)
-            return draw_patches(image, self._query[self._tokens(word)] @ rows.T, facts.grids)
+            similar = self._snapshot.similarities(self._query[self._tokens(word)], self._places[rank])
+            return draw_patches(image, similar, facts.grids)
         words = (match for match in self.explain(rank) if word is None or match.query in word)
         return draw_boxes(image, ((match.box, match.similarity) for match in words if match.box is not None))
 
@@ -290,8 +296,8 @@ class TextHits(Hits):
         spans = query_spans_of(self._encoder, self.query) if self.query else None
         if facts is None or not facts.grids or spans is None or len(spans) != len(self._query):
             return []
-        rows = np.asarray(self._snapshot.vectors(self._places[rank]), np.float32)
-        maps = relative(self._query @ rows.T, facts.grids)[:, cells_of(facts.grids)]
+        similar = self._snapshot.similarities(self._query, self._places[rank])
+        maps = relative(similar, facts.grids)[:, cells_of(facts.grids)]
         words: dict[tuple[int, int], list[int]] = {}
         for token, span in enumerate(spans):
             if span[0] < span[1]:

@@ -62,6 +62,10 @@ class Pictures:
             raise DamagedIndexError(f"{path} does not have the SHA-256 that its name says")
         return content
 
+    def exist(self) -> bool:
+        """Whether there is a folder of pictures: most collections have none."""
+        return check_own_folder(self._folder).exists()
+
     def keep(self, digests: Set[str]) -> None:
         """Removes all other pictures, and what a crash left."""
         for path in list(self._files()):
@@ -75,7 +79,7 @@ class Pictures:
             self.read(digest)
 
     def _files(self) -> Iterator[Path]:
-        if not check_own_folder(self._folder).exists():
+        if not self.exist():
             return
         for folder in sorted(self._folder.iterdir()):
             if len(folder.name) == 2 and folder.is_dir() and not folder.is_symlink():

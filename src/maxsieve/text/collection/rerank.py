@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from maxsieve.ids import Id
 from maxsieve.index import Index
-from maxsieve.policies import Calibrated, Policy
+from maxsieve.policies import Calibrated, Policy, to_policy
 from maxsieve.text.collection.additions import check_text, count_texts, read_documents
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.collection.search import check_usable
@@ -29,7 +29,7 @@ def rerank(
     ids: Iterable[Id] | None = None,
     metadata: Iterable[Any] | None = None,
     encoder: str | Encoder = DEFAULT_ENCODER,
-    policy: Policy | None = None,
+    policy: Policy | str | None = None,
 ) -> TextHits:
     """The k best of these texts for a query; all of them if k is None. A text without a token is never a hit.
 
@@ -63,15 +63,16 @@ def rerank_with(
     *,
     ids: Iterable[Id] | None = None,
     metadata: Iterable[Any] | None = None,
-    policy: Policy | None = None,
+    policy: Policy | str | None = None,
 ) -> TextHits:
     """`rerank` with a given encoder and splitter."""
-    if type(policy) is Calibrated:
+    chosen = to_policy(policy)
+    if type(chosen) is Calibrated:
         raise ValueError("rerank can't use Calibrated(): its texts were not calibrated; leave policy out")
     count_texts(texts, ids, metadata)
     listed = list(texts)
     documents = list(read_documents(listed, range(len(listed)) if ids is None else ids, metadata))
-    return rerank_texts(query, documents, max(1, len(documents)) if k is None else k, policy, encoder, split)
+    return rerank_texts(query, documents, max(1, len(documents)) if k is None else k, chosen, encoder, split)
 
 
 def rerank_texts(

@@ -23,6 +23,7 @@ from maxsieve.options import NOT_GIVEN, PerQuery, SearchOptions
 from maxsieve.policies import CERTIFIED, Calibrated
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.additions import check_text
+from maxsieve.text.collection.fast_path import default_policies
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.lexical.bm25 import first_candidates
 from maxsieve.text.lexical.hybrid import search_hybrid
@@ -57,8 +58,8 @@ def search_texts(
     collection: Collection,
     texts: Sequence[str],
     options: SearchOptions,
-    vectors: Rows | None,
-    snapshot: AnySnapshot | None,
+    vectors: Rows | None = None,
+    snapshot: AnySnapshot | None = None,
 ) -> list[TextHits]:
     """The k best documents for each text. ``vectors`` are those of the texts, if they are encoded already."""
     if type(options.policy) is Calibrated:  # before anything is encoded
@@ -113,7 +114,8 @@ def _search(
     """The hits in a version of the collection."""
     keys, dim, per_document = collection.keys, snapshot.layout.dim, options.per_document
     rows = [row[:, :dim] for row in rows]  # shorter only while there are no vectors and no projection
-    options = replace(options, per_document=1)
+    if per_document > 1:
+        options = replace(options, per_document=1)
     if options.where.given:
         options = replace(options, where=options.where.map(on_metadata))
     units = keys if options.by == "document" else keys.flat
@@ -122,6 +124,7 @@ def _search(
     find = partial(_find_passages, collection.index, snapshot, rows, units)
     facts: list[dict[str, Any]] = [{} for _ in texts]
     if options.hybrid is not None:
+        options = replace(options, policy=options.policy or CERTIFIED)  # no calibration is about fused scores
         fused = search_hybrid(collection.bm25, snapshot, texts, options, find, units)
         found: Sequence[Hits] = [answer.hits for answer in fused]
         facts = [{"hybrid": answer.scores, "_report": answer.report} for answer in fused]
@@ -189,7 +192,15 @@ def _find_passages(
     """The best passages for each query. The options name units; the index has passages."""
     if units.passages and options.restricted:
         options = _to_passages(options, units, snapshot)
-    return index.answer(rows, options, snapshot)
+    if options.policy is not None or not snapshot.calibrations:
+        return index.answer(rows, options, snapshot)
+    policies = default_policies(options, snapshot, list(map(len, rows)), units.group_by)
+    found: dict[int, Hits] = {}
+    for policy in dict.fromkeys(policies):
+        some = [query for query, chosen in enumerate(policies) if chosen == policy]
+        own = replace(options if len(some) == len(rows) else options.of_queries(*some), policy=policy)
+        found.update(zip(some, index.answer([rows[query] for query in some], own, snapshot), strict=True))
+    return [found[query] for query in range(len(rows))]
 
 
 def _to_passages(options: SearchOptions, keys: Keys, snapshot: AnySnapshot) -> SearchOptions:

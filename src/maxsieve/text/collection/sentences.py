@@ -73,9 +73,9 @@ def read_queries(texts: Iterable[str]) -> list[str]:
     return queries
 
 
-def own_sentences(snapshot: Snapshot, where: Where | None = None) -> list[str]:
-    """Sentences of the documents that match a filter, at most one per document. The choice is deterministic."""
-    drawn = list(draw_sentences(_texts(snapshot, where)))
+def own_sentences(snapshot: Snapshot, where: Where | None = None, wanted: int = OWN_SENTENCES) -> list[str]:
+    """Up to ``wanted`` sentences of the documents that match a filter, at most one per document, always the same."""
+    drawn = list(draw_sentences(_texts(snapshot, where), wanted))
     if not drawn:
         which = "no document" if where is None else "no document that matches the filter"
         wrong = ValueError(f"{which} has a sentence of {FEWEST_WORDS} to {MOST_WORDS} words")

@@ -57,7 +57,7 @@ def _has_letter(word: str) -> bool:
     return any(map(str.isalnum, word))
 
 
-class Piece(NamedTuple):
+class SnippetPiece(NamedTuple):
     """Characters that stay together, the cells they take, whether white space is before them, and their strength."""
 
     start: int
@@ -69,7 +69,7 @@ class Piece(NamedTuple):
 
 def snippet_rows(
     text: str, marks: Sequence[Mark], width: int, lines: int, *, skip: int = 0, cells: Callable[[str], int] = len
-) -> list[list[Piece]]:
+) -> list[list[SnippetPiece]]:
     """At most ``lines`` lines of ``width`` cells, from where the marks are densest; ``skip`` leaves out the beginning.
 
     ``cells`` is how wide a string is.
@@ -106,9 +106,9 @@ def title_of(text: str, metadata: Any) -> tuple[str, int]:
 
 def _pieces(
     text: str, marks: Sequence[Mark], start: int, end: int, longest: int, cells: Callable[[str], int]
-) -> list[Piece]:
+) -> list[SnippetPiece]:
     """Pieces that are never split: words, parts of a very long word, single characters of scripts without spaces."""
-    pieces: list[Piece] = []
+    pieces: list[SnippetPiece] = []
     pattern = re.compile(f"[{WIDE}]|[^\\s{WIDE}]{{1,{longest}}}")
     upcoming = [mark for mark in marks if mark.start >= start]
     place = 0
@@ -117,11 +117,11 @@ def _pieces(
             place += 1
         inside = (mark.strength for mark in upcoming[place : place + 8] if mark.start < found.end())
         spaced = found.start() > 0 and text[found.start() - 1].isspace()
-        pieces.append(Piece(found.start(), found.end(), cells(found.group()), spaced, sum(inside)))
+        pieces.append(SnippetPiece(found.start(), found.end(), cells(found.group()), spaced, sum(inside)))
     return pieces
 
 
-def _best_rows(text: str, pieces: list[Piece], width: int, lines: int) -> list[list[Piece]]:
+def _best_rows(text: str, pieces: list[SnippetPiece], width: int, lines: int) -> list[list[SnippetPiece]]:
     """The rows with the greatest strength. If that costs little, they begin where the text or a sentence begins."""
     if not pieces:
         return []
@@ -147,7 +147,7 @@ def _best_rows(text: str, pieces: list[Piece], width: int, lines: int) -> list[l
     return _rows(pieces, start, width, lines)
 
 
-def _ends(pieces: list[Piece], cells: int) -> list[int]:
+def _ends(pieces: list[SnippetPiece], cells: int) -> list[int]:
     """For each start, the end of the pieces that fit. A tenth of the width is kept free, because lines end unevenly."""
     ends, end, used = [], 0, 0
     for start in range(len(pieces)):
@@ -160,8 +160,8 @@ def _ends(pieces: list[Piece], cells: int) -> list[int]:
     return ends
 
 
-def _rows(pieces: list[Piece], start: int, width: int, lines: int) -> list[list[Piece]]:
-    rows: list[list[Piece]] = [[]]
+def _rows(pieces: list[SnippetPiece], start: int, width: int, lines: int) -> list[list[SnippetPiece]]:
+    rows: list[list[SnippetPiece]] = [[]]
     used = 2 if start else 0
     for position in range(start, len(pieces)):
         piece = pieces[position]
