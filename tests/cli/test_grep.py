@@ -66,6 +66,8 @@ def test_exit_codes_are_those_of_grep(tree: CommandLine) -> None:
 def test_escape_sequences_do_not_reach_the_terminal(tree: CommandLine) -> None:
     (tree.folder / "src" / "evil\x1b[31m.md").write_text("a coffee\x1b]0;title\x07 river\n")
     assert "\x1b" not in tree("grep", "coffee river", "src").stdout
+    (tree.folder / "src" / "new\nline.md").write_text("a coffee river\n")
+    assert "new\nline" not in tree("grep", "coffee river", "src", "-l").stdout
 
 
 def test_the_cache_shows_and_removes_the_index(tree: CommandLine) -> None:

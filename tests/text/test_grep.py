@@ -6,13 +6,16 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cli.tiny_model import write_tiny_model
-from maxsieve.text import OnnxEncoder
+from maxsieve.text import OnnxEncoder, rerank
 from maxsieve.text.grep import folder_search
 from maxsieve.text.grep.folder_search import FolderSearch
 from maxsieve.text.grep.line_answer import LineAnswer
+from maxsieve.text.grep.order import by_both
+from maxsieve.text.grep.pattern import Pattern
 
 FUNCTIONS = "\n\n".join(
     f'def {name}(x):\n    """A {name.replace("_", " ")}."""\n' + "    x = green(x) + 1\n" * 30 + "    return x\n"
@@ -67,10 +70,10 @@ def test_identifiers_and_lines(search: FolderSearch, indexed: bool) -> None:
     every = search.answer("red fox river", 99)
     check_lines(search, every)
     assert {hit.id for hit in search.answer("river", 9, types=[".md"]).hits} == {"deep/notes.md"}
-    only = search.answer("red fox river", 2, pattern=re.compile("def coffee|^Green"))
+    only = search.answer("red fox river", 2, pattern=Pattern("def coffee|^Green"))
     assert only.hits
     assert all(re.search("(?m)def coffee|^Green", hit.text) for hit in only.hits)
-    assert not search.answer("red fox river", pattern=re.compile("nowhere")).hits
+    assert not search.answer("red fox river", pattern=Pattern("nowhere")).hits
 
 
 @pytest.mark.parametrize("indexed", [False, True])
@@ -84,9 +87,99 @@ def test_functions_are_headings(search: FolderSearch, indexed: bool) -> None:
     assert hit.heading == "bread"
 
 
+@pytest.mark.parametrize("indexed", [False, True])
+def test_a_pattern_without_end_is_refused(search: FolderSearch, indexed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    (search.folder / "long.py").write_text("red = '" + "a" * 60 + "!'\n")
+    if indexed:
+        search.index()
+    monkeypatch.setattr("maxsieve.text.grep.pattern.SECONDS", 0.05)
+    with pytest.raises(ValueError, match="takes more than"):
+        search.answer("red", pattern=Pattern("(a+)+[$]"))  # two to the power of 60 ways to match
+    assert search.answer("red", pattern=Pattern("a+!")).hits
+    with pytest.raises(ValueError, match="not valid"):
+        Pattern("(")
+
+
 def test_the_guarantee_says_what_was_searched(search: FolderSearch) -> None:
     assert "passages that BM25 selected from 3 files; no guarantee for other" in search.answer("red fox").guarantee
     assert search.answer("zebra").hits == []
+    search.index()
+    assert search.answer("red fox").guarantee.startswith("exact among ")
+
+
+def test_order_by_tokens_and_as_a_whole(encoder: OnnxEncoder) -> None:
+    texts = ["red fox by a river and a mountain path", "fox", "red river of tea", "bread"]
+    question = "red fox river"
+    hits = by_both(rerank(question, texts, encoder=encoder))
+    [asked] = encoder.encode_queries([question])
+    expected = []
+    for rows in encoder.encode_documents(texts):
+        means = asked.mean(axis=0), rows.mean(axis=0)
+        whole = means[0] @ means[1] / np.prod([np.linalg.norm(mean) for mean in means])
+        expected.append(float((asked @ rows.T).max(axis=1).mean() + whole))
+    assert hits.ids == np.argsort(expected)[::-1].tolist()
+    assert hits.ids != rerank(question, texts, encoder=encoder).ids
+    np.testing.assert_allclose(hits.scores, sorted(expected, reverse=True), atol=1e-5)
+    assert [hit.text for hit in hits] == [texts[int(id)] for id in hits.ids]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_a_function_in_parts_is_named_once(search: FolderSearch, indexed: bool) -> None:
+    (search.folder / "long.py").write_text("def red_fox():\n" + "    x = 'red fox and blue owl'\n" * 400)
+    if indexed:
+        search.index()
+    hits = search.answer("red fox", 99).hits
+    assert [hit.id for hit in hits].count("long.py") == 1
+    assert len({(hit.id, hit.heading) for hit in hits}) == len(hits) > 1
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_answers_are_in_that_order(search: FolderSearch, indexed: bool) -> None:
+    if indexed:
+        search.index()
+    best, few = search.answer("red fox river", 99), search.answer("red fox river", 2)
+    scores = [hit.score for hit in best.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert max(scores) <= 2
+    assert few.hits == best.hits[:2]
+
+
+def test_models_for_late_interaction_are_ordered_by_it_alone(search: FolderSearch, encoder: OnnxEncoder) -> None:
+    class Late:
+        """Not an `OnnxEncoder`."""
+
+        name, dim, fingerprint = "late", encoder.dim, encoder.fingerprint
+        encode_documents, encode_queries = encoder.encode_documents, encoder.encode_queries
+
+    answer = FolderSearch(search.folder, Late()).answer("red fox green river path", 3)
+    assert answer.hits[0].score > 2  # a sum over tokens
+
+
+@pytest.mark.filterwarnings("ignore::maxsieve.errors.StoreWarning")  # a truly large one is encoded before
+def test_a_large_collection_is_calibrated(search: FolderSearch, monkeypatch: pytest.MonkeyPatch) -> None:
+    search.index()
+    assert search.answer("red fox").guarantee.startswith("exact among ")
+    monkeypatch.setattr(folder_search, "LARGE", 3)
+    monkeypatch.setattr(folder_search, "DEPTH", 5)
+    words = ("red", "blue", "owl", "tea", "path", "mountain", "bread", "coffee")
+    for n in range(120):
+        path = search.folder / f"{n}.md"
+        path.write_text(f"The {words[n % 8]} fox and a {words[n // 8 % 8]} river at {n}.")
+        os.utime(path, (1, 1))
+    search.index()
+    answer = search.answer("red fox", 3)
+    assert answer.guarantee.startswith("calibrated on sentences: at least 99 % of the true top 5 passages")
+    assert "the best 5 by late interaction" in answer.guarantee
+    assert len(answer.hits) == 3
+    assert search.answer("red fox", 3, types=["md"]).guarantee.startswith("exact among ")
+    assert search.answer("red fox", 101).guarantee.startswith("exact among ")
+
+
+def test_a_collection_without_sentences_stays_exact(search: FolderSearch, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in [path for path in search.folder.rglob("*.*") if path.is_file()]:
+        path.write_text("fox")
+        os.utime(path, (1, 1))
+    monkeypatch.setattr(folder_search, "LARGE", 3)
     search.index()
     assert search.answer("red fox").guarantee.startswith("exact among ")
 
@@ -148,9 +241,17 @@ def test_links_that_lead_out_and_hidden_files_are_not_searched(search: FolderSea
 def test_files_that_are_no_text(search: FolderSearch, tmp_path: Path) -> None:
     (search.folder / "binary.py").write_bytes(bytes(range(256)) * 10)
     (search.folder / "empty.py").write_bytes(b"")
-    (search.folder / "long.py").write_text("x = 'red fox'; " * 20_000)
+    (search.folder / "long.txt").write_text("x = 'red fox'; " * 20_000)
+    (search.folder / "huge.py").write_text("x = 'red fox'\n" * 1_000_000)
+    os.mkfifo(search.folder / "pipe.py")
     answer = search.answer("red fox", 99)
-    assert {hit.id for hit in answer.hits} == {"long.py"}  # its passages are the best 100
+    assert {hit.id for hit in answer.hits} == {"long.txt"}  # its passages are the best 100
+    [said] = answer.remarks
+    assert all(f"{name} (" in said for name in ("binary.py", "huge.py", "pipe.py"))
+    assert "empty.py" not in said
+    assert search.answer("red fox", types=["md"]).remarks == []
+    search.index()
+    assert all(f"{name} (" in search.left_out[0] for name in ("binary.py", "huge.py", "pipe.py"))
     with pytest.raises(FileNotFoundError):
         FolderSearch(tmp_path / "nowhere")
     with pytest.raises(NotADirectoryError):

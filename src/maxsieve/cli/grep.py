@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,15 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from maxsieve.cli.answers import STYLES
 from maxsieve.cli.console import Output, emit, print_line, say, shows_progress
 from maxsieve.cli.failures import ExitCode, report_failure
 from maxsieve.cli.options import AsJson, Progress
-from maxsieve.cli.snippet import STYLES
 from maxsieve.common.printable import for_shell, printable
 from maxsieve.text.collection.snippets import Mark, marks_of
 
 if TYPE_CHECKING:
     from maxsieve.text.grep.line_answer import LineAnswer, LineHit
+    from maxsieve.text.grep.pattern import Pattern
 
 SHOWN_LINES = 3
 """How many lines of a passage are shown: those that match best."""
@@ -60,20 +60,27 @@ def grep(
             raise typer.BadParameter("the question is empty")
         from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
         from maxsieve.text.grep.folder_search import FolderSearch
+        from maxsieve.text.grep.pattern import Pattern
 
+        try:
+            pattern = None if regexp is None else Pattern(regexp)
+        except ValueError as wrong:
+            raise typer.BadParameter(f"-e: {wrong}") from None
         search = FolderSearch(folder, encoder or DEFAULT_ENCODER)
         if index:
             done = search.index(progress=shows_progress(progress))
             say(f"indexed: {done.added + done.changed:,} files added or changed, {done.unchanged:,} unchanged")
-        answer = search.answer(question, k, types=type_ or (), pattern=_compiled(regexp))
-        _show(answer, folder, _compiled(regexp), files=files, as_json=as_json)
+            for sentence in search.left_out:
+                say(sentence)
+        answer = search.answer(question, k, types=type_ or (), pattern=pattern)
+        _show(answer, folder, pattern, files=files, as_json=as_json)
         if not answer.indexed and not as_json:
             say(f"to search all passages, encode them once: maxsieve grep --index QUESTION {for_shell(str(folder))}")
     if not answer.hits:
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _show(answer: LineAnswer, folder: Path, pattern: re.Pattern[str] | None, *, files: bool, as_json: bool) -> None:
+def _show(answer: LineAnswer, folder: Path, pattern: Pattern | None, *, files: bool, as_json: bool) -> None:
     if as_json:
         plain = answer.to_plain()
         for hit in plain["hits"]:
@@ -82,7 +89,7 @@ def _show(answer: LineAnswer, folder: Path, pattern: re.Pattern[str] | None, *, 
         return
     if files:
         for path in dict.fromkeys(str(hit.id) for hit in answer.hits):
-            print_line(str(folder / path))
+            print_line(printable(str(folder / path)))
     else:
         console = Output()
         for hit in answer.hits:
@@ -93,13 +100,13 @@ def _show(answer: LineAnswer, folder: Path, pattern: re.Pattern[str] | None, *, 
     say(answer.guarantee)
 
 
-def _rows(hit: LineHit, path: str, pattern: re.Pattern[str] | None) -> Iterator[Text]:
+def _rows(hit: LineHit, path: str, pattern: Pattern | None) -> Iterator[Text]:
     """The place of a hit, then its best lines with their numbers."""
     heading = f" {hit.heading}" if hit.heading else ""
     yield Text.assemble((f"{printable(path)}:{hit.first}-{hit.last}:", "bold"), printable(heading))
     marks = marks_of(hit.matches)
     if pattern is not None:
-        marks += [Mark(*found.span(), PATTERN) for found in pattern.finditer(hit.text) if found.group()]
+        marks += [Mark(*place, PATTERN) for place in pattern.places_in(hit.text)]
     start, lines = best_lines(hit.text, marks)
     width = len(str(hit.last))
     offset = len("\n".join(hit.text.split("\n")[:start])) + (start > 0)
@@ -128,15 +135,6 @@ def best_lines(text: str, marks: list[Mark], most: int = SHOWN_LINES) -> tuple[i
     starts = range(max(1, len(lines) - most + 1))
     best = max(starts, key=lambda start: (sum(strengths[start : start + most]), -start))
     return best, lines[best : best + most]
-
-
-def _compiled(regexp: str | None) -> re.Pattern[str] | None:
-    if regexp is None:
-        return None
-    try:
-        return re.compile(regexp, re.MULTILINE)
-    except (re.error, RecursionError, OverflowError) as problem:
-        raise typer.BadParameter(f"-e: {problem}") from None
 
 
 @contextmanager

@@ -6,15 +6,15 @@ them. Only the files with the best blocks are split into passages, and only the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from maxsieve.text.grep.pattern import Pattern
 from maxsieve.text.inputs.document import InputDocument
-from maxsieve.text.lexical.counting import StemCounter, bm25_scores, rarity
 from maxsieve.text.lexical.scores import best_of
+from maxsieve.text.lexical.stems import StemCounter, bm25_scores, rarity, split_identifiers
 from maxsieve.text.passages import Document, Passage
 
 BLOCK = 1500
@@ -41,14 +41,14 @@ class Selection(NamedTuple):
 
 
 def select_passages(
-    ids: Iterable[str], read: Read, split: Split, count: Count, question: str, pattern: re.Pattern[str] | None = None
+    ids: Iterable[str], read: Read, split: Split, count: Count, question: str, pattern: Pattern | None = None
 ) -> Selection:
     """Selects passages for a question among files. With a pattern, only passages in which it occurs."""
     counter = StemCounter(question)
     rows, owners, files = [], list[str](), 0
     for document in _documents(ids, read):
         files += 1
-        if pattern is None or pattern.search(document.text):
+        if pattern is None or pattern.occurs_in(document.text):
             own = counter.in_blocks(document.text, BLOCK) + IN_PATH * counter.counts(str(document.id))
             rows.append(own)
             owners += [str(document.id)] * len(own)
@@ -62,7 +62,7 @@ def select_passages(
         (document, passage)
         for document in _documents(chosen, read)
         for passage in split(document)
-        if pattern is None or pattern.search(passage.text)
+        if pattern is None or pattern.occurs_in(passage.text)
     ]
     if not passages:
         return Selection([], files)
@@ -75,6 +75,20 @@ def select_passages(
     affordable = max(1, int(np.searchsorted(tokens, MOST_TOKENS, "right")))
     documents = {own.id: Document(own.id or "", own.text, own.metadata) for own, _ in best}
     return Selection([(documents[own.id], passage) for own, passage in best[:affordable]], files)
+
+
+def spelled_out(passage: Passage) -> Passage:
+    r"""The passage as it is encoded: the words of identifiers in its headings are there on their own, too.
+
+    A model knows "file" and "cache", and few of the names that are made of them.
+
+    >>> spelled_out(Passage("pass", heading="FileCache.read_all")).encoded
+    'FileCache.read_all File Cache read all\npass'
+    >>> spelled_out(Passage("pass", heading="read")).encoded
+    'read\npass'
+    """
+    words = split_identifiers(passage.heading.replace(".", " "))
+    return passage if words == passage.heading else passage._replace(heading=f"{passage.heading} {words}")
 
 
 def _documents(ids: Iterable[str], read: Read) -> Iterator[InputDocument]:

@@ -8,26 +8,31 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from maxsieve.common.cache import cache_folder
 from maxsieve.errors import IndexLockedError, MaxsieveError
+from maxsieve.policies import Calibrated, Policy
+from maxsieve.storage.calibration import queries_needed
 from maxsieve.text.collection.answers import guarantee_sentence
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.hits import TextHit
 from maxsieve.text.collection.rerank import rerank_vectors
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER, Encoder, Measuring, load_encoder
-from maxsieve.text.grep.first_answer import select_passages
+from maxsieve.text.grep.first_answer import select_passages, spelled_out
 from maxsieve.text.grep.line_answer import LineAnswer, LineHit, answer_by_lines, to_hit
+from maxsieve.text.grep.order import DEPTH, SAID, by_both, is_ordered_by_both, one_per_heading
+from maxsieve.text.grep.pattern import Pattern
 from maxsieve.text.inputs.definitions import missing_grammars
 from maxsieve.text.inputs.document import BadInput, InputDocument
 from maxsieve.text.inputs.files import read_file, source_outline
 from maxsieve.text.inputs.grammars import GRAMMARS
 from maxsieve.text.inputs.isolated import READERS, IsolatedReader
 from maxsieve.text.inputs.outline import Outline
-from maxsieve.text.inputs.survey import survey
+from maxsieve.text.inputs.survey import Survey, survey
 from maxsieve.text.passages import Document, Keys, Passage, Splitter, guess_tokens, sizes_for
 from maxsieve.text.sync.folder_sync import FolderSync, check_folder
 from maxsieve.text.sync.run import Synced
@@ -40,6 +45,14 @@ FOLDERS = "folders"
 
 SOON = 60_000
 """Files with so many bytes in total are added to the collection before a search, because that takes few seconds."""
+
+LARGE = 10_000
+"""A collection with so many passages is calibrated: then a search reads few of them, where exact search reads all."""
+
+CALIBRATED = Calibrated(0.99)
+
+MOST_NAMED = 3
+"""How many of the files that were left out are named."""
 
 DEEPER = 4
 """When too few hits contain a pattern, this many times more are searched for."""
@@ -59,7 +72,11 @@ class FolderSearch:
     """
 
     def __init__(self, folder: str | os.PathLike[str], encoder: str | Encoder = DEFAULT_ENCODER) -> None:
+        if Path(folder).is_file():
+            raise NotADirectoryError(f"{folder} is a file: name the folder that it is in")
         self.folder = check_folder(folder)
+        self.left_out: list[str] = []
+        """What the last `index` left out, in sentences: large files, and those that can't be read."""
         self._given = encoder
 
     @cached_property
@@ -76,11 +93,7 @@ class FolderSearch:
 
     def ids(self, types: Sequence[str] = ()) -> list[str]:
         """The paths of all files that are searched, in the folder; with types, only those with these suffixes."""
-        return [
-            path.relative_to(self.folder).as_posix()
-            for path in survey(self.folder, refused=lambda _: None, inside=True).files
-            if _is_of(path.name, types)
-        ]
+        return self._ids(self._survey(), types)
 
     def read(self, id: str) -> InputDocument:
         """A file by its path in the folder; `KeyError` for a path that is not among its files."""
@@ -103,10 +116,17 @@ class FolderSearch:
             shutil.rmtree(path)  # it is a cache: what can't be read is made again
             collection = None
         with collection or Collection.create(path, self.encoder) as opened:
-            return self._sync(opened).run(progress=progress)
+            sync = self._sync(opened)
+            done = sync.run(progress=progress)
+            large = [] if sync.survey is None else sync.survey.large
+            self.left_out = self._named([*large, *sync.problems])
+            if not opened.calibrated and len(opened.index) >= LARGE:
+                with suppress(ValueError):  # no sentences to calibrate on: searches stay exact
+                    opened.calibrate(progress=progress)
+        return done
 
     def answer(
-        self, question: str, k: int = 10, *, types: Sequence[str] = (), pattern: re.Pattern[str] | None = None
+        self, question: str, k: int = 10, *, types: Sequence[str] = (), pattern: Pattern | None = None
     ) -> LineAnswer:
         """The k best passages for a question, in files of these types, that contain the pattern."""
         remarks: list[str] = []
@@ -116,22 +136,28 @@ class FolderSearch:
             return self._answer_indexed(collection, question, k, types, pattern, remarks)
 
     def _answer_now(
-        self, question: str, k: int, types: Sequence[str], pattern: re.Pattern[str] | None, remarks: list[str]
+        self, question: str, k: int, types: Sequence[str], pattern: Pattern | None, remarks: list[str]
     ) -> LineAnswer:
         """Among the passages that BM25 selects."""
-        ids = self.ids(types)
+        found = self._survey()
+        ids = self._ids(found, types)
         plain = [id for id in ids if not id.lower().endswith(tuple(READERS))]
-        if len(plain) < len(ids):
-            remarks.append(f"{len(ids) - len(plain):,} files, such as PDF files, are searched only in an index")
+        if others := len(ids) - len(plain):
+            what = "file of another kind, such as PDF, is" if others == 1 else "files of other kinds, such as PDF, are"
+            remarks.append(f"{others:,} {what} searched only in an index")
         if lost := missing_grammars([Path(id).suffix.lower() for id in plain]):
             remarks.append(lost)
         split = Splitter(sizes_for(self.encoder)._replace(**SHORT), guess_tokens)
         count = self.encoder.count_tokens if isinstance(self.encoder, Measuring) else guess_tokens
+        bad = {problem.place.source: problem for problem in found.large if _is_of(problem.place.source, types)}
         with IsolatedReader() as reader:
 
             def read(id: str) -> InputDocument | None:
                 document = read_file(self.folder / id, id, reader, parsed=False)
-                return None if isinstance(document, BadInput) else document
+                if isinstance(document, BadInput):
+                    bad[id] = document
+                    return None
+                return document
 
             chosen = select_passages(
                 plain,
@@ -141,21 +167,29 @@ class FolderSearch:
                 question,
                 pattern,
             )
+        remarks += self._named(bad.values())
         if not chosen.passages:
-            return LineAnswer(
-                question,
-                [],
-                f"no guarantee: in {chosen.files:,} files no passage shares a word with the question",
-                remarks,
-                indexed=False,
-            )
+            also = "" if pattern is None else " and contains the pattern"
+            nothing = f"no guarantee: in {chosen.files:,} files no passage shares a word with the question{also}"
+            return LineAnswer(question, [], nothing, remarks, indexed=False)
         [rows] = self.encoder.encode_queries([question])
-        vectors = self.encoder.encode_documents([passage.encoded for _, passage in chosen.passages])
-        numbered = [(document._replace(id=place), passage) for place, (document, passage) in enumerate(chosen.passages)]
-        found = rerank_vectors(question, rows, numbered, vectors, k, None, self.encoder, Keys(passages=False))
-        hits = [_to_hit(hit, *chosen.passages[int(hit.id)]) for hit in found]
+        numbered = [
+            (document._replace(id=place), spelled_out(passage))
+            for place, (document, passage) in enumerate(chosen.passages)
+        ]
+        vectors = self.encoder.encode_documents([passage.encoded for _, passage in numbered])
+        ranked = rerank_vectors(
+            question, rows, numbered, vectors, len(numbered), None, self.encoder, Keys(passages=False)
+        )
+        best = by_both(ranked) if is_ordered_by_both(self.encoder) else ranked
+
+        def owner(hit: TextHit) -> tuple[Document, Passage]:
+            return chosen.passages[int(hit.id)]
+
+        distinct = one_per_heading(iter(best), lambda hit: (owner(hit)[0].id, owner(hit)[1].heading))
+        hits = [_to_hit(hit, *owner(hit)) for hit in islice(distinct, k)]
         guarantee = (
-            f"{found.report.guarantee} among the {len(numbered):,} passages that BM25 selected from {chosen.files:,} "
+            f"{ranked.report.guarantee} among the {len(numbered):,} passages that BM25 selected from {chosen.files:,} "
             "files; no guarantee for other passages"
         )
         return LineAnswer(question, hits, guarantee, remarks, indexed=False)
@@ -166,22 +200,28 @@ class FolderSearch:
         question: str,
         k: int,
         types: Sequence[str],
-        pattern: re.Pattern[str] | None,
+        pattern: Pattern | None,
         remarks: list[str],
     ) -> LineAnswer:
         """Among all passages of the collection."""
         candidates = None
         if types or pattern is not None:
             candidates = [str(id) for id in collection.ids if _is_of(str(id), types)]
-        wanted = k
+        ordered = is_ordered_by_both(collection.encoder)
+        wanted = max(k, DEPTH)
         while True:
-            found = collection.search(question, wanted, by="passage", candidates=candidates)
-            hits = [hit for hit in found if pattern is None or pattern.search(hit.text)][:k]
+            policy = _policy(collection, wanted) if candidates is None else None
+            found = collection.search(question, wanted, by="passage", candidates=candidates, policy=policy)
+            best = by_both(found) if ordered else found
+            matching = (hit for hit in best if pattern is None or pattern.occurs_in(hit.text))
+            hits = list(islice(one_per_heading(matching, lambda hit: (hit.id, hit.passage.heading)), k))
             if len(hits) >= k or len(found) < wanted:
                 break
             wanted *= DEEPER
-        listed = answer_by_lines(found, collection.keys, hits)
-        return LineAnswer(question, listed, guarantee_sentence(found), remarks, indexed=True)
+        guarantee = guarantee_sentence(found, policy)
+        if ordered:
+            guarantee += f"; the best {len(found):,} by late interaction are {SAID}"
+        return LineAnswer(question, answer_by_lines(best, collection.keys, hits), guarantee, remarks, indexed=True)
 
     @contextmanager
     def _in_step(self, remarks: list[str]) -> Iterator[Collection | None]:
@@ -218,6 +258,19 @@ class FolderSearch:
         remarks.append(f"the index of this folder was not used: {files:,} files have changed since it was made")
         return False
 
+    def _survey(self) -> Survey:
+        return survey(self.folder, refused=lambda _: None, inside=True)
+
+    def _ids(self, found: Survey, types: Sequence[str]) -> list[str]:
+        start = len(os.path.join(self.folder, ""))
+        return [path.as_posix()[start:] for path in found.files if _is_of(path.name, types)]
+
+    def _named(self, problems: Iterable[BadInput]) -> list[str]:
+        """A sentence about files that were left out, if there are any."""
+        named = [f"{os.path.relpath(one.place.source, self.folder)} ({one.problem})" for one in problems]
+        more = f" and {len(named) - MOST_NAMED:,} more" if len(named) > MOST_NAMED else ""
+        return [f"left out: {', '.join(named[:MOST_NAMED])}{more}"] if named else []
+
     def _sync(self, collection: Collection) -> FolderSync:
         return FolderSync(collection, self.folder, inside=True, allow_deletes=True)
 
@@ -225,6 +278,14 @@ class FolderSearch:
     def _given_object(self) -> Encoder | None:
         """The encoder, unless it is one that a collection loads by itself."""
         return None if self._given == DEFAULT_ENCODER else self.encoder
+
+
+def _policy(collection: Collection, wanted: int) -> Policy | None:
+    """How a collection is searched for so many hits: calibrated, if that was prepared; or exactly."""
+    calibration = collection.index.storage.snapshot.calibration
+    if calibration is None or wanted > calibration.wanted:
+        return None
+    return CALIBRATED if calibration.n_queries >= queries_needed(CALIBRATED.target) else None
 
 
 def _to_hit(hit: TextHit, document: Document, passage: Passage) -> LineHit:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from maxsieve.common.optional import optional
 from maxsieve.text.inputs.document import FileText
 from maxsieve.text.inputs.outline import MOST_HEADINGS
-from maxsieve.text.inputs.pdf_headings import Page, Piece, Target, by_outline, by_size
+from maxsieve.text.inputs.pdf_headings import Page, PdfPiece, Target, by_outline, by_size
 
 PAGE_END = "\f"
 LARGEST_PDF = 1 << 28
@@ -59,13 +59,13 @@ def _is_open(pypdf: Any, reader: Any) -> bool:
 
 def _page(page: Any, number: int) -> Page:
     """The text of a page, and the pieces that it consists of, with their heights on the page and sizes."""
-    pieces: list[Piece] = []
+    pieces: list[PdfPiece] = []
 
     def visit(text: str, outer: list[float], inner: list[float], _font: Any, size: float) -> None:
         a, b, c, d, x, y = inner
         height = x * outer[1] + y * outer[3] + outer[5]
         scale = abs((a * d - b * c) * (outer[0] * outer[3] - outer[1] * outer[2])) ** 0.5
-        pieces.append(Piece(text, height, size * scale))
+        pieces.append(PdfPiece(text, height, size * scale))
 
     try:
         text = str(page.extract_text(visitor_text=visit))

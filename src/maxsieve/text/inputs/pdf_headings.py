@@ -32,7 +32,7 @@ _LEADERS = re.compile(r"(?:\. ?){4}")
 """Dots between a title and its page, in a table of contents."""
 
 
-class Piece(NamedTuple):
+class PdfPiece(NamedTuple):
     """A piece of a page's text, its height on the page and the size of its letters, in points."""
 
     text: str
@@ -65,7 +65,7 @@ class Page(NamedTuple):
     lines: list[Line]
 
     @classmethod
-    def of(cls, text: str, pieces: Sequence[Piece]) -> Page:
+    def of(cls, text: str, pieces: Sequence[PdfPiece]) -> Page:
         """A page of pieces. If they are not its text, there is nothing to know about its lines."""
         stripped = text.strip()
         shift = len(text) - len(text.lstrip())

@@ -7,16 +7,17 @@ and large files of data or source. ``include`` takes files of any kind and size,
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from maxsieve.common.files import read_small
-from maxsieve.common.optional import optional
 from maxsieve.text.inputs.definitions import missing_grammars
 from maxsieve.text.inputs.document import BadInput, Place
+from maxsieve.text.inputs.ignored import IgnoreRule, read_rules, verdict
 from maxsieve.text.inputs.isolated import READERS
 from maxsieve.text.inputs.kinds import DATA, SOURCE, TEXT_SUFFIXES, kind_of, largest
 from maxsieve.text.pages.rendering import PICTURES
@@ -27,6 +28,7 @@ GENERATED = (
     *("*.min.js", "*.min.css", "*.map", "*_pb2.py", "*_pb2_grpc.py", "*.pb.go", "*.g.dart", "*.generated.*", "*.lock"),
     *("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum"),
 )
+_IS_GENERATED = re.compile("|".join(map(translate, GENERATED))).match
 IGNORE_FILE, LARGEST_IGNORE = ".gitignore", 1 << 20
 NAMED_KINDS = 8
 
@@ -76,18 +78,22 @@ def survey(
     """
     suffixes = {*SUFFIXES, *(PICTURES if pages else ())}
     found = Survey([], Counter(), 0, [])
-    ignored = 0
+    files, ignored = list[str](), 0  # thousands of paths: as objects they take longer than all else
     known = None if without is None else os.stat(without)
-    rules: dict[str, list[tuple[str, Any]]] = {}
+    rules: dict[str, list[tuple[str, list[IgnoreRule]]]] = {}
     for parent, folders, names in os.walk(folder, onerror=refused or _raise):
         inherited = rules.pop(parent, [])
-        above = [*inherited, (parent, _rules(Path(parent)))] if IGNORE_FILE in names else inherited
+        above = [*inherited, (parent, _rules(parent))] if IGNORE_FILE in names else inherited
         kept = []
         for name in folders:
             path = os.path.join(parent, name)
-            if name.startswith(".") or _is(Path(path), known):
+            if name.startswith(".") or _is(path, known):
                 continue
-            if name in VENDORED or os.path.exists(os.path.join(path, "pyvenv.cfg")) or _ignores(above, path + "/"):
+            if (
+                name in VENDORED
+                or os.path.exists(os.path.join(path, "pyvenv.cfg"))
+                or _ignores(above, path, folder=True)
+            ):
                 ignored += 1
                 continue
             rules[path] = above
@@ -96,11 +102,11 @@ def survey(
         for name in names:
             path = os.path.join(parent, name)
             suffix = os.path.splitext(name)[1].lower()
-            if name.startswith(".") or (inside and leads_out(Path(path), folder)):
+            if name.startswith(".") or (inside and leads_out(path, folder)):
                 continue
             if include and _included(os.path.relpath(path, folder), name, include):
-                found.files.append(Path(path))
-            elif _ignores(above, path) or any(fnmatchcase(name, pattern) for pattern in GENERATED):
+                files.append(path)
+            elif _ignores(above, path) or _IS_GENERATED(name):
                 ignored += 1
             elif suffix not in suffixes:
                 found.other[kind_of(name)] += 1
@@ -110,34 +116,30 @@ def survey(
                 )
                 found.large.append(BadInput(Place(path), reason))
             else:
-                found.files.append(Path(path))
-    found.files.sort()
+                files.append(path)
+    files.sort(key=lambda path: path.split(os.sep))
+    found.files.extend(map(Path, files))
     return found._replace(ignored=ignored)
 
 
-def leads_out(path: Path, folder: Path) -> bool:
+def leads_out(path: str | Path, folder: Path) -> bool:
     """Whether a file is a link to something outside of the folder."""
-    return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    return os.path.islink(path) and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
-def _rules(parent: Path) -> Any:
+def _rules(parent: str) -> list[IgnoreRule]:
     try:
-        content = read_small(parent / IGNORE_FILE, at_most=LARGEST_IGNORE, follow_links=True)
+        content = read_small(Path(parent, IGNORE_FILE), at_most=LARGEST_IGNORE, follow_links=True)
     except (OSError, ValueError):  # unreadable, a pipe, or far too large
-        return None
-    lines = content.decode(errors="replace").splitlines()
-    try:
-        return optional("pathspec", "text").GitIgnoreSpec.from_lines(lines)
-    except ValueError:  # a pattern that git would ignore, too
-        return None
+        return []
+    return read_rules(content.decode(errors="replace"))
 
 
-def _ignores(above: Sequence[tuple[str, Any]], path: str) -> bool:
+def _ignores(above: Sequence[tuple[str, list[IgnoreRule]]], path: str, *, folder: bool = False) -> bool:
     """Whether the innermost rule that says something about a path ignores it."""
-    for parent, spec in reversed(above):
-        verdict = None if spec is None else spec.check_file(path[len(parent) + 1 :].replace(os.sep, "/")).include
-        if verdict is not None:
-            return bool(verdict)
+    for parent, rules in reversed(above):
+        if (found := verdict(rules, path[len(parent) + 1 :].split(os.sep), folder=folder)) is not None:
+            return found
     return False
 
 
@@ -153,7 +155,7 @@ def _size(path: str) -> int:
         return 0
 
 
-def _is(folder: Path, known: os.stat_result | None) -> bool:
+def _is(folder: str, known: os.stat_result | None) -> bool:
     """Whether it is a folder that is known. Names don't tell: on macOS and Windows `A` and `a` are the same folder."""
     try:
         return known is not None and os.path.samestat(os.stat(folder), known)
