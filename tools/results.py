@@ -14,7 +14,7 @@ from maxsieve.lab.experiments import SUMMARIES
 from maxsieve.lab.page import machines, markdown_page, settings
 from maxsieve.lab.results import ExperimentResult, load
 
-CALIBRATED = ("tiers", "guarantee", "ageing", "stores")
+CALIBRATED = ("tiers", "guarantee", "stand-ins", "ageing", "stores")
 OWN_MARK = "<!-- What follows is written by `make results ARGS=calibrated`. -->"
 MARK = "<!-- What follows is written by `make results`. -->"
 

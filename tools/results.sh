@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=build/lab
-calibrated=(tiers guarantee ageing stores)
+calibrated=(tiers guarantee stand-ins ageing stores)
 timed=(wallclock k-sensitivity margin block overhead scaling)
 slow=(calibration pooling quantisers)
 rest=(simulation encoders retrieval)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ["index", "native", "storage"]
-SHARED = ["golden", "conftest.py", "long_form.py"]
+SHARED = ["golden", "cluster/__init__.py", "cluster/local.py", "conftest.py", "long_form.py"]
 LEFT_OUT = ["__pycache__", "test_fuzz.py", "fuzz_open.py"]  # the fuzzer is made for one system only
 
 

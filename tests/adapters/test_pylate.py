@@ -58,12 +58,12 @@ def test_an_index_is_there_again(index: Maxsieve, tmp_path: Path) -> None:
 
 def test_override_starts_again_and_removes_nothing_else(index: Maxsieve, tmp_path: Path) -> None:
     anew = Maxsieve(tmp_path, "colbert", override=True)
-    with pytest.raises(ValueError, match="The index is empty"):
+    with pytest.raises(ValueError, match="index is empty"):
         anew(queries(2))
     anew.add_documents("z", [np.ones((2, 5), np.float32)])  # of another dimension
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "dear.txt").write_text("Dear")
-    with pytest.raises(FileExistsError, match="is not an index of maxsieve"):
+    with pytest.raises(FileExistsError, match="not an index"):
         Maxsieve(tmp_path, "letters", override=True)
     assert (tmp_path / "letters" / "dear.txt").read_text() == "Dear"
 

@@ -9,7 +9,8 @@ import pytest
 
 from cli.support import CommandLine
 from maxsieve.cli.failures import sentence
-from maxsieve.text.inputs import BadInput, DocumentReader, Fields, Input
+from maxsieve.text.inputs.document import BadInput, Fields
+from maxsieve.text.inputs.reading import DocumentReader, Input
 
 GOOD = b'{"id": "a", "text": "red fox"}\n'
 

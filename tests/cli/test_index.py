@@ -90,10 +90,10 @@ def test_several_sources(line: CommandLine) -> None:
 
 def test_encoder_dimension_and_store_are_kept_and_can_not_be_changed(docs: CommandLine) -> None:
     facts = docs.json("info", "docs.ms")[0]
-    assert (facts["dim"], facts["store"], facts["encoder"]["name"]) == (16, "int8", str(docs.model))
+    assert (facts["dim"], facts["store"], facts["encoder"]["name"]) == (16, "residual4", str(docs.model))
     for option, value in (("--dim", "8"), ("--store", "float32"), ("--pool", "2"), ("--encoder", "minilm")):
         assert "can't be changed" in docs("index", "docs.ms", "corpus.jsonl", option, value, code=1).stderr
-    assert docs.json("index", "docs.ms", "corpus.jsonl", "--dim", "0", "--store", "int8")[0]["skipped"] == 3
+    assert docs.json("index", "docs.ms", "corpus.jsonl", "--dim", "0", "--store", "residual4")[0]["skipped"] == 3
 
 
 def test_pooled_vectors(docs: CommandLine) -> None:
@@ -103,9 +103,9 @@ def test_pooled_vectors(docs: CommandLine) -> None:
     assert pooled["tokens"] < 0.6 * whole["tokens"]
     assert pooled["room"]["parts"]["codes"] == 32 * pooled["tokens"]
     shown = docs("info", "pooled.ms").stdout
-    assert "16 dimensions, int8, one for every 2 tokens (pooled)" in shown
+    assert "16 dimensions, residual4, one for every 2 tokens (pooled); byte codes until" in shown
     assert "times the texts" in shown
-    assert "int8 codes of the vectors" in shown
+    assert "  codes of the vectors" in shown
     docs("add", "pooled.ms", stdin="another red fox\n", code=0)
     assert "deleted documents" not in shown
     docs("delete", "pooled.ms", "fox")

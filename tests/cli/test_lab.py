@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.figures.stores import pooled
 from cli.support import CommandLine, write_jsonl
 from cli.tiny_model import WORDS
 
@@ -54,23 +55,39 @@ def test_an_experiment_shows_its_tables_and_files(lab: CommandLine, tiny: list[s
 
 
 def test_a_promise_made_with_own_sentences(lab: CommandLine, tiny: list[str]) -> None:
-    [found] = lab.json("lab", "guarantee", *tiny)
-    halves, *_, sentences = found["tables"]
-    assert [row[:2] for row in halves["rows"]] == [row[:2] for row in sentences["rows"]] == [[1, 0.9], [10, 0.9]]
-    assert "on 40 sentences" in sentences["note"], "one of each document"
+    [found] = lab.json("lab", "stand-ins", *tiny)
+    table, keywords = found["tables"]
+    assert [row[0] for row in keywords["rows"]] == [1, 2, 3]
+    assert all(0 <= share <= 1 for row in keywords["rows"] for share in row[2:])
+    assert [row[:2] for row in table["rows"]] == [[k, target] for k in (1, 10) for target in (0.9, 0.95)]
+    assert "takes 40 of 40 sentences" in table["note"], "one of each document"
+    for _, target, by_queries, by_sentences, overlap, low, high, lowest in table["rows"]:
+        assert low <= overlap <= high
+        assert lowest <= overlap
+        assert by_sentences <= 40
+        assert (by_queries is None) == (target > 0.9), "20 queries are enough for 0.95, fewer are not"
 
 
 def test_stores_beside_each_other(lab: CommandLine, tiny: list[str]) -> None:
     [found] = lab.json("lab", "stores", *tiny)
     [table] = found["tables"]
-    assert [row[:3] for row in table["rows"]] == [
-        [dim, store, pool] for dim in (8, 16) for store in ("float16", "int8") for pool in (1, 2)
-    ]
+    stores = ["residual1", "residual2", "residual4", "int8", "float16"]
+    assert sorted(row[:3] for row in table["rows"]) == sorted(
+        [dim, store, pool] for dim in (8, 16) for store in stores for pool in (1, 2)
+    )
     sizes = {tuple(row[:3]): row[3] for row in table["rows"]}
     assert all(sizes[8, "float16", pool] > sizes[8, "int8", pool] for pool in (1, 2))
     assert sizes[16, "int8", 1] > 1.8 * sizes[16, "int8", 2]
     assert next(row for row in table["rows"] if row[:3] == [16, "int8", 1])[8:] == [0.0, 0.0, 0.0]
     assert "loses at most" in found["remarks"][0]
+    assert all(sizes[16, "residual1", pool] < sizes[16, "residual4", pool] for pool in (1, 2))
+    values = found["facts"]["values"]
+    twice = pooled([{"name": "first", **values}, {"name": "second", **values}])
+    alone = {tuple(row[:3]): row for row in table["rows"]}
+    for row in twice.rows:
+        own = alone[tuple(row[:3])]
+        assert row[3:7] == pytest.approx([own[3], own[4], own[5], own[5]])
+        assert row[7] == pytest.approx(own[8]), "the mean over twice the queries is the same"
 
 
 def test_an_experiment_in_json_by_bare_name(lab: CommandLine, tiny: list[str]) -> None:
@@ -154,7 +171,7 @@ def test_an_experiment_on_a_collection(lab: CommandLine, collection: list[str]) 
     [found] = lab.json("lab", "margin", *collection, "--queries", "5")
     assert (found["experiment"], found["corpus"]) == ("margin", "my docs")
     assert "5 queries" in found["summary"]
-    assert "d = 16, int8" in found["summary"]
+    assert "d = 16, residual4" in found["summary"]
     [table] = lab.json("lab", "stores", *collection)[0]["tables"]
     assert {row[0] for row in table["rows"]} == {16}
 

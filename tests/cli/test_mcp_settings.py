@@ -133,6 +133,27 @@ def test_a_change_by_another_program_is_not_overwritten(monkeypatch: pytest.Monk
     assert not list(Path().glob(".maxsieve-*"))
 
 
+@pytest.mark.parametrize("arguments", [["mcp", "/it"], None])
+def test_a_read_only_file_is_left_as_it_is(arguments: list[str] | None) -> None:
+    path = settings_file("claude-code").path
+    path.write_text('{"mcpServers": {"maxsieve": {"command": "x"}}}')
+    path.chmod(0o444)
+    with pytest.raises(PermissionError, match="read-only"):
+        change("claude-code", arguments)
+    assert path.read_text() == '{"mcpServers": {"maxsieve": {"command": "x"}}}'
+    assert [*Path().iterdir()] == [path]
+
+
+@pytest.mark.parametrize("content", ["[mcp_servers", "mcp_servers = 1", "a = 1\na = 2"])
+def test_toml_that_is_not_understood_is_left_as_it_is(content: str) -> None:
+    path = settings_file("codex").path
+    path.parent.mkdir()
+    path.write_text(content)
+    with pytest.raises(ValueError, match=r"config\.toml"):
+        change("codex", ["mcp", "/it"])
+    assert path.read_text() == content
+
+
 def test_a_pipe_is_refused() -> None:
     os.mkfifo(settings_file("claude-code").path)
     with pytest.raises(ValueError, match="pipe"):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from maxsieve.cli.snippet import STYLES, snippet
+from maxsieve.cli.answers import STYLES, snippet
 from maxsieve.text.collection.snippets import GRADES, Mark, marks_of
 from maxsieve.text.collection.words import WordMatch
 

@@ -40,7 +40,7 @@ def test_a_collection_is_made_and_follows(notes: CommandLine) -> None:
 
 
 def test_a_calibration_follows(notes: CommandLine) -> None:
-    notes("sync", "it.ms", "notes", "--dim", "8")
+    notes("sync", "it.ms", "notes", "--dim", "8", "--store", "int8")
     notes.write("queries.txt", "\n".join(f"red fox {i}" for i in range(20)))
     notes("calibrate", "it.ms", "--queries", "queries.txt", "-k", "2")
     for i in range(20):

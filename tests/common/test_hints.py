@@ -7,8 +7,7 @@ import pickle
 import pytest
 
 from maxsieve.errors import Argument, Function, Hint, explain, hinted
-from maxsieve.text.inputs import BadInput
-from maxsieve.text.inputs.document import Place
+from maxsieve.text.inputs.document import BadInput, Place
 
 REPLACE = Argument("replace", True)
 

@@ -17,8 +17,8 @@ from maxsieve.cli.app import app, register_commands
 from maxsieve.cli.bench import measure
 from maxsieve.lab.experiments import tiers
 from maxsieve.policies import ALIASES, POLICIES, PolicyKind, policy_named, to_policy
+from maxsieve.service.app import policies_module
 from maxsieve.service.schemas import AnyPolicy
-from maxsieve.service.static import policies_module
 from maxsieve.storage.segments import Store
 
 ROOT = Path(__file__).parents[2]

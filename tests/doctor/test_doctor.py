@@ -16,7 +16,7 @@ import pytest
 
 import maxsieve as ms
 from maxsieve.common import machine, threads
-from maxsieve.doctor import described, examine, extras, floating_point
+from maxsieve.doctor import described, examination, examine
 from maxsieve.doctor.cache_entries import KINDS
 from maxsieve.doctor.plain_text import WORDS
 from maxsieve.doctor.privacy import without_user
@@ -230,32 +230,32 @@ def test_extras_are_those_of_the_metadata(monkeypatch: pytest.MonkeyPatch) -> No
         'no-such-package; sys_platform == "linux" and extra == "odd"',
         'maxsieve[cli,files]; extra == "all"',
     ]
-    monkeypatch.setattr(extras, "requires", lambda name: lines)
-    extras._extras.cache_clear()
+    monkeypatch.setattr(examination, "requires", lambda name: lines)
+    examination._extras.cache_clear()
     try:
-        missing = extras.missing_by_extra()
+        missing = examination.missing_by_extra()
         assert missing == {"cli": [], "files": [], "odd": ["no-such-package"], "text": []}
-        own = [name for name in extras.packages() if name not in extras.HOSTS]
+        own = [name for name in examination.packages() if name not in examination.HOSTS]
         assert own == ["numpy", "no-such-package", "onnxruntime", "pypdf", "rich", "typer"]
     finally:
-        extras._extras.cache_clear()
+        examination._extras.cache_clear()
 
 
 def test_the_real_metadata_is_understood() -> None:
-    missing = extras.missing_by_extra()
+    missing = examination.missing_by_extra()
     assert {"text", "cli", "serve", "pool"} <= missing.keys()
     assert not missing.keys() & {"all", "dev", "lint", "test"}
-    assert {"onnxruntime", "scipy", "rich", "torch"} <= extras.packages().keys()
+    assert {"onnxruntime", "scipy", "rich", "torch"} <= examination.packages().keys()
 
 
 STATES = """
 import ctypes, ctypes.util, platform, sys
-from maxsieve.doctor import floating_point
+from maxsieve.doctor import examination
 libm = ctypes.CDLL(ctypes.util.find_library("m"))
 found = []
 for mode in (0, 0x400, 0x800, 0xC00):  # x86: FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO
     assert libm.fesetround(mode) == 0
-    found.append(floating_point.rounding())
+    found.append(examination.rounding())
 libm.fesetround(0)
 print(found)
 """
@@ -268,7 +268,7 @@ def test_rounding_is_found_out() -> None:
 
 
 def test_denormals_here_are_kept() -> None:
-    assert floating_point.denormals() == "kept"
+    assert examination.denormals() == "kept"
 
 
 def test_where_the_system_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

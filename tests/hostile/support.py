@@ -67,7 +67,7 @@ def reseal_tiers(path: Path) -> None:
             return header_crc(file.read(HEADER_BYTES))
 
     def change(content: dict[str, Any]) -> None:
-        for extra in content.get("extras", {}).values():
+        for extra in (*content.get("extras", {}).values(), *content.get("codebooks", {}).values()):
             extra[1] = crc(extra[0])
         for part in content["parts"]:
             for kind in ("centroids", "lists"):

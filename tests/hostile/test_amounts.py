@@ -21,9 +21,9 @@ from maxsieve.lab.corpora import read_corpus
 from maxsieve.storage.blocks import ENTRY, FIXED, HEADER_BYTES
 from maxsieve.text.collection import additions as adding
 from maxsieve.text.collection.collection import Collection
-from maxsieve.text.inputs import BadInput, Fields, InputDocument, parquet
+from maxsieve.text.inputs import parquet
 from maxsieve.text.inputs.columns import as_columns
-from maxsieve.text.inputs.document import Place
+from maxsieve.text.inputs.document import BadInput, Fields, InputDocument, Place
 from maxsieve.text.inputs.parquet import read_parquet
 from maxsieve.text.splitter import Sizes, split
 from text.support import WordEncoder

@@ -57,7 +57,7 @@ def test_a_table_that_is_a_link_is_refused(tmp_path: Path) -> None:
     intact = sentinels(victim)
     evil = make_collection(tmp_path / "evil")
     (evil / "bm25").symlink_to(victim)
-    with opened(evil) as collection, pytest.raises(DamagedIndexError, match="bm25 is a link"):
+    with opened(evil) as collection, pytest.raises(DamagedIndexError, match=r"bm25 .* link"):
         collection.search("fox", first_stage="bm25")
     intact()
 

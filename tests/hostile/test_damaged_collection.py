@@ -177,7 +177,7 @@ def test_an_index_that_is_a_link_is_refused(tmp_path: Path) -> None:
     one, other = make_collection(tmp_path / "one"), make_collection(tmp_path / "other")
     os.rename(one / "index", tmp_path / "moved")
     (one / "index").symlink_to(other / "index")
-    with pytest.raises(DamagedIndexError, match="index is a link"):
+    with pytest.raises(DamagedIndexError, match=r"index .* link"):
         Collection.open(one, WordEncoder())
 
 

@@ -48,7 +48,7 @@ def test_links_are_followed_only_when_asked(tmp_path):
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / "link").symlink_to("file")
     assert read_small(tmp_path / "link", at_most=7, follow_links=True) == b"content"
-    with pytest.raises(ValueError, match="link is a link"):
+    with pytest.raises(ValueError, match=r"link .* link"):
         read_small(tmp_path / "link", at_most=7)
 
 

@@ -88,7 +88,7 @@ def test_a_linked_lock_is_not_written_through(path: Path, tmp_path: Path, change
     precious.write_text("precious")
     (path / "lock").unlink()
     (path / "lock").symlink_to(precious)
-    with ms.Index.open(path) as index, pytest.raises(DamagedIndexError, match="lock is a link"):
+    with ms.Index.open(path) as index, pytest.raises(DamagedIndexError, match=r"lock .* link"):
         CHANGES[change](index)
     assert precious.read_text() == "precious"
 

@@ -106,7 +106,7 @@ def test_projections(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"1_Dense/model\.safetensors is missing"):
         load_encoder(str(folder))
     (folder / "modules.json").unlink()
-    with pytest.raises(ValueError, match="the projection is missing"):
+    with pytest.raises(ValueError, match="projection is missing"):
         load_encoder(str(folder))
 
 
@@ -115,7 +115,7 @@ def test_markers_that_do_not_fit_the_tokenizer(tmp_path: Path) -> None:
         load_encoder(str(write_colbert(tmp_path / "a", {**CONFIG, "query_prefix": "[X]"})))
     with pytest.raises(ValueError, match=r"query_prefix_id is 6, but in tokenizer\.json '\[Q\]' is 5"):
         load_encoder(str(write_colbert(tmp_path / "b", {**CONFIG, "query_prefix_id": 6})))
-    with pytest.raises(ValueError, match="mask_token_id 4000 is no token"):
+    with pytest.raises(ValueError, match="mask_token_id 4000"):
         load_encoder(str(write_colbert(tmp_path / "c", {**CONFIG, "mask_token_id": 4000})))
     (write_colbert(tmp_path / "d", None) / "config_sentence_transformers.json").write_text(
         json.dumps({**CONFIG, "prompts": {"query": "find: "}})

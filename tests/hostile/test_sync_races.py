@@ -15,7 +15,8 @@ import pytest
 from long_form import scaled
 from maxsieve.text import FolderSync, Synced
 from maxsieve.text.collection.collection import Collection
-from maxsieve.text.inputs import BadInput, DocumentReader, Fields, Input
+from maxsieve.text.inputs.document import BadInput, Fields
+from maxsieve.text.inputs.reading import DocumentReader, Input
 from text.support import WordEncoder
 
 NAMES = ("a.md", "b.md", "deep/c.md", "deep/d.md", "deep/er/e.md")

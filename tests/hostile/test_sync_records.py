@@ -178,7 +178,7 @@ def test_the_folder_of_records_is_a_link(tmp_path: Path, collection: Collection)
     shutil.move(collection.path / "sync", tmp_path / "elsewhere")
     (collection.path / "sync").symlink_to(tmp_path / "elsewhere")
     before = {path.name: path.read_bytes() for path in (tmp_path / "elsewhere").iterdir()}
-    with pytest.raises(DamagedIndexError, match="sync is a link"):
+    with pytest.raises(DamagedIndexError, match=r"sync .* link"):
         sync(collection)
     assert {path.name: path.read_bytes() for path in (tmp_path / "elsewhere").iterdir()} == before
 

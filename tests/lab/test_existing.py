@@ -56,7 +56,7 @@ def test_a_collection_is_taken_as_it_is(folder: Path, qrels: Path, encoder: Word
             np.testing.assert_array_equal(data.vectors(one), collection.index.vectors(one))
         hits = collection.search_many(list(QUERIES.values()), k=5)
     assert list(data.truth(5).values()) == [found.ids for found in hits]
-    assert (dataset.name, data.encoder) == ("docs", "words, d = 8, int8")
+    assert (dataset.name, data.encoder) == ("docs", "words, d = 8, residual4")
     assert dataset.embedded() is data
     assert dataset.texts("it").documents["d3"] == TEXTS[3]
     assert dataset.indexed_collection().path == folder
@@ -196,7 +196,7 @@ def test_a_corpus_is_kept_as_index_keeps_it(
     assert {name: made.info()[name] for name in ("dim", "store", "pool")} == {
         name: usual[name] for name in ("dim", "store", "pool")
     }
-    assert dataset.as_indexed().encoder == "words, d = 16, int8"
+    assert dataset.as_indexed().encoder == "words, d = 16, residual4"
     assert sorted(encoder.encoded) == sorted(TEXTS)
     encoder.encoded.clear()
     again = Dataset.of(folder, encoder="words")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from maxsieve.lab.facts import build, digest_of_build
+from maxsieve.lab.runs import build, digest_of_build
 
 FILES = {"index.py": "a", "lab/page/page.html.jinja": "b", "cli/app.py": "c", "__pycache__/index.pyc": "d"}
 

@@ -30,6 +30,7 @@ SLOW = {
         "native/test_leaks.py",
         "native/test_threads.py",
     ],
+    "residuals": ["index/test_residual_store.py", "storage/test_residual_codebooks.py"],
     "failing disk": ["storage/test_failing_disk.py"],
     "damage": ["storage/test_damage_on_disk.py"],
     "collections": ["text/test_collection.py", "text/test_resume.py", "text/test_sync.py"],

@@ -12,7 +12,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from cli.support import CommandLine
-from maxsieve.service import document_routes, health, rerank_routes, schema, search_routes
+from maxsieve.service import app, document_routes, rerank_routes, schema, search_routes
 from maxsieve.text import OnnxEncoder
 from service.support import Served, detail, parsed, posted, received, serving
 
@@ -252,7 +252,7 @@ def test_metrics(shared: Served) -> None:
 
 def test_every_request_is_handled_on_the_event_loop() -> None:
     """FastAPI would call other functions on threads, of which there are few, and for which nobody can wait."""
-    for module in (rerank_routes, search_routes, document_routes, health, schema):
+    for module in (rerank_routes, search_routes, document_routes, app, schema):
         for route in module.router.routes:
             assert isinstance(route, APIRoute)
             calls = [route.endpoint, *(one.call for one in route.dependant.dependencies)]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from maxsieve import Bandit, Calibrated, Certified, Collection, Exhaustive
-from maxsieve.cli.snippet import snippet
+from maxsieve.cli.answers import snippet
 from maxsieve.service.schemas import CollectionFacts, CollectionList, SearchAnswer
 from maxsieve.text import OnnxEncoder
 from maxsieve.text.collection.snippets import marks_of

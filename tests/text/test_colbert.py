@@ -38,9 +38,9 @@ def test_rows_of_queries_and_documents(tmp_path: Path) -> None:
 def test_long_texts_are_cut_and_that_is_said(tmp_path: Path) -> None:
     encoder = ColbertEncoder(write_colbert(tmp_path))
     long = "one two three " * 1000
-    with pytest.warns(TruncationWarning, match="1 of 1 texts were cut at 7 tokens; the longest has at least "):
+    with pytest.warns(TruncationWarning, match=r"at 7 tokens; .* at least "):
         close(encoder.encode_documents([long])[0], expected("[CLS] [D] one two three one [SEP]"))
-    with pytest.warns(TruncationWarning, match="1 of 1 texts were cut at 8 tokens; the longest has 9"):
+    with pytest.warns(TruncationWarning, match=r"at 8 tokens; .* has 9"):
         close(encoder.encode_queries(["one " * 6])[0], expected("[CLS] [Q] one one one one one [SEP]"))
     assert encoder.document_spans(long)[-2:] == [(14, 17), (len(long), len(long))]
     assert encoder.count_tokens(["one, twos"]) == [4]
@@ -136,7 +136,7 @@ def test_a_plain_model_and_a_colbert_are_never_confused(tmp_path: Path) -> None:
         OnnxEncoder(folder)
     (folder / "onnx_config.json").unlink()
     assert type(load_encoder(str(folder))) is OnnxEncoder
-    with pytest.raises(ValueError, match="OnnxEncoder runs plain models"):
+    with pytest.raises(ValueError, match="OnnxEncoder"):
         ColbertEncoder(folder)
     for name, content in (
         ("config.json", {"architectures": ["HF_ColBERT"]}),

@@ -129,7 +129,7 @@ def test_what_there_is_to_say_is_json(fables: Collection) -> None:
     assert info["documents"] == 2
     assert info["deleted"] == 1
     assert info["tokens"] == 10
-    assert (info["dim"], info["store"], info["projection"]) == (16, "int8", None)
+    assert (info["dim"], info["store"], info["projection"]) == (16, "residual4", None)
     assert info["encoder"] == {"name": "words", "dim": 16, "fingerprint": WordEncoder().fingerprint}
     assert info["path"] == str(fables.path)
     assert info["bytes"] > 0

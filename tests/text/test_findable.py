@@ -12,7 +12,8 @@ import pytest
 from maxsieve.ids import Id
 from maxsieve.text import OnnxEncoder, TruncationWarning
 from maxsieve.text.collection.collection import Collection
-from maxsieve.text.inputs import DocumentReader, Fields, Input
+from maxsieve.text.inputs.document import Fields
+from maxsieve.text.inputs.reading import DocumentReader, Input
 
 DOCS = Path(__file__).parents[2] / "docs"
 

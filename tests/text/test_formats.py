@@ -15,13 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxsieve.text.inputs import BadInput, DocumentReader, Fields, Format, Input, InputDocument, json_array
-from maxsieve.text.inputs.document import FileText
+from maxsieve.text.inputs import json_array
+from maxsieve.text.inputs.document import BadInput, Fields, FileText, InputDocument
 from maxsieve.text.inputs.files import read_file
 from maxsieve.text.inputs.isolated import IsolatedReader
 from maxsieve.text.inputs.json_array import read_json_array
 from maxsieve.text.inputs.outline import Heading
 from maxsieve.text.inputs.pdf import read_pdf
+from maxsieve.text.inputs.reading import DocumentReader, Format, Input
 from maxsieve.text.inputs.tables import find_delimiter
 from maxsieve.text.inputs.webpage import decode_page, read_webpage
 from maxsieve.text.inputs.word import read_word

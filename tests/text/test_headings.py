@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 
 from maxsieve.text.collection.answers import to_plain
 from maxsieve.text.collection.collection import Collection
-from maxsieve.text.inputs import InputDocument
 from maxsieve.text.inputs.columns import as_columns
+from maxsieve.text.inputs.document import InputDocument
 from maxsieve.text.inputs.files import read_file
 from maxsieve.text.inputs.isolated import IsolatedReader
 from maxsieve.text.inputs.markup import latex_headings, markdown_headings, org_headings, rst_headings

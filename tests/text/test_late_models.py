@@ -116,7 +116,7 @@ HOSTILE = ["../outside.json", "/etc/passwd", "a/../../b.onnx", "C:\\x.json", "a\
 def test_a_hostile_file_name_is_refused(hub: SmallHub, name: str, tmp_path: Path) -> None:
     hub.commits[COMMIT][name] = b"{}"
     before = {path for path in tmp_path.rglob("*") if "cache" not in path.parts}
-    with pytest.raises(ModelFetchError, match="refused: some/colbert has a file with the name"):
+    with pytest.raises(ModelFetchError, match="refused: some/colbert"):
         fetch_model(NAME)
     assert {path for path in tmp_path.rglob("*") if "cache" not in path.parts} == before
     assert not any("/resolve/" in path for _, path, _ in hub.asked), "nothing was downloaded"
@@ -141,7 +141,7 @@ def test_which_onnx_file(hub: SmallHub) -> None:
         fetch_model(f"{NAME}@main")
     for file in ("other.onnx", "onnx/model_quantized.onnx"):
         del files[file]
-    with pytest.raises(ModelFetchError, match="has no ONNX model: export its checkpoint 'st:some/colbert'"):
+    with pytest.raises(ModelFetchError, match="'st:some/colbert'"):
         fetch_model(f"{NAME}@main")
 
 

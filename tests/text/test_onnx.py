@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from long_form import scaled
 from maxsieve.text import Encoder, OnnxEncoder, Traceable, TruncationWarning
-from maxsieve.text.encoders.workers import spread
+from maxsieve.text.encoders.folder_encoder import spread
 
 STRANGE = [
     "",

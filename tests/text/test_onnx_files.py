@@ -109,7 +109,7 @@ def test_no_folder(tmp_path: Path) -> None:
         OnnxEncoder(tmp_path / "none")
     with pytest.raises(ValueError, match=r"\bnone'.*'st:'"):
         load_encoder(str(tmp_path / "none"))
-    with pytest.raises(TypeError, match="name of an encoder"):
+    with pytest.raises(TypeError, match="of an encoder"):
         load_encoder(tmp_path)  # type: ignore[arg-type]
 
 

@@ -18,7 +18,7 @@ def test_open_or_create(tmp_path: Path) -> None:
     with ms.Collection.open_or_create(tmp_path / "c", encoder, 8, store="float16") as again:
         assert again.ids == ["fox"]
         assert (again.index.dim, again.index.store) == (8, "float16")
-    with pytest.raises(ValueError, match="was made with the encoder"):
+    with pytest.raises(ValueError, match="with the encoder"):
         ms.Collection.open_or_create(tmp_path / "c", WordEncoder(salt="other"))
     with pytest.raises(TypeError, match="colour"):
         ms.Collection.open_or_create(tmp_path / "d", encoder, colour="red")
@@ -44,6 +44,6 @@ def test_all_names_are_listed() -> None:
 
 
 def test_what_is_no_encoder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="encoder must be an encoder or its name, not 7"):
+    with pytest.raises(TypeError, match=r"encoder .* not 7"):
         ms.Collection.create(tmp_path / "c", 7)  # type: ignore[arg-type]
     assert not (tmp_path / "c").exists()

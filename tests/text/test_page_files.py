@@ -10,8 +10,9 @@ from PIL import Image
 
 from maxsieve import Collection
 from maxsieve.text import FolderSync
-from maxsieve.text.inputs import BadInput, DocumentReader, Fields, Input
+from maxsieve.text.inputs.document import BadInput, Fields
 from maxsieve.text.inputs.isolated import IsolatedReader
+from maxsieve.text.inputs.reading import DocumentReader, Input
 from maxsieve.text.pages import ocr
 from text.made_files import make_pdf
 from text.made_pages import scan_of

@@ -14,9 +14,9 @@ from PIL import Image
 from maxsieve import Collection
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 from maxsieve.text.pages.heat_map import COLOUR, heat_map
+from maxsieve.text.pages.ocr import in_reading_order
 from maxsieve.text.pages.page import facts_of, file_of, open_picture, page_id
 from maxsieve.text.pages.places import Box, Grid, Word
-from maxsieve.text.pages.reading_order import in_reading_order
 from maxsieve.text.pages.rendering import KEPT_SIDE, RENDERED_SIDE, opened, to_page
 from text.made_files import make_pdf
 from text.made_pages import BrightEncoder, coloured_page, page_of
@@ -77,7 +77,7 @@ def test_a_match_knows_the_box_of_its_word(tmp_path: Path) -> None:
         both = collection.search("crow pebbles")
         assert (np.asarray(both[0].picture("crow")) == drawn).all()
         assert not (np.asarray(both[0].picture()) == drawn).all()
-        with pytest.raises(ValueError, match="'fox' is not in the query"):
+        with pytest.raises(ValueError, match="'fox' is not"):
             both[0].picture("fox")
 
 
@@ -184,7 +184,7 @@ def test_a_visual_encoder_finds_the_bright_patch(tmp_path: Path, size: tuple[int
         place = np.unravel_index(change.argmax(), change.shape)
         height, width = change.shape
         assert (place[0] * 4 // height, place[1] * 3 // width) == cell
-        with pytest.raises(TypeError, match="'c' is a text"):
+        with pytest.raises(TypeError, match="'c' is"):
             collection.add(["a text"], ["c"])
 
 
@@ -193,7 +193,7 @@ def test_a_heat_map_of_imported_vectors() -> None:
     picture = Image.new("RGB", (60, 80), "white")
     drawn = heat_map(picture, vectors[[4, 11]], vectors, grid=(4, 3), tokens=[1])
     assert min(drawn.getpixel((50, 70))) < 140 < min(drawn.getpixel((30, 30)))
-    with pytest.raises(ValueError, match="has 20 patches, but the page has 12 vectors"):
+    with pytest.raises(ValueError, match=r"20 patches, .* 12 vectors"):
         heat_map(picture, vectors, vectors, grid=(4, 5))
     with pytest.raises(ValueError, match=r"\(rows, columns\)"):
         heat_map(picture, vectors, vectors, grid=7)
@@ -230,7 +230,7 @@ def test_large_pages_and_pictures_are_rendered_small() -> None:
         assert max(source.render(0).size) <= RENDERED_SIDE
     bomb = io.BytesIO()
     Image.new("1", (20_000, 20_000)).save(bomb, "PNG")
-    with opened(bomb, ".png") as source, pytest.raises(ValueError, match="at most 100,000,000 are decoded"):
+    with opened(bomb, ".png") as source, pytest.raises(ValueError, match="100,000,000"):
         source.render(0)
 
 

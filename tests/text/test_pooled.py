@@ -60,7 +60,7 @@ def test_it_is_traceable_if_the_inner_encoder_is() -> None:
 @pytest.mark.parametrize("dim", [None, 6])
 def test_a_collection_pools_whatever_is_added(tmp_path: Path, dim: int | None) -> None:
     texts = sentences(60)
-    with Collection.create(tmp_path / "c", WordEncoder(), dim, pool=2) as collection:
+    with Collection.create(tmp_path / "c", WordEncoder(), dim, store="int8", pool=2) as collection:
         assert collection.info()["pool"] == 2
         collection.add(texts[:40], range(40))
     with Collection.open(tmp_path / "c", WordEncoder()) as again:

@@ -48,6 +48,8 @@ def test_all_that_have_a_token() -> None:
         ({"ids": [1]}, "4 texts.*1 ids"),
         ({"ids": ["a", "b", "c", "a"]}, "^ids: 'a'"),
         ({"policy": Calibrated()}, "Calibrated"),
+        ({"policy": "calibrated"}, "Calibrated"),
+        ({"policy": "fast"}, "policy .*'fast'"),
         ({"query": ""}, "nothing to search for"),
         ({"encoder": b"minilm"}, "^encoder"),
     ],

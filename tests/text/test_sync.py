@@ -22,7 +22,8 @@ from maxsieve.errors import IndexLockedError
 from maxsieve.text import FolderSync, Synced
 from maxsieve.text.collection import additions as adding
 from maxsieve.text.collection.collection import Collection
-from maxsieve.text.inputs import BadInput, files
+from maxsieve.text.inputs import files
+from maxsieve.text.inputs.document import BadInput
 from maxsieve.text.sync import run as sync_run
 from maxsieve.text.sync.record import SyncRecord, record_path, sync_lock
 

@@ -14,7 +14,7 @@ from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.ids import Id
 from maxsieve.options import PerQuery, SearchOptions
-from maxsieve.policies import POLICIES, Policy
+from maxsieve.policies import Policy, policy_named, to_policy
 from maxsieve.storage.storage import AnySnapshot
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.rerank import rerank
@@ -25,8 +25,6 @@ optional("haystack", package="haystack-ai>=3")
 
 from haystack import Document, component, default_from_dict, default_to_dict  # noqa: E402
 from haystack.utils.filters import document_matches_filter  # noqa: E402
-
-_POLICIES: dict[str, type[Policy]] = {kind.policy.__name__: kind.policy for kind in POLICIES.values()}
 
 
 @component
@@ -60,7 +58,7 @@ class MaxsieveRetriever:
         top_k: int = 10,
         filters: dict[str, Any] | None = None,
         text: TextPart = "passage",
-        policy: Policy | None = None,
+        policy: Policy | str | None = None,
         search_kwargs: dict[str, Any] | None = None,
     ) -> None:
         if not isinstance(collection, (str, os.PathLike)):
@@ -69,14 +67,12 @@ class MaxsieveRetriever:
             )
         if encoder is not None and not isinstance(encoder, str):
             raise TypeError(f"encoder must be the name of one, not {encoder!r}: a pipeline is written to a file")
-        if policy is not None and type(policy) not in _POLICIES.values():
-            raise TypeError(f"policy must be {', '.join(f'{name}()' for name in _POLICIES)} or None, not {policy!r}")
         self.collection = os.fspath(collection)
         self.encoder = encoder
         self.top_k = as_count(top_k, "top_k", at_least=1)
         self.filters = filters
         self.text = check_part(text)
-        self.policy = policy
+        self.policy = None if policy is None else to_policy(policy)
         self.search_kwargs = dict(search_kwargs or {})
         self._opened: Collection | None = None
         self._guard = threading.Lock()
@@ -129,7 +125,8 @@ class MaxsieveRetriever:
         """A component from the output of `to_dict`."""
         arguments = dict(data.get("init_parameters", {}))
         if isinstance(arguments.get("policy"), Mapping):
-            arguments["policy"] = _to_policy(arguments["policy"])
+            parameters = dict(arguments["policy"])
+            arguments["policy"] = policy_named(str(parameters.pop("name", "")).lower(), parameters)
         made: MaxsieveRetriever = default_from_dict(cls, {**data, "init_parameters": arguments})
         return made
 
@@ -243,11 +240,3 @@ def _matching(collection: Collection, filters: dict[str, Any], snapshot: AnySnap
     records = first_records(collection.keys.firsts(snapshot.ids_in_order()), collection.keys, snapshot)
     documents = {id: Document(meta=to_dict(record["metadata"])) for id, record in records.items()}
     return [id for id, document in documents.items() if document_matches_filter(filters, document)]
-
-
-def _to_policy(described: Mapping[str, Any]) -> Policy:
-    knobs = dict(described)
-    name = knobs.pop("name", None)
-    if name not in _POLICIES:
-        raise ValueError(f"policy: the name must be {' or '.join(map(repr, _POLICIES))}, not {name!r}")
-    return _POLICIES[name](**knobs)

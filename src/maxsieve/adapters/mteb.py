@@ -44,7 +44,7 @@ class MaxsieveSearch:
         the type of vectors in memory: ``"float16"`` and ``"int8"`` take less space, and round.
     """
 
-    def __init__(self, model: Any, *, policy: Policy | None = None, store: Store = "float32") -> None:
+    def __init__(self, model: Any, *, policy: Policy | str | None = None, store: Store = "float32") -> None:
         self.model = model if hasattr(model, "mteb_model_meta") else _Encoder(model)
         if not callable(getattr(self.model, "encode", None)):
             raise TypeError(f"{type(model).__name__} has no encode, and is not a MultiVectorEncoder")

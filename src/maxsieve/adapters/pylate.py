@@ -48,7 +48,7 @@ class Maxsieve(Base):
         override: bool = False,
         *,
         store: Store = "float32",
-        policy: Policy | None = None,
+        policy: Policy | str | None = None,
     ) -> None:
         self.path = _inside(Path(index_folder), index_name)
         self._store, self._policy = store, policy

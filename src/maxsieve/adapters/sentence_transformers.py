@@ -56,7 +56,7 @@ class MaxsieveEncoder(Theirs):
 
 
 def semantic_search(
-    query_embeddings: Any, corpus: Any, top_k: int = 10, *, policy: Policy | None = None
+    query_embeddings: Any, corpus: Any, top_k: int = 10, *, policy: Policy | str | None = None
 ) -> list[list[dict[str, Any]]]:
     """The best documents for each query, as ``sentence_transformers.util.semantic_search`` lists them.
 

@@ -64,7 +64,8 @@ def show(context: typer.Context, as_json: AsJson = False) -> None:
         if some:
             print_line(f"{kind}: {bytes_text(sum(entry.nbytes for entry in some))}; {DESCRIPTIONS[kind]}")
             for entry in some:
-                print_line(f"  {entry.key:<{width}}{bytes_text(entry.nbytes):>10}  changed {_age(entry)} ago")
+                age = duration(int(time.time() - entry.changed))
+                print_line(f"  {entry.key:<{width}}{bytes_text(entry.nbytes):>10}  changed {age} ago")
     total = bytes_text(sum(entry.nbytes for entry in found))
     print_line(f"{total} in total in {cache_folder()}; maxsieve cache clear [WHAT] removes it")
 
@@ -126,7 +127,3 @@ def _plain(entry: CacheEntry) -> dict[str, object]:
         "bytes": entry.nbytes,
         "changed": int(entry.changed),
     }
-
-
-def _age(entry: CacheEntry) -> str:
-    return duration(int(time.time() - entry.changed))

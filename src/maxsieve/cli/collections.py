@@ -116,6 +116,12 @@ def describe_size(collection: Collection) -> str:
     return f"{documents:,} documents{passages}, {index.tokens:,} tokens, {bytes_text(index.nbytes)}"
 
 
+def describe_encoded(collection: Collection) -> str:
+    """What to say after `Collection.encode_store` has encoded vectors."""
+    index = collection.index
+    return f"vectors are {index.store} now, in {bytes_text(index.nbytes)}, and no longer byte codes: scores changed"
+
+
 def bytes_text(count: int) -> str:
     """A size for people.
 

@@ -12,10 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from maxsieve.cli import options
-from maxsieve.cli.answers import heading, place_of, show_answer
+from maxsieve.cli.answers import STYLES, heading, place_of, show_answer
 from maxsieve.cli.console import say
 from maxsieve.cli.failures import sentence
-from maxsieve.cli.snippet import STYLES
 from maxsieve.common.printable import printable
 from maxsieve.text.collection.snippets import marks_of
 

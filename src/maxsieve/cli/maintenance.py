@@ -11,7 +11,9 @@ import typer
 
 from maxsieve.cli.collections import bytes_text, id_reader, open_collection
 from maxsieve.cli.console import emit, print_answer, print_line, shows_progress
+from maxsieve.cli.fast_path import searches_text
 from maxsieve.cli.options import AsJson, CollectionPath, Progress
+from maxsieve.storage.codebook import DRIFTED
 from maxsieve.text.collection.answers import basis, changes_text
 from maxsieve.text.collection.disk_usage import PARTS
 from maxsieve.text.inputs.lines import decoded, numbered
@@ -49,6 +51,7 @@ def info(collection: CollectionPath, as_json: AsJson = False) -> None:
     """Show what a collection contains and how its vectors are made."""
     with open_collection(collection) as found:
         facts, calibration = found.info(), found.index.storage.snapshot.calibration
+        searches = searches_text(found)
     if as_json:
         emit(facts)
         return
@@ -62,13 +65,14 @@ def info(collection: CollectionPath, as_json: AsJson = False) -> None:
         "tokens": f"{facts['tokens']:,}",
         "size": _size(facts),
         **{f"  {PARTS[part]}": _share(size, facts["room"]) for part, size in _largest(facts["room"]["parts"])},
-        "vectors": f"{facts['dim']} dimensions, {facts['store']}" + pooled_text(facts["pool"]),
+        "vectors": f"{facts['dim']} dimensions, {facts['store']}" + pooled_text(facts["pool"]) + _byte_codes(facts),
         "projection": _short(facts["projection"] or "none"),
         "encoder": f"{encoder['name']}, {encoder['dim']} dimensions",
         **{f"  {key}": _short(value) for key, value in encoder["fingerprint"].items()},
-        "codebook": f"{facts['codebook']['centroids']:,} centroids" if facts["codebook"] else "none",
+        "codebook": _codebook(facts["codebook"]) if facts["codebook"] else "none",
         "calibration": "none" if calibration is None else _calibration(calibration, facts["calibration"], unit),
         **({"  for filters": ", ".join(json.dumps(one["where"]) for one in filters)} if filters else {}),
+        "searches": searches,
         **({"shards": _shards(facts["shards"])} if "shards" in facts else {}),
         "folder": facts["path"],
     }
@@ -81,9 +85,12 @@ def verify(collection: CollectionPath, progress: Progress = None, as_json: AsJso
     """Read all files and compare checksums. The exit code is 3 if something is damaged."""
     with open_collection(collection) as found:
         found.verify(progress=shows_progress(progress))
+        codebook = found.info()["codebook"] or {}
+        drifted = {"drift": codebook["drift"]} if "drift" in codebook else {}
+        aged = f"; {_codebook(codebook)}" if drifted else ""
         print_answer(
-            {"collection": str(collection), "damaged": False, "documents": len(found)},
-            f"{collection}: {len(found):,} documents, all checksums agree",
+            {"collection": str(collection), "damaged": False, "documents": len(found), **drifted},
+            f"{collection}: {len(found):,} documents, all checksums agree{aged}",
             as_json=as_json,
         )
 
@@ -99,6 +106,11 @@ def compact(collection: CollectionPath, progress: Progress = None, as_json: AsJs
         f"{collection}: {bytes_text(after)}, {bytes_text(before)} before",
         as_json=as_json,
     )
+
+
+def _byte_codes(facts: dict[str, Any]) -> str:
+    enough = facts["byte_codes_until"]
+    return "" if enough is None else f"; byte codes until there are {enough:,} tokens"
 
 
 def _calibration(calibration: Calibration, facts: dict[str, Any], unit: str) -> str:
@@ -120,6 +132,19 @@ def duration(seconds: int) -> str:
             count = max(0, seconds) // size
             break
     return f"{count:,} {unit}" + ("" if count == 1 else "s")
+
+
+def _codebook(facts: dict[str, Any]) -> str:
+    """A codebook, and how far documents are from what it was trained on.
+
+    >>> _codebook({"centroids": 4096, "drift": 1.52, "tokens": 90000})
+    '4,096 centroids of 90,000 tokens; residuals are 1.52 times as large as expected (1.4 or more: hits are lost)'
+    """
+    if "drift" not in facts:
+        return f"{facts['centroids']:,} centroids"
+    risk = f" ({DRIFTED} or more: hits are lost)" if facts["drift"] >= DRIFTED else ""
+    size = f"residuals are {facts['drift']:.2f} times as large as expected{risk}"
+    return f"{facts['centroids']:,} centroids of {facts['tokens']:,} tokens; {size}"
 
 
 def _size(facts: dict[str, Any]) -> str:

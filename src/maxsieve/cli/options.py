@@ -9,7 +9,7 @@ from dataclasses import replace
 from enum import Enum
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -18,6 +18,7 @@ from maxsieve.cli.console import say
 from maxsieve.cli.failures import sentence
 from maxsieve.policies import POLICIES
 from maxsieve.storage.calibration import calibration_for, most_overlap, queries_needed
+from maxsieve.storage.segments import Store
 from maxsieve.text.collection.search import on_metadata
 from maxsieve.where import to_where
 
@@ -110,12 +111,8 @@ def with_parameters(
     return run
 
 
-class StoreName(str, Enum):
-    """The type in which vectors are stored."""
-
-    FLOAT16 = "float16"
-    FLOAT32 = "float32"
-    INT8 = "int8"
+StoreName = Enum("StoreName", {name.upper(): name for name in get_args(Store)}, type=str)  # type: ignore[misc]
+"""The type in which vectors are stored."""
 
 
 class UnitName(str, Enum):

@@ -14,6 +14,7 @@ from maxsieve.cli.queries import read_queries
 from maxsieve.cli.remembered import encoder_for
 from maxsieve.common.progress import progress_bar
 from maxsieve.options import SearchOptions
+from maxsieve.policies import CERTIFIED
 from maxsieve.text.inputs.reading import opened
 from maxsieve.text.trec import read_run
 
@@ -53,7 +54,7 @@ def recall(
         raise ValueError(f"there is no query in {queries}")
     if missing := len(asked) - len(answered):
         say(f"{run} has no answer for {missing:,} of {len(asked):,} queries: they count as an overlap of 0")
-    wanted = SearchOptions(k, by=by.value, threads=threads)
+    wanted = SearchOptions(k, CERTIFIED, by=by.value, threads=threads)
     overlaps: dict[str, float] = {}
     with (
         open_collection(collection, encoder_for(collection, encoder)) as found,

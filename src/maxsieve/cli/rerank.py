@@ -14,7 +14,8 @@ from maxsieve.cli.policy_options import with_policy
 from maxsieve.policies import CERTIFIED, Calibrated, Policy
 from maxsieve.text.collection.answers import to_plain
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
-from maxsieve.text.inputs import STDIN, DocumentReader, Fields, Format, Input
+from maxsieve.text.inputs.document import Fields
+from maxsieve.text.inputs.reading import STDIN, DocumentReader, Format, Input
 
 
 @with_policy

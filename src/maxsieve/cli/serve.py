@@ -15,6 +15,7 @@ from maxsieve.cli.collections import ClusterOptions, cluster_options
 from maxsieve.cli.console import say
 from maxsieve.cli.remembered import encoder_for
 from maxsieve.common.optional import optional
+from maxsieve.text.collection.query_log import KEPT
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER
 
 if TYPE_CHECKING:
@@ -58,6 +59,13 @@ def serve(
             help="The share of calibrated searches to repeat exactly: 0.01.",
         ),
     ] = None,
+    log_queries: Annotated[
+        bool,
+        typer.Option(
+            "--log-queries",
+            help=f"Keep a sample of up to {KEPT:,} queries in the collection's folder, for calibrate --from-log.",
+        ),
+    ] = False,
     threads: options.Threads = None,
 ) -> None:
     """Serve search and reranking over HTTP, with a page to try them in a browser.
@@ -79,6 +87,7 @@ def serve(
         deadline=deadline,
         threads=threads,
         audit=audit or None,
+        log_queries=log_queries,
     )
     serve_collections(named(collections or []), settings, encoder or (), host=host, port=port)
 

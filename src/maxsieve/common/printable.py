@@ -1,4 +1,4 @@
-"""Makes text safe to print on a terminal. All output goes through here.
+"""Makes text safe to show: on a terminal, where all output goes through here, and in small tables for notebooks.
 
 Printed text may come from an untrusted source: texts, ids, names of files, a collection's description, errors that
 contain any of these. A terminal executes control characters (ESC, and the C1 controls from U+0080 on), and
@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterable, Sequence
+from html import escape
 from typing import Any
 
 _NOT_ASCII = re.compile("[^ -~]")
@@ -57,3 +59,29 @@ def for_shell(text: str) -> str:
     'it'"'"'s $(rm -r ~)' docs.ms
     """
     return shlex.quote(printable(text))
+
+
+MOST_ROWS = 100
+"""A longer table ends with the number of rows that are left out."""
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
+    """An HTML table. Every value is escaped: ids and texts may come from anywhere.
+
+    >>> table(["id"], [["<b>"]])
+    '<table><thead><tr><th>id</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
+    """
+    listed = list(rows)
+    lines = [_row("td", [_shown(value) for value in row]) for row in listed[:MOST_ROWS]]
+    if len(listed) > MOST_ROWS:
+        lines.append(_row("td", [f"and {len(listed) - MOST_ROWS:,} more"]))
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{title}<thead>{_row('th', heads)}</thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _row(tag: str, cells: Iterable[str]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

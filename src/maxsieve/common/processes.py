@@ -42,6 +42,11 @@ if sys.platform == "win32":
         """Limits this process to this many more seconds of CPU time."""
         windows.limit_job(seconds=time.process_time() + seconds)
 
+    @contextmanager
+    def ending_after(seconds: float, why: str) -> Iterator[None]:
+        """Does nothing: Windows has no clock that interrupts the main thread."""
+        yield
+
     def is_closed_pipe(problem: BaseException) -> bool:
         """Whether the error is a write to a pipe that its reader has closed; on Windows also "invalid argument"."""
         if isinstance(problem, BrokenPipeError):
@@ -67,6 +72,24 @@ else:
     def limit_time(seconds: int) -> None:
         """Limits this process to this many more seconds of CPU time."""
         _lower(resource.RLIMIT_CPU, int(time.process_time()) + 1 + seconds)
+
+    @contextmanager
+    def ending_after(seconds: float, why: str) -> Iterator[None]:
+        """Ends the block with a `ValueError` after so many seconds, in the main thread; others have no limit."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def end(*_: object) -> None:
+            raise ValueError(why)
+
+        before = signal.signal(signal.SIGALRM, end)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
     def is_closed_pipe(problem: BaseException) -> bool:
         """Whether the error is a write to a pipe that its reader has closed."""

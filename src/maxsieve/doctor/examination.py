@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,13 +20,94 @@ from maxsieve.common.cache import cache_folder
 from maxsieve.common.machine import c_library, cpu, cpu_features, installed, total_bytes
 from maxsieve.common.threads import allowed_cpus, cgroup_quota, thread_count
 from maxsieve.doctor.cache_entries import KINDS, cache_entries
-from maxsieve.doctor.extras import missing_by_extra, packages
-from maxsieve.doctor.floating_point import denormals, rounding
 from maxsieve.doctor.privacy import without_user
 from maxsieve.storage import blocks, manifest
 from maxsieve.text.collection import description
 from maxsieve.text.encoders.models import list_models
 
+HOSTS = (
+    "colpali-engine",
+    "haystack-ai",
+    "langchain-core",
+    "llama-index-core",
+    "mteb",
+    "pylate",
+    "pyterrier",
+    "qdrant-client",
+    "rerankers",
+    "torch",
+)
+"""Packages that adapters are for; no extra has them."""
+REQUIREMENT = re.compile(r"^(?P<name>[\w.-]+)\s*(\[(?P<extras>[^]]*)])?.*;.*\bextra *== *[\"'](?P<extra>[\w.-]+)[\"']")
+
+
+def packages() -> dict[str, str | None]:
+    """NumPy, every package of an extra and those that adapters are for, with the version; None if it is missing."""
+    names = {name for some in _extras().values() for name in some}.union(HOSTS)
+    return {name: installed(name) for name in ["numpy", *sorted(names, key=str.lower)]}
+
+
+def missing_by_extra() -> dict[str, list[str]]:
+    """The missing packages of each extra; an empty list if it is complete."""
+    return {extra: sorted(name for name in names if installed(name) is None) for extra, names in _extras().items()}
+
+
+@lru_cache(maxsize=1)
+def _extras() -> dict[str, set[str]]:
+    """The packages of each extra, including those of extras that it includes; `all` says nothing new."""
+    own: dict[str, set[str]] = {}
+    included: dict[str, set[str]] = {}
+    for line in _requirements():
+        if found := REQUIREMENT.match(line):
+            extra = found["extra"]
+            own.setdefault(extra, set())
+            included.setdefault(extra, set())
+            if found["name"] == "maxsieve":
+                included[extra].update(re.split(r"\s*,\s*", found["extras"] or ""))
+            else:
+                own[extra].add(found["name"])
+
+    def whole(extra: str) -> set[str]:
+        return own.get(extra, set()).union(*(whole(other) for other in included.get(extra, ())))
+
+    return {extra: whole(extra) for extra in sorted(own.keys() - {"all"})}
+
+
+def _requirements() -> list[str]:
+    try:
+        return requires("maxsieve") or []
+    except PackageNotFoundError:  # maxsieve is not installed, but run from its sources
+        return []
+
+
+def rounding() -> str:
+    """How sums are rounded. Anything but ``to nearest`` was set by another library.
+
+    >>> rounding()
+    'to nearest'
+    """
+    number, less_than_half_a_step = 1.0, 2.0**-55
+    if number + less_than_half_a_step > number:
+        return "up"
+    if number - less_than_half_a_step == number:
+        return "to nearest"
+    return "down" if -number + less_than_half_a_step == -number else "to zero"
+
+
+def denormals() -> str:
+    """How denormal numbers are handled. Anything but ``kept`` was set by another library.
+
+    >>> denormals()
+    'kept'
+    """
+    smallest_normal, half, denormal, scale = sys.float_info.min, 0.5, 2.0**-1074, 2.0**1000
+    flushed = smallest_normal * half == 0.0
+    ignored = denormal * scale == 0.0
+    return "flushed to zero" if flushed else "read as zero" if ignored else "kept"
+
+
+FORMATS = {"index": manifest.VERSION, "segment": blocks.VERSION, "collection": description.VERSION}
+"""The newest version of each format that is read; all older ones are, too."""
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 """Environment variables that set the number of threads of other libraries."""
 
@@ -39,14 +123,14 @@ def examine() -> dict[str, dict[str, Any]]:
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "maxsieve": _maxsieve,
         "system": _system,
-        "cpu": _cpu,
+        "cpu": lambda: {"model": cpu(), "features": cpu_features()},
         "kernels": _kernels,
         "threads": _threads,
-        "floating_point": _floating_point,
-        "formats": _formats,
+        "floating_point": lambda: {"rounding": rounding(), "denormals": denormals()},
+        "formats": lambda: FORMATS,
         "cache": _cache,
-        "models": _models,
-        "packages": _packages,
+        "models": lambda: {model.name: model.present for model in list_models()},
+        "packages": lambda: {"versions": packages(), "missing": missing_by_extra()},
         "settings": _settings,
     }
     report = {name: _or_error(part) for name, part in parts.items()}
@@ -86,10 +170,6 @@ def _system() -> dict[str, Any]:
     }
 
 
-def _cpu() -> dict[str, Any]:
-    return {"model": cpu(), "features": cpu_features()}
-
-
 def _kernels() -> dict[str, Any]:
     found: dict[str, Any] = {
         "available": maxsieve.isas(),
@@ -114,15 +194,6 @@ def _threads() -> dict[str, Any]:
     }
 
 
-def _floating_point() -> dict[str, Any]:
-    return {"rounding": rounding(), "denormals": denormals()}
-
-
-def _formats() -> dict[str, Any]:
-    """The newest version of each format that is read; all older ones are, too."""
-    return {"index": manifest.VERSION, "segment": blocks.VERSION, "collection": description.VERSION}
-
-
 def _cache() -> dict[str, Any]:
     folder, found = cache_folder(), cache_entries()
     kinds = {kind: [entry for entry in found if entry.kind == kind] for kind in KINDS}
@@ -137,14 +208,6 @@ def _cache() -> dict[str, Any]:
             if some
         },
     }
-
-
-def _models() -> dict[str, Any]:
-    return {model.name: model.present for model in list_models()}
-
-
-def _packages() -> dict[str, Any]:
-    return {"versions": packages(), "missing": missing_by_extra()}
 
 
 def _settings() -> dict[str, Any]:

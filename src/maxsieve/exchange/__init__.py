@@ -12,10 +12,11 @@
 `read` returns `TokenVectors`: all rows in one array, memory-mapped from the file if possible. `stream` returns
 `TokenVectorChunks`, which are read chunk by chunk in bounded memory. Both have ``build``, which makes an index. `write`
 accepts either of them, or an index. The suffix decides the format; each format has its own functions, too. `from_arrow`
-and `from_qdrant` read vectors from tables, readers and databases instead of files.
+and `from_qdrant` read vectors from tables, readers and databases instead of files. Of an index, the stored vectors are
+written: those that a store has rounded, as ``index.vectors`` has them.
 """
 
-from maxsieve.exchange.arrow import read_arrow, stream_arrow, write_arrow
+from maxsieve.exchange.arrow import from_arrow, read_arrow, stream_arrow, write_arrow
 from maxsieve.exchange.folder import read_folder, stream_folder, write_folder
 from maxsieve.exchange.formats import read, stream, write
 from maxsieve.exchange.npy import read_npy, write_npy
@@ -24,7 +25,6 @@ from maxsieve.exchange.parquet import iter_parquet, read_parquet, stream_parquet
 from maxsieve.exchange.pt import read_pt
 from maxsieve.exchange.qdrant import from_qdrant
 from maxsieve.exchange.safetensors import read_safetensors, write_safetensors
-from maxsieve.exchange.tables import from_arrow
 from maxsieve.exchange.vectors import TokenVectorChunks, TokenVectors
 
 __all__ = [

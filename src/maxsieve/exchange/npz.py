@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.files import PathLike, open_regular, replacing
-from maxsieve.exchange.files import map_file, naming_content_errors
+from maxsieve.exchange.files import Names, map_file, named_vectors, naming_content_errors
 from maxsieve.exchange.header import Header, map_array, read_header, write_header
-from maxsieve.exchange.names import Names, named_vectors
 from maxsieve.exchange.sidecars import given_ids, given_lengths
 from maxsieve.exchange.vectors import TokenVectors
 from maxsieve.exchange.write_source import Writable, write_source

@@ -10,8 +10,7 @@ import numpy as np
 from maxsieve.arrays import FloatArray
 from maxsieve.common.files import PathLike, open_regular
 from maxsieve.common.optional import optional
-from maxsieve.exchange.files import bfloat16_rows, naming_content_errors
-from maxsieve.exchange.names import Names, choose
+from maxsieve.exchange.files import Names, bfloat16_rows, choose, naming_content_errors
 from maxsieve.exchange.sidecars import IDS, beside, find_lengths, given_ids, given_lengths, ids_beside, lengths_beside
 from maxsieve.exchange.vectors import TokenVectors
 

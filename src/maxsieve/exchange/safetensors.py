@@ -14,8 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.files import PathLike, replacing
-from maxsieve.exchange.files import Mapped, array_at, bfloat16_rows, map_file, naming_content_errors
-from maxsieve.exchange.names import IDS, Names, named_vectors
+from maxsieve.exchange.files import (
+    IDS,
+    Mapped,
+    Names,
+    array_at,
+    bfloat16_rows,
+    map_file,
+    named_vectors,
+    naming_content_errors,
+)
 from maxsieve.exchange.sidecars import dump_list, given_ids, given_lengths
 from maxsieve.exchange.vectors import TokenVectors
 from maxsieve.exchange.write_source import Writable, write_source

@@ -15,7 +15,7 @@ from maxsieve.lab.corpora import Corpus
 from maxsieve.lab.embedded import F32
 from maxsieve.storage.segments import Store
 from maxsieve.text import Collection, Encoder
-from maxsieve.text.encoders.encoder import DEFAULT_STORE, Measuring
+from maxsieve.text.encoders.encoder import Measuring, WrappedEncoder, default_store
 
 PAPER_STORE: Store = "float16"
 """The type of stored vectors that is nearest to the paper's."""
@@ -23,18 +23,16 @@ CHUNK = 500
 """How many documents are encoded at a time, once for all dimensions."""
 
 
-class Around:
-    """A wrapper of an encoder: it counts tokens and encodes queries like the inner encoder."""
+class CountingEncoder(WrappedEncoder):
+    """An encoder that counts tokens like the inner encoder."""
 
     def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
-        self.name, self.dim, self.fingerprint = encoder.name, encoder.dim, encoder.fingerprint
-        self.encode_queries = encoder.encode_queries
+        super().__init__(encoder)
         if isinstance(encoder, Measuring):
             self.max_tokens, self.count_tokens = encoder.max_tokens, encoder.count_tokens
 
 
-class Remembering(Around):
+class Remembering(CountingEncoder):
     """An encoder that caches the vectors of one chunk, so that collections of several dimensions share them."""
 
     def __init__(self, encoder: Encoder) -> None:
@@ -44,7 +42,7 @@ class Remembering(Around):
     def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
         """The vectors of documents, from the cache or encoded."""
         missing = [text for text in dict.fromkeys(texts) if text not in self._known]
-        self._known.update(zip(missing, self._encoder.encode_documents(missing, progress=progress), strict=True))
+        self._known.update(zip(missing, self.encoder.encode_documents(missing, progress=progress), strict=True))
         return [self._known[text] for text in texts]
 
     def forget(self) -> None:
@@ -52,7 +50,7 @@ class Remembering(Around):
         self._known.clear()
 
 
-class Recalling(Around):
+class Recalling(CountingEncoder):
     """An encoder that reads the vectors of a corpus's documents from a collection of it, which stores float16.
 
     int8 codes made from float16 equal those from float32, except that one in a hundred differs by one.
@@ -67,7 +65,7 @@ class Recalling(Around):
         """The vectors of documents, from the cache or encoded."""
         found = {text: self._known.index.vectors(self._ids[text]) for text in texts if text in self._ids}
         missing = [text for text in dict.fromkeys(texts) if text not in found]
-        found.update(zip(missing, self._encoder.encode_documents(missing, progress=progress), strict=True))
+        found.update(zip(missing, self.encoder.encode_documents(missing, progress=progress), strict=True))
         return [np.asarray(found[text], np.float32) for text in texts]
 
 
@@ -82,16 +80,17 @@ def embed(
     """
     remembering = Remembering(encoder)
     collections = [_opened(corpus, remembering, dim, as_indexed=as_indexed) for dim in dims]
-    if all(len(collection) == len(corpus.documents) for collection in collections):
-        return collections
     order = iter(random.Random(0).sample(list(corpus.documents), len(corpus.documents)))
     total = len(corpus.documents)
-    with progress_bar(f"encoding {corpus.name}", total, shown=progress, unit="documents") as advance:
-        for ids in iter(lambda: list(islice(order, CHUNK)), []):
-            for collection in collections:
-                collection.add([corpus.documents[doc_id] for doc_id in ids], ids)
-            remembering.forget()
-            advance(len(ids))
+    if any(len(collection) < total for collection in collections):
+        with progress_bar(f"encoding {corpus.name}", total, shown=progress, unit="documents") as advance:
+            for ids in iter(lambda: list(islice(order, CHUNK)), []):
+                for collection in collections:
+                    collection.add([corpus.documents[doc_id] for doc_id in ids], ids)
+                remembering.forget()
+                advance(len(ids))
+    for collection in collections:
+        collection.encode_store(progress=progress)
     return collections
 
 
@@ -112,7 +111,7 @@ def embed_as_indexed(corpus: Corpus, encoder: Encoder, dim: int | None, *, progr
 
 def folder_of(corpus: Corpus, encoder: Encoder, dim: int, *, as_indexed: bool = False) -> Path:
     """The folder of a corpus in the cache."""
-    kept = f"-{DEFAULT_STORE}-passages" if as_indexed else ""
+    kept = f"-{default_store(dim)}-passages" if as_indexed else ""
     name = f"{corpus.name}-{corpus.digest[:12]}-{Path(encoder.name).name}-d{dim}{kept}"
     return cache_folder() / "collections" / name.replace(":", "-")  # which no name on Windows may have
 
@@ -120,6 +119,6 @@ def folder_of(corpus: Corpus, encoder: Encoder, dim: int, *, as_indexed: bool = 
 def _opened(corpus: Corpus, encoder: Encoder, dim: int, *, as_indexed: bool) -> Collection:
     folder = folder_of(corpus, encoder, dim, as_indexed=as_indexed)
     if not (folder / "collection.json").is_file():
-        store = DEFAULT_STORE if as_indexed else PAPER_STORE
+        store = default_store(dim) if as_indexed else PAPER_STORE
         Collection.create(folder, encoder, dim, store=store, split=as_indexed).close()
     return Collection.open(folder, encoder)

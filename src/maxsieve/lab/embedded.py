@@ -194,6 +194,12 @@ class Embedded:
         return np.array([up32(norm_up(rows).max(initial=0.0)) for rows in documents], np.float64)
 
 
+def ensure_codebook(index: Index, *, progress: bool = False) -> None:
+    """Trains a codebook, unless there is one: in a store of residuals there is, and it never changes."""
+    if index.storage.snapshot.codebook is None:
+        index.train_codebook(progress=progress)
+
+
 def to_strings(hits: Hits) -> list[str]:
     """The ids of hits, as str."""
     return [str(doc_id) for doc_id in hits.ids]

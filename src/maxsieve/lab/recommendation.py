@@ -100,7 +100,8 @@ class Recommendation:
     @property
     def line(self) -> str:
         """The line of code to use."""
-        return f"index.search(query, k={self.k}{_argument(self.policy)})"
+        policy = f", policy=ms.{_knobs(self.policy)}" if isinstance(self.policy, Bandit) else ""
+        return f"index.search(query, k={self.k}{policy})"
 
     @property
     def command(self) -> str | None:
@@ -171,10 +172,6 @@ class Recommendation:
             [Table("Settings, the cheapest first", columns, rows)],
             remarks=[f"`{line}`" for line in (self.line, self.command) if line] + [self.advice],
         )
-
-
-def _argument(policy: Bandit | Certified) -> str:
-    return f", policy=ms.{_knobs(policy)}" if isinstance(policy, Bandit) else ""
 
 
 def _knobs(policy: Bandit) -> str:

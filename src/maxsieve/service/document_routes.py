@@ -1,28 +1,34 @@
-"""Routes that read a document, and that change a collection if the service was started with ``--writable``."""
+"""Routes of documents: their texts, the pictures of pages, and changes if the service was started with ``--writable``.
+
+Pictures are files of the collection; no path of a request is opened.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import APIRouter, HTTPException, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from maxsieve.service.deadlines import Seconds
 from maxsieve.service.failures import answer, documented
 from maxsieve.service.open_collections import OpenCollection
 from maxsieve.service.schemas import AddAnswer, AddRequest, DeleteAnswer, DeleteRequest, DocumentAnswer
 from maxsieve.service.search_routes import Name
 from maxsieve.service.service import Service, ServiceDep, cancelled_on_disconnect
 from maxsieve.service.settings import CHARACTERS
-from maxsieve.service.strict import StrictRoute
+from maxsieve.service.strict import Seconds, StrictRoute
 from maxsieve.text.collection.collection import Collection
+from maxsieve.text.pages.page import KIND
 
 router = APIRouter(route_class=StrictRoute, tags=["documents"])
 PATH = "/v1/collections/{name}/documents"
 
 AskedId = Annotated[str, Query(max_length=10_000, description="Its id.")]
+PageId = Annotated[str, Path(max_length=10_000, description="The id of a page, percent-encoded.")]
+CACHED = {"Cache-Control": "private, no-cache"}
+"""A browser keeps a picture, and asks each time whether it is still the same: a page may change."""
 
 
 @router.get(PATH, response_model=DocumentAnswer, responses=documented())
@@ -101,3 +107,26 @@ def _writable(service: Service, name: str) -> OpenCollection:
     if not service.settings.writable:
         raise HTTPException(403, "this service is read-only: it was started without 'writable'")
     return opened
+
+
+@router.get(
+    "/v1/collections/{name}/pages/{id:path}",
+    response_class=Response,
+    responses={**documented(), 200: {"content": {KIND: {}}}, 304: {"description": "The picture has not changed."}},
+)
+async def picture(name: Name, id: PageId, request: Request, service: ServiceDep, seconds: Seconds) -> Response:
+    """The picture of a page, as WebP, with at most 1,600 pixels a side."""
+    opened = service.collections[name]
+    known = request.headers.get("if-none-match", "")
+
+    def work() -> Response:
+        with opened.using() as collection:
+            page = collection.page_facts(known_id(id, collection))
+            if page is None:
+                raise HTTPException(404, "this document is not a page: it has no picture")
+            tag = {**CACHED, "ETag": f'"{page.digest}"'}
+            if tag["ETag"] in known:
+                return Response(status_code=304, headers=tag)
+            return Response(collection.pictures.read(page.digest), media_type=KIND, headers=tag)
+
+    return await cancelled_on_disconnect(request, service.run_in_thread(work), seconds)

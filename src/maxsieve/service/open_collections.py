@@ -82,11 +82,11 @@ class OpenCollection:
             self._collection = self._open(self.path)
             self._close_unused(known)
 
-    def _close_unused(self, one: Collection) -> None:
-        if not self._users[one]:
-            del self._users[one]
-            if one is not self._collection:
-                one.close()
+    def _close_unused(self, collection: Collection) -> None:
+        if not self._users[collection]:
+            del self._users[collection]
+            if collection is not self._collection:
+                collection.close()
 
     def _is_another(self, known: Collection) -> bool:
         """Whether the folder now contains another, undamaged collection."""

@@ -8,12 +8,11 @@ from fastapi import APIRouter, HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from maxsieve.service.deadlines import Seconds
 from maxsieve.service.dialects import RankedDocument, RankedDocuments, RerankReply, RerankRequest
 from maxsieve.service.failures import answer, documented
 from maxsieve.service.service import RERANKING, Service, ServiceDep, cancelled_on_disconnect
 from maxsieve.service.settings import CHARACTERS
-from maxsieve.service.strict import StrictRoute
+from maxsieve.service.strict import Seconds, StrictRoute
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.collection.rerank import cut_documents, rerank_vectors
 from maxsieve.text.passages import Document, Keys, sizes_for, splitter_for

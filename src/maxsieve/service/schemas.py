@@ -105,8 +105,10 @@ class SearchBody(Shape):
         "document", description="Find documents, each by its best passage, or passages of any documents."
     )
     per_document: int = Field(1, ge=1, le=HITS, description="How many of its best passages each document lists.")
-    policy: AnyPolicy = Field(
-        "certified", description="The search policy: its name, or an object with its name and parameters."
+    policy: AnyPolicy | None = Field(
+        None,
+        description="The search policy: its name, or an object with its name and parameters. By default, the search is "
+        "exact; in a large collection that was calibrated, it is calibrated.",
     )
     candidates: Ids | None = Field(None, description="Search among these ids only.")
     exclude: Ids | None = Field(None, description="Ids that must not be hits.")
@@ -154,12 +156,14 @@ class SearchBody(Shape):
         return object() if self.trace else repr([self.chosen_policy, self.offset, *options])
 
     @property
-    def chosen_policy(self) -> Policy:
-        """The policy object of the library."""
+    def chosen_policy(self) -> Policy | None:
+        """The policy object of the library; None if none was given."""
+        if self.policy is None:
+            return None
         return policy_named(self.policy) if isinstance(self.policy, str) else self.policy.chosen()
 
 
-class Word(BaseModel):
+class QueryWord(BaseModel):
     """A word of the query, and its offsets."""
 
     word: str
@@ -312,7 +316,7 @@ class QueryOfSearch(BaseModel):
 
     text: str | None
     tokens: int
-    words: list[Word]
+    words: list[QueryWord]
 
 
 class SearchAnswer(BaseModel):

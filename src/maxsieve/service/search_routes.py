@@ -16,13 +16,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from maxsieve.service.bodies import Rows
-from maxsieve.service.deadlines import Seconds
 from maxsieve.service.failures import answer, documented
 from maxsieve.service.open_collections import OpenCollection
 from maxsieve.service.schemas import CollectionFacts, CollectionList, SearchAnswer, SearchBody
 from maxsieve.service.service import Found, SearchAsk, SearchKey, Service, ServiceDep, cancelled_on_disconnect
 from maxsieve.service.settings import MANY_HITS, MAPS, MATCHES, TRACED_TOKENS
-from maxsieve.service.strict import StrictRoute
+from maxsieve.service.strict import Seconds, StrictRoute
 from maxsieve.text.collection.answers import guarantee_sentence, to_plain
 from maxsieve.text.collection.hits import TextHits
 from maxsieve.text.collection.snippets import excerpt, marks_of, title_of
@@ -85,6 +84,8 @@ async def find(name: str, body: SearchBody, service: Service) -> tuple[SearchAsk
         await service.run_large(lambda: _check_tokens(opened, body, tokens))
     found = await service.search(SearchKey(opened.name, body.group, options), ask)
     service.metrics.searches.labels(name, found.hits.report.guarantee).inc()
+    if body.query is not None and not body.offset:
+        service.log_query(name, options, body.query)
     return ask, found, {"encode": encoded - started, "search": perf_counter() - encoded}
 
 

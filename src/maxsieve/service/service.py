@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 
 from maxsieve._core import Stop
+from maxsieve.errors import MaxsieveError
 from maxsieve.options import SearchOptions
 from maxsieve.service.batches import Batcher
 from maxsieve.service.bodies import wrong_dim
@@ -25,7 +27,10 @@ from maxsieve.service.open_collections import OpenCollections
 from maxsieve.service.settings import CHUNK, LONG_QUERY, LONG_QUERY_TOKENS, MANY_HITS, TOGETHER, Settings
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.collection.hits import TextHits
+from maxsieve.text.collection.query_log import QueryLog
 from maxsieve.text.encoders.encoder import Encoder
+
+logger = logging.getLogger("maxsieve.service")
 
 T = TypeVar("T")
 F32 = NDArray[np.float32]
@@ -79,6 +84,13 @@ class Service:
         self.collections, self.encoder, self.settings = collections, encoder, settings
         self.metrics = Metrics(collections, self.requests_in_progress)
         self.ending = False
+        self._logs: dict[str, QueryLog] = {}
+        if settings.log_queries:
+            with ExitStack() as undo:
+                for name, opened in collections.items():
+                    self._logs[name] = QueryLog(opened.path)
+                    undo.callback(self._logs[name].close)
+                undo.pop_all()
         self._requests = self._bytes = 0
         self._encoder_thread = ThreadPoolExecutor(1, "encoding")
         self._search_thread = ThreadPoolExecutor(1, "searching")
@@ -118,6 +130,8 @@ class Service:
         threads = (self._encoder_thread, self._search_thread, self._write_thread, self._others)
         for one in (*threads, self._large_thread, self._health_thread):
             one.shutdown(cancel_futures=True)
+        for log in self._logs.values():
+            _written(log.close)
         self.collections.close()
 
     def requests_in_progress(self) -> int:
@@ -157,6 +171,16 @@ class Service:
             len(ask.rows) <= LONG_QUERY_TOKENS and options.k * options.per_document <= MANY_HITS and not options.trace
         )
         return await (self._searches if small else self._large_searches).ask(key, ask)
+
+    def log_query(self, collection: str, options: SearchOptions, text: str) -> None:
+        """Takes a query into the sample of its collection, if the service keeps one.
+
+        A sample is for calibrating, so only searches of all documents, by late interaction alone, count.
+        """
+        log = self._logs.get(collection)
+        plain = not options.restricted and options.first_stage is None and options.hybrid is None
+        if log is not None and plain and log.take(text):
+            self._others.submit(_written, log.write)
 
     async def run_in_thread(self, work: Callable[[], T]) -> T:
         """Runs work on another thread, so that the event loop is not blocked. If nobody waits for it, it is stopped."""
@@ -202,6 +226,14 @@ class Service:
         with stop:
             found = collection.answer([ask.text for ask in asks], key.options, vectors)
         return [Found(hits, len(asks)) for hits in found]
+
+
+def _written(write: Callable[[], None]) -> None:
+    """Writes a sample of queries. The service goes on without it."""
+    try:
+        write()
+    except (MaxsieveError, OSError) as problem:
+        logger.warning("the sample of queries was not written: %s", problem)
 
 
 async def _stoppable(executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:

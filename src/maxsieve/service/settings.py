@@ -76,6 +76,8 @@ class Settings:
         threads of a search; None for one per CPU.
     audit
         the share of the searches by `Calibrated` that is repeated exactly in the background; None for no audit.
+    log_queries
+        whether a random sample of the queries is kept in the folder of each collection, to calibrate on.
     """
 
     api_key: str | None = None
@@ -89,6 +91,7 @@ class Settings:
     drain: float = 30.0
     threads: int | None = None
     audit: float | None = None
+    log_queries: bool = False
 
 
 def is_loopback(host: str) -> bool:

@@ -1,4 +1,7 @@
-"""Request bodies must be JSON as in RFC 8259: UTF-8, no NaN, no lone surrogates, limited nesting."""
+"""How requests are read: a body must be JSON as in RFC 8259 (UTF-8, no NaN, no lone surrogates, limited nesting).
+
+A header may shorten the timeout of a request.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from collections.abc import Callable, Coroutine
 from email.message import Message
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import HTTPException
+from fastapi import Depends, Header, HTTPException
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
@@ -77,3 +80,23 @@ def _is_json(content_type: str) -> bool:
     message["content-type"] = content_type
     charset = message.get_param("charset", "utf-8")
     return message.get_content_type() == "application/json" and str(charset).lower() in ("utf-8", "utf8")
+
+
+async def _seconds(
+    request: Request,
+    timeout: Annotated[
+        float | None,
+        Header(
+            alias="X-Timeout-Seconds",
+            gt=0,
+            allow_inf_nan=False,
+            description="Cancel the request after this many seconds.",
+        ),
+    ] = None,
+) -> float:
+    longest = service_of(request).settings.deadline
+    return longest if timeout is None else min(timeout, longest)
+
+
+Seconds = Annotated[float, Depends(_seconds)]
+"""The timeout of a request, in seconds."""

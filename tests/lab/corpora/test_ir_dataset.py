@@ -139,7 +139,7 @@ def test_what_can_not_be_fetched(register: Register) -> None:
         def __iter__(self) -> Iterator[Any]:
             raise ConnectionError("no route to host")
 
-    with pytest.raises(OSError, match="maxsieve/tiny/test: no route to host"):
+    with pytest.raises(OSError, match="maxsieve/tiny/test: "):
         read_corpus(register(Unreachable(), [], []))
 
 

@@ -10,7 +10,7 @@ import typer
 from maxsieve.cli.console import emit, print_answer, print_line, shows_progress
 from maxsieve.cli.lab import report, tune
 from maxsieve.cli.lab.options import DEFAULT_OUT, ExperimentOptions, Out, require_extra
-from maxsieve.cli.lab.show import output, show_paths, show_result
+from maxsieve.cli.lab.report import output, show_paths, show_result
 from maxsieve.cli.options import AsJson, Progress, add_commands, with_groups
 from maxsieve.lab.experiments import SUMMARIES
 

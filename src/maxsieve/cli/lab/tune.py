@@ -9,7 +9,7 @@ import typer
 
 from maxsieve.cli.console import emit, shows_progress
 from maxsieve.cli.lab.options import ExperimentOptions
-from maxsieve.cli.lab.show import output, show_result
+from maxsieve.cli.lab.report import output, show_result
 from maxsieve.cli.options import AsJson, K, Progress
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -139,6 +140,8 @@ def _edited_toml(before: str, table: str, entry: dict[str, Any] | None) -> str:
 
 def _write(path: Path, before: str | None, after: str | None) -> None:
     """Replaces the file (or removes it), unless another program has changed it since it was read."""
+    if before is not None and not path.stat().st_mode & stat.S_IWUSR:
+        raise PermissionError(f"{path} is read-only, and was left as it is")
     if before is None:
         path.parent.mkdir(parents=True, exist_ok=True)
     elif after is not None:

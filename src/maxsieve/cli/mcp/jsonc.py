@@ -13,7 +13,7 @@ _TOKEN = re.compile(
 INDENT = 2
 
 
-class Member(NamedTuple):
+class JsonMember(NamedTuple):
     """A member of an object: where its key starts, and where its value starts and ends."""
 
     key: int
@@ -78,9 +78,9 @@ def drop(text: str, container: str, name: str) -> str:
     return _removed(text, left) if not text[left.start + 1 : left.end - 1].strip() else text
 
 
-def members(text: str, start: int) -> dict[str, Member]:
+def members(text: str, start: int) -> dict[str, JsonMember]:
     """The members of the object that starts here; `ValueError` if there is none."""
-    found: dict[str, Member] = {}
+    found: dict[str, JsonMember] = {}
     depth, key, value = 0, None, None
     if text[start : start + 1] != "{":
         raise ValueError("it is not an object where one is expected")
@@ -95,7 +95,7 @@ def members(text: str, start: int) -> dict[str, Member]:
         depth += (token[0] in "{[") - (token[0] in "}]") if token.lastgroup == "mark" else 0
         ended = depth == 0 or (depth == 1 and token[0] == ",")
         if key is not None and value is not None and not ended:
-            found[json.loads(key[0])] = Member(key.start(), value, token.end())
+            found[json.loads(key[0])] = JsonMember(key.start(), value, token.end())
         if ended:
             key = value = None
         if depth == 0:
@@ -120,7 +120,7 @@ def _inserted(text: str, start: int, name: str, value: Any, level: int, others: 
     return text[: start + 1] + written + text[start + 1 :]
 
 
-def _removed(text: str, member: Member) -> str:
+def _removed(text: str, member: JsonMember) -> str:
     """Without a member, the white space before it, and the comma after it or, if it is the last, before it."""
     start, end = len(text[: member.key].rstrip()), member.end
     after = re.compile(r"\s*,").match(text, end)

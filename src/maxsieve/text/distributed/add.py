@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,11 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxsieve.cluster.engine import Run, in_turn
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.manifest import ShardVersion
+from maxsieve.cluster.manifest import ShardVersion, by_shard, shard_of
 from maxsieve.cluster.ray_engine import RayEngine
 from maxsieve.cluster.shard import append_to_shard, compact_shard, open_to_change, sequenced
-from maxsieve.cluster.sharding import by_shard, shard_of
+from maxsieve.cluster.storage import ShardedStorage
 from maxsieve.common.checks import as_count
 from maxsieve.common.progress import Advance
 from maxsieve.ids import Id
@@ -35,14 +37,12 @@ from maxsieve.text.collection.additions import Added, Encode, batches, check_id_
 from maxsieve.text.collection.collection_encoder import CollectionEncoder
 from maxsieve.text.distributed.encoders import (
     BatchEncoder,
-    Encoders,
-    LocalEncoders,
+    EncodeAll,
     Order,
     Outcome,
     RayEncoders,
     repeated_id_error,
 )
-from maxsieve.text.distributed.shards import storage_of
 from maxsieve.text.distributed.staged import Form, StagedBatch, open_staged, remove_oldest, remove_staged
 from maxsieve.text.encoders.truncation_warning import add_cuts
 from maxsieve.text.passages import Document
@@ -80,29 +80,31 @@ def add_to_shards(
     """
     if workers is not None:
         workers = as_count(workers, "workers", at_least=0, at_most=MOST_WORKERS)
-    storage = storage_of(index)
+    storage = index.storage
+    assert isinstance(storage, ShardedStorage)
     folder = storage.folder
     remove_oldest(folder.path, LEFT_BYTES)
     additions = Additions(folder, own, replace=replace, advance=advance)
     groups = batches(_checked(documents, folder, own), size_of)
-    here = LocalEncoders(BatchEncoder(folder, own, encode))
+    here = partial(map, BatchEncoder(folder, own, encode).run)
     while own.description.pending and (some := list(islice(groups, 1))):
-        additions.run(some, here)
+        additions.run(some, here, in_turn)
     first = list(islice(groups, 2))
     if len(first) < 2 or workers == 0:
-        additions.run(chain(first, groups), here)
-        folder.compact(here.change, compact_if_worth)
+        additions.run(chain(first, groups), here, in_turn)
+        folder.compact(in_turn, compact_if_worth)
     else:
         engine = storage.engine
         assert isinstance(engine, RayEngine)
         encoders = RayEncoders(engine.ray, folder.path, own.not_built_in, workers, worker_options)
         try:
-            additions.run(chain(first, groups), encoders)
-            folder.compact(encoders.change, compact_if_worth)
+            additions.run(chain(first, groups), encoders.encode, engine.run)
+            folder.compact(engine.run, compact_if_worth)
         finally:
             encoders.close()
     remove_staged(folder.path)
     index.refresh()
+    index.encode_if_enough()
     return additions.added
 
 
@@ -155,14 +157,14 @@ class Additions:
         self._ordered = self._taken = self._commits = 0
         self.added = Added(0, 0, 0)
 
-    def run(self, groups: Iterable[list[Document]], encoders: Encoders) -> None:
-        """Encodes groups of documents, and commits the encoded batches."""
-        for outcome in encoders.encode(self._orders(groups)):
+    def run(self, groups: Iterable[list[Document]], encode: EncodeAll, change: Run) -> None:
+        """Encodes groups of documents, and commits the encoded batches; ``change`` runs the changes of shards."""
+        for outcome in encode(self._orders(groups)):
             self._take(outcome)
             if self._enough():
-                self._commit(encoders)
+                self._commit(change)
         if self._gathered:
-            self._commit(encoders)
+            self._commit(change)
 
     def _orders(self, groups: Iterable[list[Document]]) -> Iterator[Order]:
         for group in groups:
@@ -215,7 +217,7 @@ class Additions:
         nbytes = sum(gathered.batch.nbytes for gathered in self._gathered)
         return nbytes >= COMMIT_BYTES or time.monotonic() - self._since >= COMMIT_SECONDS
 
-    def _commit(self, encoders: Encoders) -> None:
+    def _commit(self, run: Run) -> None:
         """Commits all collected batches at once."""
         manifest = self._folder.manifest
         sequence = manifest.next_sequence
@@ -241,14 +243,14 @@ class Additions:
         calls = {
             shard: (root, manifest.shards[shard], form, change, self._replace) for shard, change in changes.items()
         }
-        made = self._folder.change(write_shard, calls, encoders.change)
+        made = self._folder.change(write_shard, calls, run)
         self._folder.commit(made, sequence=sequence)
         self._recent.append((self._ordered, self._waiting))
         remove_staged(root, [gathered.batch.name for gathered in self._gathered])
         self._gathered, self._waiting = [], {}
         self._commits += 1
         if self._commits % COMMITS == 0:
-            self._folder.compact(encoders.change, compact_if_worth)
+            self._folder.compact(run, compact_if_worth)
 
 
 def write_shard(root: Path, base: ShardVersion, form: Form, change: Change, replace: bool) -> ShardVersion:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
-from maxsieve.cluster.engine import Run, in_turn
 from maxsieve.cluster.folder import ShardedFolder
-from maxsieve.cluster.ray_engine import as_tasks
 from maxsieve.cluster.ray_errors import as_own_error
 from maxsieve.cluster.snapshot import ShardedSnapshot
 from maxsieve.common.optional import optional
@@ -26,6 +24,9 @@ from maxsieve.text.distributed.staged import Form, StagedBatch, batch_digest, fi
 from maxsieve.text.encoders.encoder import Encoder
 from maxsieve.text.encoders.truncation_warning import Tally, TruncationWarning, counting_truncations, naming_texts
 from maxsieve.text.passages import Document, check_record, splitter_for
+
+EncodeAll: TypeAlias = "Callable[[Iterable[Order]], Iterator[Outcome]]"
+"""The outcome of each order, in order. Only a few orders are read in advance."""
 
 AHEAD = 2
 """The number of batches that each worker has: the one that it encodes, and the next one."""
@@ -148,33 +149,6 @@ def repeated_id_error(id: Id) -> ValueError:
     return ValueError(f"ids: {id!r} occurs twice in what is added, with another text or other metadata")
 
 
-class Encoders(Protocol):
-    """Encodes batches, and runs changes of shards, one after the other or in parallel."""
-
-    def encode(self, orders: Iterable[Order]) -> Iterator[Outcome]:
-        """The outcome of each order, in order. Only a few orders are read in advance."""
-
-    @property
-    def change(self) -> Run:
-        """Runs a change of several shards. The function may be called more than once for a shard."""
-
-
-class LocalEncoders:
-    """Encodes in this process, one batch after the other."""
-
-    def __init__(self, encoder: BatchEncoder) -> None:
-        self._encoder = encoder
-
-    def encode(self, orders: Iterable[Order]) -> Iterator[Outcome]:
-        """The outcome of each order, in order."""
-        return map(self._encoder.run, orders)
-
-    @property
-    def change(self) -> Run:
-        """Changes one shard after the other."""
-        return in_turn
-
-
 class EncodingWorker:
     """The class of a Ray actor that loads the encoder once, and encodes one batch after the other.
 
@@ -250,11 +224,6 @@ class RayEncoders:
                 self._ray.cancel(running.ref)  # otherwise Ray retries it, and prints an error
             self.close()
             raise
-
-    @property
-    def change(self) -> Run:
-        """Runs a change of several shards on all nodes, and retries where a worker or node has died."""
-        return as_tasks(self._ray)
 
     def close(self) -> None:
         """Ends the workers."""

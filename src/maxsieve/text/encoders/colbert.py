@@ -56,17 +56,10 @@ class ColbertEncoder(FolderEncoder):
         self._model = OnnxModel(self._files.model, dim=self._settings.dim)
         width = self._model.dim or self._states(self._tokens("a", self._settings.document)).shape[1]
         self._projection = find_projection(self._files.folder, self._settings, self._model.output, width)
-        self._dim = width if self._projection is None else len(self._projection.bias)
-
-    @property
-    def dim(self) -> int:
+        self.dim = width if self._projection is None else len(self._projection.bias)
         """The dimension: how many numbers a row has."""
-        return self._dim
-
-    @property
-    def max_tokens(self) -> int:
+        self.max_tokens = self._settings.document.length
         """The most tokens of a document that are read, including marker and special tokens."""
-        return self._settings.document.length
 
     @cached_property
     def fingerprint(self) -> dict[str, str]:

@@ -26,8 +26,8 @@ DEFAULT_ENCODER = "default"
 MINILM = "minilm"
 """The model of the demo and of the experiments, whatever else was fetched."""
 
-DEFAULT_STORE: Store = "int8"
-"""How a new collection stores vectors by default; docs/text.md has the cost of other choices."""
+ONE_BIT_FROM, TWO_BITS_FROM = 256, 128
+"""With so many dimensions, each number of a residual has 1 bit or 2 bits by default; with fewer, 4 bits."""
 
 SENTENCE_TRANSFORMERS = "st:"
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
@@ -88,6 +88,41 @@ class Visual(Protocol):
 
     def query_spans(self, text: str) -> list[Span]:
         """One (start, end) per row of ``encode_queries([text])[0]``, counted in characters of the text."""
+
+
+class WrappedEncoder:
+    """An encoder around another one. What it does not define is that of the inner encoder.
+
+    If the inner encoder is `Traceable` or `Visual`, so is this one.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder, self.name, self.dim = encoder, encoder.name, encoder.dim
+        for method in ("document_spans", "query_spans", "grids"):
+            if hasattr(encoder, method):
+                setattr(self, method, getattr(encoder, method))
+
+    @property
+    def fingerprint(self) -> dict[str, str]:
+        """What the vectors depend on."""
+        return self.encoder.fingerprint
+
+    def encode_queries(self, texts: Sequence[str]) -> list[F32]:
+        """The rows of each text, as a query is encoded."""
+        return self.encoder.encode_queries(texts)
+
+
+def default_store(dim: int) -> Store:
+    """How a new collection stores vectors of so many dimensions by default; docs/text.md has the measurements.
+
+    Errors of many numbers cancel each other, so that one bit for each is enough. Few numbers need more.
+
+    >>> [default_store(dim) for dim in (48, 96, 128, 384)]
+    ['residual4', 'residual4', 'residual2', 'residual1']
+    """
+    if dim >= ONE_BIT_FROM:
+        return "residual1"
+    return "residual2" if dim >= TWO_BITS_FROM else "residual4"
 
 
 def query_spans_of(encoder: object, text: str) -> list[Span] | None:

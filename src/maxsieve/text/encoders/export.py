@@ -175,9 +175,9 @@ def _compare(torch_model: SentenceTransformersEncoder, exported: ColbertEncoder,
     return worst
 
 
-def _difference(one: F32, other: F32) -> Difference | None:
-    if one.shape != other.shape:
+def _difference(made: F32, wanted: F32) -> Difference | None:
+    if made.shape != wanted.shape:
         return None
-    if not len(one):
+    if not len(made):
         return Difference(0.0, 1.0)
-    return Difference(float(np.abs(one - other).max()), float((one * other).sum(axis=1).min()))
+    return Difference(float(np.abs(made - wanted).max()), float((made * wanted).sum(axis=1).min()))

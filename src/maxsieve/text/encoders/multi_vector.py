@@ -177,10 +177,10 @@ def _name_of(model: Any) -> str:
 
 def _digests(model: Any) -> dict[str, str]:
     """What the vectors of a model in memory depend on: its weights, its modules, its prompts and lengths."""
-    weights = hashlib.sha256()
+    weights, in_bytes = hashlib.sha256(), optional("torch", "st").uint8
     for name, tensor in sorted(model.state_dict().items()):
         weights.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        weights.update(tensor.detach().cpu().contiguous().view(-1).view(_bytes_type()).numpy().tobytes())
+        weights.update(tensor.detach().cpu().contiguous().view(-1).view(in_bytes).numpy().tobytes())
     tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
     settings = {
         "modules": [[type(module).__name__, _settings_of(module)] for module in model],
@@ -195,10 +195,6 @@ def _digests(model: Any) -> dict[str, str]:
 def _without_state(tokenizer: dict[str, Any]) -> dict[str, Any]:
     """A tokenizer without what each call sets: how it pads and cuts."""
     return {name: value for name, value in tokenizer.items() if name not in ("padding", "truncation")}
-
-
-def _bytes_type() -> Any:
-    return optional("torch", "st").uint8
 
 
 def _settings_of(module: Any) -> Any:

@@ -35,14 +35,10 @@ class OnnxEncoder(FolderEncoder):
                 f"{self._files.folder} has a ColBERT model, which encodes queries and documents differently: "
                 "ColbertEncoder runs it"
             )
-        self._max_tokens = self._files.max_tokens(max_tokens)
-        self._tokens = Truncation(open_tokenizer(self._files.tokenizer, self._max_tokens), self._max_tokens)
-        self._model = OnnxModel(self._files.model)
-
-    @property
-    def max_tokens(self) -> int:
+        self.max_tokens = self._files.max_tokens(max_tokens)
         """The most tokens of a text that are read, including special tokens."""
-        return self._max_tokens
+        self._tokens = Truncation(open_tokenizer(self._files.tokenizer, self.max_tokens), self.max_tokens)
+        self._model = OnnxModel(self._files.model)
 
     @cached_property
     def dim(self) -> int:
@@ -53,15 +49,15 @@ class OnnxEncoder(FolderEncoder):
     def fingerprint(self) -> dict[str, str]:
         """The digests of the files, and the token limit."""
         digests = {path.name: sha256(path) for path in self._files.decisive}
-        return {**digests, "max_tokens": str(self._max_tokens)}
+        return {**digests, "max_tokens": str(self.max_tokens)}
 
     def encode_documents(self, texts: Sequence[str], *, progress: bool = False) -> list[F32]:
         """The rows [L, d] of each text; with `progress`, a bar on standard error."""
-        return self._encode(as_texts(texts), progress=progress)
+        return self._encode_all(self._encode_one, as_texts(texts), limit=self.max_tokens, progress=progress)
 
     def encode_queries(self, texts: Sequence[str]) -> list[F32]:
         """The rows [L, d] of each text, the same as for a document."""
-        return self._encode(as_texts(texts), progress=False)
+        return self.encode_documents(texts)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many rows each of these short texts would have without a limit."""
@@ -75,9 +71,6 @@ class OnnxEncoder(FolderEncoder):
     def query_spans(self, text: str) -> list[Span]:
         """One (start, end) per row of ``queries([text])[0]``, counted in characters of the text."""
         return self.document_spans(text)
-
-    def _encode(self, texts: list[str], *, progress: bool) -> list[F32]:
-        return self._encode_all(self._encode_one, texts, limit=self._max_tokens, progress=progress)
 
     def _encode_one(self, text: str) -> Encoded:
         encoding, length, exact = self._tokens.encode(text)

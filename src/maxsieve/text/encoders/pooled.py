@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,43 +11,30 @@ import numpy as np
 from maxsieve.common.checks import as_count
 from maxsieve.common.optional import optional
 from maxsieve.pooling import clusters, cut, merges
-from maxsieve.text.encoders.encoder import F32, Encoder, Span, Traceable, Visual
-from maxsieve.text.pages.page import PageDocument
-from maxsieve.text.pages.places import Grid
+from maxsieve.text.encoders.encoder import F32, Encoder, Span, Traceable, Visual, WrappedEncoder
 
 MOST = 64
 """The largest factor that makes sense; a collection with a larger one is damaged."""
 
 
-class PooledEncoder:
+class PooledEncoder(WrappedEncoder):
     """An encoder whose documents have ``factor`` times fewer rows (`maxsieve.pool`); queries keep all of theirs.
 
     If the inner encoder is `Traceable`, so is this one. A pooled row is the mean of several tokens; its span is the
-    span of the token that is most similar to it. To find that token, the text is encoded again.
+    span of the token that is most similar to it. To find that token, the text is encoded again. Of a `Visual` encoder,
+    pooled rows have no patches: each is the mean of patches that may be anywhere on the page.
     """
 
-    def __new__(cls, encoder: Encoder, factor: int) -> PooledEncoder:
-        """Makes a `Traceable` or `Visual` encoder if the inner encoder is one."""
-        if cls is PooledEncoder and isinstance(encoder, Traceable):
-            return super().__new__(_TraceablePooledEncoder)
-        return super().__new__(_VisualPooledEncoder if isinstance(encoder, Visual) else cls)
-
     def __init__(self, encoder: Encoder, factor: int) -> None:
-        self.encoder = encoder
+        super().__init__(encoder)
         self.factor = as_count(factor, "pool", at_least=1, at_most=MOST)
+        if isinstance(encoder, Traceable):
+            self.document_spans = partial(_spans, encoder, self.factor)
+        elif isinstance(encoder, Visual):
+            self.grids = lambda page: ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PooledEncoder, (self.encoder, self.factor)
-
-    @property
-    def name(self) -> str:
-        """The name of the inner encoder."""
-        return self.encoder.name
-
-    @property
-    def dim(self) -> int:
-        """The dimension of the inner encoder."""
-        return self.encoder.dim
 
     @property
     def fingerprint(self) -> dict[str, str]:
@@ -57,38 +45,6 @@ class PooledEncoder:
         """The pooled rows of each text, as a document is encoded."""
         found = self.encoder.encode_documents(texts, progress=progress)
         return [cut(rows, merges(rows), self.factor) for rows in found]
-
-    def encode_queries(self, texts: Sequence[str]) -> list[F32]:
-        """The rows of each text, encoded as a query and not pooled."""
-        return self.encoder.encode_queries(texts)
-
-
-class _TraceablePooledEncoder(PooledEncoder):
-    encoder: Any
-
-    def document_spans(self, text: str) -> list[Span]:
-        """One (start, end) per row of ``documents([text])[0]``: that of the token most similar to it."""
-        spans: list[Span] = self.encoder.document_spans(text)
-        [rows] = self.encoder.encode_documents([text])
-        return [spans[token] for token in _nearest(rows, self.factor)]
-
-    def query_spans(self, text: str) -> list[Span]:
-        """One (start, end) per row of ``queries([text])[0]``, counted in characters of the text."""
-        spans: list[Span] = self.encoder.query_spans(text)
-        return spans
-
-
-class _VisualPooledEncoder(PooledEncoder):
-    encoder: Any
-
-    def grids(self, page: PageDocument) -> tuple[Grid, ...]:
-        """None: a pooled row is the mean of patches that may be anywhere on the page."""
-        return ()
-
-    def query_spans(self, text: str) -> list[Span]:
-        """One (start, end) per row of the query, counted in characters of the text."""
-        spans: list[Span] = self.encoder.query_spans(text)
-        return spans
 
 
 def check_pool(factor: Any) -> int:
@@ -101,6 +57,13 @@ def check_pool(factor: Any) -> int:
     if checked > 1:
         optional("scipy", "pool")
     return checked
+
+
+def _spans(encoder: Any, factor: int, text: str) -> list[Span]:
+    """One (start, end) per row of the pooled document: that of the token most similar to it."""
+    spans: list[Span] = encoder.document_spans(text)
+    [rows] = encoder.encode_documents([text])
+    return [spans[token] for token in _nearest(rows, factor)]
 
 
 def _nearest(rows: F32, factor: int) -> list[int]:

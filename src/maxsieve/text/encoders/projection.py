@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from maxsieve.arrays import is_array, to_numpy
 from maxsieve.common.checks import as_count
-from maxsieve.text.encoders.encoder import F32, Encoder, Span, Traceable, Visual, unit_rows
-from maxsieve.text.pages.page import PageDocument
-from maxsieve.text.pages.places import Grid
+from maxsieve.text.encoders.encoder import F32, Encoder, WrappedEncoder, unit_rows
 
 _CHUNK = 1 << 16  # rows at a time in float64
 
@@ -47,18 +45,12 @@ def fit_projection(vectors: Iterable[Any], dim: int) -> F32:
     return axes * np.sign(np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0))
 
 
-class ProjectedEncoder:
+class ProjectedEncoder(WrappedEncoder):
     """An encoder whose rows are those of another times a matrix [D, dim], at unit length again.
 
     The name is that of the inner encoder, which can be loaded by it; the fingerprint includes the matrix. If the inner
-    encoder is `Traceable`, so is this one.
+    encoder is `Traceable` or `Visual`, so is this one.
     """
-
-    def __new__(cls, encoder: Encoder, matrix: Any) -> ProjectedEncoder:
-        """Makes a `Traceable` or `Visual` encoder if the inner encoder is one."""
-        if cls is ProjectedEncoder and isinstance(encoder, Traceable):
-            return super().__new__(_TraceableProjectedEncoder)
-        return super().__new__(_VisualProjectedEncoder if isinstance(encoder, Visual) else cls)
 
     def __init__(self, encoder: Encoder, matrix: Any) -> None:
         array = to_numpy(matrix, "matrix")
@@ -68,22 +60,13 @@ class ProjectedEncoder:
             )
         if not np.isfinite(array).all():
             raise ValueError("matrix holds NaN or infinity")
-        self.encoder = encoder
+        super().__init__(encoder)
         self.matrix: F32 = np.array(array, np.float32, order="C")
         self.matrix.flags.writeable = False
+        self.dim = self.matrix.shape[1]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ProjectedEncoder, (self.encoder, self.matrix)
-
-    @property
-    def name(self) -> str:
-        """The name of the inner encoder."""
-        return self.encoder.name
-
-    @property
-    def dim(self) -> int:
-        """How many columns the matrix has."""
-        return int(self.matrix.shape[1])
 
     @property
     def fingerprint(self) -> dict[str, str]:
@@ -102,31 +85,3 @@ class ProjectedEncoder:
 
     def _project(self, rows: F32) -> F32:
         return unit_rows(rows @ self.matrix)
-
-
-class _TraceableProjectedEncoder(ProjectedEncoder):
-    encoder: Any
-
-    def document_spans(self, text: str) -> list[Span]:
-        """One (start, end) per row of ``documents([text])[0]``, counted in characters of the text."""
-        spans: list[Span] = self.encoder.document_spans(text)
-        return spans
-
-    def query_spans(self, text: str) -> list[Span]:
-        """One (start, end) per row of ``queries([text])[0]``, counted in characters of the text."""
-        spans: list[Span] = self.encoder.query_spans(text)
-        return spans
-
-
-class _VisualProjectedEncoder(ProjectedEncoder):
-    encoder: Any
-
-    def grids(self, page: PageDocument) -> tuple[Grid, ...]:
-        """Which patch of the page each row belongs to: a projection changes no places."""
-        found: tuple[Grid, ...] = self.encoder.grids(page)
-        return found
-
-    def query_spans(self, text: str) -> list[Span]:
-        """One (start, end) per row of the query, counted in characters of the text."""
-        spans: list[Span] = self.encoder.query_spans(text)
-        return spans

@@ -26,7 +26,9 @@ from maxsieve.storage.blocks import BlockFile, writing_blocks
 from maxsieve.storage.snapshot import Snapshot
 
 FOLDER = "bm25"
-FORMAT = 1
+FORMAT = 2
+"""Part of the names of tables. In format 1, numbers of documents always took four bytes."""
+
 MOST_WORD_BYTES = 1 << 30
 """Limit on the bytes of all words with their numbers: about 50 million words."""
 
@@ -38,7 +40,7 @@ class WordTable:
     """What each word adds to the score of each document: ``data[indptr[w] : indptr[w + 1]]`` for word ``w``."""
 
     data: NDArray[np.float32]
-    indices: NDArray[np.int32]
+    indices: NDArray[np.int32] | NDArray[np.uint16]
     indptr: NDArray[np.int64]
     vocabulary: dict[str, int]
     documents: int
@@ -74,7 +76,7 @@ class WordTable:
                 raise DamagedIndexError(f"{path} has the digest of another table")
             table = cls(
                 file.array("data", "<f4"),
-                file.array("indices", "|u1").view("<i4"),
+                file.array("indices", "|u1").view(_numbers_of(documents)),
                 file.array("indptr", "<i8"),
                 json.loads(file.array("vocabulary", "|u1").tobytes()),
                 documents,
@@ -90,9 +92,12 @@ class WordTable:
         with writing_blocks(path) as writer:
             writer.write("key", "|u1", 1, [np.frombuffer(path.stem.encode(), np.uint8)])
             writer.write("data", "<f4", 1, [self.data])
-            writer.write("indices", "|u1", 1, [np.ascontiguousarray(self.indices, "<i4").view(np.uint8)])
+            writer.write("indices", "|u1", 1, [self._indices_as_stored().view(np.uint8)])
             writer.write("indptr", "<i8", 1, [self.indptr])
             writer.write("vocabulary", "|u1", 1, [np.frombuffer(vocabulary, np.uint8)])
+
+    def _indices_as_stored(self) -> NDArray[Any]:
+        return np.ascontiguousarray(self.indices, _numbers_of(self.documents))
 
     def _check(self) -> None:
         """Raises `ValueError` for values that maxsieve never writes: every number is used as an index."""
@@ -106,6 +111,15 @@ class WordTable:
         numbers: list[Any] = [words[word] for word in words if word] if isinstance(words, dict) else [None]
         if not all(type(number) is int and 0 <= number < len(ends) - 1 for number in numbers):
             raise ValueError("its words have no numbers")  # bm25s adds the empty word, which is in no document
+
+
+def _numbers_of(documents: int) -> str:
+    """The type of the numbers of so many documents: two bytes are enough for most collections.
+
+    >>> _numbers_of(65_536), _numbers_of(65_537)
+    ('<u2', '<i4')
+    """
+    return "<u2" if documents <= 1 << 16 else "<i4"
 
 
 def current_table(collection: Path, snapshot: Snapshot, made_by: list[str]) -> Path:
@@ -147,7 +161,7 @@ def _check_sizes(file: BlockFile, documents: int) -> None:
         "vocabulary": MOST_WORD_BYTES,
         "indptr": 8 * (words + 2),  # a word takes more than a byte
         "data": 4 * documents * numbers,
-        "indices": 4 * documents * numbers,
+        "indices": np.dtype(_numbers_of(documents)).itemsize * documents * numbers,
     }
     if any(size > most.get(name, 0) for name, size in sizes.items()):
         raise ValueError("it is larger than a table of this collection can be")

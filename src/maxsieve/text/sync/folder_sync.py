@@ -84,6 +84,8 @@ class FolderSync:
         """How many pages were read by OCR in the last run."""
         self.recalibrated: Changes | None = None
         """What the last run took into calibrations: documents added and deleted; None if it left them."""
+        self.encoded = False
+        """Whether the last run encoded the vectors of a store of residuals, so that scores changed."""
         self.collection, self.folder = collection, check_folder(folder)
         self.problems: list[BadInput] = []
         """The files that could not be read in the last run."""
@@ -113,7 +115,7 @@ class FolderSync:
             for repeated runs: files that have changed since the previous run are left to the next one, because they may
             still be written; bad files that have not changed are not read again.
         """
-        self.problems, self.recalibrated = [], None
+        self.problems, self.recalibrated, self.encoded = [], None, False
         if settled and self._idle and self._scan(self._prefix or "").seen == self._earlier:
             return Synced(unchanged=len(self._earlier))
         self._idle = False
@@ -132,6 +134,7 @@ class FolderSync:
             run.plan(self._earlier if settled else None, self._bad if settled else {})
             done = run.carry_out(progress)
             if not dry_run:
+                self.encoded = self.collection.encode_store(progress=progress)
                 self._recalibrate(progress)
         self.problems, self._earlier, self._bad = run.problems, scan.seen, run.bad
         self.encodings = run.encodings

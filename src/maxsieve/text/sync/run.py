@@ -65,9 +65,10 @@ class Scan:
         outside = Path(os.path.realpath(without))
         options: dict[str, Any] = {"inside": inside, "pages": pages, "include": include}
         self.survey = survey(folder, without=outside, refused=self._note, **options)
+        start = len(os.path.join(folder, ""))
         for path in self.survey.files:
             if seen := self._look(path):
-                id = prefix + path.relative_to(folder).as_posix()
+                id = prefix + path.as_posix()[start:]
                 self.paths[id], self.seen[id] = path, seen
 
     def file_of(self, id: str) -> str:
