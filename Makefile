@@ -17,7 +17,7 @@ export MAXSIEVE_CORPORA
 # Tests start many processes, which must not compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve-demo test test-full test-rest test-arm test-emulated test-adapters coverage lock-adapters adapters-bench lint format bench bench-plaid rescored retrieval results sanitize first-stages test-page test-mcp screenshot docs figures wheel check-windows test-cluster cluster-faults clean
+.PHONY: demo serve-demo test test-full test-rest test-arm test-emulated test-adapters coverage lock-adapters adapters-bench lint format bench bench-plaid rescored retrieval stores results sanitize first-stages test-page test-mcp screenshot docs figures wheel check-windows test-cluster cluster-faults clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/maxsieve demo
@@ -127,6 +127,13 @@ retrieval: $(VENV)/dev.stamp
 	$(BIN)/maxsieve model fetch minilm
 	$(BIN)/maxsieve lab retrieval --corpus scifact --corpus hotpotqa_1k --corpus cosqa --out build/lab $(ARGS)
 	$(BIN)/maxsieve lab retrieval --corpus arguana --queries 300 --out build/lab $(ARGS)
+
+# nDCG@10 against bytes for each store, number of dimensions and pooling, and the change over all queries of the corpora.
+stores: $(VENV)/dev.stamp
+	$(BIN)/maxsieve model fetch minilm
+	$(BIN)/maxsieve lab stores --corpus scifact --corpus hotpotqa_1k --corpus cosqa --out build/lab $(ARGS)
+	$(BIN)/maxsieve lab stores --corpus arguana --queries 300 --out build/lab $(ARGS)
+	$(BIN)/python -m benchmarks.figures.stores build/lab
 
 # Every experiment of the lab on the corpora of MAXSIEVE_CORPORA: docs/results.md and its pictures. Takes an hour.
 results: $(VENV)/dev.stamp

@@ -77,15 +77,15 @@ class Judge:
         yield self._figure(f"{tier0.SCAN_FROM_MEMORY} (T = 32, C = 16,384)", tier0.SCAN_FROM_MEMORY, 1.5)
         yield self._figure(f"{tier0.ASSIGN} (C = 16,384)", tier0.ASSIGN, 150_000, at_least=True)
         for shape in ("scifact", "hotpotqa"):
-            found = self._against("avx2", "calibrated-0.99", "colbandit-0.2", shape, 10, k=million.K)
+            found = self._against("avx2", "calibrated-0.99", "colbandit-0.2", shape, 20, k=million.K)
             yield self._finding(found, 0.985, self._row("avx2", "calibrated-0.99", shape, k=million.K))
             for isa, limit in (("avx2", 10), ("amx", 4)):
                 rows = [self._row(isa, method, shape, k=million.K) for method in ("certified", "calibrated-0.99")]
                 yield self._gain(f"{isa}, {shape}: calibrated-0.99 against certified", limit, *rows)
-        row = self._row("", "calibrated-0.99", million.NAME, k=million.K, threads=2)
-        found = self._from("million: calibrated-0.99, 2 threads, ms", 120, False, row, lambda r: r.milliseconds)
-        yield self._finding(found, 0, row)
-        yield self._held("million: resident bytes a token", 12, "maxsieve, resident, calibrated-0.99")
+        row = self._row("", "calibrated-0.99", million.NAME, k=million.K)
+        found = self._from("million: calibrated-0.99, ms", 6, False, row, lambda r: r.milliseconds)
+        yield self._finding(found, 0.985, row)
+        yield self._held("million: resident bytes a token", 8, "maxsieve, resident, calibrated-0.99")
         for shape in self._results.shapes:
             if any(self._results.find(shape=shape, method="fast-plaid")):
                 for method, limit in (("certified", 20), ("calibrated-0.99", 50)):

@@ -4,9 +4,9 @@
     python -m benchmarks.runs.lists million --centroids 262144 --groups 1024
     python -m benchmarks.runs.lists hotpotqa scifact --search --queries 50 --k 10 100
 
-The depth is what the stored ranks of all queries ask for, hence in-sample. Seconds are of CPU time in one thread. The
-shape `million` must have been made by `benchmarks/bench.py`. With `--search`, whole calls of `Index.search` are
-measured instead, on queries that the index was not calibrated on; policies take turns.
+The depth is what the stored ranks of all queries ask for, hence in-sample. Seconds are of CPU time in one thread.
+Shapes on disk (`mid`, `million`, `three-million`) must have been made by `benchmarks/bench.py`. With `--search`, whole
+calls of `Index.search` are measured instead, on queries that the index was not calibrated on; policies take turns.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ import numpy as np
 
 import maxsieve as ms
 from benchmarks.runs.comparison import million
-from benchmarks.vectors.shapes import F32, I64, NAMES, load
+from benchmarks.vectors.shapes import F32, I64, NAMES, ON_DISK, load
 from maxsieve import _core, spec
-from maxsieve.common.cache import cache_folder
 from maxsieve.storage.codebook import spread_sample
 
 BLOCK = 65536
@@ -37,8 +36,8 @@ TARGETS = (Fraction("0.9"), Fraction("0.95"), Fraction("0.99"))
 
 def opened(name: str, queries: int) -> tuple[ms.Index, list[F32]]:
     """The shape as an index of codes, and its queries."""
-    if name == million.NAME:
-        made = cache_folder() / "million" / f"{million.DOCUMENTS}-{million.RECIPE}" / "made"
+    if name in ON_DISK:
+        made = million.folder_of(name) / "made"
         held = np.load(made / "queries.npz")
         asked = np.split(held["rows"], np.cumsum(held["lengths"])[:-1])
         return ms.Index.open(made / "index"), [np.ascontiguousarray(query) for query in asked[:queries]]

@@ -9,7 +9,7 @@ from pathlib import Path
 import maxsieve as ms
 from maxsieve.common.machine import cpu, system, total_bytes
 from maxsieve.common.threads import thread_count
-from maxsieve.lab.facts import versions
+from maxsieve.lab.runs import versions
 
 PACKAGES = ("numpy", "colbandit", "maxsim-cpu", "numkong", "torch", "sentence-transformers", "pylate", "qdrant-client")
 PACKAGES += ("qdrant-edge-py", "lancedb")

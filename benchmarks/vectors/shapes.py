@@ -44,8 +44,16 @@ DIMENSIONS = {"hotpotqa-96": 96}
 """Shapes with another number of dimensions than the usual 128: that of the recommended model."""
 FIRST = {"hotpotqa-3000": 3000}
 """Shapes of only the first documents of a collection (in random order): for peers that take them in slowly."""
-ON_DISK = {"mid": 150_000, "million": 1_000_000, "three-million": 3_000_000}
-"""Shapes that are searched from disk, and their documents; `million.py` makes them."""
+ON_DISK = {
+    "mid": 150_000,
+    "million": 1_000_000,
+    "three-million": 3_000_000,
+    "mid-1bit": 150_000,
+    "million-1bit": 1_000_000,
+    "three-million-1bit": 3_000_000,
+    "ten-million-1bit": 10_000_000,
+}
+"""Shapes that are searched from disk, and their documents; `million.py` makes them, as int8 or as `residual1`."""
 NAMES = [*STRUCTURED, *REAL, *ON_DISK]
 """All shapes. `blog` has the size of the comparison in the blog of Sentence Transformers 6, and its short query."""
 QUERY_TOKENS = 32

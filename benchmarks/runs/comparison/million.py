@@ -6,8 +6,8 @@ found in many documents, in parts, each time beside other passages and never as 
 far, and there are no duplicates. The collections' 384 dimensions are reduced to 128 by one projection for all. Queries
 are those of the collections.
 
-It is written to a folder of the cache with `store="int8"`, once, calibrated there on queries that are not timed, and
-searched from there, mapped. The true scores are those of the stored vectors.
+It is written to a folder of the cache as int8 or as residuals of 1 bit, once, calibrated there on queries that are not
+timed, and searched from there, mapped. The true scores are those of the stored vectors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from benchmarks.vectors.truth import F64
 from maxsieve import _core
 from maxsieve.common.cache import cache_folder, once
 from maxsieve.common.threads import thread_count
+from maxsieve.index import to_rows
 from maxsieve.lab.embedded import Embedded
+from maxsieve.storage.segments import Store
 from maxsieve.text.encoders.projection import fit_projection
 
 RECIPE = 1  # count up when this file changes what it computes
@@ -42,7 +44,7 @@ RUNS = {3: (22, 21, 21), 4: (16, 16, 16, 16)}
 NOISE = 0.03  # in each coordinate: the cosine with the real vector is 0.95 on average
 TOGETHER = 1024  # documents that share a random stream
 K = 10
-METHODS = ("calibrated-0.99", "certified")
+METHODS = ("calibrated-0.9", "calibrated-0.99", "certified")
 TIMED, PRACTICE = 64, 256
 """The largest number of queries: to be timed, and to calibrate on."""
 
@@ -54,6 +56,7 @@ class Million:
     """An index in a folder, and queries. `Shape` is the same in memory."""
 
     name: str
+    store: Store
     folder: Path
     documents: int
     queries: list[F32]
@@ -82,7 +85,8 @@ class Million:
         def compute(target: Path) -> None:
             with ms.Index.open(self.folder) as index:
                 asked = (np.ascontiguousarray(query) for query in self.queries[:queries])
-                found = [_core.score(index.storage.snapshot.corpus, [query], thread_count(None)) for query in asked]
+                rows = to_rows(list(asked), index.storage.layout)
+                found = [_core.score(index.storage.snapshot.corpus, [query], thread_count(None)) for query in rows]
             np.save(target / "scores.npy", np.concatenate(found))
 
         once(folder, compute)
@@ -91,19 +95,30 @@ class Million:
     def __str__(self) -> str:
         asked = sorted(map(len, self.queries))
         extent = f"{self.documents:,} documents, {self.tokens:,} tokens, d = {DIM}, T = {asked[0]} to {asked[-1]}"
-        return f"{extent}, mapped from disk, store=int8"
+        return f"{extent}, mapped from disk, store={self.store}"
 
 
 def load(name: str, documents: int | None, queries: int, track: Track) -> Million:
     """Makes the shape with its documents, or so many, and queries; or takes it from the cache."""
-    documents = documents or ON_DISK[name]
-    folder = cache_folder() / "million" / f"{documents}-{RECIPE}"
-    once(folder / "made", lambda target: make(target, documents, read_passages, track))
+    documents, store = documents or ON_DISK[name], store_of(name)
+    folder = folder_of(name, documents)
+    once(folder / "made", lambda target: make(target, documents, read_passages, track, store))
     made = json.loads((folder / "made" / "made.json").read_text())
     held = np.load(folder / "made" / "queries.npz")
     asked = np.split(held["rows"], np.cumsum(held["lengths"])[:-1])
     calibrating = Calibrating(made["codebook"], made["calibration"], made["practice"])
-    return Million(name, folder / "made" / "index", documents, asked[:queries], made["build"], calibrating)
+    return Million(name, store, folder / "made" / "index", documents, asked[:queries], made["build"], calibrating)
+
+
+def store_of(name: str) -> Store:
+    """How the vectors of a shape are stored."""
+    return "residual1" if name.endswith("-1bit") else "int8"
+
+
+def folder_of(name: str, documents: int | None = None) -> Path:
+    """The folder of a shape in the cache."""
+    form = {"int8": ""}.get(store := store_of(name), f"-{store}")
+    return cache_folder() / "million" / f"{documents or ON_DISK[name]}-{RECIPE}{form}"
 
 
 @dataclass(frozen=True)
@@ -115,12 +130,12 @@ class Passages:
     queries: list[F32]
 
 
-def make(target: Path, documents: int, read: Callable[[], Passages], track: Track) -> None:
+def make(target: Path, documents: int, read: Callable[[], Passages], track: Track, store: Store = "int8") -> None:
     """Builds and calibrates an index in the folder, and saves the queries to be timed, and the times."""
     passages = read()
     timed, practice = passages.queries[:TIMED], passages.queries[TIMED : TIMED + PRACTICE]
     started = perf_counter()
-    index = ms.Index.build(track(mixtures(passages, documents), documents), path=target / "index", store="int8")
+    index = ms.Index.build(track(mixtures(passages, documents), documents), path=target / "index", store=store)
     seconds = perf_counter() - started
     del passages
     with index:

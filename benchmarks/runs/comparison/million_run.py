@@ -1,4 +1,4 @@
-"""The benchmark of the shape `million`, which is searched from disk: two of our methods, one after the other."""
+"""The benchmark of the shape `million`, which is searched from disk: some of our methods, one after the other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.runs.machine import forget, process_bytes
 
 
 class MillionRun(Runner):
-    """Measures two methods, not in turns, because `Certified` reads every code, and then all of them are resident.
+    """Measures some methods, not in turns, because `Certified` reads every code, and then all of them are resident.
 
     So `Calibrated` runs first, from files that the system has been asked to drop from its cache. The growth of the
     process since it opened the index is the memory that `Calibrated` needs.

@@ -22,6 +22,7 @@ POLICIES: dict[str, Policy] = {
     "certified": ms.Certified(),
     "calibrated-0.99": ms.Calibrated(0.99),
     "calibrated-0.95": ms.Calibrated(0.95),
+    "calibrated-0.9": ms.Calibrated(0.9),
     "bandit-0.1": ms.Bandit(alpha=0.1),
     "bandit-0.2": ms.Bandit(alpha=0.2),
     "bandit-0.3": ms.Bandit(alpha=0.3),
@@ -65,7 +66,8 @@ class Calibrating(NamedTuple):
 def calibrate(index: ms.Index, queries: Sequence[F32], k: int) -> Calibrating:
     """Makes the codebook of an index, and calibrates it on queries for a top k."""
     started = perf_counter()
-    index.train_codebook()
+    if index.storage.snapshot.codebook is None:  # a store of residuals has one
+        index.train_codebook()
     trained = perf_counter()
     index.calibrate(queries, k)
     return Calibrating(trained - started, perf_counter() - trained, len(queries))
