@@ -5,8 +5,10 @@
 // Document.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "codebook/codebook.hpp"
@@ -68,6 +70,17 @@ class Document {
                 segment_->centroids + at, rows};
     }
     int64_t sequence() const { return segment_->sequence[index_]; }
+    // The bytes that a scan reads, array by array.
+    std::array<std::span<const std::byte>, 3> scanned() const {
+        const auto of_tokens = [&](const auto* array, int64_t each) {
+            const auto tokens = static_cast<size_t>(array == nullptr ? 0 : length_);
+            return std::as_bytes(
+                std::span(array + (tokens == 0 ? 0 : first_ * each), tokens * static_cast<size_t>(each)));
+        };
+        if (segment_->bits == 0) return {of_tokens(segment_->codes, code_stride(segment_->d)), {}, {}};
+        return {of_tokens(segment_->levels, level_bytes(segment_->d, segment_->bits)), of_tokens(segment_->factors, 2),
+                of_tokens(segment_->centroids, 1)};
+    }
 
   private:
     const Segment* segment_;

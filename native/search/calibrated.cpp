@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "index/read_ahead.hpp"
 #include "search/certified.hpp"
 #include "search/stopwatch.hpp"
 #include "search/tier0.hpp"
@@ -135,6 +136,7 @@ std::vector<Answer> Calibrated::search(const Task& task) const {
         const bool enough = !walk_ || followed >= std::min(task.k, candidates);
         const Query among{query.rows, query.tokens,
                           enough ? std::span<const int64_t>(chosen.positions) : query.candidates};
+        if (enough) read_ahead(corpus, among.candidates);
         if (task.trace != nullptr) task.trace->add_tier0(old, chosen.proxies, among.candidates);
         Answer& answer = answers[q];
         answer = std::move(Certified().search({engine, {&among, 1}, task.k, task.trace, task.exchange}).front());

@@ -69,6 +69,9 @@ if sys.platform == "win32":
     def advise(mapped: mmap.mmap, start: int, size: int, *, scattered: bool) -> None:
         """Does nothing: Windows has no advice on how a map will be read."""
 
+    def fetch(mapped: mmap.mmap, start: int, size: int) -> None:
+        """Does nothing: Windows reads what is touched."""
+
 else:
     OPENING = os.O_CLOEXEC | os.O_NONBLOCK
     NOT_THROUGH_LINKS = os.O_NOFOLLOW
@@ -104,6 +107,10 @@ else:
     def advise(mapped: mmap.mmap, start: int, size: int, *, scattered: bool) -> None:
         """Tells the system how bytes of a map will be read: at random places, or in order."""
         mapped.madvise(mmap.MADV_RANDOM if scattered else mmap.MADV_NORMAL, start, size)
+
+    def fetch(mapped: mmap.mmap, start: int, size: int) -> None:
+        """Asks the system to read these bytes of a map soon, and no others."""
+        mapped.madvise(mmap.MADV_WILLNEED, start, size)
 
 
 if sys.platform == "darwin":

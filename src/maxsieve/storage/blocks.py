@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve.common.files import naming_os_errors, open_regular, opening_own_file, replacing_as
-from maxsieve.common.handles import advise
+from maxsieve.common.handles import advise, fetch
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 
 MAGIC = b"MAXSIEVE"
@@ -102,10 +102,13 @@ def header_crc(header: bytes) -> int:
 class BlockFile:
     """A mapped file of blocks. With ``crc``, the file must have that checksum: another valid file is refused.
 
-    ``at_most`` limits the bytes of files that are read completely when an index is opened.
+    ``at_most`` limits the bytes of files that are read completely when an index is opened. If a file is ``scattered``,
+    nothing around what is touched is read, from the header on: by default a system may read megabytes.
     """
 
-    def __init__(self, path: Path, crc: int | None = None, *, at_most: int | None = None) -> None:
+    def __init__(
+        self, path: Path, crc: int | None = None, *, at_most: int | None = None, scattered: bool = False
+    ) -> None:
         self.path = path
         with opening_own_file(path):
             file = open_regular(path)
@@ -121,7 +124,9 @@ class BlockFile:
             except ValueError:
                 raise self._damaged("was truncated while it was opened") from None
         self._bytes = np.frombuffer(self._map, np.uint8)
-        self._scattered = False
+        self._scattered = scattered
+        if scattered:
+            advise(self._map, 0, self.nbytes, scattered=True)
         self.blocks = self._read_header()
         self.crc = header_crc(bytes(self._bytes[:HEADER_BYTES]))
         if crc is not None and self.crc != crc:
@@ -147,11 +152,21 @@ class BlockFile:
         """
         if scattered == self._scattered:
             return
-        for block in (self.blocks[name] for name in names):
+        for block in self._some(names):
+            start = -(-block.offset // mmap.PAGESIZE) * mmap.PAGESIZE  # the page before has other blocks, too
+            if start < (end := block.offset + block.nbytes):
+                advise(self._map, start, end - start, scattered=scattered)
+        self._scattered = scattered
+
+    def fetch(self, names: Iterable[str]) -> None:
+        """Asks the system for whole blocks, which are read next."""
+        for block in self._some(names):
             start = block.offset // mmap.PAGESIZE * mmap.PAGESIZE
             if size := block.offset + block.nbytes - start:
-                advise(self._map, start, size, scattered=scattered)
-        self._scattered = scattered
+                fetch(self._map, start, size)
+
+    def _some(self, names: Iterable[str]) -> list[Block]:
+        return [self.blocks[name] for name in names if name in self.blocks]
 
     def array(self, name: str, dtype: str, columns: int | None = None) -> NDArray[Any]:
         """A block as an array over the mapped file: flat for one column, else [rows, columns]."""

@@ -17,7 +17,7 @@ from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.id_column import IdColumn, read_ids, write_ids
 from maxsieve.storage.manifest import Manifest, SegmentEntry
 from maxsieve.storage.metadata import MetadataFile, Texts, write_metadata
-from maxsieve.storage.segments import CENTROIDS, Merge, Segment
+from maxsieve.storage.segments import CENTROIDS, BlockKind, Merge, Segment
 
 PIECE_BYTES = 16 << 20
 """How much of each block a merge holds in memory."""
@@ -56,8 +56,7 @@ class StoredSegment(Segment):
 
     def expect(self, *, scattered: bool) -> None:
         """Says whether the vectors of few documents will be read next, or of many in order."""
-        blocks = (kind.name for kind in self.kinds if kind.per_token and not kind.beside)
-        self.file.expect(blocks, scattered=scattered)
+        self.file.expect(stored_rows(self.kinds), scattered=scattered)
 
     def in_place(self, entry: SegmentEntry) -> bool:
         """Whether the segment of an entry can use this one's files: they are the same, or new ones were added."""
@@ -88,6 +87,11 @@ class StoredSegment(Segment):
     def _files(self) -> list[BlockFile | MetadataFile]:
         metadata = [self.metadata] if isinstance(self.metadata, MetadataFile) else []
         return [self.file, *(file for file in (self.deleted, self.centroids_file) if file is not None), *metadata]
+
+
+def stored_rows(kinds: Iterable[BlockKind]) -> list[str]:
+    """The blocks of a segment's own file that have a row for each token."""
+    return [kind.name for kind in kinds if kind.per_token and not kind.beside]
 
 
 def write_segment(path: Path, merge: Merge) -> SegmentEntry:
@@ -172,9 +176,12 @@ def _with_centroids(segment: StoredSegment, file: BlockFile) -> StoredSegment:
 def _map(folder: Path, entry: SegmentEntry, manifest: Manifest, book: Codebook | None) -> StoredSegment:
     """Checks that blocks fit each other before they are used."""
     path = folder / entry.segment
-    file = BlockFile(path)
-    offsets = file.array("offsets", "<i8")
+    file = BlockFile(path, scattered=True)
     kinds = manifest.layout.kinds if book is None else manifest.layout.residual_kinds
+    rows = stored_rows(kinds)
+    file.fetch(name for name in file.blocks if name not in rows)
+    file.expect(rows, scattered=False)  # until a search says otherwise
+    offsets = file.array("offsets", "<i8")
     blocks = {kind.name: file.array(kind.name, kind.dtype, kind.columns) for kind in kinds}
     if {len(offsets) - 1, *(len(blocks[kind.name]) for kind in kinds if not kind.per_token)} != {entry.documents}:
         raise DamagedIndexError(f"{path} does not have the {entry.documents} documents of the manifest")
