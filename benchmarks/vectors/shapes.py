@@ -143,12 +143,17 @@ def _real(name: str, queries: int) -> Shape:
     return Shape(name, np.concatenate(documents), lengths, asked[:queries], asked[queries:])
 
 
+def corpora() -> Path:
+    """The folder of test collections."""
+    folder = os.environ.get("MAXSIEVE_CORPORA")
+    if not folder:
+        raise UnavailableError("MAXSIEVE_CORPORA names no folder of test collections")
+    return Path(folder)
+
+
 def collection(name: str, dim: int | None = None) -> Embedded:
     """Token vectors of a test collection, of `dim` dimensions (by default the usual number), from the cache or made."""
-    corpora = os.environ.get("MAXSIEVE_CORPORA")
-    if not corpora:
-        raise UnavailableError("MAXSIEVE_CORPORA names no folder of test collections")
-    folder = Path(corpora, name)
+    folder = corpora() / name
     if not (folder / "corpus.jsonl").is_file():
         raise UnavailableError(f"there is no {name} in MAXSIEVE_CORPORA")
     fetch_model(MINILM)
