@@ -31,7 +31,7 @@ def write(folder: Path, **files: str) -> None:
 
 
 def names(folder: Path, *include: str) -> list[str]:
-    return [path.relative_to(folder).as_posix() for path in survey(folder, include=include).files]
+    return [file.id for file in survey(folder, include=include).files]
 
 
 def test_what_is_taken_and_what_is_said_of_the_rest(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ class Snapshot:
     def known(self, ids: Sequence[Id]) -> dict[Id, int]:
         """The positions of those ids that are there."""
         with self._table(len(ids)) as table:
-            return {id: table[id] for id in ids if id in table}
+            return {id: place for id in ids if (place := table.get(id)) is not None}
 
     def positions(self, ids: list[Id], what: str) -> NDArray[np.int64]:
         """The positions of ids, ascending, without repeats. An unknown id is a `KeyError` that begins with ``what``."""

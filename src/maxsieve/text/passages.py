@@ -45,6 +45,8 @@ READ = 4096
 
 _SUFFIX = re.compile(r"#([pi])(0|[1-9][0-9]{0,8})\Z")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_LATER = re.compile(rf"(?:#p|\A(?:{_INTEGER.pattern})#i)[1-9][0-9]{{0,8}}\Z")
+"""The keys whose passages have a number other than 0."""
 
 
 class Passage(NamedTuple):
@@ -194,7 +196,8 @@ class Keys:
         if not self.passages:
             return snapshot.n_documents
         if snapshot not in self._counts:
-            self._counts[snapshot] = sum(1 for _ in self.firsts(snapshot.here.live_ids()))
+            later = sum(1 for key in snapshot.here.live_ids() if isinstance(key, str) and _LATER.search(key))
+            self._counts[snapshot] = snapshot.n_documents - later
         return self._counts[snapshot]
 
     def firsts(self, keys: Iterable[Id]) -> Iterator[Id]:

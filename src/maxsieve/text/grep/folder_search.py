@@ -262,8 +262,7 @@ class FolderSearch:
         return survey(self.folder, refused=lambda _: None, inside=True)
 
     def _ids(self, found: Survey, types: Sequence[str]) -> list[str]:
-        start = len(os.path.join(self.folder, ""))
-        return [path.as_posix()[start:] for path in found.files if _is_of(path.name, types)]
+        return [file.id for file in found.files if _is_of(file.id, types)]
 
     def _named(self, problems: Iterable[BadInput]) -> list[str]:
         """A sentence about files that were left out, if there are any."""
