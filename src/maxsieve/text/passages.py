@@ -45,8 +45,7 @@ READ = 4096
 
 _SUFFIX = re.compile(r"#([pi])(0|[1-9][0-9]{0,8})\Z")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
-_LATER = re.compile(rf"(?:#p|\A(?:{_INTEGER.pattern})#i)[1-9][0-9]{{0,8}}\Z")
-"""The keys whose passages have a number other than 0."""
+_LATER = re.compile(r"#[pi][1-9][0-9]{0,8}\Z")
 
 
 class Passage(NamedTuple):
@@ -196,8 +195,10 @@ class Keys:
         if not self.passages:
             return snapshot.n_documents
         if snapshot not in self._counts:
-            later = sum(1 for key in snapshot.here.live_ids() if isinstance(key, str) and _LATER.search(key))
-            self._counts[snapshot] = snapshot.n_documents - later
+            keys = snapshot.here.live_ids()
+            later = list(filter(_LATER.search, keys)) if keys and isinstance(keys[0], str) else []
+            alone = sum(1 for key in later if "#i" in key and not self.parse(key)[1])  # it only looks like a number
+            self._counts[snapshot] = len(keys) - len(later) + alone
         return self._counts[snapshot]
 
     def firsts(self, keys: Iterable[Id]) -> Iterator[Id]:

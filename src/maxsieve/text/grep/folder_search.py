@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import islice
@@ -231,7 +230,7 @@ class FolderSearch:
             yield None
             return
         try:
-            collection = Collection.open(path, self._given_object)
+            collection = Collection.open(path, self._given_object, load_soon=True)
         except (MaxsieveError, OSError, ValueError) as problem:
             remarks.append(f"the index of this folder can't be used, and was not: {problem}")
             yield None
@@ -242,10 +241,7 @@ class FolderSearch:
     def _bring_in_step(self, collection: Collection, remarks: list[str]) -> bool:
         """Adds a few changes of the folder to the collection; False if it is not up to date."""
         sync = self._sync(collection)
-        with ThreadPoolExecutor(1, "loading") as thread:
-            loading = thread.submit(lambda: collection.encoder)  # takes as long as to look at all files
-            files, size = sync.changes()
-            loading.result()
+        files, size = sync.changes()
         if not files:
             return True
         if size <= SOON:
