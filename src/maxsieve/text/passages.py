@@ -195,7 +195,7 @@ class Keys:
         if not self.passages:
             return snapshot.n_documents
         if snapshot not in self._counts:
-            keys = snapshot.here.live_ids()
+            keys: list[Any] = snapshot.here.live_ids()
             later = list(filter(_LATER.search, keys)) if keys and isinstance(keys[0], str) else []
             alone = sum(1 for key in later if "#i" in key and not self.parse(key)[1])  # it only looks like a number
             self._counts[snapshot] = len(keys) - len(later) + alone
