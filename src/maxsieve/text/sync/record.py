@@ -55,7 +55,8 @@ class Seen(NamedTuple):
 class Entry(NamedTuple):
     """What is known of a document: the digests it may have if a sync added it, and the state of its file at that time.
 
-    Two digests mean that it was about to be replaced. No file state means that the file must be read again.
+    Two digests mean that it was about to be replaced. No file state means that the file must be read again. Without
+    digests, the file could not be read in this state.
     """
 
     digests: tuple[str, ...]
@@ -83,6 +84,8 @@ class SyncRecord:
     def __init__(self, path: Path, folder: str, prefix: str = "", include: tuple[str, ...] = ()) -> None:
         self.path, self.folder, self.prefix, self.include = path, folder, prefix, include
         self.entries: dict[str, Entry] = {}
+        self.bad: dict[str, Seen] = {}
+        """The files that could not be read, as they were then."""
         self._lines = 0
         """How many lines the file has; 0 if no lines can be appended."""
 
@@ -148,12 +151,16 @@ class SyncRecord:
         with replacing_as(self.path.with_name(self.path.name + ".tmp"), self.path) as file:
             file.write(_sealed(head))
             file.writelines(_sealed(_line(id, entry)) for id, entry in self.entries.items())
+            file.writelines(_sealed(_line(id, Entry((), seen))) for id, seen in self.bad.items())
         sync_folder(self.path.parent)
-        self._lines = 1 + len(self.entries)
+        self._lines = 1 + len(self.entries) + len(self.bad)
 
     def _take(self, id: str, entry: Entry) -> None:
+        self.bad.pop(id, None)
         if entry.digests:
             self.entries[id] = entry
+        elif entry.seen is not None:
+            self.bad[id] = entry.seen  # a document that was made from it earlier stays
         else:
             self.entries.pop(id, None)
 

@@ -130,6 +130,7 @@ class SyncRun:
         """The documents that were found in files."""
         self._whole: set[str] = set()
         """The files that were read to their end."""
+        self._vanished: set[str] = set()
         self._collection, self._record, self._others, self._scan = collection, record, others, scan
         self._adopt, self._strict, self._dry_run = adopt, strict, dry_run
         self._pending: list[str] = []
@@ -191,6 +192,9 @@ class SyncRun:
             self._collection.add(**columns, replace=True, progress=progress)
         self._delete()
         if not self._dry_run:
+            for file in self.bad.keys() & self._scan.seen.keys():
+                if (seen := self._scan.lasting(file)) is not None:
+                    self._settled[file] = Entry((), seen)
             self._record.note(self._settled)
         return Synced(**self._counts)
 
@@ -232,7 +236,7 @@ class SyncRun:
                 else:
                     self._read.add(found.id or "")
                     yield found
-            if file not in self.bad:
+            if file not in self.bad and file not in self._vanished:
                 self._whole.add(file)
 
     def _noted(self, group: list[InputDocument], claims: dict[str, Entry]) -> list[InputDocument]:
@@ -263,6 +267,7 @@ class SyncRun:
 
     def _refuse(self, bad: BadInput, id: str) -> None:
         if is_gone(self._scan.paths[id]):  # just removed: the next run looks at it again
+            self._vanished.add(id)
             self._counts["waiting"] += 1
             return
         if self._strict:
