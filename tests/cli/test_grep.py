@@ -82,6 +82,32 @@ def test_the_cache_shows_and_removes_the_index(tree: CommandLine) -> None:
     assert answer["indexed"] is False
 
 
+def test_a_folder_without_text_is_named(tree: CommandLine) -> None:
+    for name in ("empty", "data"):
+        (tree.folder / name).mkdir()
+    (tree.folder / "data" / "a.bin").write_bytes(b"\0\1")
+    (tree.folder / "data" / "b.txt").write_bytes(b"\0\1" * 999)
+    said = tree.unaided("grep", "the red fox", "empty", code=1).stderr
+    assert said == "maxsieve: nothing was searched: empty has no file with text or source code\n", (
+        "a model is not needed"
+    )
+    said = tree("grep", "the red fox", "src", "--type", "go", code=1).stderr
+    assert "nothing was searched: src has no file of these types with text" in said
+    said = tree("grep", "the red fox", "data", code=1).stderr
+    assert "left out: b.txt (it is binary, not text)" in said
+    assert "--index" not in said
+    (tree.folder / "data" / "b.txt").unlink()
+    said = tree("grep", "the red fox", "data", code=1).stderr
+    assert "1 file is of other kinds: 1 .bin" in said
+    assert "nothing was searched: data has no file with text" in said
+
+
+def test_without_a_model_the_command_that_fetches_it_is_named(tree: CommandLine) -> None:
+    said = tree.unaided("grep", "the red fox", "src", code=5).stderr
+    assert "the model minilm is not in the cache" in said
+    assert "maxsieve model fetch minilm downloads it" in said
+
+
 def test_a_pattern_may_begin_with_a_dash(tree: CommandLine) -> None:
     (tree.folder / "src" / "flags.md").write_text("The red fox takes --quick and -q.\n")
     assert tree("grep", "the red fox", "src", "-l", "-e", "--quick").stdout == "src/flags.md\n"

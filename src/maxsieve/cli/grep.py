@@ -120,7 +120,7 @@ def _grep(given: argparse.Namespace) -> int:
             say(sentence)
     answer = search.answer(given.question, given.k, types=given.type or (), pattern=pattern)
     _show(answer, given.folder, pattern, files=given.files_with_matches, as_json=given.json)
-    if not answer.indexed and not given.json:
+    if answer.files and not answer.indexed and not given.json:
         say(f"to search all passages, encode them once: maxsieve grep --index QUESTION {for_shell(str(given.folder))}")
     return ExitCode.FINE if answer.hits else ExitCode.FAILED
 

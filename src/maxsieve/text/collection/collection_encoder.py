@@ -96,7 +96,7 @@ class CollectionEncoder:
             return self._plain
 
     def load_soon(self) -> None:
-        """Begins to load a built-in encoder in another thread. Whoever needs it waits for it, and gets its errors."""
+        """Begins to load a built-in encoder in another thread. A call that needs it waits, and raises its errors."""
 
         def load() -> None:
             with suppress(Exception):
