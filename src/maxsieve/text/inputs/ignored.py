@@ -19,7 +19,7 @@ _REPEATED = re.compile(r"(?<![^/])(?:\*\*/){2,}")
 _COMPLEMENT = re.compile(r"\[\^")
 
 
-class Part(NamedTuple):
+class NamePattern(NamedTuple):
     """What one name of a path must be: a name, or a pattern for `re`."""
 
     text: str
@@ -36,7 +36,7 @@ _compiled = lru_cache(maxsize=4096)(re.compile)
 class IgnoreRule(NamedTuple):
     """A line of a ``.gitignore`` file: a part for each name, and None for ``**``."""
 
-    parts: tuple[Part | None, ...]
+    parts: tuple[NamePattern | None, ...]
     anywhere: bool
     """Whether its one name may be at any depth."""
     folders: bool
@@ -111,11 +111,11 @@ def _rule(line: str) -> IgnoreRule | None:
     return IgnoreRule(parts, anywhere and parts[0] is not None, folders, ignores)
 
 
-def _part(name: str) -> Part:
+def _part(name: str) -> NamePattern:
     """What a name must be. A character after a backslash stands for itself."""
     if not any(character in name for character in SPECIAL):
-        return Part(name, plain=True)
+        return NamePattern(name, plain=True)
     if name.endswith("\\") and not name.endswith("\\\\"):
         raise ValueError("nothing follows the backslash")
     plain = _ESCAPED.sub(lambda found: f"[{found[1]}]" if found[1] in SPECIAL else found[1], name)
-    return Part(translate(_COMPLEMENT.sub("[!", plain)), plain=False)
+    return NamePattern(translate(_COMPLEMENT.sub("[!", plain)), plain=False)
