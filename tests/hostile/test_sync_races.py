@@ -17,6 +17,7 @@ from maxsieve.text import FolderSync, Synced
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.inputs.document import BadInput, Fields
 from maxsieve.text.inputs.reading import DocumentReader, Input
+from maxsieve.text.sync import run
 from text.support import WordEncoder
 
 NAMES = ("a.md", "b.md", "deep/c.md", "deep/d.md", "deep/er/e.md")
@@ -99,7 +100,7 @@ def test_a_folder_that_vanishes_before_its_files_are_examined(
     real = os.stat
 
     def stat(path: Any, *arguments: Any, **options: Any) -> Any:
-        if not isinstance(path, int) and Path(path) == folder / "deep/c.md" and (folder / "deep").exists():
+        if not isinstance(path, int) and Path(path).parent == folder / "deep" and (folder / "deep").exists():
             (folder / "deep").rename(tmp_path / "away")
         return real(path, *arguments, **options)
 
@@ -107,6 +108,24 @@ def test_a_folder_that_vanishes_before_its_files_are_examined(
     done = sync(collection, folder)
     assert (done.deleted, done.waiting) == (0, 3)
     assert sync(collection, folder).deleted == 3, "now it is really gone"
+
+
+def test_a_file_that_vanishes_before_it_is_read(
+    collection: Collection, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "a.md").write_text("a longer text about the red fox")
+    real = run.read_documents_of
+
+    def read(path: Path, *arguments: Any, **options: Any) -> Any:
+        if path.name == "a.md":
+            path.unlink()
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(run, "read_documents_of", read)
+    done = sync(collection, folder)
+    assert (done.deleted, done.waiting) == (0, 1), "some programs remove a file before they write it again"
+    assert "a.md" in collection.ids
+    assert sync(collection, folder).deleted == 1
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "nowhere", "itself", "huge"])

@@ -256,3 +256,27 @@ def test_files_that_are_no_text(search: FolderSearch, tmp_path: Path) -> None:
         FolderSearch(tmp_path / "nowhere")
     with pytest.raises(NotADirectoryError):
         FolderSearch(search.folder / "code.py")
+
+
+def test_files_that_cannot_be_read_do_not_make_an_index_useless(
+    search: FolderSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = search.folder / "bad.txt"
+    bad.write_bytes(b"\0\1" * folder_search.SOON)
+    os.utime(bad, (1, 1))
+    assert search.index().bad == 1
+    with monkeypatch.context() as patch:
+        patch.setattr("maxsieve.text.sync.run.read_documents_of", None)  # nothing is read again
+        assert search.answer("red fox").indexed
+    assert search.index().bad == 1, "it is named each time"
+    bad.write_text("A white zebra.")
+    os.utime(bad, (2, 2))
+    assert places(search.answer("white zebra", 1)) == ["bad.txt:1-1"]
+    bad.unlink()
+    assert "bad.txt" not in {hit.id for hit in search.answer("white zebra").hits}
+    bad.write_bytes(b"\0\1" * folder_search.SOON)
+    os.utime(bad, (3, 3))
+    assert not search.answer("red fox").indexed
+    search.index()
+    bad.unlink()
+    assert search.answer("red fox").indexed

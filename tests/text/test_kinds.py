@@ -31,7 +31,7 @@ def write(folder: Path, **files: str) -> None:
 
 
 def names(folder: Path, *include: str) -> list[str]:
-    return [path.relative_to(folder).as_posix() for path in survey(folder, include=include).files]
+    return [file.id for file in survey(folder, include=include).files]
 
 
 def test_what_is_taken_and_what_is_said_of_the_rest(tmp_path: Path) -> None:
@@ -230,3 +230,19 @@ def test_other_kinds_are_read_as_text_if_asked_for(tmp_path: Path) -> None:
     [document] = DocumentReader([Input(str(tmp_path), include=("*.conf",))], Fields())
     assert isinstance(document, InputDocument)
     assert (document.id, document.text) == ("a.conf", "# set\nx = 1")
+
+
+def test_each_file_is_examined_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts, not times: a tree may have thousands of files."""
+    for number in range(30):
+        (tmp_path / "notes" / str(number % 3)).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "notes" / str(number % 3) / f"{number}.md").write_text("text")
+    examined: list[str] = []
+    for name in ("stat", "lstat"):
+        real = getattr(os, name)
+        monkeypatch.setattr(
+            os, name, lambda path, *given, real=real, **by: examined.append(str(path)) or real(path, *given, **by)
+        )
+    files = survey(tmp_path / "notes", inside=True).files
+    assert sorted(examined) == sorted(file.path for file in files)
+    assert len(files) == 30

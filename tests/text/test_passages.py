@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import maxsieve as ms
 from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import LARGEST, SMALLEST
+from maxsieve.storage import id_column
 from maxsieve.text.collection.collection import Collection
 from maxsieve.text.passages import Keys
 from text.support import ShortSighted, tree
@@ -44,6 +46,34 @@ def test_keys_are_told_apart_and_read_back(ids: list[str | int], number: int) ->
     for key, pair in made.items():
         assert keys.parse(key) == pair
         assert type(keys.document(key)) is type(pair[0])
+
+
+@given(st.lists(st.text("a#p0123i-", max_size=9), unique=True, min_size=1, max_size=20))
+def test_documents_are_counted_by_their_first_passages(names: list[str]) -> None:
+    keys, snapshot = Keys(passages=True), ms.Index.build([[[1.0]]] * len(names), names).storage.snapshot
+    assert keys.count(snapshot) == len(list(keys.firsts(names)))
+    numbered = ms.Index.build([[[1.0]]] * 2, [7, -1]).storage.snapshot
+    assert keys.count(numbered) == 2
+
+
+def test_passages_of_a_document_are_found_one_after_the_other(
+    drinks: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[Any] = []
+    monkeypatch.setattr(
+        id_column, "bisect_left", lambda *found, **by: searched.append(found[1]) or bisect_left(*found, **by)
+    )
+    drinks.add(["A text in between.", GUIDE], ["between", "again.md"])
+    with Collection.open(drinks.path, ShortSighted()) as opened:
+        searched.clear()
+        assert opened.text("again.md") == GUIDE
+        missing = f"again.md#p{len(opened.index) // 2 - 1}"  # there are two short texts, and the guide twice
+        assert searched == [b"again.md", missing.encode()]
+        assert [opened.text(one) for one in ("note", "guide.md", "between")] == [
+            "A short note on juice.",
+            GUIDE,
+            "A text in between.",
+        ]
 
 
 def test_all_of_a_long_text_is_in(drinks: Collection) -> None:

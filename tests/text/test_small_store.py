@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from maxsieve.cli.app import app_for
+from maxsieve.storage.segments import Store
 from maxsieve.text import FolderSync
 from maxsieve.text.collection import collection as collections
 from maxsieve.text.collection.collection import Collection
@@ -92,3 +93,17 @@ def test_the_command_line_says_that_scores_changed(tmp_path: Path, monkeypatch: 
     done = copy_context().run(CliRunner().invoke, app_for("index"), ["index", path, str(notes)])
     assert "vectors are residual4 now" in done.output
     assert "scores changed" in done.output
+
+
+@pytest.mark.parametrize("store", ["float32", "float16", "int8", "residual4"])
+def test_similarity_as_a_whole_is_that_of_the_texts(tmp_path: Path, store: Store) -> None:
+    encoder, texts = WordEncoder(128), sentences(60)
+    means = np.array([rows.mean(axis=0) for rows in encoder.encode_documents(texts)])
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    with Collection.create(tmp_path / "c", encoder, store=store) as collection:
+        collection.add(texts, range(60))
+        hits = collection.search(texts[3], k=60)
+        np.testing.assert_allclose(hits.whole_similarities(), means[np.array(hits.ids)] @ means[3], atol=0.005)
+        if collection.encode_store():  # now with four bits a number
+            hits = collection.search(texts[3], k=60)
+            np.testing.assert_allclose(hits.whole_similarities(), means[np.array(hits.ids)] @ means[3], atol=0.05)

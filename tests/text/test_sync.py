@@ -384,6 +384,15 @@ def test_the_record_is_kept_short(notes: Notes, monkeypatch: pytest.MonkeyPatch)
         assert len(record.read_bytes().splitlines()) <= 13
 
 
+def test_the_record_of_a_new_folder_has_a_line_for_each_file(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maxsieve.text.sync.record.SPARE_LINES", 10)
+    for number in range(60):
+        notes.write(f"{number}.md", f"text {number}")
+    notes.sync()
+    record = record_path(notes.collection.path, str(notes.folder))
+    assert len(record.read_bytes().splitlines()) == 61
+
+
 def test_watching_waits_until_files_are_settled(notes: Notes) -> None:
     notes.write("a.md", "red")
     follower = FolderSync(notes.collection, notes.folder)

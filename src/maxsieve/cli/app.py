@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from maxsieve.cli import grep
 from maxsieve.cli.console import prepare_streams, print_line, say, showing_warnings
 from maxsieve.cli.failures import ExitCode, report_failure
 from maxsieve.cli.options import add_commands, with_groups
@@ -67,7 +68,6 @@ SETTINGS: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None, "
 app = typer.Typer(cls=Commands, **SETTINGS)
 
 SEARCH = "maxsieve search docs.ms how do I split a path"
-GREP = "maxsieve grep 'where are passages split' src"
 
 
 def _show_version(wanted: bool) -> None:
@@ -90,6 +90,11 @@ def _options(
         os.environ["MAXSIEVE_DEBUG"] = "1"
 
 
+@app.command(name="grep", help=grep.SUMMARY, context_settings={"ignore_unknown_options": True}, add_help_option=False)
+def _grep(words: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+    raise typer.Exit(grep.main(words or []))
+
+
 @functools.cache
 def register_commands() -> None:
     """Registers all commands, once."""
@@ -101,7 +106,6 @@ def register_commands() -> None:
         demo,
         doctor,
         export,
-        grep,
         index,
         lab,
         maintenance,
@@ -119,7 +123,6 @@ def register_commands() -> None:
         with_groups(index.add): "echo 'A new note.' | maxsieve add docs.ms",
         with_groups(sync.sync): "maxsieve sync notes.ms ~/notes --watch",
         search.search: SEARCH,
-        grep.grep: GREP,
         rerank.rerank: "printf 'tea\\ncoffee\\nbread' | maxsieve rerank 'a hot drink' -k 2",
         serve.serve: "maxsieve serve docs.ms",
         mcp.mcp: "maxsieve mcp ~/project --install claude-code",
@@ -142,29 +145,26 @@ def register_commands() -> None:
 def app_for(first: str) -> typer.Typer:
     """The application for a command line with this first word.
 
-    Searches are short, so their commands are registered alone: to import all others takes a third of the start.
+    Searches are short, so their command is registered alone: to import all others takes a third of the start.
     """
-    if first not in ("grep", "search"):
+    if first != "search":
         register_commands()
         return app
+    from maxsieve.cli.search import search
+
     alone = typer.Typer(cls=Commands, **SETTINGS)
     alone.callback()(_options)
-    if first == "grep":
-        from maxsieve.cli.grep import grep
-
-        add_commands(alone, {grep: GREP})
-    else:
-        from maxsieve.cli.search import search
-
-        add_commands(alone, {search: SEARCH})
+    add_commands(alone, {search: SEARCH})
     return alone
 
 
 def run(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] == ["grep"]:
+        return grep.main(words[1:])
     try:
         prepare_streams()
-        words = sys.argv[1:] if arguments is None else arguments
         command = typer.main.get_command(app_for(words[0] if words else ""))
         settings = copy_context()  # context variables that a command sets do not outlive it
         code = settings.run(command.main, arguments, prog_name="maxsieve", standalone_mode=False)

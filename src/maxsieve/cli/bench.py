@@ -16,8 +16,9 @@ from rich.table import Table
 from maxsieve import Hits, Index, isa
 from maxsieve.cli import options
 from maxsieve.cli.collections import open_single
-from maxsieve.cli.console import Output, emit, say, shows_progress
+from maxsieve.cli.console import emit, say, shows_progress
 from maxsieve.cli.policy_options import to_policy
+from maxsieve.cli.terminal import Output
 from maxsieve.common.progress import progress_bar
 from maxsieve.policies import POLICIES, Policy
 from maxsieve.storage.calibration import queries_needed

@@ -5,31 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
-
 from maxsieve.common.printable import printable_json, printable_lines
 from maxsieve.common.progress import only_if_long
-
-
-class Output(Console):
-    """Standard output. When its reader closes the pipe, `BrokenPipeError` is raised and ends the command."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False, **options)
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments to draw, with their styles; control characters in their text are replaced."""
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=printable_lines(segment.text))
-
-    def on_broken_pipe(self) -> None:
-        """Passes the error on."""
-        raise BrokenPipeError
 
 
 def prepare_streams() -> None:

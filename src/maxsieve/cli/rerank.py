@@ -8,9 +8,10 @@ import typer
 
 from maxsieve.cli import options
 from maxsieve.cli.answers import show_answer
-from maxsieve.cli.console import Output, emit
+from maxsieve.cli.console import emit
 from maxsieve.cli.failures import report_bad
 from maxsieve.cli.policy_options import with_policy
+from maxsieve.cli.terminal import Output
 from maxsieve.policies import CERTIFIED, Calibrated, Policy
 from maxsieve.text.collection.answers import to_plain
 from maxsieve.text.encoders.encoder import DEFAULT_ENCODER

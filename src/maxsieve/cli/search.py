@@ -18,11 +18,12 @@ from rich.text import Text
 from maxsieve.cli import options
 from maxsieve.cli.answers import show_answer
 from maxsieve.cli.collections import ClusterOptions, cluster_options, open_collection
-from maxsieve.cli.console import Output, emit, say, shows_progress
+from maxsieve.cli.console import emit, say, shows_progress
 from maxsieve.cli.interactive import PROMPT
 from maxsieve.cli.policy_options import with_policy
 from maxsieve.cli.queries import Query, read_queries
 from maxsieve.cli.remembered import encoder_for
+from maxsieve.cli.terminal import Output
 from maxsieve.common.printable import printable
 from maxsieve.common.progress import progress_bar
 from maxsieve.options import SearchOptions

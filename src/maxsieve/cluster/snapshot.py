@@ -165,9 +165,9 @@ class ShardedSnapshot:
         """A copy of a document's rows."""
         return self.shard(place.shard).vectors(place.position)
 
-    def similarities(self, query: NDArray[np.float32], place: ShardPlace) -> NDArray[np.float32]:
-        """The similarity [T, L] of each query token and each token of a document."""
-        return self.shard(place.shard).similarities(query, place.position)
+    def engine_rows(self, place: ShardPlace) -> NDArray[np.float32]:
+        """A document's rows as the engine has them."""
+        return self.shard(place.shard).engine_rows(place.position)
 
     def explain(self, query: NDArray[np.float32], place: ShardPlace) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """For each query token, the most similar token of a document, and how similar."""

@@ -99,6 +99,8 @@ class StrColumn(IdColumn):
     ) -> None:
         super().__init__(file, order)
         self._text, self._ends = text, ends
+        self._next = 0
+        """The place after the id that was found last. Passages of a document are looked up in the order they are in."""
 
     def __getitem__(self, i: Any) -> Any:
         return self._decode(self._bytes(i))
@@ -113,9 +115,13 @@ class StrColumn(IdColumn):
         return iter([self._decode(text[start:end]) for start, end in pairs])
 
     def _search(self, id: str) -> int | None:
-        wanted = id.encode("utf-8", "surrogatepass")
-        place = bisect_left(self._order, wanted, key=lambda i: self._bytes(int(i)))
-        return int(self._order[place]) if place < len(self) and self._bytes(int(self._order[place])) == wanted else None
+        wanted, place = id.encode("utf-8", "surrogatepass"), self._next
+        if place >= len(self) or self._bytes(place) != wanted:
+            rank = bisect_left(self._order, wanted, key=lambda i: self._bytes(int(i)))
+            if rank >= len(self) or self._bytes(place := int(self._order[rank])) != wanted:
+                return None
+        self._next = place + 1
+        return place
 
     def _ascending(self) -> bool:
         """Compares the first eight bytes of all neighbours at once, and then the few that begin alike one by one."""

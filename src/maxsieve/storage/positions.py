@@ -23,8 +23,7 @@ class Positions(Mapping[Id, int]):
         self._all: dict[Id, int] | None = None
 
     def __getitem__(self, wanted: Id) -> int:
-        table = self.table(1)
-        return self._find(wanted) if table is self else table[wanted]
+        return self._find(wanted) if self._all is None else self._all[wanted]
 
     def table(self, lookups: int) -> Mapping[Id, int]:
         """The table for this many lookups: the files, or a dict of all ids if that is cheaper."""

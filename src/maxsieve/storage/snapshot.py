@@ -107,7 +107,7 @@ class Snapshot:
     def known(self, ids: Sequence[Id]) -> dict[Id, int]:
         """The positions of those ids that are there."""
         with self._table(len(ids)) as table:
-            return {id: table[id] for id in ids if id in table}
+            return {id: place for id in ids if (place := table.get(id)) is not None}
 
     def positions(self, ids: list[Id], what: str) -> NDArray[np.int64]:
         """The positions of ids, ascending, without repeats. An unknown id is a `KeyError` that begins with ``what``."""
@@ -286,15 +286,15 @@ class Snapshot:
 
     def vectors(self, position: int) -> NDArray[np.float32] | NDArray[np.float16]:
         """A copy of the rows of the document at a position."""
+        if self.layout.bits:
+            return self.layout.to_given(self.engine_rows(position))
         segment, place = self.locate(position)
-        rows = segment.vectors(place)
-        return self.layout.to_given(rows.astype(np.float32, copy=False)) if self.layout.bits else rows
+        return segment.vectors(place)
 
-    def similarities(self, query: NDArray[np.float32], position: int) -> NDArray[np.float32]:
-        """The similarity [T, L] of each query token, as the engine has it, and each token of a document, in float32."""
+    def engine_rows(self, position: int) -> NDArray[np.float32]:
+        """The rows of the document at a position, as the engine has them: to be compared with its queries."""
         segment, place = self.locate(position)
-        similar: NDArray[np.float32] = query @ segment.vectors(place).astype(np.float32).T
-        return similar
+        return segment.vectors(place).astype(np.float32, copy=False)
 
     def metadata(self, positions: list[int]) -> list[Any]:
         """The metadata of some documents; None for those without."""

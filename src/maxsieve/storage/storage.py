@@ -94,8 +94,8 @@ class AnySnapshot(Protocol):
     def vectors(self, place: Any) -> NDArray[np.float32] | NDArray[np.float16]:
         """A copy of a document's rows."""
 
-    def similarities(self, query: NDArray[np.float32], place: Any) -> NDArray[np.float32]:
-        """The similarity [T, L] of each query token and each token of a document."""
+    def engine_rows(self, place: Any) -> NDArray[np.float32]:
+        """A document's rows as the engine has them: rotated, as its queries are, in a store of residuals."""
 
     def explain(self, query: NDArray[np.float32], place: Any) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """For each query token, the most similar token of a document, and how similar."""

@@ -45,6 +45,7 @@ READ = 4096
 
 _SUFFIX = re.compile(r"#([pi])(0|[1-9][0-9]{0,8})\Z")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_LATER = re.compile(r"#[pi][1-9][0-9]{0,8}\Z")
 
 
 class Passage(NamedTuple):
@@ -194,7 +195,10 @@ class Keys:
         if not self.passages:
             return snapshot.n_documents
         if snapshot not in self._counts:
-            self._counts[snapshot] = sum(1 for _ in self.firsts(snapshot.here.live_ids()))
+            keys: list[Any] = snapshot.here.live_ids()
+            later = list(filter(_LATER.search, keys)) if keys and isinstance(keys[0], str) else []
+            alone = sum(1 for key in later if "#i" in key and not self.parse(key)[1])  # it only looks like a number
+            self._counts[snapshot] = len(keys) - len(later) + alone
         return self._counts[snapshot]
 
     def firsts(self, keys: Iterable[Id]) -> Iterator[Id]:

@@ -24,11 +24,12 @@ from rich.text import Text
 from maxsieve import isa
 from maxsieve.cli.answers import milliseconds, show_hits
 from maxsieve.cli.collections import bytes_text, describe_size, is_collection
-from maxsieve.cli.console import Output, emit, say, shows_progress
+from maxsieve.cli.console import emit, say, shows_progress
 from maxsieve.cli.demo.docstrings import collect
 from maxsieve.cli.interactive import PROMPT
 from maxsieve.cli.options import AsJson, Progress
 from maxsieve.cli.serve import DEFAULT_PORT, serve_collections
+from maxsieve.cli.terminal import Output
 from maxsieve.common.cache import cache_folder
 from maxsieve.errors import ModelMissingError
 from maxsieve.policies import Certified, Exhaustive

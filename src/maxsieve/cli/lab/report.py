@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from maxsieve.cli.console import Output, emit, print_line, say, shows_progress
+from maxsieve.cli.console import emit, print_line, say, shows_progress
 from maxsieve.cli.failures import sentence
 from maxsieve.cli.lab.options import DEFAULT_OUT, ExperimentOptions, Out
 from maxsieve.cli.options import AsJson, Progress
+from maxsieve.cli.terminal import Output
 from maxsieve.common.files import replacing
 from maxsieve.errors import MaxsieveError
 from maxsieve.lab.experiments import SUMMARIES

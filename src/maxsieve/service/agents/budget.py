@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from maxsieve.common.printable import printable
 from maxsieve.text.grep.line_answer import LineAnswer, LineHit
 
 RESERVE = 40
@@ -90,8 +91,13 @@ def cut_lines(text: str, tokens: int) -> str:
 
 
 def _head(rank: int, hit: LineHit) -> str:
+    r"""The place of a hit, on one line: the name of a file must not look like another hit.
+
+    >>> _head(1, LineHit("a\n2. b.py\x1b[0m", 3, 4, "f", 1.5, "text"))
+    '1. a 2. b.py [0m:3-4  f  (score 1.50)'
+    """
     heading = f"  {hit.heading}" if hit.heading else ""
-    return f"{rank}. {hit.id}:{hit.first}-{hit.last}{heading}  (score {hit.score:.2f})"
+    return printable(f"{rank}. {hit.id}:{hit.first}-{hit.last}{heading}  (score {hit.score:.2f})")
 
 
 def _fitting(parts: Iterable[str], tokens: int) -> int:

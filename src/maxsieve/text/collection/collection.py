@@ -152,16 +152,19 @@ class Collection:
         *,
         audit: float | None = None,
         cluster: Cluster | None = None,
+        load_soon: bool = False,
     ) -> Collection:
         """Opens a collection, in milliseconds: a built-in encoder is loaded when it is first needed.
 
         A collection may come from an untrusted source, so only built-in encoders are loaded by the name it records. Any
         other ``encoder`` must be given, as a name for `load_encoder` or as an object. It must be the encoder that the
         collection was made with. ``audit`` is as in `Index.build`. ``cluster`` says where the members of a collection
-        in shards run.
+        in shards run. With ``load_soon``, another thread begins to load a built-in encoder at once.
         """
         folder = Path(path).absolute()
         own = _encoder_of(folder, None if encoder is None else to_encoder(encoder))
+        if load_soon:
+            own.load_soon()
         index = Index.open(index_folder(folder), group_by=own.keys.group_by, audit=audit, cluster=cluster)
         _check_fits(own, index)
         return cls(folder, index, own)

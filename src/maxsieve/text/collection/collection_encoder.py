@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,7 +75,9 @@ class CollectionEncoder:
         self._projected: Encoder | None = None
         self.keys = Keys(passages=description.passages is not None)
         """Maps document ids to keys of the index."""
-        self._guard = threading.RLock()
+        self._guard = threading.Lock()
+        """For the description, which must not wait until an encoder is loaded."""
+        self._loading = threading.RLock()
 
     @property
     def description(self) -> Description:
@@ -87,10 +90,20 @@ class CollectionEncoder:
     @property
     def plain(self) -> Encoder:
         """The encoder without projection and pooling."""
-        with self._guard:
+        with self._loading:
             if self._plain is None:
                 self._plain = self._load()
             return self._plain
+
+    def load_soon(self) -> None:
+        """Begins to load a built-in encoder in another thread. A call that needs it waits, and raises its errors."""
+
+        def load() -> None:
+            with suppress(Exception):
+                self.plain  # noqa: B018
+
+        if self._plain is None:
+            threading.Thread(target=load, name="loading").start()
 
     @property
     def not_built_in(self) -> Encoder | None:
@@ -102,7 +115,7 @@ class CollectionEncoder:
         """The encoder with the projection and the pooling, if there are any."""
         if self._projected is not None:
             return self._projected
-        with self._guard:
+        with self._loading:
             if self.description.pending:  # the projection is not fitted yet
                 return self.plain
             self._projected = self.projecting(self.plain)

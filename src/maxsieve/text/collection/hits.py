@@ -183,7 +183,7 @@ class TextHits(Hits):
 
     def whole_similarities(self) -> NDArray[np.float32]:
         """For each hit, the cosine of the mean of the query's vectors and the mean of those of its passage."""
-        rows = [np.asarray(self._snapshot.vectors(place), np.float32).mean(axis=0) for place in self._places]
+        rows = [self._snapshot.engine_rows(place).mean(axis=0) for place in self._places]
         wholes = unit_rows(np.array([self._query.mean(axis=0), *rows]))
         return np.asarray(wholes[1:] @ wholes[0], np.float32)
 
@@ -281,7 +281,7 @@ class TextHits(Hits):
             raise ValueError(f"{word!r} is not in the query, {self.query!r}")
         image = open_picture(self._pictures.read(facts.digest))
         if facts.grids:
-            similar = self._snapshot.similarities(self._query[self._tokens(word)], self._places[rank])
+            similar = self._query[self._tokens(word)] @ self._snapshot.engine_rows(self._places[rank]).T
             return draw_patches(image, similar, facts.grids)
         words = (match for match in self.explain(rank) if word is None or match.query in word)
         return draw_boxes(image, ((match.box, match.similarity) for match in words if match.box is not None))
@@ -296,7 +296,7 @@ class TextHits(Hits):
         spans = query_spans_of(self._encoder, self.query) if self.query else None
         if facts is None or not facts.grids or spans is None or len(spans) != len(self._query):
             return []
-        similar = self._snapshot.similarities(self._query, self._places[rank])
+        similar = self._query @ self._snapshot.engine_rows(self._places[rank]).T
         maps = relative(similar, facts.grids)[:, cells_of(facts.grids)]
         words: dict[tuple[int, int], list[int]] = {}
         for token, span in enumerate(spans):

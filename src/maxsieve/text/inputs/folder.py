@@ -21,8 +21,8 @@ def read_folder(
     if not files:
         raise ValueError(no_documents(folder))
     with IsolatedReader(ocr=ocr) as reader:
-        for path in files:
-            yield from read_documents_of(path, prefix + path.relative_to(folder).as_posix(), reader, pages=pages)
+        for file in files:
+            yield from read_documents_of(Path(file.path), prefix + file.id, reader, pages=pages)
 
 
 def unlisted_folder(problem: OSError) -> BadInput:

@@ -7,8 +7,9 @@ entered. A pattern is matched name by name, in linear time, because a tree may b
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fnmatch import translate
+from functools import lru_cache
 from typing import NamedTuple
 
 SPECIAL = "*?[\\"
@@ -18,10 +19,24 @@ _REPEATED = re.compile(r"(?<![^/])(?:\*\*/){2,}")
 _COMPLEMENT = re.compile(r"\[\^")
 
 
-class IgnoreRule(NamedTuple):
-    """A line of a ``.gitignore`` file: a match for each name, and None for ``**``."""
+class NamePattern(NamedTuple):
+    """What one name of a path must be: a name, or a pattern for `re`."""
 
-    parts: tuple[Callable[[str], object] | None, ...]
+    text: str
+    plain: bool
+
+    def matches(self, name: str) -> bool:
+        """Whether it is such a name."""
+        return name == self.text if self.plain else _compiled(self.text).match(name) is not None
+
+
+_compiled = lru_cache(maxsize=4096)(re.compile)
+
+
+class IgnoreRule(NamedTuple):
+    """A line of a ``.gitignore`` file: a part for each name, and None for ``**``."""
+
+    parts: tuple[NamePattern | None, ...]
     anywhere: bool
     """Whether its one name may be at any depth."""
     folders: bool
@@ -32,7 +47,7 @@ class IgnoreRule(NamedTuple):
         if self.folders and not folder:
             return False
         if self.anywhere:
-            return self.parts[0] is not None and self.parts[0](names[-1]) is not None
+            return self.parts[0] is not None and self.parts[0].matches(names[-1])
         last = len(self.parts) - 1
         reached = self._skipped({0}, last)
         for name in names:
@@ -42,7 +57,7 @@ class IgnoreRule(NamedTuple):
                     continue
                 if (part := self.parts[place]) is None:
                     following |= {place, place + 1} if place == last else {place}
-                elif part(name):
+                elif part.matches(name):
                     following.add(place + 1)
             reached = self._skipped(following, last)
         return last + 1 in reached
@@ -52,22 +67,29 @@ class IgnoreRule(NamedTuple):
         return places | {place + 1 for place in places if place < last and self.parts[place] is None}
 
 
-def read_rules(text: str) -> list[IgnoreRule]:
+class IgnoreRules:
     r"""The rules of a file, the last one first, because it counts.
 
-    >>> rules = read_rules("# generated\n*.log\nbuild/\n!keep.log\n")
-    >>> [verdict(rules, path.split("/")) for path in ("a/x.log", "keep.log", "build", "a.py")]
+    >>> rules = IgnoreRules("# generated\n*.log\nbuild/\n!keep.log\n")
+    >>> [rules.verdict(path.split("/")) for path in ("a/x.log", "keep.log", "build", "a.py")]
     [True, False, None, None]
-    >>> verdict(rules, ["build"], folder=True)
+    >>> rules.verdict(["build"], folder=True)
     True
     """
-    lines = text.removeprefix("\ufeff").split("\n")
-    return [rule for line in reversed(lines) if (rule := _rule(line.removesuffix("\r"))) is not None]
 
+    def __init__(self, text: str) -> None:
+        lines = text.removeprefix("\ufeff").split("\n")
+        self._rules = [rule for line in reversed(lines) if (rule := _rule(line.removesuffix("\r"))) is not None]
+        lasts = {rule.parts[-1] for rule in self._rules}
+        self._plain = {last.text for last in lasts if last is not None and last.plain}
+        patterns = [".*" if last is None else last.text for last in lasts if last is None or not last.plain]
+        self._patterns = re.compile("|".join(patterns) or r"(?!)", re.DOTALL)
 
-def verdict(rules: Sequence[IgnoreRule], names: Sequence[str], *, folder: bool = False) -> bool | None:
-    """Whether the path with these names is ignored; None if no rule is about it."""
-    return next((rule.ignores for rule in rules if rule.matches(names, folder)), None)
+    def verdict(self, names: Sequence[str], *, folder: bool = False) -> bool | None:
+        """Whether the path with these names is ignored; None if no rule is about it."""
+        if names[-1] not in self._plain and self._patterns.match(names[-1]) is None:
+            return None  # as it is for most of thousands of files
+        return next((rule.ignores for rule in self._rules if rule.matches(names, folder)), None)
 
 
 def _rule(line: str) -> IgnoreRule | None:
@@ -83,15 +105,17 @@ def _rule(line: str) -> IgnoreRule | None:
     if not pattern or "" in names:
         return None
     try:
-        parts = tuple(None if name == "**" else re.compile(_translated(name)).match for name in names)
-    except (re.error, ValueError):  # a pattern that git can't match, either
+        parts = tuple(None if name == "**" else _part(name) for name in names)
+    except ValueError:  # a pattern that git can't match, either
         return None
     return IgnoreRule(parts, anywhere and parts[0] is not None, folders, ignores)
 
 
-def _translated(name: str) -> str:
-    """A pattern for `re`. A character after a backslash stands for itself."""
+def _part(name: str) -> NamePattern:
+    """What a name must be. A character after a backslash stands for itself."""
+    if not any(character in name for character in SPECIAL):
+        return NamePattern(name, plain=True)
     if name.endswith("\\") and not name.endswith("\\\\"):
         raise ValueError("nothing follows the backslash")
     plain = _ESCAPED.sub(lambda found: f"[{found[1]}]" if found[1] in SPECIAL else found[1], name)
-    return translate(_COMPLEMENT.sub("[!", plain))
+    return NamePattern(translate(_COMPLEMENT.sub("[!", plain)), plain=False)

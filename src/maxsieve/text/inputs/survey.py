@@ -7,36 +7,47 @@ and large files of data or source. ``include`` takes files of any kind and size,
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from fnmatch import fnmatchcase, translate
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
 from maxsieve.common.files import read_small
 from maxsieve.text.inputs.definitions import missing_grammars
 from maxsieve.text.inputs.document import BadInput, Place
-from maxsieve.text.inputs.ignored import IgnoreRule, read_rules, verdict
+from maxsieve.text.inputs.ignored import IgnoreRules
 from maxsieve.text.inputs.isolated import READERS
 from maxsieve.text.inputs.kinds import DATA, SOURCE, TEXT_SUFFIXES, kind_of, largest
 from maxsieve.text.pages.rendering import PICTURES
 
 SUFFIXES = (*TEXT_SUFFIXES, *READERS)
 VENDORED = {"node_modules", "bower_components", "vendor", "third_party", "site-packages", "__pycache__"}
-GENERATED = (
-    *("*.min.js", "*.min.css", "*.map", "*_pb2.py", "*_pb2_grpc.py", "*.pb.go", "*.g.dart", "*.generated.*", "*.lock"),
-    *("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum"),
-)
-_IS_GENERATED = re.compile("|".join(map(translate, GENERATED))).match
+GENERATED_ENDS = (".min.js", ".min.css", ".map", "_pb2.py", "_pb2_grpc.py", ".pb.go", ".g.dart", ".lock")
+GENERATED_NAMES = {"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum"}
+ENVIRONMENT = "pyvenv.cfg"
+"""A folder with this file is a Python environment: other people's code."""
+
 IGNORE_FILE, LARGEST_IGNORE = ".gitignore", 1 << 20
 NAMED_KINDS = 8
+Rules = list[tuple[str, IgnoreRules]]
+"""The rules that hold in a folder: those of its parents first, each with the folder that they are from."""
+
+
+class FoundFile(NamedTuple):
+    """A file of a folder. There are thousands of them: as `Path` objects, they would take longer than all else."""
+
+    path: str
+    id: str
+    """Its path in the folder, with ``/``."""
+    status: os.stat_result | None
+    """None if it can't be examined: reading it says why."""
 
 
 class Survey(NamedTuple):
     """The files to read, in order of their paths; how many files of other kinds there are; and what is left out."""
 
-    files: list[Path]
+    files: list[FoundFile]
     other: Counter[str]
     ignored: int
     """How many files and folders are named by ``.gitignore``, or are vendored or generated."""
@@ -54,7 +65,7 @@ class Survey(NamedTuple):
         if self.ignored:
             what = "file or folder is" if self.ignored == 1 else "files and folders are"
             said.append(f"{self.ignored:,} {what} left out: named by .gitignore, vendored or generated")
-        if lost := missing_grammars([path.suffix.lower() for path in self.files]):
+        if lost := missing_grammars([suffix_of(file.id) for file in self.files]):
             said.append(lost)
         said += [f"left out {problem}" for problem in self.large[:NAMED_KINDS]]
         if len(self.large) > NAMED_KINDS:
@@ -78,67 +89,86 @@ def survey(
     """
     suffixes = {*SUFFIXES, *(PICTURES if pages else ())}
     found = Survey([], Counter(), 0, [])
-    files, ignored = list[str](), 0  # thousands of paths: as objects they take longer than all else
+    ignored, start = 0, len(os.path.join(folder, ""))
     known = None if without is None else os.stat(without)
-    rules: dict[str, list[tuple[str, list[IgnoreRule]]]] = {}
-    for parent, folders, names in os.walk(folder, onerror=refused or _raise):
-        inherited = rules.pop(parent, [])
-        above = [*inherited, (parent, _rules(parent))] if IGNORE_FILE in names else inherited
-        kept = []
-        for name in folders:
-            path = os.path.join(parent, name)
-            if name.startswith(".") or _is(path, known):
+    waiting: list[tuple[str, Rules]] = [(str(folder), [])]
+    while waiting:
+        parent, above = waiting.pop()
+        entries = _listed(parent, refused or _raise)
+        names = {entry.name for entry in entries}
+        if ENVIRONMENT in names and len(parent) > start:
+            ignored += 1
+            continue
+        if IGNORE_FILE in names:
+            above = [*above, (parent, _rules(parent))]
+        for entry in entries:
+            name, path = entry.name, entry.path
+            if name.startswith("."):
                 continue
-            if (
-                name in VENDORED
-                or os.path.exists(os.path.join(path, "pyvenv.cfg"))
-                or _ignores(above, path, folder=True)
-            ):
+            if _is_folder(entry):
+                if _is(path, known):
+                    continue
+                if name in VENDORED or _ignores(above, path, folder=True):
+                    ignored += 1
+                elif not entry.is_symlink():
+                    waiting.append((path, above))
+                continue
+            if inside and entry.is_symlink() and _leads_out(path, folder):
+                continue
+            included, suffix = include and _included(os.path.relpath(path, folder), name, include), suffix_of(name)
+            if not included and (_ignores(above, path) or _is_generated(name)):
                 ignored += 1
-                continue
-            rules[path] = above
-            kept.append(name)
-        folders[:] = kept
-        for name in names:
-            path = os.path.join(parent, name)
-            suffix = os.path.splitext(name)[1].lower()
-            if name.startswith(".") or (inside and leads_out(path, folder)):
-                continue
-            if include and _included(os.path.relpath(path, folder), name, include):
-                files.append(path)
-            elif _ignores(above, path) or _IS_GENERATED(name):
-                ignored += 1
-            elif suffix not in suffixes:
+            elif not included and suffix not in suffixes:
                 found.other[kind_of(name)] += 1
-            elif (suffix in DATA or suffix in SOURCE) and _size(path) > largest(suffix):
-                reason = (
-                    f"it has {_size(path):,} bytes, and files .{kind_of(name)} above {largest(suffix):,} are left out"
-                )
-                found.large.append(BadInput(Place(path), reason))
             else:
-                files.append(path)
-    files.sort(key=lambda path: path.split(os.sep))
-    found.files.extend(map(Path, files))
+                status = _status(path)
+                if not included and (reason := _too_large(name, suffix, status)):
+                    found.large.append(BadInput(Place(path), reason))
+                else:
+                    found.files.append(FoundFile(path, path[start:].replace(os.sep, "/"), status))
+    found.files.sort(key=lambda file: file.id.split("/"))
     return found._replace(ignored=ignored)
 
 
-def leads_out(path: str | Path, folder: Path) -> bool:
-    """Whether a file is a link to something outside of the folder."""
-    return os.path.islink(path) and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+def suffix_of(name: str) -> str:
+    """The suffix of a file, such as ``.py``."""
+    return os.path.splitext(name)[1].lower()
 
 
-def _rules(parent: str) -> list[IgnoreRule]:
+def _listed(folder: str, refused: Callable[[OSError], None]) -> list[os.DirEntry[str]]:
+    """The entries of a folder; none if it can't be listed."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError as problem:
+        refused(problem)
+        return []
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that can't be followed
+        return False
+
+
+def _leads_out(link: str, folder: Path) -> bool:
+    """Whether a link leads to something outside of the folder."""
+    return not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(folder))
+
+
+def _rules(parent: str) -> IgnoreRules:
     try:
         content = read_small(Path(parent, IGNORE_FILE), at_most=LARGEST_IGNORE, follow_links=True)
     except (OSError, ValueError):  # unreadable, a pipe, or far too large
-        return []
-    return read_rules(content.decode(errors="replace"))
+        return IgnoreRules("")
+    return IgnoreRules(content.decode(errors="replace"))
 
 
-def _ignores(above: Sequence[tuple[str, list[IgnoreRule]]], path: str, *, folder: bool = False) -> bool:
+def _ignores(above: Rules, path: str, *, folder: bool = False) -> bool:
     """Whether the innermost rule that says something about a path ignores it."""
     for parent, rules in reversed(above):
-        if (found := verdict(rules, path[len(parent) + 1 :].split(os.sep), folder=folder)) is not None:
+        if (found := rules.verdict(path[len(parent) + 1 :].split(os.sep), folder=folder)) is not None:
             return found
     return False
 
@@ -148,11 +178,23 @@ def _included(path: str, name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) or fnmatchcase(posix, pattern) for pattern in patterns)
 
 
-def _size(path: str) -> int:
+def _is_generated(name: str) -> bool:
+    return name.endswith(GENERATED_ENDS) or name in GENERATED_NAMES or ".generated." in name
+
+
+def _status(path: str) -> os.stat_result | None:
     try:
-        return os.stat(path).st_size
-    except OSError:  # reading it says why
-        return 0
+        return os.stat(path)
+    except OSError:
+        return None
+
+
+def _too_large(name: str, suffix: str, status: os.stat_result | None) -> str:
+    """Why a file of data or source is left out; empty if it is not."""
+    size = 0 if status is None else status.st_size
+    if not (suffix in DATA or suffix in SOURCE) or size <= largest(suffix):
+        return ""
+    return f"it has {size:,} bytes, and files .{kind_of(name)} above {largest(suffix):,} are left out"
 
 
 def _is(folder: str, known: os.stat_result | None) -> bool:

@@ -154,7 +154,7 @@ class FolderSync:
         with self._record(dry_run=True) as record:
             scan = self._scan(record.prefix)
         known = {scan.file_of(id): entry.seen for id, entry in record.entries.items()}
-        new = [seen.size for id, seen in scan.seen.items() if known.get(id) != seen]
+        new = [seen.size for id, seen in scan.seen.items() if seen not in (known.get(id), record.bad.get(id))]
         return len(new) + len(known.keys() - scan.seen.keys()), sum(new)
 
     def _scan(self, prefix: str) -> Scan:

@@ -40,7 +40,8 @@ LONGEST_LINE = 1 << 16
 SPARE_LINES = 1000
 MOST_DIGESTS = 4
 _NAME = re.compile(r"[0-9a-f]{32}\.record")
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+_is_digest = re.compile(r"[0-9a-f]{64}").fullmatch
+_scan = json.JSONDecoder().raw_decode
 _LARGEST = 1 << 63
 
 
@@ -54,7 +55,8 @@ class Seen(NamedTuple):
 class Entry(NamedTuple):
     """What is known of a document: the digests it may have if a sync added it, and the state of its file at that time.
 
-    Two digests mean that it was about to be replaced. No file state means that the file must be read again.
+    Two digests mean that it was about to be replaced. No file state means that the file must be read again. Without
+    digests, the file could not be read in this state.
     """
 
     digests: tuple[str, ...]
@@ -82,6 +84,8 @@ class SyncRecord:
     def __init__(self, path: Path, folder: str, prefix: str = "", include: tuple[str, ...] = ()) -> None:
         self.path, self.folder, self.prefix, self.include = path, folder, prefix, include
         self.entries: dict[str, Entry] = {}
+        self.bad: dict[str, Seen] = {}
+        """The files that could not be read, as they were then."""
         self._lines = 0
         """How many lines the file has; 0 if no lines can be appended."""
 
@@ -128,7 +132,7 @@ class SyncRecord:
         for id, entry in entries.items():
             self._take(id, entry)
         self._lines += len(entries) if self._lines else 0
-        if not self._lines or self._lines > 2 * len(self.entries) + SPARE_LINES:
+        if not self._lines or self._lines > 5 * len(self.entries) // 4 + SPARE_LINES:
             self.write()
             return
         try:
@@ -147,12 +151,16 @@ class SyncRecord:
         with replacing_as(self.path.with_name(self.path.name + ".tmp"), self.path) as file:
             file.write(_sealed(head))
             file.writelines(_sealed(_line(id, entry)) for id, entry in self.entries.items())
+            file.writelines(_sealed(_line(id, Entry((), seen))) for id, seen in self.bad.items())
         sync_folder(self.path.parent)
-        self._lines = 1 + len(self.entries)
+        self._lines = 1 + len(self.entries) + len(self.bad)
 
     def _take(self, id: str, entry: Entry) -> None:
+        self.bad.pop(id, None)
         if entry.digests:
             self.entries[id] = entry
+        elif entry.seen is not None:
+            self.bad[id] = entry.seen  # a document that was made from it earlier stays
         else:
             self.entries.pop(id, None)
 
@@ -195,20 +203,26 @@ def _unsealed(line: bytes) -> Any:
     if checksum != b"%08x" % zlib.crc32(text):
         return None
     try:
-        return json.loads(text)
+        plain = text.decode()
+        value, end = _scan(plain)
+        return value if end == len(plain) else None
     except (ValueError, RecursionError):
         return None
 
 
 def _entry(line: Any) -> tuple[str, Entry] | None:
     """The entry on a line, or None if it is not a valid entry."""
-    if not (isinstance(line, list) and len(line) == 4 and isinstance(line[0], str) and isinstance(line[1], list)):
+    if not (isinstance(line, list) and len(line) == 4):
         return None
-    id, digests, *seen = line
-    if len(digests) > MOST_DIGESTS or not all(isinstance(d, str) and _DIGEST.fullmatch(d) for d in digests):
+    id, digests, size, mtime = line
+    if not (isinstance(id, str) and isinstance(digests, list) and len(digests) <= MOST_DIGESTS):
         return None
-    if seen == [None, None]:
+    for digest in digests:
+        if not (isinstance(digest, str) and _is_digest(digest)):
+            return None
+    if size is None and mtime is None:
         return id, Entry(tuple(digests), None)
-    if not all(type(number) is int and -_LARGEST <= number < _LARGEST for number in seen):
-        return None
-    return id, Entry(tuple(digests), Seen(*seen))
+    for number in (size, mtime):
+        if not (type(number) is int and -_LARGEST <= number < _LARGEST):
+            return None
+    return id, Entry(tuple(digests), Seen(size, mtime))

@@ -57,7 +57,7 @@ class Scan:
         pages: bool = False,
     ) -> None:
         self._folder, self._prefix, self._pages = folder, prefix, pages
-        self.paths: dict[str, Path] = {}
+        self.paths: dict[str, str] = {}
         self.seen: dict[str, Seen] = {}
         self.unlisted: dict[str, BadInput] = {}
         """Folders that could not be listed, whose documents stay, by what the ids of those start with."""
@@ -65,11 +65,10 @@ class Scan:
         outside = Path(os.path.realpath(without))
         options: dict[str, Any] = {"inside": inside, "pages": pages, "include": include}
         self.survey = survey(folder, without=outside, refused=self._note, **options)
-        start = len(os.path.join(folder, ""))
-        for path in self.survey.files:
-            if seen := self._look(path):
-                id = prefix + path.as_posix()[start:]
-                self.paths[id], self.seen[id] = path, seen
+        for path, id, status in self.survey.files:
+            seen = self._look(path) if status is None else Seen(status.st_size, status.st_mtime_ns)
+            if seen is not None:
+                self.paths[prefix + id], self.seen[prefix + id] = path, seen
 
     def file_of(self, id: str) -> str:
         """The key of a document's file in `paths`."""
@@ -84,16 +83,16 @@ class Scan:
         path = self._folder / self.file_of(id).removeprefix(self._prefix)
         return is_gone(path) and not is_gone(self._folder)
 
-    def _look(self, path: Path) -> Seen | None:
-        """The state of a file; None if it was removed since its folder was listed."""
+    def _look(self, path: str) -> Seen | None:
+        """The state of a file that could not be examined; None if it was removed since its folder was listed."""
         try:
             status = os.stat(path)
             return Seen(status.st_size, status.st_mtime_ns)
         except OSError as problem:
             if not is_gone(path):
                 return Seen(-1, -1)  # a link to nowhere, or it can't be examined: reading it says why
-            if is_gone(path.parent):
-                self._note(OSError(problem.errno, problem.strerror, str(path.parent)))
+            if is_gone(parent := os.path.dirname(path)):
+                self._note(OSError(problem.errno, problem.strerror, parent))
             return None
 
     def _note(self, problem: OSError) -> None:
@@ -131,6 +130,7 @@ class SyncRun:
         """The documents that were found in files."""
         self._whole: set[str] = set()
         """The files that were read to their end."""
+        self._vanished: set[str] = set()
         self._collection, self._record, self._others, self._scan = collection, record, others, scan
         self._adopt, self._strict, self._dry_run = adopt, strict, dry_run
         self._pending: list[str] = []
@@ -192,6 +192,9 @@ class SyncRun:
             self._collection.add(**columns, replace=True, progress=progress)
         self._delete()
         if not self._dry_run:
+            for file in self.bad.keys() & self._scan.seen.keys():
+                if (seen := self._scan.lasting(file)) is not None:
+                    self._settled[file] = Entry((), seen)
             self._record.note(self._settled)
         return Synced(**self._counts)
 
@@ -225,7 +228,7 @@ class SyncRun:
         pages = self._collection.has_pages
         visual = pages and isinstance(self._collection.encoder, Visual)
         for file in self._pending:
-            for found in read_documents_of(self._scan.paths[file], file, reader, pages=pages):
+            for found in read_documents_of(Path(self._scan.paths[file]), file, reader, pages=pages):
                 if isinstance(found, BadInput):
                     self._refuse(found, file)
                 elif visual and found.page is None:
@@ -233,7 +236,7 @@ class SyncRun:
                 else:
                     self._read.add(found.id or "")
                     yield found
-            if file not in self.bad:
+            if file not in self.bad and file not in self._vanished:
                 self._whole.add(file)
 
     def _noted(self, group: list[InputDocument], claims: dict[str, Entry]) -> list[InputDocument]:
@@ -264,6 +267,7 @@ class SyncRun:
 
     def _refuse(self, bad: BadInput, id: str) -> None:
         if is_gone(self._scan.paths[id]):  # just removed: the next run looks at it again
+            self._vanished.add(id)
             self._counts["waiting"] += 1
             return
         if self._strict:
@@ -302,7 +306,7 @@ class SyncRun:
         return None, False
 
 
-def is_gone(path: Path) -> bool:
+def is_gone(path: str | Path) -> bool:
     """Whether nothing has this name. Another failure, such as a disk that does not answer, says nothing about that."""
     try:
         os.lstat(path)
