@@ -121,3 +121,13 @@ def test_a_collection_is_encoded_when_there_are_enough_tokens(tmp_path: Path) ->
     assert one.index.storage.snapshot.codebook.digest == snapshot.codebook.digest  # type: ignore[union-attr]
     assert all(one.index.vectors(id).tobytes() == collection.index.vectors(id).tobytes() for id in one.index.ids)
     collection.verify()
+
+
+def test_a_filter_that_matches_nothing_any_more_has_no_calibration(tmp_path: Path) -> None:
+    """In shards, too, where it could be the only one."""
+    index = LocalIndex.build(DOCS, IDS, metadata=[{"n": i % 2} for i in range(60)], path=tmp_path / "c", shards=2)
+    index.calibrate(QUERIES, k=2, where={"n": 1})
+    index.delete(IDS[1::2])
+    index.recalibrate()
+    assert index.storage.snapshot.calibrations == ()
+    assert LocalIndex.open(tmp_path / "c").storage.snapshot.calibrations == ()
