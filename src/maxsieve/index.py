@@ -283,7 +283,7 @@ class Index:
         reencode = None if awaits else again
         add_documents(self.storage, documents, known, texts, replace=True, progress=progress, reencode=reencode)
         if awaits:
-            self.train_codebook(progress=progress)
+            self._replace_tiers(self._updated, progress, train=True)
 
     def delete(self, ids: Iterable[Id] | Id) -> None:
         """Deletes documents. If one of the ids is unknown, nothing is deleted. `compact` frees their memory.

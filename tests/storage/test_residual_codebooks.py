@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -272,3 +272,17 @@ def test_documents_that_change_while_they_are_encoded_again(path: Path | None) -
         again(5, lambda: index.delete("d7"))
     assert "d7" not in index
     assert len(index) == 14
+
+
+def test_a_codebook_that_is_trained_while_documents_are_read() -> None:
+    """They are encoded by it, and nothing is left to do."""
+    index = ms.Index.create(D, **LIKE)
+    index.add(DOCS[:4], IDS[:4])
+
+    def rows() -> Iterator[Any]:
+        index.train_codebook()
+        yield from DOCS[:2]
+
+    index.reencode(rows(), IDS[:2])
+    assert index.ids == ["d2", "d3", "d0", "d1"]
+    assert len(set(books_of(index))) == 1
