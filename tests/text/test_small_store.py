@@ -101,3 +101,19 @@ def test_the_command_line_says_that_scores_changed(tmp_path: Path, monkeypatch: 
     done = copy_context().run(CliRunner().invoke, app_for("index"), ["index", path, str(notes)])
     assert "vectors are residual4 now" in done.output
     assert "scores changed" in done.output
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_wholes_are_compared_in_one_space(tmp_path: Path, encoded: bool) -> None:
+    """Query and passages, though a store of residuals rotates both."""
+    found = []
+    for store in ("float32", "residual4"):
+        with Collection.create(tmp_path / store, WordEncoder(128), store=store) as collection:
+            collection.add(sentences(60), range(60))
+            if encoded:
+                collection.encode_store()
+            hits = collection.search(sentences(1)[0], k=60, policy="exact")
+            found.append(dict(zip(hits.ids, hits.whole_similarities().tolist(), strict=True)))
+    assert found[0].keys() == found[1].keys()
+    assert max(abs(found[0][one] - found[1][one]) for one in found[0]) < 0.1
+    assert max(found[0].values()) - min(found[0].values()) > 0.5

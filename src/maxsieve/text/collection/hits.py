@@ -184,7 +184,8 @@ class TextHits(Hits):
     def whole_similarities(self) -> NDArray[np.float32]:
         """For each hit, the cosine of the mean of the query's vectors and the mean of those of its passage."""
         rows = [np.asarray(self._snapshot.vectors(place), np.float32).mean(axis=0) for place in self._places]
-        wholes = unit_rows(np.array([self._query.mean(axis=0), *rows]))
+        query = self._snapshot.layout.to_given(self._query)
+        wholes = unit_rows(np.array([query.mean(axis=0), *rows]))
         return np.asarray(wholes[1:] @ wholes[0], np.float32)
 
     @property
