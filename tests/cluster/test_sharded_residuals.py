@@ -88,6 +88,19 @@ def test_a_manifest_of_an_older_version_has_no_such_store(tmp_path: Path, store:
         LocalIndex.open(path).verify()
 
 
+@pytest.mark.parametrize("since", [{}, "", False, -1])
+def test_a_number_that_is_none(tmp_path: Path, since: Any) -> None:
+    path = tmp_path / "corpus"
+    LocalIndex.build(DOCS, IDS, path=path, shards=2, **LIKE)
+    content = json.loads((path / "cluster.json").read_text())
+    del content["checksum"]
+    content["since"] = since
+    content["checksum"] = zlib.crc32(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+    (path / "cluster.json").write_text(json.dumps(content))
+    with pytest.raises(DamagedIndexError, match=r"cluster\.json"):
+        LocalIndex.open(path)
+
+
 def test_a_small_corpus_awaits_its_codebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codebook, "STORE_TOKENS", 10**6)
     index = LocalIndex.create(D, path=tmp_path / "corpus", shards=3, **LIKE)
