@@ -30,7 +30,7 @@ from maxsieve.storage.calibration import (
     queries_needed,
 )
 from maxsieve.storage.codebook import Walk, walks_for
-from maxsieve.storage.storage import AnySnapshot
+from maxsieve.storage.storage import AnySnapshot, awaits_codebook
 from maxsieve.where import Where
 
 BATCH = 32
@@ -105,12 +105,13 @@ def update(
 
     The top k of all documents is in the union of the old top k and that of the new documents. Deleted hits are struck;
     a query is searched again only if too few are left. Ranks are computed again, which needs no search. It gives what
-    `calibrate` gives, with the hits that are left beyond k.
+    `calibrate` gives, with the hits that are left beyond k. If vectors became residuals, all scores are others.
     """
     wanted = Wanted.of(old)
     check_findable(snapshot, old.where)
     walks, own = walks_of(snapshot), int(old.origin == "own sentences")
-    if any(best.ids is None for best in old.hits.values()) or set(old.hits) != set(kinds_of(group_by)):
+    unusable = any(best.ids is None for best in old.hits.values()) or set(old.hits) != set(kinds_of(group_by))
+    if unusable or awaits_codebook(before) != awaits_codebook(snapshot):
         return calibrate(snapshot, searcher, wanted, group_by, advance)
     left = {kind: _left(old.hits[kind], before, group_by if kind == KINDS[1] else None) for kind in old.hits}
     new = _new_documents(snapshot, before.since)

@@ -238,7 +238,7 @@ class Index:
         if not self.storage.reading(lambda snapshot: awaits_codebook(snapshot) and enough_for_store(snapshot.n_tokens)):
             return
         try:
-            self.train_codebook(progress=progress)
+            self._replace_tiers(self._updated, progress, train=True)  # another thread may be doing the same
         except (OSError, MaxsieveError) as problem:  # the documents were added: this must not look as if not
             if not self.storage.reading(awaits_codebook):
                 raise
@@ -269,10 +269,9 @@ class Index:
         """
         if not self.storage.layout.bits:
             raise ValueError(f"only a store of residuals has vectors to encode again, and this one is {self.store!r}")
-        known = self.ids if ids is None else to_ids(ids, "ids")
-        places = self.storage.reading(lambda snapshot: [_place_of(id, snapshot, "reencode") for id in known])
+        wanted = None if ids is None else to_ids(ids, "ids")
+        known, metadata = self.storage.reading(lambda snapshot: _with_metadata(wanted, snapshot))
         documents = read_documents(docs, lengths, mask, self.dim, _namer(known))
-        metadata = self.storage.reading(lambda snapshot: snapshot.metadata(places))
         texts = to_texts(metadata, len(known))
 
         def again(new: AnySnapshot, old: AnySnapshot) -> tuple[Calibration, ...]:
@@ -284,7 +283,7 @@ class Index:
         reencode = None if awaits else again
         add_documents(self.storage, documents, known, texts, replace=True, progress=progress, reencode=reencode)
         if awaits:
-            self.train_codebook(progress=progress)
+            self._replace_tiers(self._updated, progress, train=True)
 
     def delete(self, ids: Iterable[Id] | Id) -> None:
         """Deletes documents. If one of the ids is unknown, nothing is deleted. `compact` frees their memory.
@@ -623,6 +622,15 @@ def _place_of(id: Id, snapshot: AnySnapshot, what: str) -> Any:
     if wanted not in found:
         raise KeyError(f"{what}: no document has the id {wanted!r}")
     return found[wanted]
+
+
+def _with_metadata(ids: list[Id] | None, snapshot: AnySnapshot) -> tuple[list[Id], list[Any]]:
+    """These ids, or all, and the metadata of their documents."""
+    ids = snapshot.ids_in_order() if ids is None else ids
+    found = snapshot.known(ids)
+    if (unknown := next((id for id in ids if id not in found), None)) is not None:
+        raise KeyError(f"reencode: no document has the id {unknown!r}")
+    return ids, snapshot.metadata([found[id] for id in ids])
 
 
 def _namer(ids: list[Id] | None) -> Callable[[int], str]:

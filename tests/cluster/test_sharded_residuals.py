@@ -88,6 +88,19 @@ def test_a_manifest_of_an_older_version_has_no_such_store(tmp_path: Path, store:
         LocalIndex.open(path).verify()
 
 
+@pytest.mark.parametrize("since", [{}, "", False, -1])
+def test_a_number_that_is_none(tmp_path: Path, since: Any) -> None:
+    path = tmp_path / "corpus"
+    LocalIndex.build(DOCS, IDS, path=path, shards=2, **LIKE)
+    content = json.loads((path / "cluster.json").read_text())
+    del content["checksum"]
+    content["since"] = since
+    content["checksum"] = zlib.crc32(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+    (path / "cluster.json").write_text(json.dumps(content))
+    with pytest.raises(DamagedIndexError, match=r"cluster\.json"):
+        LocalIndex.open(path)
+
+
 def test_a_small_corpus_awaits_its_codebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codebook, "STORE_TOKENS", 10**6)
     index = LocalIndex.create(D, path=tmp_path / "corpus", shards=3, **LIKE)
@@ -121,3 +134,13 @@ def test_a_collection_is_encoded_when_there_are_enough_tokens(tmp_path: Path) ->
     assert one.index.storage.snapshot.codebook.digest == snapshot.codebook.digest  # type: ignore[union-attr]
     assert all(one.index.vectors(id).tobytes() == collection.index.vectors(id).tobytes() for id in one.index.ids)
     collection.verify()
+
+
+def test_a_filter_that_matches_nothing_any_more_has_no_calibration(tmp_path: Path) -> None:
+    """In shards, too, where it could be the only one."""
+    index = LocalIndex.build(DOCS, IDS, metadata=[{"n": i % 2} for i in range(60)], path=tmp_path / "c", shards=2)
+    index.calibrate(QUERIES, k=2, where={"n": 1})
+    index.delete(IDS[1::2])
+    index.recalibrate()
+    assert index.storage.snapshot.calibrations == ()
+    assert LocalIndex.open(tmp_path / "c").storage.snapshot.calibrations == ()

@@ -28,7 +28,9 @@ from hostile.support import change_block, change_manifest, reseal_tiers
 from long_form import scaled
 from maxsieve.errors import MaxsieveError
 from maxsieve.storage.blocks import ENTRY, FIXED
+from maxsieve.storage.manifest import read_manifest
 from maxsieve.text.collection.collection import Collection
+from maxsieve.text.collection.query_log import QueryLog
 from text.support import WordEncoder
 
 pytest.importorskip("bm25s")
@@ -68,9 +70,18 @@ Change = Callable[[Path, random.Random], None]
 
 
 @pytest.fixture(scope="module")
-def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A collection with every kind of file: a projection, deletions, a table of words."""
-    path = make_collection(tmp_path_factory.mktemp("honest") / "c", dim=8)
+def honest(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two collections, one of byte codes and one of residuals."""
+    folder = tmp_path_factory.mktemp("honest")
+    return made(folder / "codes", encoded=False), made(folder / "residuals", encoded=True)
+
+
+def made(folder: Path, *, encoded: bool) -> Path:
+    """A collection with every kind of file: a projection, deletions, a table of words, a sample of queries."""
+    path = make_collection(folder / "c", dim=8)
+    log = QueryLog(path)
+    log.take("where do foxes sleep")
+    log.close()
     with opened(path) as collection:
         collection.add(["The wolf and the fox"], ["wolf"], [{"title": "wolf"}])
         collection.delete("crow")
@@ -80,6 +91,9 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch, ms.Index.open(path / "index") as index:
         patch.setattr("maxsieve.storage.codebook.FEWEST", 2)  # so that tier 0 drops something, with five fables
         patch.setattr("maxsieve.storage.codebook.MOST", 2)
+        patch.setattr("maxsieve.storage.codebook.TOKENS_OF_CENTROID", 4)
+        if encoded:
+            index.train_codebook()
         index.calibrate([index.vectors(one) for one in index.ids for _ in range(4)], k=3)
     with opened(path) as collection:
         collection.add(["The ant and the cricket"], ["ant"])
@@ -295,13 +309,15 @@ def attempt(use: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize("change", [*SEALED, *UNSEALED], ids=lambda change: change.__name__)
-def test_damaged_collections(tmp_path: Path, honest: Path, change: Change, isa: str) -> None:
-    with opened(honest) as collection:
-        expected = answer(collection)
+def test_damaged_collections(tmp_path: Path, honest: tuple[Path, Path], change: Change, isa: str) -> None:
+    expected = []
+    for path in honest:
+        with opened(path) as collection:
+            expected.append(answer(collection))
     (tmp_path / "victim").mkdir()
     for case in range(CASES):
         path = tmp_path / "c"
-        shutil.copytree(honest, path)
+        shutil.copytree(honest[case % 2], path)
         change(path, random.Random(f"{change.__name__} {case}"))
         moved = {one.name for one in tmp_path.iterdir()} - {"c", "victim"}
         intact = sentinels(tmp_path / "victim")
@@ -309,7 +325,7 @@ def test_damaged_collections(tmp_path: Path, honest: Path, change: Change, isa: 
             warnings.simplefilter("ignore")
             found = attempt(lambda path=path: opened(path))
             if isinstance(found, Collection):
-                _use(found, expected, sealed=change in SEALED)
+                _use(found, expected[case % 2], sealed=change in SEALED)
         intact()
         assert {one.name for one in tmp_path.iterdir()} == {"c", "victim"} | moved, case
         for one in ("c", "victim", *moved):
@@ -341,7 +357,11 @@ def _recalibrate(collection: Collection) -> None:
     collection.refresh()
 
 
-def test_the_fuzzer_reaches_every_file(honest: Path) -> None:
-    names = {path.suffix or path.name for path in honest.rglob("*") if path.is_file()}
-    wanted = {".json", ".npy", ".segment", ".records", ".deleted", ".table", "lock"}
-    assert wanted | {".codebook", ".lists", ".calibration"} <= names
+def test_the_fuzzer_reaches_every_file(honest: tuple[Path, Path]) -> None:
+    for folder in honest:
+        names = {path.suffix or path.name for path in folder.rglob("*") if path.is_file()}
+        wanted = {".json", ".npy", ".segment", ".records", ".deleted", ".table", "lock"}
+        assert wanted | {".codebook", ".lists", ".calibration"} <= names
+        assert (folder / "queries" / "sample.json").is_file()
+    manifests = [read_manifest(folder / "index") for folder in honest]
+    assert [len(one.codebooks) for one in manifests] == [0, 1]

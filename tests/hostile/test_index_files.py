@@ -15,7 +15,7 @@ import pytest
 import maxsieve as ms
 from maxsieve.errors import DamagedIndexError, MaxsieveError
 
-from .support import DIM, build, change_manifest
+from .support import DIM, build, change_block, change_manifest
 
 FILES = ["manifest.json", "00000001.segment", "00000001.records", "00000002.deleted"]
 OPEN = "import sys, maxsieve as ms; ms.Index.open(sys.argv[1])"
@@ -246,3 +246,18 @@ def test_an_index_that_is_restored_under_an_open_one(tmp_path: Path) -> None:
     reader.refresh()
     assert reader.storage.snapshot.codebook is not first
     reader.verify()
+
+
+@pytest.mark.parametrize(
+    ("store", "bound"), [("float32", "nu"), ("float32", "rho"), ("float16", "nu"), ("float16", "rho"), ("int8", "nu")]
+)
+def test_a_bound_that_would_prove_too_much_is_reported(tmp_path: Path, store: str, bound: str) -> None:
+    """The smallest change downwards is noticed, whatever the checksums say. A real bound always passes."""
+    rng = np.random.default_rng(1)
+    docs = [rng.standard_normal((length, 96)) * 10.0 ** rng.integers(-9, 4) for length in (1, 2, 0, 30)] * 9
+    with ms.Index.build(docs, path=tmp_path / "index", store=store) as index:  # type: ignore[arg-type]
+        index.verify()
+    file = tmp_path / "index" / "00000001.segment"
+    change_block(file, bound, lambda block: block.__setitem__(35, block[35] * np.float32(1 - 2.0**-22)))
+    with ms.Index.open(tmp_path / "index") as index, pytest.raises(DamagedIndexError, match=r"bound.*'35'|bound.*35"):
+        index.verify()

@@ -173,6 +173,9 @@ REPORTED: dict[str, tuple[Callable[[Path], Path], Change]] = {
         for name in ("scale", "nu")
         for value in (np.nan, np.inf, -np.inf, -1.0)
     },
+    "a bound below the vectors": (first_segment, lambda blocks: blocks["nu"].__imul__(np.float32(1 - 2.0**-23))),
+    "a bound that is zero": (first_segment, put("nu", 0.0, 3)),
+    "a scale beyond its bound": (first_segment, put("scale", 3e38, 3)),
     "another codebook of the right form": (older, put("codes", 0, slice(None))),
     "a codebook of other lengths": (older, put("length", 0.5)),
     "a codebook of more tokens": (current, put("tokens", 99)),

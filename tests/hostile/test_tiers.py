@@ -263,6 +263,7 @@ MANIFESTS: dict[str, Callable[[dict[str, Any]], object]] = {
     "lists elsewhere": lambda content: content["parts"][0].update(lists="../00000001.lists"),
     "a negative number of kept documents": lambda content: content.update(kept=-1),
     "a number of kept documents that is none": lambda content: content.update(kept="7"),
+    "an object of kept documents": lambda content: content.update(kept={}),
     "a calibration as codebook": lambda content: content["extras"].update(codebook=content["extras"]["calibration"]),
     "a segment as codebook": extra("codebook", name="00000001.segment", crc=0),
     "a path as codebook": extra("codebook", name="../00000001.codebook", crc=0),

@@ -23,16 +23,20 @@ from long_form import scaled
 from maxsieve.errors import StoreWarning
 from maxsieve.storage import disk, segments
 from maxsieve.storage.manifest import read_manifest
+from maxsieve.storage.storage import awaits_codebook
 
 from .residuals import Expected, byte_rows, few_tokens, ragged, residual_rows
 from .support import Rows
 
 D, LIMIT = 6, 40
 QUERIES = [np.random.default_rng(7).standard_normal((tokens, D)).astype(np.float32) for tokens in (2, 4)]
+ASKED = [np.random.default_rng(8 + i).standard_normal((2, D)).astype(np.float32) for i in range(3)]
 
 changes = st.lists(
     st.tuples(
-        st.sampled_from(["add", "add", "add", "replace", "delete", "compact", "convert", "reencode", "again", "list"]),
+        st.sampled_from(
+            ["add", "add", "add", "replace", "delete", "compact", "convert", "reencode", "again", "list", "calibrate"]
+        ),
         st.integers(0, 2**16),
     ),
     min_size=3,
@@ -54,7 +58,7 @@ class Model:
 
     @property
     def awaits(self) -> bool:
-        return self.indexes[0].storage.snapshot.codebook is None
+        return awaits_codebook(self.indexes[0].storage.snapshot)
 
     def do(self, what: str, number: int) -> None:
         rng = np.random.default_rng(number)
@@ -78,6 +82,9 @@ class Model:
         elif what == "list" and not self.awaits:  # as a calibration does
             for index in self.indexes:
                 index.storage.replace_tiers(lambda *_: (), train=False)
+        elif what == "calibrate" and any(map(len, self.given.values())):
+            for index in self.indexes:
+                index.recalibrate() if number % 2 and index.storage.snapshot.calibrations else index.calibrate(ASKED, 3)
         elif what == "again":
             self.indexes[0] = pickle.loads(pickle.dumps(self.indexes[0])) if number % 2 else copy.copy(self.indexes[0])
             self.indexes[1] = ms.Index.open(self.path)
@@ -118,12 +125,25 @@ class Model:
         for index in self.indexes:
             expected.check(index, QUERIES)
             index.verify()
+            self.check_calibration(index, expected)
             assert all(index.search(query, 3, policy=ms.Bandit()).ids == self.indexes[0].search(
                 query, 3, policy=ms.Bandit()).ids for query in QUERIES)  # fmt: skip
         manifest = read_manifest(self.path)
+        assert [len(index.storage.snapshot.calibrations) for index in self.indexes] == [
+            len(self.indexes[0].storage.snapshot.calibrations)
+        ] * len(self.indexes)
         named = {entry.codebook for entry in manifest.segments} - {None}
-        assert set(manifest.codebooks) == named | ({books[1].digest} if books[1] else set())
+        assert set(manifest.codebooks) == named | ({books[1].digest} if books[1] and books[1].bits else set())
         assert {path.name for path in self.path.iterdir()} == manifest.files | {"manifest.json", "lock"}
+
+    def check_calibration(self, index: ms.Index, expected: Expected) -> None:
+        """If nothing has changed since, the best hits of a calibration are those of an exact search."""
+        snapshot = index.storage.snapshot
+        if snapshot.calibration is None or any(snapshot.changes):
+            return
+        (best,) = snapshot.calibration.hits.values()
+        for query, ids, scores in zip(ASKED, best.ids or (), best.scores, strict=True):
+            assert list(zip(ids, map(np.float32.tobytes, scores), strict=True)) == expected.best(query, len(ids))
 
 
 @settings(max_examples=scaled(60))

@@ -218,6 +218,26 @@ def test_a_calibration_keeps_its_promise(index: ms.Index) -> None:
     index.verify()
 
 
+@pytest.mark.parametrize("kind", ["memory", "disk", "shards"])
+def test_hits_of_a_calibration_are_found_again_when_documents_are_encoded(tmp_path: Path, kind: str) -> None:
+    """Scores change, so the best documents of byte codes need not be those of residuals."""
+    where: Any = {"memory": {}, "disk": {"path": tmp_path / "it"}, "shards": {"path": tmp_path / "it", "shards": 2}}
+    made = (LocalIndex if kind == "shards" else ms.Index).create(20, store="residual1", **where[kind])
+    made.add(documents(20)[:10], IDS[:10])
+    asked = [np.random.default_rng(i).standard_normal((3, 20)).astype(np.float32) for i in range(25)]
+    made.calibrate(asked, k=3)
+    made.calibrate(asked, k=3, where={"not": {"n": 1}})
+    with pytest.warns(StoreWarning):
+        made.add(documents(20)[10:], IDS[10:])
+    calibrations = made.storage.snapshot.calibrations
+    assert len(calibrations) == 2
+    for one in calibrations:
+        (best,) = one.hits.values()
+        for query, ids, scores in zip(asked, best.ids or (), best.scores, strict=True):
+            exact = made.search(query, len(ids), policy=ms.Exhaustive())
+            assert (ids, scores.tobytes()) == (exact.ids, exact.scores.tobytes())
+
+
 def test_groups_and_filters(index: ms.Index) -> None:
     query = np.random.default_rng(11).standard_normal((4, 8)).astype(np.float32)
     everything = index.search(query, 600, by="passage")

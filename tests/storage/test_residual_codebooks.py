@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -240,3 +241,48 @@ def test_an_older_codebook_that_is_truncated_while_it_is_open(tmp_path: Path, mo
     index.close()
     done = run_script(TRUNCATED, str(tmp_path / "index"))
     assert done.stdout.split() == ["refused"] * 5, done.stderr
+
+
+class MeanwhileRows:
+    """The rows of some documents, during whose reading another writer changes the index."""
+
+    def __init__(self, docs: list[Any], meanwhile: Callable[[], object]) -> None:
+        self._rows, self._meanwhile = np.concatenate(docs), meanwhile
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        self._meanwhile()
+        return self._rows
+
+
+def test_documents_that_change_while_they_are_encoded_again(path: Path | None) -> None:
+    """What belongs to a document is read at once, and a document that was deleted meanwhile does not come back."""
+    index = ms.Index.build(DOCS[:20], IDS[:20], metadata=[{"n": i} for i in range(20)], path=path, **LIKE)
+
+    def again(first: int, meanwhile: Callable[[], object]) -> None:
+        some = DOCS[first : first + 10]
+        index.reencode(MeanwhileRows(some, meanwhile), IDS[first : first + 10], lengths=list(map(len, some)))
+
+    def compact() -> None:
+        index.delete(IDS[:5])
+        index.compact()
+
+    again(10, compact)
+    assert [index.metadata(one) for one in IDS[5:20]] == [{"n": i} for i in range(5, 20)]
+    with pytest.raises(KeyError, match="reencode: no document has the id 'd7'"):
+        again(5, lambda: index.delete("d7"))
+    assert "d7" not in index
+    assert len(index) == 14
+
+
+def test_a_codebook_that_is_trained_while_documents_are_read() -> None:
+    """They are encoded by it, and nothing is left to do."""
+    index = ms.Index.create(D, **LIKE)
+    index.add(DOCS[:4], IDS[:4])
+
+    def rows() -> Iterator[Any]:
+        index.train_codebook()
+        yield from DOCS[:2]
+
+    index.reencode(rows(), IDS[:2])
+    assert index.ids == ["d2", "d3", "d0", "d1"]
+    assert len(set(books_of(index))) == 1

@@ -27,6 +27,14 @@ FOLDERS = ("", "x", "sub", "sub/x", "sub/x/deep")
         ({"": "\ufeff/x\n/sub\n# b.py\n\\#\n[^b].p[xyz]\n"}, ["b.py"]),
         ({"": "x\nsub\n?.py/\n[ab\na.py\\\n\\a.py\n/\n!\n"}, ["b.py"]),
         ({"": "**\n!b.py"}, ["b.py"]),
+        ({"": "[[:alpha:]]\n[]b].py"}, ["a.py", "sub/a.py"]),
+        (
+            {"": "a.py\t\n[*\n[*/]b.py\nsub\\/x"},
+            ["a.py", "b.py", "sub/a.py", "sub/b.py", "x/a.py", "x/b.py"],
+        ),
+        ({"": "x/***/b.py\n***/deep\n[z-a].py\n[\\a].py"}, ["b.py", "sub/b.py", "sub/x/b.py"]),
+        ({"": "sub/[/x]\n[[:digit:]b-z].py"}, ["a.py", "sub/a.py", "x/a.py"]),
+        ({"": "[]\n[!]\n[[:no:]a].py\n[b-].py"}, ["a.py", "sub/a.py", "sub/x/a.py", "sub/x/deep/a.py", "x/a.py"]),
     ],
 )
 def test_what_is_left_of_a_tree(files: dict[str, str], left: list[str], tmp_path: Path) -> None:
@@ -45,3 +53,5 @@ def test_hostile_patterns_take_no_time() -> None:
     )
     assert rules.verdict(["a" * 250] * 60) is None
     assert rules.verdict(["a" * 250] * 60 + ["b"]) is True
+    assert IgnoreRules("[" * 100_000 + "\n" + "[:a" * 100_000).verdict(["a"]) is None
+    assert IgnoreRules("*a*b*c\n*d*e*f").verdict(["xdyezf"]) is True  # two patterns with groups

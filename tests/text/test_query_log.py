@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -78,6 +79,22 @@ def test_writes_are_rare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     log.close()
 
 
+def test_what_could_not_be_written_is_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = QueryLog(tmp_path)
+    log.take("a fox")
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            log.write()
+    assert QuerySample.read(tmp_path) is None
+    log.close()
+    assert QuerySample.read(tmp_path) == (1, ["a fox"])
+
+
+def full(handle: int) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
 def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
     before = os.umask(0)
@@ -124,6 +141,7 @@ GOOD: dict[str, Any] = {"format": "maxsieve queries", "version": 1, "asked": 2, 
         json.dumps({**GOOD, "asked": "2"}),
         json.dumps({**GOOD, "queries": ["a", 7]}),
         json.dumps({**GOOD, "queries": ["a", ""]}),
+        json.dumps({**GOOD, "queries": ["a", "x" * (LONGEST + 1)]}),
         json.dumps({**GOOD, "queries": "ab"}),
         json.dumps({**GOOD, "asked": 5000, "queries": ["a"] * 1001}),
         json.dumps({"format": "maxsieve queries", "version": 1}),

@@ -60,6 +60,15 @@ def test_vectors_are_encoded_once_there_are_enough(tmp_path: Path) -> None:
         collection.verify()
 
 
+def test_another_process_may_have_encoded_them(tmp_path: Path) -> None:
+    with Collection.create(tmp_path / "c", WordEncoder()) as collection:
+        collection.add(sentences(60), range(60))
+        with Collection.open(tmp_path / "c", WordEncoder()) as other:
+            assert other.encode_store()
+        assert not collection.encode_store()
+        assert collection.info()["byte_codes_until"] is None
+
+
 def test_a_collection_of_another_store_stays_as_it_is(tmp_path: Path) -> None:
     with Collection.create(tmp_path / "c", WordEncoder(), store="int8") as collection:
         collection.add(sentences(60), range(60))

@@ -142,7 +142,12 @@ def write_cluster(folder: Path, manifest: ClusterManifest) -> None:
 
 def _check(manifest: ClusterManifest) -> None:
     """Raises `ValueError` for values that no writer writes, even if the checksum is right."""
-    numbers = [manifest.next_sequence, manifest.added, manifest.deleted, manifest.since or 0]
+    numbers = [
+        manifest.next_sequence,
+        manifest.added,
+        manifest.deleted,
+        0 if manifest.since is None else manifest.since,
+    ]
     numbers += [] if manifest.codebook is None else [manifest.codebook]
     for shard in manifest.shards:
         numbers += [shard.crc, shard.documents, shard.tokens, shard.searchable]

@@ -134,7 +134,7 @@ class ShardedStorage(Storage):
                 list_documents(self.folder, run=self.engine.run)
             self._follow()
             made = calibrate(self.snapshot, old)
-            if made:
+            if made or self.snapshot.calibrations:
                 self.folder.commit({}, calibrations=made)
 
     def facts(self, members: Sequence[Any]) -> dict[str, Any]:

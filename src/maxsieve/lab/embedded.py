@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from maxsieve import Bandit, Calibrated, Certified, Exhaustive, Hits, Index, _core
 from maxsieve.common.threads import thread_count
 from maxsieve.ids import Id
+from maxsieve.index import to_rows
 from maxsieve.lab.metrics.quality import quality, ranked
 from maxsieve.policies import Policy
 from maxsieve.spec import norm_up, up32
@@ -173,18 +174,18 @@ class Embedded:
     def cells(self, query: F32, *, threads: int | None = None) -> F32:
         """The matrix H of exact cells, documents in the order of `ids`: [documents, query tokens]."""
         snapshot = self.index.storage.snapshot.here
-        return _core.cells(snapshot.corpus, np.ascontiguousarray(query), thread_count(threads))[snapshot.live]
+        return _core.cells(snapshot.corpus, to_rows([query], snapshot.layout)[0], thread_count(threads))[snapshot.live]
 
     def scores(self, query: F32, *, threads: int | None = None) -> F32:
         """The canonical scores of all documents, in the order of `ids`."""
         snapshot = self.index.storage.snapshot.here
-        found: F32 = _core.score(snapshot.corpus, [np.ascontiguousarray(query)], thread_count(threads))[0]
+        found: F32 = _core.score(snapshot.corpus, to_rows([query], snapshot.layout), thread_count(threads))[0]
         return found[snapshot.live]
 
     def score_bounds(self, query: F32, *, threads: int | None = None) -> tuple[F64, F64]:
         """Lower and upper bounds of the scores, from their proxies and error bounds, in the order of `ids`."""
         snapshot = self.index.storage.snapshot.here
-        lower, upper = _core.bounds(snapshot.corpus, np.ascontiguousarray(query), thread_count(threads))
+        lower, upper = _core.bounds(snapshot.corpus, to_rows([query], snapshot.layout)[0], thread_count(threads))
         return lower[snapshot.live], upper[snapshot.live]
 
     @cached_property

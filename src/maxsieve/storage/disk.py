@@ -79,7 +79,7 @@ class DiskStorage(Storage):
             writer.admit([])
             yield writer
             if reencode is not None:
-                self._commit_reencoded(writer.entries, writer.ids, delete, reencode)
+                self._commit_reencoded(writer.entries, writer.ids, reencode)
             elif not stepwise:
                 self._commit_all(writer.entries, writer.ids, delete)
 
@@ -230,11 +230,11 @@ class DiskStorage(Storage):
         id_type = type(ids[0]) if ids else None
         self.commit([segment.entry for segment in segments], id_type, added=len(ids), gone=gone)
 
-    def _commit_reencoded(self, new: list[SegmentEntry], ids: list[Id], delete: list[Id], calibrate: Calibrate) -> None:
-        """Commits documents that were written as byte codes, with a new codebook."""
+    def _commit_reencoded(self, new: list[SegmentEntry], ids: list[Id], calibrate: Calibrate) -> None:
+        """Commits documents that were written as byte codes, with a new codebook, in place of those of the same ids."""
         directory, old = self._directory, self.snapshot
-        gone = np.array(list(old.known([*{*ids, *delete}]).values()), np.int64)
-        entries = [replace_fields(entry, lists=None, lists_crc=0) for entry in self._without(gone)]
+        replaced = self._without(old.positions(ids, "reencode"))
+        entries = [replace_fields(entry, lists=None, lists_crc=0) for entry in replaced]
         others, codes = ([directory.load(entry) for entry in some] for some in (entries, new))
         made = old.with_reencoded(others, codes, thread_count(None))
         made = replace_fields(made, calibrations=calibrate(made, old))

@@ -192,7 +192,7 @@ def read_version(path: Path, form: str, crc: int | None = None) -> Manifest:
 
 def _check(manifest: Manifest) -> None:
     """Raises `ValueError` for values that maxsieve never writes, even if the checksum is right."""
-    numbers = [manifest.next_file, manifest.added, manifest.deleted, manifest.kept or 0]
+    numbers = [manifest.next_file, manifest.added, manifest.deleted, 0 if manifest.kept is None else manifest.kept]
     for entry in manifest.segments:
         numbers += [entry.documents, entry.tokens, entry.records_crc, entry.centroids_crc, entry.lists_crc]
     others = [extra for extra in manifest.codebooks.values() if extra != manifest.extras.get("codebook")]

@@ -69,7 +69,7 @@ class MemoryStorage(Storage):
             if reencode is None:
                 self._commit(writer.segments, ids, delete)
             else:
-                self._commit_reencoded(writer.segments, ids, delete, reencode)
+                self._commit_reencoded(writer.segments, ids, reencode)
 
     def delete(self, ids: list[Id]) -> None:
         """Deletes documents, all or none."""
@@ -122,14 +122,13 @@ class MemoryStorage(Storage):
         kept = _kept(old, gone)
         self._advance(old, segments, added=len(ids), deleted=len(gone), kept=kept, gone=set(delete), positions=added)
 
-    def _commit_reencoded(self, new: list[Segment], ids: list[Id], delete: list[Id], calibrate: Calibrate) -> None:
-        """Commits documents given as byte codes, with a new codebook."""
+    def _commit_reencoded(self, new: list[Segment], ids: list[Id], calibrate: Calibrate) -> None:
+        """Commits documents given as byte codes, with a new codebook, in place of those of the same ids."""
         old = self.snapshot
         first = old.starts[-1]
-        gone = np.array(sorted(old.known([*dict.fromkeys([*ids, *delete])]).values()), np.int64)
-        made = old.with_reencoded(_without(old, gone), new, thread_count(None))
+        made = old.with_reencoded(_without(old, old.positions(ids, "reencode")), new, thread_count(None))
         made = replace(made, calibrations=calibrate(made, old), changes=NO_CHANGES, kept=len(made.live))
-        self._positions.advance(old, made, set(delete), zip(ids, range(first, first + len(ids)), strict=True))
+        self._positions.advance(old, made, added=zip(ids, range(first, first + len(ids)), strict=True))
         self._snapshot = made
 
     def _advance(

@@ -76,13 +76,31 @@ class StoredSegment(Segment):
             file.verify(advance)
 
     def verify(self, advance: Callable[[int], None]) -> None:
-        """Compares every checksum, and checks that numbers are in the range that maxsieve writes."""
+        """Compares every checksum, and checks that numbers are in the range that maxsieve writes, and bounds right."""
         self.verify_checksums(advance)
         self.ids.verify()
         for kind in self.kinds:
             for piece in self.pieces(kind, None, PIECE_BYTES):
                 if not ((piece >= kind.least) & (piece <= kind.most)).all():
                     raise DamagedIndexError(f"{self.file.path} has numbers out of range in block {kind.name!r}")
+        with np.errstate(all="ignore"):
+            wrong = next((i for i in range(self.documents) if not self._is_bounded(i)), None)
+        if wrong is not None:
+            raise DamagedIndexError(f"{self.file.path} has a bound that is too small, of document {self.ids[wrong]!r}")
+
+    def _is_bounded(self, document: int) -> bool:
+        """Whether a document's bounds bound its vectors: if they did not, a search could prove what is not so.
+
+        They were rounded up by more than these norms can be rounded.
+        """
+        rows = self.vectors(document).astype(np.float64)
+        if not _longest(rows) <= float(self.nu[document]):
+            return False
+        if "rows" not in self.blocks:
+            return True
+        first, last = self.offsets[document : document + 2]
+        rest = rows - np.float64(self.scale[document]) * self.codes[first:last, : self.dim]
+        return _longest(rest) <= float(self.rho[document])
 
     def _files(self) -> list[BlockFile | MetadataFile]:
         metadata = [self.metadata] if isinstance(self.metadata, MetadataFile) else []
@@ -92,6 +110,10 @@ class StoredSegment(Segment):
 def stored_rows(kinds: Iterable[BlockKind]) -> list[str]:
     """The blocks of a segment's own file that have a row for each token."""
     return [kind.name for kind in kinds if kind.per_token and not kind.beside]
+
+
+def _longest(rows: NDArray[np.float64]) -> float:
+    return float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0)))
 
 
 def write_segment(path: Path, merge: Merge) -> SegmentEntry:

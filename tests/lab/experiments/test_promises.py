@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,12 +12,12 @@ import pytest
 from benchmarks.vectors.structured import Structured
 from lab.experiments.test_sweeps import rows_of
 from lab.support import save_vectors
-from maxsieve import Calibrated, Certified, Index
+from maxsieve import Calibrated, Certified, Exhaustive, Index
 from maxsieve.lab.dataset import Dataset
-from maxsieve.lab.embedded import Embedded, to_strings
+from maxsieve.lab.embedded import Embedded, ensure_codebook, to_strings
 from maxsieve.lab.experiments import Options
-from maxsieve.lab.experiments.ageing import ageing
-from maxsieve.lab.experiments.guarantee import guarantee, kept, ranks_of
+from maxsieve.lab.experiments.ageing import ageing, old_ranks
+from maxsieve.lab.experiments.guarantee import guarantee, kept, ranks_for, ranks_of
 from maxsieve.lab.experiments.tiers import halves, tiers
 from maxsieve.lab.metrics.quality import overlap
 from maxsieve.storage.calibration import Calibration
@@ -62,6 +63,25 @@ def test_a_split_is_what_the_index_does(data: Embedded, ranks: Calibration) -> N
             seen.append(overlap(to_strings(hits), to_strings(data.index.search(queries[i], 10))))
         assert np.mean(seen) == pytest.approx(said)
     assert min(found.overlaps) < 1, "nothing was missed, so that nothing was tested"
+
+
+@pytest.mark.parametrize("store", ["float32", "residual2"])
+def test_what_is_measured_is_what_the_index_answers(data: Embedded, store: Any) -> None:
+    """Also in a store that rotates its vectors, and so its queries."""
+    made = data.with_documents(data.ids, store=store)
+    ensure_codebook(made.index)
+    snapshot, queries = made.index.storage.snapshot.here, list(made.queries.values())[:5]
+    found = ranks_of(snapshot, queries, QUICK, 20)
+    for query, ids in zip(queries, found.hits["documents"].ids or (), strict=True):
+        hits = made.index.search(query, len(ids), policy=Exhaustive())
+        assert ids == hits.ids
+        scores = dict(zip(made.ids, made.scores(query).tolist(), strict=True))
+        assert [scores[str(one)] for one in ids] == hits.scores.tolist()
+        lower, upper = made.score_bounds(query)
+        assert ((lower <= made.scores(query)) & (made.scores(query) <= upper)).all()
+        np.testing.assert_allclose(made.cells(query).sum(axis=1), made.scores(query), rtol=1e-4, atol=1e-5)
+    again = old_ranks(snapshot, set(made.ids), found, queries, 5, 0.9)
+    assert again.tolist() == ranks_for(found, 5, 0.9)[:, :5].tolist()
 
 
 def test_coverage_has_a_row_for_each_promise(asked: Dataset, ranks: Calibration) -> None:

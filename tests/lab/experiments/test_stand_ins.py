@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,11 +17,12 @@ from maxsieve.lab.metrics.quality import overlap
 DOCUMENTS, SENTENCES, QUERIES = 300, 40, 30
 
 
-def test_the_overlap_is_that_of_the_index() -> None:
+@pytest.mark.parametrize("store", ["float32", "residual2"])
+def test_the_overlap_is_that_of_the_index(store: Any) -> None:
     corpus = Structured(DOCUMENTS, 24, mean_length=20, seed=3)
     documents = list(corpus.documents())
     sentences, queries = [rows[:6] for rows in documents[:SENTENCES]], list(corpus.queries(QUERIES, 6))
-    index = Index.build(documents)
+    index = Index.build(documents, store=store)
     index.calibrate(sentences, 100, calibrated_on="own sentences")
     data = Embedded("made up", "made up", index, {})
     snapshot = index.storage.snapshot.here

@@ -9,6 +9,7 @@ import numpy as np
 
 from maxsieve import Calibrated, Index
 from maxsieve.ids import Id
+from maxsieve.index import to_rows
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded, ensure_codebook
 from maxsieve.lab.experiments import Options
@@ -96,7 +97,7 @@ def old_ranks(
     best = after.hits["documents"].ids or []
     mask = np.array([id in early for id in snapshot.ids_in_order()])
     options = SearchOptions(k, candidates=PerQuery([mask]))
-    search = LocalSearcher().prepare(snapshot, queries, options)
+    search = LocalSearcher().prepare(snapshot, to_rows(queries, snapshot.layout), options)
     wanted: list[tuple[int, list[Id]]] = [
         (query, [id for id in ids[:k] if id in early]) for query, ids in enumerate(best)
     ]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from maxsieve import Calibrated, Index
 from maxsieve.calibrated import Wanted, calibrate
+from maxsieve.index import to_rows
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, ensure_codebook
 from maxsieve.lab.experiments import Options
@@ -96,8 +97,9 @@ def ranks_of(
     snapshot: Snapshot, queries: Sequence[F32], options: Options, k: int = KS[-1], where: Where | None = None
 ) -> Calibration:
     """What a calibration measures on queries; the snapshot must have a codebook."""
+    wanted = Wanted(to_rows(queries, snapshot.layout), k, "queries", where)
     with options.bar("calibrating", len(queries)) as advance:
-        return calibrate(snapshot, LocalSearcher(), Wanted(list(queries), k, "queries", where), None, advance)
+        return calibrate(snapshot, LocalSearcher(), wanted, None, advance)
 
 
 def ranks_for(made: Calibration, k: int, target: float) -> Ranks:

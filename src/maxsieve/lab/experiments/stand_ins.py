@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from maxsieve import Calibrated
 from maxsieve.calibrated import Wanted, calibrate, depth_at_least
+from maxsieve.index import to_rows
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded, ensure_codebook
 from maxsieve.lab.experiments import Options
@@ -109,7 +110,7 @@ def measured_on(
     data: Embedded, snapshot: Snapshot, queries: Sequence[F32], origin: Origin, options: Options
 ) -> Calibration:
     """What a calibration measures on these queries."""
-    wanted = Wanted(list(queries), KS[-1], origin)
+    wanted = Wanted(to_rows(queries, snapshot.layout), KS[-1], origin)
     with options.bar(f"searching {origin}", len(queries)) as advance:
         return calibrate(snapshot, LocalSearcher(), wanted, data.keys.group_by, advance)
 

@@ -264,12 +264,16 @@ class Collection:
         This takes place by itself when there are two million tokens. Before, vectors are byte codes. Call this when all
         documents of a smaller collection are there. Scores change. Returns whether it did anything.
         """
-        snapshot = self.index.storage.snapshot
-        enough = awaits_codebook(snapshot) and snapshot.n_tokens >= ENOUGH_TOKENS
-        if enough:
-            with self._writing():
+        if not self._can_encode():
+            return False
+        with self._writing():
+            if encodes := self._can_encode():  # another process may have done it
                 self.index.train_codebook(progress=progress)
-        return enough
+        return encodes
+
+    def _can_encode(self) -> bool:
+        snapshot = self.index.storage.snapshot
+        return awaits_codebook(snapshot) and snapshot.n_tokens >= ENOUGH_TOKENS
 
     def delete(self, ids: Iterable[Id] | Id) -> None:
         """Deletes documents. If one of the ids is unknown, nothing is deleted."""

@@ -57,7 +57,7 @@ class QuerySample(NamedTuple):
             if type(version := fields["version"]) is int and version > VERSION:
                 raise MaxsieveError(f"{path} has format version {version}; this maxsieve reads up to {VERSION}")
             found = cls(fields["asked"], fields["queries"])
-            texts = isinstance(found.queries, list) and all(type(text) is str and text for text in found.queries)
+            texts = isinstance(found.queries, list) and all(map(_is_kept, found.queries))
             if not texts or type(found.asked) is not int or not len(found.queries) <= min(found.asked, KEPT):
                 raise ValueError("it does not hold a list of queries")
         return found
@@ -92,7 +92,7 @@ class QueryLog:
 
     def take(self, text: str) -> bool:
         """Takes a query into the sample, or not. Returns whether it is time to write the file; never waits for that."""
-        if not text.strip() or len(text) > LONGEST:
+        if not _is_kept(text):
             return False
         with self._turn:
             self._asked += 1
@@ -114,15 +114,27 @@ class QueryLog:
                     return
                 self._changed = False
                 fields = {"format": FORMAT, "version": VERSION, "asked": self._asked, "queries": list(self._queries)}
-            self._check_lock()
-            path = self._folder / NAME
-            with replacing_as(path.with_name(NAME + ".tmp"), path) as file:
-                with suppress(OSError):  # a file system without permissions
-                    os.chmod(file.name, 0o600)
-                file.write(json.dumps(fields).encode())
-            sync_folder(self._folder)
+            try:
+                self._replace(json.dumps(fields).encode())
+            except BaseException:
+                self._changed = True
+                raise
+
+    def _replace(self, content: bytes) -> None:
+        self._check_lock()
+        path = self._folder / NAME
+        with replacing_as(path.with_name(NAME + ".tmp"), path) as file:
+            with suppress(OSError):  # a file system without permissions
+                os.chmod(file.name, 0o600)
+            file.write(content)
+        sync_folder(self._folder)
 
     def close(self) -> None:
         """Writes what is left, and lets others keep the sample."""
         with self._held:
             self.write()
+
+
+def _is_kept(text: object) -> bool:
+    """Whether a text can be in a sample."""
+    return isinstance(text, str) and bool(text.strip()) and len(text) <= LONGEST

@@ -8,15 +8,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from fnmatch import translate
 from functools import lru_cache
 from typing import NamedTuple
 
-SPECIAL = "*?[\\"
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_TRAILING = re.compile(r"(?<!\\)((?:\\\\)*)[ \t]+\Z")
-_REPEATED = re.compile(r"(?<![^/])(?:\*\*/){2,}")
-_COMPLEMENT = re.compile(r"\[\^")
+_GROUP = re.compile(r"\(\?P([<=])")
+_TRAILING = re.compile(r"(?<!\\)((?:\\\\)*) +\Z")
+_IN_SET = r"(?:\\.|\[:[a-z]*:\]|[^\]\\])"
+_TOKEN = re.compile(rf"\\(.)|\[(?:([!^])|(?![!^]))(\]{_IN_SET}*|{_IN_SET}+)\]|(.)", re.DOTALL)
+"""A character after a backslash, a set of characters, or any other character."""
+_RANGE = re.compile(r"\[:([a-z]*):\]|(?:\\(.)|(.))(?:-(?:\\(.)|(.)))?", re.DOTALL)
+"""What a set has: a class, or a character or a range of them, where those after a backslash stand for themselves."""
+_CLASSES = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "blank": r" \t",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\t-\r ",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
 
 
 class NamePattern(NamedTuple):
@@ -83,6 +99,7 @@ class IgnoreRules:
         lasts = {rule.parts[-1] for rule in self._rules}
         self._plain = {last.text for last in lasts if last is not None and last.plain}
         patterns = [".*" if last is None else last.text for last in lasts if last is None or not last.plain]
+        patterns = [_GROUP.sub(rf"(?P\1p{i}", pattern) for i, pattern in enumerate(patterns)]  # a name for one group
         self._patterns = re.compile("|".join(patterns) or r"(?!)", re.DOTALL)
 
     def verdict(self, names: Sequence[str], *, folder: bool = False) -> bool | None:
@@ -101,21 +118,58 @@ def _rule(line: str) -> IgnoreRule | None:
     folders = pattern.endswith("/")
     pattern = pattern.removesuffix("/")
     anywhere = "/" not in pattern
-    names = _REPEATED.sub("**/", pattern).removeprefix("/").split("/")
-    if not pattern or "" in names:
-        return None
     try:
-        parts = tuple(None if name == "**" else _part(name) for name in names)
-    except ValueError:  # a pattern that git can't match, either
+        names = _names(pattern.removeprefix("/"))
+    except (KeyError, ValueError):  # a pattern that git can't match, either
         return None
-    return IgnoreRule(parts, anywhere and parts[0] is not None, folders, ignores)
+    parts = [None if name is None else _part(name) for name in names]
+    parts = [part for i, part in enumerate(parts) if part is not None or i == 0 or parts[i - 1] is not None]
+    return IgnoreRule(tuple(parts), anywhere and parts[0] is not None, folders, ignores)
 
 
-def _part(name: str) -> NamePattern:
-    """What a name must be. A character after a backslash stands for itself."""
-    if not any(character in name for character in SPECIAL):
-        return NamePattern(name, plain=True)
-    if name.endswith("\\") and not name.endswith("\\\\"):
-        raise ValueError("nothing follows the backslash")
-    plain = _ESCAPED.sub(lambda found: f"[{found[1]}]" if found[1] in SPECIAL else found[1], name)
-    return NamePattern(translate(_COMPLEMENT.sub("[!", plain)), plain=False)
+def _part(name: list[str]) -> NamePattern:
+    """What a name must be."""
+    if not any(one in "*." or one.startswith("[") for one in name):
+        return NamePattern(_ESCAPED.sub(r"\1", "".join(name)), plain=True)
+    return NamePattern(_translated(name), plain=False)
+
+
+def _names(pattern: str) -> list[list[str] | None]:
+    """The names of a pattern, each as a list of ``*`` and of expressions for one character; None for ``**``."""
+    names: list[list[str]] = [[]]
+    for escaped, complement, content, plain in (token.groups("") for token in _TOKEN.finditer(pattern)):
+        if content:
+            names[-1].append(f"[{'^' * bool(complement)}{_set(content)}]")
+        elif (escaped or plain) == "/":
+            names.append([])
+        elif escaped or plain not in "*?[\\":
+            names[-1].append(re.escape(escaped or plain))
+        elif plain in "*?":
+            names[-1].append(plain.replace("?", "."))
+        else:
+            raise ValueError("a set is not closed, or nothing follows a backslash")
+    if [] in names:
+        raise ValueError("a name is empty")
+    return [None if len(name) > 1 and set(name) == {"*"} else name for name in names]
+
+
+def _set(content: str) -> str:
+    """The content of a set, for `re`. The first character of a range counts even if the range is empty."""
+    found = []
+    for named, *ends in (item.groups("") for item in _RANGE.finditer(content)):
+        first, last = ends[0] or ends[1], ends[2] or ends[3]
+        found.append(_CLASSES[named] if named else re.escape(first))
+        if first < last:
+            found[-1] += "-" + re.escape(last)
+    return "".join(found)
+
+
+def _translated(name: list[str]) -> str:
+    """An expression for a name. What is between two ``*`` is found at its first place, and never again."""
+    pieces = [""]
+    for one in name:
+        pieces[-1:] = [pieces[-1], ""] if one == "*" else [pieces[-1] + one]
+    if len(pieces) == 1:
+        return rf"(?s:{pieces[0]})\Z"
+    between = "".join(f"(?=(?P<g{i}>.*?{piece}))(?P=g{i})" for i, piece in enumerate(pieces[1:-1]) if piece)
+    return rf"(?s:{pieces[0]}{between}.*{pieces[-1]})\Z"

@@ -80,9 +80,7 @@ def decode_page(content: bytes) -> str:
     name = said[1].decode("ascii").lower() if said else ""
     if _ENCODINGS.fullmatch(name):
         try:
-            return content.decode(
-                "cp1252" if name in ("iso-8859-1", "latin1", "us-ascii", "ascii") else name, "replace"
-            )
+            return content.decode("cp1252" if name in LATIN else name, "replace")
         except LookupError:
             pass
     try:
