@@ -23,6 +23,7 @@ from long_form import scaled
 from maxsieve.errors import StoreWarning
 from maxsieve.storage import disk, segments
 from maxsieve.storage.manifest import read_manifest
+from maxsieve.storage.storage import NewCalibrations
 
 from .residuals import Expected, byte_rows, few_tokens, ragged, residual_rows
 from .support import Rows
@@ -77,7 +78,7 @@ class Model:
             self.encode(self.given)
         elif what == "list" and not self.awaits:  # as a calibration does
             for index in self.indexes:
-                index.storage.replace_tiers(lambda *_: (), train=False)
+                index.storage.replace_tiers(lambda *_: NewCalibrations(()), train=False)
         elif what == "again":
             self.indexes[0] = pickle.loads(pickle.dumps(self.indexes[0])) if number % 2 else copy.copy(self.indexes[0])
             self.indexes[1] = ms.Index.open(self.path)

@@ -16,7 +16,7 @@ from maxsieve.ids import Id
 from maxsieve.storage.calibration import NO_CHANGES, Changes
 from maxsieve.storage.segments import Layout, Segment, living, merge_small
 from maxsieve.storage.snapshot import Lookup, Snapshot
-from maxsieve.storage.storage import Calibrate, Storage, check_new, not_closed
+from maxsieve.storage.storage import Calibrate, NewCalibrations, Storage, check_new, not_closed
 
 
 class MemoryStorage(Storage):
@@ -95,7 +95,7 @@ class MemoryStorage(Storage):
         with self._writing:
             old = self.snapshot
             new = old.with_tiers(thread_count(None), train=train)
-            new = replace(new, calibrations=calibrate(new, old), changes=NO_CHANGES, kept=len(new.live))
+            new = _calibrated(new, calibrate(new, old))
             self._positions.advance(old, new)
             self._snapshot = new
 
@@ -128,7 +128,7 @@ class MemoryStorage(Storage):
         first = old.starts[-1]
         gone = np.array(sorted(old.known([*dict.fromkeys([*ids, *delete])]).values()), np.int64)
         made = old.with_reencoded(_without(old, gone), new, thread_count(None))
-        made = replace(made, calibrations=calibrate(made, old), changes=NO_CHANGES, kept=len(made.live))
+        made = _calibrated(made, calibrate(made, old))
         self._positions.advance(old, made, set(delete), zip(ids, range(first, first + len(ids)), strict=True))
         self._snapshot = made
 
@@ -214,6 +214,12 @@ def _changed(old: Snapshot, segments: Sequence[Segment], *, added: int = 0, dele
     """The next version."""
     changes = Changes(old.changes.added + added, old.changes.deleted + deleted)
     return replace(old, segments=segments, changes=changes if old.calibrations else NO_CHANGES)
+
+
+def _calibrated(new: Snapshot, made: NewCalibrations) -> Snapshot:
+    """A version with new calibrations."""
+    added = 0 if made.until is None else new.count_from(made.until)
+    return replace(new, calibrations=made.calibrations, changes=Changes(added), kept=len(new.live) - added)
 
 
 def _kept(old: Snapshot, gone: NDArray[np.int64]) -> int | None:

@@ -133,9 +133,8 @@ class Snapshot:
     def orders(self, ids: Iterable[Id]) -> dict[Id, int]:
         """The numbers of those ids that are there, in insertion order."""
         known = self.known(list(ids))
-        if not self.layout.sequenced:
-            return known
-        return {id: int(self.sequence[position]) for id, position in known.items()}
+        numbers = self.numbers(np.array(list(known.values()), np.int64))
+        return dict(zip(known, numbers.tolist(), strict=True))
 
     @property
     def corpus(self) -> _core.Corpus:
@@ -183,13 +182,18 @@ class Snapshot:
         others = (segment for i, segment in enumerate(self.segments) if i not in listed and book.fits(segment))
         return any((segment.alive & (segment.lengths > 0)).any() for segment in others)
 
-    def added_since(self, since: int) -> _core.Candidates:
-        """The documents that can be hits and were added from this number on, in insertion order, or have no lists.
+    def numbers(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of documents in insertion order: their positions or, in shards, their sequence numbers."""
+        return self.sequence[positions] if self.layout.sequenced else positions
 
-        Numbers are positions or, in shards, sequence numbers.
-        """
+    def count_from(self, number: int) -> int:
+        """How many documents were added from this number on, in insertion order."""
+        return int((self.numbers(self.live) >= number).sum())
+
+    def added_since(self, since: int) -> _core.Candidates:
+        """The documents that can be hits and were added from this number on, in insertion order, or have no lists."""
         if since not in self._added:
-            new = self.sequence >= since if self.layout.sequenced else np.arange(self.starts[-1]) >= since
+            new = self.numbers(np.arange(self.starts[-1])) >= since
             if self.codebook is not None and not self.codebook.is_tier0:
                 unlisted = np.ones(self.starts[-1], np.bool_)
                 for first, lists in self.lists:
