@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from maxsieve.searcher import LocalSearcher
 from maxsieve.storage import codebook, disk, segments
 from maxsieve.storage.memory import MemoryStorage
 
+from .support import interrupted_after
 from .test_calibrated import queries, vectors
 
 POLICY, K = ms.Calibrated(0.9), 6
@@ -42,22 +42,6 @@ def make_small(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(calibrated, "STEP_TOKENS", STEP)
     patch.setattr(disk, "SMALL_BYTES", 1 << 14)
     patch.setattr(segments, "BLOCK_BYTES", 1 << 14)
-
-
-@contextmanager
-def interrupted_after(steps: int) -> Iterator[None]:
-    """An update is interrupted after so many steps, in the middle of the next one; with groups, after half as many."""
-    left, ranks = [steps], calibrated._ranks  # called once a step for each kind of hits, if there are 32 queries
-
-    def counted(*given: Any) -> Any:
-        if not left[0]:
-            raise KeyboardInterrupt
-        left[0] -= 1
-        return ranks(*given)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibrated, "_ranks", counted)
-        yield
 
 
 def unusual(seed: int, count: int) -> list[np.ndarray]:

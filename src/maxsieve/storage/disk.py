@@ -229,7 +229,13 @@ class DiskStorage(Storage):
         while len(segments) > 1 and _worth_folding(*segments[-2:]):
             segments[-2:] = [self._directory.load(self._merge(segments[-2:]))]
         id_type = type(ids[0]) if ids else None
-        self.commit([segment.entry for segment in segments], id_type, added=len(ids), gone=gone)
+        self.commit(self.listed(segments), id_type, added=len(ids), gone=gone)
+
+    def listed(self, segments: Sequence[StoredSegment]) -> list[SegmentEntry]:
+        """The entries of segments of the next version. Those that are sealed have lists, if there is a codebook."""
+        entries = [segment.entry for segment in segments]
+        listed = self.snapshot.with_lists(segments, thread_count(None), SMALL_BYTES)
+        return entries if listed is segments else self._directory.write_lists(entries, listed)
 
     def _commit_reencoded(self, new: list[SegmentEntry], ids: list[Id], delete: list[Id], calibrate: Calibrate) -> None:
         """Commits documents that were written as byte codes, with a new codebook."""
@@ -323,8 +329,8 @@ class DiskWriter:
         self.entries.append(self._directory.write(living([stored])))
         self.ids += segment.ids
         if self._stepwise:
-            entries = [*self._directory.manifest.segments, self.entries[-1]]
-            self._storage.commit(entries, type(segment.ids[0]), added=segment.documents)
+            segments = [*self._directory.segments, self._directory.load(self.entries[-1])]
+            self._storage.commit(self._storage.listed(segments), type(segment.ids[0]), added=segment.documents)
             self._storage.convert()
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from maxsieve.common.threads import thread_count
 from maxsieve.ids import Id
+from maxsieve.storage import segments
 from maxsieve.storage.calibration import NO_CHANGES, Changes
 from maxsieve.storage.segments import Layout, Segment, living, merge_small
 from maxsieve.storage.snapshot import Lookup, Snapshot
@@ -82,12 +83,12 @@ class MemoryStorage(Storage):
         """Frees the memory of deleted documents."""
         with self._writing:
             old = self.snapshot
-            segments: list[Segment] = []
+            left: list[Segment] = []
             for segment in old.segments:
                 if segment.alive.any():
-                    segments.append(segment if segment.alive.all() else living([segment]).in_memory())
-                segments = merge_small(segments)
-            self._snapshot = _changed(old, segments)
+                    left.append(segment if segment.alive.all() else living([segment]).in_memory())
+                left = merge_small(left)
+            self._snapshot = _changed(old, left)
             self._positions.restart(self._snapshot)
 
     def replace_tiers(self, calibrate: Calibrate, *, train: bool) -> None:
@@ -117,10 +118,11 @@ class MemoryStorage(Storage):
         first = old.starts[-1]
         gone = np.array(sorted(old.known([*dict.fromkeys([*ids, *delete])]).values()), np.int64)
         threads = thread_count(None)
-        segments = merge_small([*_without(old, gone), *(old.as_stored(one, old.codebook, threads) for one in new)])
+        merged = merge_small([*_without(old, gone), *(old.as_stored(one, old.codebook, threads) for one in new)])
+        listed = old.with_lists(merged, threads, segments.BLOCK_BYTES)
         added = zip(ids, range(first, first + len(ids)), strict=True)
         kept = _kept(old, gone)
-        self._advance(old, segments, added=len(ids), deleted=len(gone), kept=kept, gone=set(delete), positions=added)
+        self._advance(old, listed, added=len(ids), deleted=len(gone), kept=kept, gone=set(delete), positions=added)
 
     def _commit_reencoded(self, new: list[Segment], ids: list[Id], delete: list[Id], calibrate: Calibrate) -> None:
         """Commits documents given as byte codes, with a new codebook."""

@@ -18,11 +18,11 @@ from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id, positions_of
 from maxsieve.storage.calibration import NO_CHANGES, Calibration, Changes, calibration_for
 from maxsieve.storage.codebook import Codebook
-from maxsieve.storage.listing import list_segments, whole_parts
+from maxsieve.storage.listing import count_sealed, list_segments, whole_parts
 from maxsieve.storage.lists import SegmentLists
 from maxsieve.storage.positions import Positions
 from maxsieve.storage.segment_file import StoredSegment
-from maxsieve.storage.segments import Layout, Segment, living
+from maxsieve.storage.segments import Layout, S, Segment, living
 from maxsieve.where import Where
 
 Lookup: TypeAlias = "Callable[[Snapshot], AbstractContextManager[Mapping[Id, int]]]"
@@ -368,8 +368,17 @@ class Snapshot:
 
     def listed(self, threads: int) -> Snapshot:
         """The same documents, all with lists if it has a codebook of lists."""
-        if self.codebook is None or self.codebook.is_tier0:
-            return self
-        segments = list_segments(self.codebook, self.segments, threads)
+        segments = self.with_lists(self.segments, threads)
         same = all(new is old for new, old in zip(segments, self.segments, strict=True))
         return self if same else replace(self, segments=segments)
+
+    def with_lists(self, segments: Sequence[S], threads: int, most_bytes: int = 0) -> Sequence[S]:
+        """Segments of the next version, with lists if there is a codebook of lists: those that are sealed.
+
+        They are if no later segment will be merged with them. Segments are merged up to ``most_bytes``.
+        """
+        book = self.codebook
+        if book is None or book.is_tier0:
+            return segments
+        sealed = count_sealed(segments, most_bytes)
+        return [*list_segments(book, segments[:sealed], threads), *segments[sealed:]]
