@@ -37,7 +37,7 @@ BATCH = 32
 """How many queries are searched at a time."""
 
 STEP_TOKENS = 1 << 22
-"""An update searches about so many new tokens at once: with 256 queries, some 20 seconds on a CPU with VNNI."""
+"""An update searches about so many new tokens at once: with 256 queries, some ten seconds of a core with VNNI."""
 
 TIMEOUT = 600.0
 """Seconds that a calibration waits for the members of a cluster."""
@@ -157,8 +157,8 @@ def update(
 def end_of_step(snapshot: AnySnapshot, before: AnySnapshot, group_by: GroupBy | None) -> int | None:
     """Up to which number, in insertion order, the next step of an update goes; None if it goes to the end.
 
-    A long update is done in steps, so that an interrupted one goes on where it was. After each step, the calibrations
-    are what they would be if the documents behind it had been added later. All these are followed up, and the claim on
+    A long update is done in steps, so that an interrupted one can be continued. After each step, the calibrations are
+    what they would be if the documents behind it had been added later. All these are followed up, and the claim on
     growth holds as for any new documents (docs/theory.md, section 10). A step ends at a number of tokens, which no
     query can influence. Each calibration must have enough documents before that for all the hits that it wants.
     """

@@ -392,8 +392,8 @@ class Index:
         """Brings all calibrations up to date after documents have changed: only new documents are searched.
 
         Until then, `Calibrated` follows up all new documents, so that its guarantee stays valid, but takes longer. If
-        there are many new documents, this is done in steps, each of which is committed: after an interruption, the next
-        call goes on from there.
+        there are many new documents, this is done in steps, each of which is committed: the next call continues one
+        that was interrupted.
         """
         self.storage.reading(lambda snapshot: check_calibrated(next(iter(snapshot.calibrations), None)))
         self._bring_up_to_date(progress)

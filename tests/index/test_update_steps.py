@@ -1,4 +1,4 @@
-"""An update in steps: each is committed, an interrupted one goes on from there, and every version keeps its promise."""
+"""An update in steps: each is committed, an interrupted one is continued, and every version keeps its promise."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def check_covered(index: ms.Index, asked: list[np.ndarray]) -> None:
     assert ours.scores[:, :both].tobytes() == theirs.scores[:, :both].tobytes()
 
 
-def test_an_interrupted_update_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_an_interrupted_update_is_continued(tmp_path: Path) -> None:
     asked = queries(0, 30)
     index = ms.Index.build(vectors(0, 200), [f"d{i}" for i in range(200)], path=tmp_path / "index")
     index.calibrate(asked, K)
@@ -123,7 +123,7 @@ def test_an_interrupted_update_goes_on_where_it_was(tmp_path: Path) -> None:
             if done:
                 break
     assert added[-1] == 0
-    assert len(added) == len(set(added)) >= 4, "each step has gone on"
+    assert len(added) == len(set(added)) >= 4, "each step has done its part"
     assert added == sorted(added, reverse=True)
     assert sum(searched) == 30 * 150, "no document was searched twice"
     with ms.Index.open(tmp_path / "index") as index:
