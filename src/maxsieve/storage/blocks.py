@@ -102,7 +102,8 @@ def header_crc(header: bytes) -> int:
 class BlockFile:
     """A mapped file of blocks. With ``crc``, the file must have that checksum: another valid file is refused.
 
-    ``at_most`` limits the bytes of files that are read completely when an index is opened.
+    ``at_most`` limits the bytes of files that are read completely when an index is opened. ``scattered`` is how blocks
+    will be read next, by the last call of `expect`.
     """
 
     def __init__(self, path: Path, crc: int | None = None, *, at_most: int | None = None) -> None:
@@ -121,7 +122,7 @@ class BlockFile:
             except ValueError:
                 raise self._damaged("was truncated while it was opened") from None
         self._bytes = np.frombuffer(self._map, np.uint8)
-        self._scattered = False
+        self.scattered = False
         self.blocks = self._read_header()
         self.crc = header_crc(bytes(self._bytes[:HEADER_BYTES]))
         if crc is not None and self.crc != crc:
@@ -145,13 +146,11 @@ class BlockFile:
 
         Reading ahead makes the second case fast. In the first case it fills the memory with rows that are not needed.
         """
-        if scattered == self._scattered:
-            return
         for block in (self.blocks[name] for name in names):
             start = block.offset // mmap.PAGESIZE * mmap.PAGESIZE
             if size := block.offset + block.nbytes - start:
                 advise(self._map, start, size, scattered=scattered)
-        self._scattered = scattered
+        self.scattered = scattered
 
     def array(self, name: str, dtype: str, columns: int | None = None) -> NDArray[Any]:
         """A block as an array over the mapped file: flat for one column, else [rows, columns]."""

@@ -60,11 +60,6 @@ class SegmentLists:
         """Bytes of its arrays."""
         return self.present.nbytes + self.starts.nbytes + self.members.nbytes
 
-    def check(self) -> None:
-        """Raises an error if its file was truncated."""
-        if self.file is not None:
-            self.file.check()
-
     def write(self, path: Path) -> int:
         """Writes it durably, and returns the checksum of the file."""
         facts = [self.segments, self.documents, self.centroids, BLOCK]

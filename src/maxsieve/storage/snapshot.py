@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from maxsieve import _core
 from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id, positions_of
+from maxsieve.storage.blocks import BlockFile
 from maxsieve.storage.calibration import NO_CHANGES, Calibration, Changes, calibration_for
 from maxsieve.storage.codebook import Codebook
 from maxsieve.storage.listing import count_sealed, list_segments, whole_parts
@@ -139,18 +140,21 @@ class Snapshot:
     @property
     def corpus(self) -> _core.Corpus:
         """The engine's view, after a check that no file was truncated."""
-        for segment in self.segments:
-            segment.check()
-        if self.codebook is not None:
-            self.codebook.check()
-        for _, lists in self.lists:
-            lists.check()
+        self.check()
         return self._corpus
 
+    @cached_property
+    def _files(self) -> list[BlockFile]:
+        """The mapped files that a search reads, each once: many segments may have the same codebook."""
+        found = [file for segment in self.segments for file in segment.files]
+        others = (self.codebook, *(lists for _, lists in self.lists))
+        found += [one.file for one in others if one is not None and one.file is not None]
+        return list(dict.fromkeys(found))
+
     def check(self) -> None:
-        """Raises an error if the file of a segment was truncated."""
-        for segment in self.segments:
-            segment.check()
+        """Raises an error if a file was truncated."""
+        for file in self._files:
+            file.check()
 
     def expect(self, *, scattered: bool) -> None:
         """Says whether the next search reads the vectors of few documents, or of many in order."""
