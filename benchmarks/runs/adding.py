@@ -18,7 +18,7 @@ import maxsieve as ms
 from benchmarks.runs.arguments import positive
 from benchmarks.vectors.structured import Structured
 
-BATCHES = {1: 300, 10: 2000, 1000: 8000}
+BATCHES = {10: 2000, 1000: 8000}
 """How many documents are added at a time, and how many in all."""
 
 

@@ -170,9 +170,9 @@ def end_of_step(snapshot: AnySnapshot, before: AnySnapshot, group_by: GroupBy | 
         return None
     until = int(here.numbers(new[last + 1 : last + 2])[0])
 
-    def is_enough(one: Calibration) -> bool:
-        wanted = one.wanted + spare(one.wanted) + int(one.origin == "own sentences")
-        found = select(here, None, None, one.where)
+    def is_enough_for(calibration: Calibration) -> bool:
+        wanted = calibration.wanted + spare(calibration.wanted) + int(calibration.origin == "own sentences")
+        found = select(here, None, None, calibration.where)
         covered = found[here.numbers(found) < until]
         if group_by is None:
             return len(covered) >= min(wanted, len(found))
@@ -180,7 +180,7 @@ def end_of_step(snapshot: AnySnapshot, before: AnySnapshot, group_by: GroupBy | 
         return groups >= min(wanted, all_groups)
 
     kept = [one for one in before.calibrations if can_update(snapshot, one)]
-    return until if all(_knows_hits(one, group_by) and is_enough(one) for one in kept) else None
+    return until if all(_knows_hits(one, group_by) and is_enough_for(one) for one in kept) else None
 
 
 def _knows_hits(old: Calibration, group_by: GroupBy | None) -> bool:
