@@ -29,6 +29,12 @@ ListPart::Arrays arrays_of(int64_t documents, int64_t block, int64_t centroids, 
 
 // Which centroids have lists, where these begin, and their members.
 using MadeArrays = Tuple<Array<uint64_t>, Array<uint32_t>, Array<uint16_t>>;
+MadeArrays to_arrays(MadeLists made) {
+    const size_t words = made.present.size(), starts = made.starts.size(), postings = made.members.size();
+    return nb::make_tuple(to_numpy(std::move(made.present), {words}), to_numpy(std::move(made.starts), {starts}),
+                          to_numpy(std::move(made.members), {postings}));
+}
+
 MadeArrays make_arrays(const HeldCodebook& held, const SegmentTuple& segments, int64_t block, int64_t probes,
                        int threads) {
     const Codebook& book = held.view();
@@ -42,13 +48,25 @@ MadeArrays make_arrays(const HeldCodebook& held, const SegmentTuple& segments, i
         require(views.back().codes != nullptr || views.back().book == &book,
                 "lists are made of codes, or of residuals of the same codebook");
     }
-    MadeLists made = interruptible([&](Interrupt& interrupt) {
+    return to_arrays(interruptible([&](Interrupt& interrupt) {
         Crew crew(threads, interrupt);
         return make_lists(book, views, block, probes, current_kernel(), crew);
-    });
-    const size_t words = made.present.size(), starts = made.starts.size(), postings = made.members.size();
-    return nb::make_tuple(to_numpy(std::move(made.present), {words}), to_numpy(std::move(made.starts), {starts}),
-                          to_numpy(std::move(made.members), {postings}));
+    }));
+}
+
+MadeArrays merge_arrays(const ListPartTuple& parts) {
+    std::vector<const ListPart*> views;
+    int64_t documents = 0;
+    for (const nb::handle handle : parts) {
+        views.push_back(&nb::cast<const HeldListPart&>(handle).view());
+        require(
+            views.back()->centroids() == views.front()->centroids() && views.back()->block() == views.front()->block(),
+            "lists that are merged must have the same centroids and blocks");
+        require(views.back()->documents() <= INT64_MAX - documents, "these are too many documents");
+        documents += views.back()->documents();
+    }
+    require(!views.empty(), "there must be lists to merge");
+    return to_arrays(interruptible([&](Interrupt& interrupt) { return merge_lists(views, interrupt); }));
 }
 
 }  // namespace
@@ -87,6 +105,7 @@ void bind_list_parts(nb::module_& m) {
 
 void bind_making_lists(nb::module_& m) {
     m.def("make_lists", &make_arrays, "codebook"_a, "segments"_a, "block"_a, "probes"_a, "threads"_a);
+    m.def("merge_lists", &merge_arrays, "parts"_a);
 }
 
 }  // namespace maxsieve

@@ -35,6 +35,7 @@ class ListPart {
     int64_t block() const { return arrays_.block; }
     int64_t blocks() const { return blocks_; }
     int64_t centroids() const { return arrays_.centroids; }
+    int64_t postings() const { return arrays_.postings; }
 
     // The number of a centroid's list; nothing if it has none.
     std::optional<int64_t> list_of(int64_t centroid) const;

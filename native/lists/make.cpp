@@ -89,4 +89,46 @@ MadeLists make_lists(const Codebook& book, const std::vector<Segment>& segments,
     return made;
 }
 
+MadeLists merge_lists(const std::vector<const ListPart*>& parts, Interrupt& interrupt) {
+    const int64_t centroids = parts.front()->centroids(), size = parts.front()->block();
+    int64_t documents = 0, postings = 0;
+    for (const ListPart* part : parts) documents += part->documents(), postings += part->postings();
+    if (postings > static_cast<int64_t>(UINT32_MAX)) {
+        throw std::invalid_argument("these are too many documents for one set of lists");
+    }
+    const int64_t blocks = (documents + size - 1) / size;
+    MadeLists made;
+    made.present.resize(static_cast<size_t>((centroids + 63) / 64));
+    made.starts.push_back(0);
+    made.members.reserve(static_cast<size_t>(postings));
+    const auto close_block = [&] { made.starts.push_back(static_cast<uint32_t>(made.members.size())); };
+    for (int64_t c = 0; c < centroids; ++c) {
+        if (c % 64 == 0) interrupt.check();
+        int64_t block = 0, first = 0, before = -1;  // the block that is filled, and the last document so far
+        bool present = false;
+        for (const ListPart* part : parts) {
+            const auto list = part->list_of(c);
+            for (int64_t b = 0; list && b < part->blocks(); ++b) {
+                const uint32_t* const starts = part->starts(*list) + b;
+                const int64_t from = first + b * size, end = std::min(from + size, first + part->documents());
+                for (uint32_t at = starts[0]; at < starts[1]; ++at) {
+                    const int64_t document = from + part->members()[at];
+                    if (document <= before || document >= end) {
+                        throw std::invalid_argument("lists have documents that they can't have");
+                    }
+                    before = document;
+                    for (; document >= (block + 1) * size; ++block) close_block();
+                    made.members.push_back(static_cast<uint16_t>(document - block * size));
+                }
+            }
+            present |= list.has_value();
+            first += part->documents();
+        }
+        if (!present) continue;
+        made.present[static_cast<size_t>(c / 64)] |= uint64_t{1} << (c % 64);
+        for (; block < blocks; ++block) close_block();
+    }
+    return made;
+}
+
 }  // namespace maxsieve

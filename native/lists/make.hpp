@@ -7,7 +7,9 @@
 #include "codebook/codebook.hpp"
 #include "index/corpus.hpp"
 #include "kernels/kernel.hpp"
+#include "lists/lists.hpp"
 #include "threads/crew.hpp"
+#include "threads/interrupt.hpp"
 
 namespace maxsieve {
 
@@ -22,5 +24,10 @@ struct MadeLists {
 // nearest centroid in `probes` groups of the codebook.
 MadeLists make_lists(const Codebook& book, const std::vector<Segment>& segments, int64_t block, int64_t probes,
                      const Kernel& kernel, Crew& crew);
+
+// The lists of the documents of some parts, one after the other: what make_lists would give, but no token is named
+// again. The parts have the same centroids and blocks of the same size. Members that can't be are
+// std::invalid_argument.
+MadeLists merge_lists(const std::vector<const ListPart*>& parts, Interrupt& interrupt);
 
 }  // namespace maxsieve

@@ -75,15 +75,11 @@ void clear_between(std::span<const int64_t> positions, int64_t first, uint32_t* 
     clear_between(positions.subspan(middle), first, sums);
 }
 
-// The candidates of a block. The sums of all other documents become zero.
+// The candidates of a block, which has some. The sums of all other documents become zero.
 std::span<const int64_t> only_candidates(std::span<const int64_t> candidates, const Block& block, uint32_t* sums) {
     const auto begin = std::ranges::lower_bound(candidates, block.first);
     const auto end = std::ranges::lower_bound(candidates, block.first + block.documents);
     const std::span<const int64_t> own(begin, end);
-    if (own.empty()) {
-        std::fill_n(sums, block.documents, 0U);
-        return own;
-    }
     std::fill(sums, sums + (own.front() - block.first), 0U);
     std::fill(sums + (own.back() - block.first) + 1, sums + block.documents, 0U);
     clear_between(own, block.first, sums);
@@ -150,7 +146,14 @@ struct Sums {
     int64_t postings = 0;
 };
 
-// use(block, candidates, sums, worker) for every block of the lists that has candidates.
+// Whether there is a candidate among the documents from one position to another.
+bool has_candidates(std::span<const int64_t> candidates, int64_t from, int64_t end) {
+    const auto next = std::ranges::lower_bound(candidates, from);
+    return next != candidates.end() && *next < end;
+}
+
+// use(block, candidates, sums, worker) for every block of the lists that has candidates. Documents that were added
+// after a calibration have lists, too, and are no candidates: nothing of their blocks is read.
 template <class Use>
 WalkCounts walk(const Engine& engine, const Query& query, const WalkShape& shape, const Use& use) {
     const Lists& lists = engine.corpus.lists();
@@ -165,13 +168,16 @@ WalkCounts walk(const Engine& engine, const Query& query, const WalkShape& shape
     for (size_t p = 0; p < lists.parts.size(); ++p) {
         const ListPart& part = *lists.parts[p].lists;
         const int64_t first = lists.parts[p].first;
+        if (!has_candidates(query.candidates, first, first + part.documents())) continue;
         for (const NearCentroid& one : near.all) {
             const auto list = part.list_of(one.centroid);
             if (list) walked[p].push_back({part.starts(*list), one.token, static_cast<uint32_t>(one.weight) << 16});
         }
         for (int64_t b = 0; b < part.blocks(); ++b) {
             const int64_t from = first + b * part.block();
-            blocks.push_back({&part, walked[p], b, from, std::min(part.block(), first + part.documents() - from)});
+            const int64_t documents = std::min(part.block(), first + part.documents() - from);
+            if (!has_candidates(query.candidates, from, from + documents)) continue;
+            blocks.push_back({&part, walked[p], b, from, documents});
         }
         counts.lists += static_cast<int64_t>(walked[p].size());
     }

@@ -36,6 +36,9 @@ from maxsieve.where import Where
 BATCH = 32
 """How many queries are searched at a time."""
 
+STEP_TOKENS = 1 << 22
+"""An update searches about so many new tokens at once: with 256 queries, some ten seconds of a core with VNNI."""
+
 TIMEOUT = 600.0
 """Seconds that a calibration waits for the members of a cluster."""
 
@@ -100,24 +103,27 @@ def update(
     old: Calibration,
     group_by: GroupBy | None,
     advance: Callable[[int], None],
+    until: int | None = None,
 ) -> Calibration:
     """A calibration of the version ``before``, brought up to date: only documents added since then are searched.
 
     The top k of all documents is in the union of the old top k and that of the new documents. Deleted hits are struck;
     a query is searched again only if too few are left. Ranks are computed again, which needs no search. It gives what
     `calibrate` gives, with the hits that are left beyond k. If vectors became residuals, all scores are others.
+
+    With ``until``, it is as if documents from this number on, in insertion order, were added later: see `end_of_step`.
     """
     wanted = Wanted.of(old)
     check_findable(snapshot, old.where)
     walks, own = walks_of(snapshot), int(old.origin == "own sentences")
-    unusable = any(best.ids is None for best in old.hits.values()) or set(old.hits) != set(kinds_of(group_by))
-    if unusable or awaits_codebook(before) != awaits_codebook(snapshot):
+    if not _knows_hits(old, before, snapshot, group_by):
         return calibrate(snapshot, searcher, wanted, group_by, advance)
     left = {kind: _left(old.hits[kind], before, group_by if kind == KINDS[1] else None) for kind in old.hits}
-    new = _new_documents(snapshot, before.since)
+    new = _documents(snapshot, before.since, until)
+    covered = None if until is None else _documents(snapshot, 0, until)
     hits: dict[str, list[FoundHits]] = {kind: [] for kind in old.hits}
     ranks: dict[str, list[NDArray[np.int64]]] = {kind: [] for kind in old.hits}
-    matching = n_matching(snapshot, old.where)
+    matching = n_matching(snapshot, old.where, until)
     for first in range(0, old.n_queries, BATCH):
         some = wanted.queries[first : first + BATCH]
         everything, options = _prepare(snapshot, searcher, some, old.wanted + own + spare(old.wanted), old.where)
@@ -137,20 +143,62 @@ def update(
             short |= {query for query, found in enumerate(merged[kind]) if len(found.ids) < needed}
         if short:
             numbers = sorted(short)
-            once = _prepare(snapshot, searcher, [some[query] for query in numbers], options.k, old.where)[0]
+            once = _prepare(snapshot, searcher, [some[query] for query in numbers], options.k, old.where, covered)[0]
             for kind, found in _best(once, len(numbers), options.k, group_by)[0].items():
                 for query, one in zip(numbers, found, strict=True):
                     merged[kind][query] = one
         for kind, of_kind in merged.items():
             hits[kind] += of_kind
-            ranks[kind] += _ranks(everything, of_kind, walks)
+            ranks[kind] += _ranks(everything, of_kind, walks, until)
         advance(len(some))
     return to_calibration(hits, ranks, walks, wanted, matching)
 
 
-def n_matching(snapshot: AnySnapshot, where: Where | None) -> int:
-    """The number of documents that can be hits and match a filter."""
-    return snapshot.n_searchable if where is None else len(select(snapshot.here, None, None, where))
+def end_of_step(snapshot: AnySnapshot, before: AnySnapshot, group_by: GroupBy | None) -> int | None:
+    """Up to which number, in insertion order, the next step of an update goes; None if it goes to the end.
+
+    A long update is done in steps, so that an interrupted one can be continued. After each step, the calibrations are
+    what they would be if the documents behind it had been added later. All these are followed up, and the claim on
+    growth holds as for any new documents (docs/theory.md, section 10). A step ends at a number of tokens, which no
+    query can influence. Each calibration must have enough documents before that for all the hits that it wants.
+    """
+    here = snapshot.here
+    positions = here.insertion_order
+    new = positions[here.numbers(positions) >= before.since]
+    last = int(np.searchsorted(np.cumsum(here.lengths[new]), STEP_TOKENS))
+    if last + 1 >= len(new):
+        return None
+    until = int(here.numbers(new[last + 1 : last + 2])[0])
+
+    def is_enough_for(calibration: Calibration) -> bool:
+        wanted = calibration.wanted + spare(calibration.wanted) + int(calibration.origin == "own sentences")
+        found = select(here, None, None, calibration.where)
+        covered = found[here.numbers(found) < until]
+        if group_by is None:
+            return len(covered) >= min(wanted, len(found))
+        groups, all_groups = (len(set(map(group_by, here.ids_at(some.tolist())))) for some in (covered, found))
+        return groups >= min(wanted, all_groups)
+
+    kept = [one for one in before.calibrations if can_update(snapshot, one)]
+    return until if all(_knows_hits(one, group_by) and is_enough_for(one) for one in kept) else None
+
+
+def _knows_hits(old: Calibration, before: AnySnapshot, snapshot: AnySnapshot, group_by: GroupBy | None) -> bool:
+    """Whether an update can start from the hits of a calibration.
+
+    That of an earlier version may have none. If vectors became residuals, all scores are others.
+    """
+    same_scores = awaits_codebook(before) == awaits_codebook(snapshot)
+    return same_scores and old.hits_are_known and set(old.hits) == set(kinds_of(group_by))
+
+
+def n_matching(snapshot: AnySnapshot, where: Where | None, until: int | None = None) -> int:
+    """The number of documents that can be hits, match a filter, and were added before a number, in insertion order."""
+    if where is None and until is None:
+        return snapshot.n_searchable
+    here = snapshot.here
+    found = select(here, None, None, where)
+    return len(found) if until is None else int((here.numbers(found) < until).sum())
 
 
 def check_findable(snapshot: AnySnapshot, where: Where | None) -> None:
@@ -207,10 +255,12 @@ def _best(
     return found, searched
 
 
-def _ranks(search: PreparedSearch, hits: Sequence[FoundHits], walks: Sequence[Walk | None]) -> list[NDArray[np.int64]]:
+def _ranks(
+    search: PreparedSearch, hits: Sequence[FoundHits], walks: Sequence[Walk | None], until: int | None = None
+) -> list[NDArray[np.int64]]:
     """The ranks [walks, hits] of each query's hits."""
     wanted = [(query, found.ids) for query, found in enumerate(hits)]
-    return [np.stack(ranks) for ranks in zip(*(search.ranks(wanted, walk) for walk in walks), strict=True)]
+    return [np.stack(ranks) for ranks in zip(*(search.ranks(wanted, walk, until) for walk in walks), strict=True)]
 
 
 def to_best_hits(hits: Sequence[FoundHits], ranks: Sequence[NDArray[np.int64]]) -> BestHits:
@@ -243,12 +293,11 @@ def to_calibration(
     return Calibration(hits, walks, rows, lengths, documents, now, wanted.origin, wanted.k, wanted.where)
 
 
-def _new_documents(snapshot: AnySnapshot, since: int) -> NDArray[np.bool_]:
-    """Which documents were added from this number on, as a mask over all ids in insertion order."""
-    here = snapshot.here
-    if not here.layout.sequenced:
-        return here.live >= since
-    return np.sort(here.sequence[here.live]) >= since
+def _documents(snapshot: AnySnapshot, since: int, until: int | None = None) -> NDArray[np.bool_]:
+    """Which documents were added from a number on, and before another, as a mask over all ids in insertion order."""
+    numbers = np.sort(snapshot.here.numbers(snapshot.here.live))
+    chosen: NDArray[np.bool_] = numbers >= since
+    return chosen if until is None else chosen & (numbers < until)
 
 
 def _left(best: BestHits, snapshot: AnySnapshot, group_by: GroupBy | None) -> list[tuple[list[tuple[Id, float]], bool]]:
@@ -368,7 +417,7 @@ def _update_pays(calibration: Calibration, snapshot: AnySnapshot, group_by: Grou
     overlap = Fraction(str(min(USUAL_OVERLAP, most_overlap(calibration.n_queries))))
     if not can_update(snapshot, calibration) or not calibration.enough_for(overlap):
         return False
-    new = len(select(snapshot.here, _new_documents(snapshot, snapshot.since), None, calibration.where))
+    new = len(select(snapshot.here, _documents(snapshot, snapshot.since), None, calibration.where))
     depth = calibration.depth(k, overlap, kind=kind)
     ranks = current_ranks(calibration, kind, snapshot, group_by)
     now = INFINITE if ranks is None else calibration.depth_by(ranks, k, overlap, None, kind)

@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 
 from maxsieve.arrays import MAX_DIM, read_documents, to_query, with_dim
 from maxsieve.audit import Audit, Sample
-from maxsieve.calibrated import Wanted, calibrate, can_update, check_calibrated, is_behind, plan, update, update_pays
+from maxsieve.calibrated import (
+    Wanted,
+    calibrate,
+    can_update,
+    check_calibrated,
+    end_of_step,
+    is_behind,
+    plan,
+    update,
+    update_pays,
+)
 from maxsieve.common.checks import as_count, check_choice
 from maxsieve.common.printable import table
 from maxsieve.common.progress import Advance, progress_bar
@@ -39,7 +49,7 @@ from maxsieve.storage.manifest import MOST_FILTERS, SHARDS_NAME
 from maxsieve.storage.memory import MemoryStorage
 from maxsieve.storage.metadata import to_texts
 from maxsieve.storage.segments import Layout, Similarity, Store
-from maxsieve.storage.storage import AnySnapshot, Storage, awaits_codebook
+from maxsieve.storage.storage import AnySnapshot, NewCalibrations, Storage, awaits_codebook
 from maxsieve.where import to_where
 
 if TYPE_CHECKING:
@@ -274,10 +284,12 @@ class Index:
         documents = read_documents(docs, lengths, mask, self.dim, _namer(known))
         texts = to_texts(metadata, len(known))
 
-        def again(new: AnySnapshot, old: AnySnapshot) -> tuple[Calibration, ...]:
+        def again(new: AnySnapshot, old: AnySnapshot) -> NewCalibrations:
             kept = [Wanted.of(one) for one in old.calibrations if can_update(new, one)]
             with progress_bar("calibrating", None, shown=progress and bool(kept), unit="queries") as advance:
-                return tuple(calibrate(new, self.searcher, one, self._group_by, advance) for one in kept)
+                return NewCalibrations(
+                    tuple(calibrate(new, self.searcher, one, self._group_by, advance) for one in kept)
+                )
 
         awaits = self.storage.reading(awaits_codebook)
         reencode = None if awaits else again
@@ -306,7 +318,7 @@ class Index:
         if outgrown and not self.storage.layout.bits:  # there, training would encode documents, and change scores
             self.train_codebook(progress=progress)
         elif self.storage.reading(is_behind):
-            self._replace_tiers(self._updated, progress)
+            self._bring_up_to_date(progress)
 
     def rebalance(self, shards: int) -> None:
         """Distributes the documents of an index in shards over another number of shards. Answers stay the same."""
@@ -326,7 +338,11 @@ class Index:
                 f"the codebook of the store {self.store!r} never changes, because its vectors depend on it; they can "
                 "be encoded again, from the original ones"
             )
-        self._replace_tiers(self._updated, progress, train=True)
+        self._replace_tiers(
+            lambda new, old, advance: NewCalibrations(self._update(old.calibrations, new, old, advance)),
+            progress,
+            train=True,
+        )
 
     def calibrate(
         self,
@@ -362,41 +378,58 @@ class Index:
         if wanted.where is not None:
             check_storable(wanted.where)
 
-        def make(new: AnySnapshot, old: AnySnapshot, advance: Advance) -> tuple[Calibration, ...]:
+        def make(new: AnySnapshot, old: AnySnapshot, advance: Advance) -> NewCalibrations:
             others = [one for one in old.calibrations if one.where != wanted.where]
             if wanted.where is not None and sum(one.where is not None for one in others) >= MOST_FILTERS:
                 raise ValueError(f"this index has calibrations for {MOST_FILTERS} filters, the most that it keeps")
             made = calibrate(new, self.searcher, wanted, self._group_by, advance)
-            return (made, *self._update(others, new, old, advance))
+            return NewCalibrations((made, *self._update(others, new, old, advance)))
 
         self._replace_tiers(make, progress)
 
     def recalibrate(self, *, progress: bool = False) -> None:
         """Brings all calibrations up to date after documents have changed: only new documents are searched.
 
-        Until then, `Calibrated` follows up all new documents, so that its guarantee stays valid, but takes longer.
+        Until then, `Calibrated` follows up all new documents, so that its guarantee stays valid, but takes longer. If
+        there are many new documents, this is done in steps, each of which is committed: the next call continues one
+        that was interrupted.
         """
         self.storage.reading(lambda snapshot: check_calibrated(next(iter(snapshot.calibrations), None)))
-        self._replace_tiers(self._updated, progress)
+        self._bring_up_to_date(progress)
 
     @property
     def recalibration_pays(self) -> bool:
         """Whether `Calibrated` follows up more new documents than others, so that `recalibrate` makes it faster."""
         return self.storage.reading(lambda snapshot: update_pays(snapshot, self._group_by))
 
-    def _updated(self, new: AnySnapshot, old: AnySnapshot, advance: Advance) -> tuple[Calibration, ...]:
-        return self._update(old.calibrations, new, old, advance)
+    def _bring_up_to_date(self, progress: bool) -> None:
+        """Makes lists of documents that have none, and updates all calibrations, step by step."""
+        steps: list[int | None] = []
+
+        def step(new: AnySnapshot, old: AnySnapshot, advance: Advance) -> NewCalibrations:
+            until = end_of_step(new, old, self._group_by)
+            made = self._update(old.calibrations, new, old, advance, until)
+            steps.append(until)
+            return NewCalibrations(made, until)
+
+        while not steps or steps[-1] is not None:
+            self._replace_tiers(step, progress)
 
     def _update(
-        self, calibrations: Iterable[Calibration], new: AnySnapshot, old: AnySnapshot, advance: Advance
+        self,
+        calibrations: Iterable[Calibration],
+        new: AnySnapshot,
+        old: AnySnapshot,
+        advance: Advance,
+        until: int | None = None,
     ) -> tuple[Calibration, ...]:
         """Brings calibrations up to date. That of a filter which matches nothing any more is dropped."""
         kept = (one for one in calibrations if one.where is None or can_update(new, one))
-        return tuple(update(new, old, self.searcher, one, self._group_by, advance) for one in kept)
+        return tuple(update(new, old, self.searcher, one, self._group_by, advance, until) for one in kept)
 
     def _replace_tiers(
         self,
-        make: Callable[[AnySnapshot, AnySnapshot, Advance], tuple[Calibration, ...]],
+        make: Callable[[AnySnapshot, AnySnapshot, Advance], NewCalibrations],
         progress: bool,
         *,
         train: bool = False,

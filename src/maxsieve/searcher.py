@@ -33,10 +33,13 @@ class PreparedSearch(Protocol):
     def best(self, queries: Sequence[int], k: int, policy: FixedPolicy) -> Sequence[Ranking]:
         """The k best documents for some of the queries, by their numbers."""
 
-    def ranks(self, wanted: Sequence[tuple[int, list[Id]]], walk: Walk | None) -> Iterator[NDArray[np.int64]]:
+    def ranks(
+        self, wanted: Sequence[tuple[int, list[Id]]], walk: Walk | None, until: int | None = None
+    ) -> Iterator[NDArray[np.int64]]:
         """The ranks, from 1, of some documents in the list by proxy; the largest integer for one without a place.
 
-        Each tuple has the number of a query, and the ids of documents that it may find.
+        Each tuple has the number of a query, and the ids of documents that it may find. With ``until``, the list has
+        only documents before this number, in insertion order.
         """
 
 
@@ -93,13 +96,17 @@ class LocalSearch:
         answers = _core.search(snapshot.corpus, rows, positions, k, native, threads, options.trace)
         return [LocalRanking(snapshot, answer, len(some)) for answer, some in zip(answers, positions, strict=True)]
 
-    def ranks(self, wanted: Sequence[tuple[int, list[Id]]], walk: Walk | None) -> Iterator[NDArray[np.int64]]:
+    def ranks(
+        self, wanted: Sequence[tuple[int, list[Id]]], walk: Walk | None, until: int | None = None
+    ) -> Iterator[NDArray[np.int64]]:
         """The ranks, from 1, of some documents in the list by proxy."""
         snapshot, threads = self._snapshot, thread_count(self._options.threads)
         for query, ids in wanted:
             candidates = self._positions[query]
             if isinstance(candidates, _core.Candidates):
                 candidates = snapshot.searchable
+            if until is not None:
+                candidates = candidates[snapshot.numbers(candidates) < until]
             known = snapshot.known(ids)
             positions = np.array([known[id] for id in ids], np.int64)
             ascending = np.argsort(positions)

@@ -5,20 +5,23 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import maxsieve as ms
 from cluster.local import LocalIndex
 from cluster.support import compare
-from index.support import eighths, query_of
+from index.support import eighths, interrupted_after, query_of
 from long_form import scaled
+from maxsieve import calibrated
 from maxsieve.cluster import Cluster
+from maxsieve.storage import disk, segments
 
 BANDITS = st.builds(
     ms.Bandit,
@@ -111,3 +114,30 @@ def test_any_calibration(seed: int, layout: tuple[int, int], overlap: float, k: 
         assert got is not None
         assert np.array_equal(got.hits["documents"].ranks, want.hits["documents"].ranks)
         compare(one, several, queries[20:], k, [ms.Calibrated(overlap)])
+
+
+@settings(max_examples=scaled(20))
+@given(seed=st.integers(0, 1000), layout=LAYOUTS, steps=st.integers(0, 4))
+def test_any_steps_of_an_update(seed: int, layout: tuple[int, int], steps: int) -> None:
+    """After each, an index in shards has the calibration and the answers of one index, also if it was interrupted."""
+    rng = np.random.default_rng(seed)
+    documents = [rng.standard_normal((length, 6)).astype(np.float32) for length in rng.integers(0, 9, 500)]
+    queries = [rng.standard_normal((tokens, 6)).astype(np.float32) for tokens in rng.integers(1, 6, 24)]
+    with pytest.MonkeyPatch.context() as patch, in_shards(documents[:200], layout) as several:
+        patch.setattr(calibrated, "STEP_TOKENS", 300)
+        patch.setattr(segments, "BLOCK_BYTES", 1 << 13)
+        patch.setattr(disk, "SMALL_BYTES", 1 << 13)
+        one = ms.Index.build(documents[:200])
+        for index in (one, several):
+            index.calibrate(queries[:20], k=6)
+            index.add(documents[200:350], range(200, 350))
+            index.delete([*range(0, 200, 9)])
+            index.add(documents[350:], range(350, 500))
+            with interrupted_after(steps), suppress(KeyboardInterrupt):
+                index.recalibrate()
+        assert several.storage.snapshot.changes == one.storage.snapshot.changes
+        assert all(shard.lists for shard in map(several.storage.snapshot.shard, range(layout[0])))
+        want, got = one.storage.snapshot.calibration, several.storage.snapshot.calibration
+        assert np.array_equal(got.hits["documents"].ranks, want.hits["documents"].ranks)
+        assert got.hits["documents"].ids == want.hits["documents"].ids
+        compare(one, several, queries[20:], 5, [ms.Calibrated(0.9)])

@@ -15,6 +15,7 @@ from index.residuals import few_tokens, ragged
 from maxsieve import Collection
 from maxsieve.errors import DamagedIndexError, StoreWarning
 from maxsieve.storage import codebook
+from maxsieve.storage.storage import NewCalibrations
 from text.support import ShortSighted, sentences
 
 from .local import LocalEngine, LocalIndex
@@ -69,7 +70,7 @@ def test_what_shards_refuse(tmp_path: Path) -> None:
         index.reencode(DOCS[:1], IDS[:1])
     with pytest.raises(ValueError, match="never changes"):
         index.train_codebook()
-    index.storage.replace_tiers(lambda *_: (), train=True)  # another writer was faster
+    index.storage.replace_tiers(lambda *_: NewCalibrations(()), train=True)  # another writer was faster
     index.verify()
 
 

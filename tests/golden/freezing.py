@@ -30,12 +30,18 @@ def shown(index: ms.Index) -> dict[str, Any]:
     }
 
 
+def list_later() -> None:
+    """From now on, `add` makes no lists, as when the indexes were frozen. Their last segments have none."""
+    disk.DiskStorage.listed = lambda _, segments: [one.entry for one in segments]  # type: ignore[method-assign]
+
+
 def freeze(
     version: str, makers: Mapping[str, Callable[[Path], ms.Index]], answers: Callable[[ms.Index], list[Any]]
 ) -> None:
     """Writes indexes and, for each, what it must show and answer: to the named folder, or to this one."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else GOLDEN / version
     disk.SMALL_BYTES = 0  # otherwise the segments would be merged into one
+    list_later()
     secrets.token_hex = lambda nbytes=None: "0123456789abcdef"  # the same files every time
     for name, make in makers.items():
         path = folder / name

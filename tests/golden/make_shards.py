@@ -21,7 +21,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from cluster.holding import content, put
-from golden.freezing import GOLDEN
+from golden.freezing import GOLDEN, list_later
 from golden.make_v2 import DIM, documents, queries
 from maxsieve.calibrated import FoundHits, Wanted, to_calibration
 from maxsieve.cluster import folder as folder_module
@@ -71,6 +71,7 @@ def main() -> None:
     secrets.token_hex = lambda nbytes=None: "0123456789abcdef"
     time.time = lambda: 1_700_000_000.0
     disk.SMALL_BYTES, codebook.FEWEST = 0, 16
+    list_later()
     shutil.rmtree(where / "corpus", ignore_errors=True)
     where.mkdir(parents=True, exist_ok=True)
     folder = make(where / "corpus")

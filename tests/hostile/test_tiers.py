@@ -246,6 +246,22 @@ def test_members_of_lists_that_can_not_be_are_told(path: Path, isa: str, member:
             index.verify()
 
 
+@pytest.mark.parametrize("member", [299, 300, 65535])
+def test_members_that_can_not_be_are_not_merged_with_new_lists(path: Path, member: int) -> None:
+    file = only(path, "lists")
+    rewrite_blocks(file, put("members", member, slice(None, None, 3)))
+    reseal_tiers(path)
+    with ms.Index.open(path) as index:
+        index.add([ROWS[:3]], [301])  # a part of its own, as it is small
+        with pytest.raises(DamagedIndexError, match=file.name):
+            index.add(np.tile(ROWS, (2, 1)), range(1000, 1600), lengths=[4] * 600)
+        assert len(index) == 301
+        index.train_codebook()  # makes all lists again
+        index.verify()
+        index.add(np.tile(ROWS, (2, 1)), range(1000, 1600), lengths=[4] * 600)
+        assert not index.storage.snapshot.here.lacks_lists
+
+
 def extra(kind: str, **fields: Any) -> Callable[[dict[str, Any]], None]:
     return lambda content: content["extras"].update({kind: [*fields.values()]})
 

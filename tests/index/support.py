@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import maxsieve as ms
-from maxsieve import _core, spec
+from maxsieve import _core, calibrated, spec
 from maxsieve.storage.codebook import Codebook, gather_tokens, locate_tokens
 from maxsieve.storage.disk import DiskStorage
 from maxsieve.storage.lists import BLOCK
@@ -72,6 +72,22 @@ def small_codebooks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few centroids, so that with a thousand documents not all of them are followed up."""
     monkeypatch.setattr("maxsieve.storage.codebook.FEWEST", 16)
     monkeypatch.setattr("maxsieve.storage.codebook.MOST", 64)
+
+
+@contextmanager
+def interrupted_after(steps: int) -> Iterator[None]:
+    """An update is interrupted after so many steps, in the middle of the next one; with groups, after half as many."""
+    left, ranks = [steps], calibrated._ranks  # called once a step for each kind of hits, if there are 32 queries
+
+    def counted(*given: Any) -> Any:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return ranks(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calibrated, "_ranks", counted)
+        yield
 
 
 def bits(hits: ms.Hits) -> list[tuple[Any, bytes]]:

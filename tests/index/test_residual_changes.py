@@ -23,7 +23,7 @@ from long_form import scaled
 from maxsieve.errors import StoreWarning
 from maxsieve.storage import disk, segments
 from maxsieve.storage.manifest import read_manifest
-from maxsieve.storage.storage import awaits_codebook
+from maxsieve.storage.storage import NewCalibrations, awaits_codebook
 
 from .residuals import Expected, byte_rows, few_tokens, ragged, residual_rows
 from .support import Rows
@@ -81,7 +81,7 @@ class Model:
             self.encode(self.given)
         elif what == "list" and not self.awaits:  # as a calibration does
             for index in self.indexes:
-                index.storage.replace_tiers(lambda *_: (), train=False)
+                index.storage.replace_tiers(lambda *_: NewCalibrations(()), train=False)
         elif what == "calibrate" and any(map(len, self.given.values())):
             for index in self.indexes:
                 index.recalibrate() if number % 2 and index.storage.snapshot.calibrations else index.calibrate(ASKED, 3)

@@ -48,6 +48,27 @@ def test_members_that_no_document_has_are_found(members: list[int]) -> None:
     assert not _core.ListPart(**(GOOD | {"members": np.array(members, np.uint16)})).has_sane_members()
 
 
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("members", [[2, 1, 0, 1, 0], [0, 65535, 0, 1, 0], [0, 1, 1, 1, 0]])
+def test_members_that_no_document_has_are_not_merged(members: list[int], place: int) -> None:
+    good, bad = _core.ListPart(**GOOD), _core.ListPart(**(GOOD | {"members": np.array(members, np.uint16)}))
+    assert len(_core.merge_lists((good, good))[2]) == 10
+    with pytest.raises(ValueError, match="can't have"):
+        _core.merge_lists((good, bad) if place else (bad, good))
+
+
+def test_lists_that_do_not_belong_together_are_not_merged() -> None:
+    good = _core.ListPart(**GOOD)
+    none = {"present": np.zeros(2, np.uint64), "starts": np.zeros(1, np.uint32), "members": np.zeros(0, np.uint16)}
+    for other in ({"block": 3}, {"centroids": 71}):
+        with pytest.raises(ValueError, match="the same centroids and blocks"):
+            _core.merge_lists((good, _core.ListPart(**(GOOD | none | other))))
+    with pytest.raises(ValueError, match="must be lists to merge"):
+        _core.merge_lists(())
+    with pytest.raises(ValueError, match="too many documents"):
+        _core.merge_lists((good, _core.ListPart(**(GOOD | none | {"documents": 2**63 - 1}))))
+
+
 def test_members_that_do_not_ascend_are_found() -> None:
     one = {
         "documents": 3,

@@ -90,6 +90,18 @@ def test_lists_are_those_of_the_specification(isa: str, d: int, groups: int, pro
     assert _core.ListPart(40, block, 256, *made).has_sane_members()
 
 
+@settings(deadline=None)
+@given(st.lists(st.lists(st.sets(st.integers(0, 69)), min_size=1, max_size=9), min_size=1, max_size=5), st.data())
+def test_merged_lists_are_those_of_all_documents(parts: list[list[set[int]]], data: st.DataObject) -> None:
+    block = data.draw(st.sampled_from([1, 2, 5, 65536]))
+    named = [[np.array(sorted(ids), np.int64) for ids in part] for part in parts]
+    views = [_core.ListPart(len(part), block, 70, *spec.make_lists(part, 70, block)) for part in named]
+    merged = _core.merge_lists(tuple(views))
+    for one, another in zip(merged, spec.make_lists([ids for part in named for ids in part], 70, block), strict=True):
+        assert one.dtype == another.dtype
+        assert one.tobytes() == another.tobytes()
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([1, 5, 17, 33, 100]), st.sampled_from([3, 32, 70]), st.data())
 def test_proxies_places_and_answers_are_those_of_the_specification(

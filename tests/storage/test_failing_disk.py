@@ -102,8 +102,14 @@ def test_failed_change(
     _fail(CHANGES[change], fault, original, tmp_path, monkeypatch)
 
 
+def _add_much(index: ms.Index) -> None:
+    """Segments that are sealed, with lists that are merged with older ones."""
+    index.add(_docs(6, 40), [f"much {i}" for i in range(40)])
+
+
 CALIBRATED_CHANGES = {
     **{name: CHANGES[name] for name in ("replace", "train")},
+    "add much": _add_much,
     "recalibrate": lambda index: index.recalibrate(),
     "compact and train": lambda index: index.compact(),
 }

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import maxsieve as ms
 from long_form import scaled
@@ -18,12 +19,17 @@ from . import writer
 from .killing import kill_soon
 
 
-def test_killed_writers_lose_and_invent_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("listed", [False, True])
+def test_killed_writers_lose_and_invent_nothing(listed: bool, tmp_path: Path) -> None:
     rng = random.Random(5)
     folder = tmp_path / "index"
-    ms.Index.create(writer.DIM, path=folder).close()
     model: writer.Model = {}
     number = within = strays = kills = 0
+    with ms.Index.create(writer.DIM, path=folder) as index:
+        if listed:  # segments get lists with their documents
+            writer.perform(index, what := writer.operation(0, []))
+            model, number = writer.follow(model, what), 1
+            index.train_codebook()
     while kills < scaled(50) or within <= 10 or not strays:  # most are killed during a change, but not all
         kills += 1
         assert kills < 200
@@ -32,6 +38,7 @@ def test_killed_writers_lose_and_invent_nothing(tmp_path: Path) -> None:
             model = writer.follow(model, writer.operation(finished, list(model)))
         with ms.Index.open(folder) as index:
             index.verify()
+            assert (index.storage.snapshot.codebook is not None) == listed
             strays += _strays(folder)
             if begun > done:
                 within += 1
@@ -43,6 +50,7 @@ def test_killed_writers_lose_and_invent_nothing(tmp_path: Path) -> None:
         number = max(number, begun + 1)
     with ms.Index.open(folder) as index:  # there were files that nothing refers to: the next writer removes them
         index.compact()
+        assert not index.storage.snapshot.here.lacks_lists
         assert not _strays(folder)
         _check(index, model)
 

@@ -17,6 +17,7 @@ from index.support import contents, run_script
 from maxsieve.calibrated import is_behind
 from maxsieve.errors import StoreWarning
 from maxsieve.storage.manifest import read_manifest
+from maxsieve.storage.storage import NewCalibrations
 
 from .faults import WRITES, FailingDisk
 
@@ -126,7 +127,7 @@ def test_a_codebook_that_another_writer_has_trained_stays(path: Path | None) -> 
     index.add(DOCS[:3], IDS[:3])
     index.train_codebook()
     before = index.storage.snapshot.codebook
-    index.storage.replace_tiers(lambda *_: (), train=True)
+    index.storage.replace_tiers(lambda *_: NewCalibrations(()), train=True)
     assert index.storage.snapshot.codebook is before
 
 

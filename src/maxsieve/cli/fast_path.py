@@ -39,7 +39,8 @@ USUAL_K = 10
 def make_fast(collection: Collection, wanted: bool | None, spent: float, *, progress: bool) -> dict[str, Any]:
     """Calibrates if it is wanted or, by counts, pays. Returns facts about it; none if it was not done.
 
-    It is given up if it takes too long, unless it is wanted. Until the end of it, the collection stays as it was.
+    It is given up if it takes too long, unless it is wanted. The collection stays as it was, except for the steps of an
+    update that were done.
     """
     snapshot, limit = collection.index.storage.snapshot, max(LEAST, spent)
     outlook, again = Outlook.of(snapshot), collection.calibrated

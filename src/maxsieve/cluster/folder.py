@@ -42,7 +42,7 @@ from maxsieve.common.checks import as_count
 from maxsieve.common.files import PathLike, sync_folder
 from maxsieve.errors import MaxsieveError
 from maxsieve.ids import Id
-from maxsieve.storage.calibration import NO_CHANGES, Calibration
+from maxsieve.storage.calibration import Calibration, Changes
 from maxsieve.storage.lock import CheckLock, new_folder, writer_lock
 from maxsieve.storage.manifest import Extra
 from maxsieve.storage.segments import Layout
@@ -135,6 +135,7 @@ class ShardedFolder:
         sequence: int | None = None,
         shards: int | None = None,
         calibrations: Sequence[Calibration] | None = None,
+        until: int | None = None,
     ) -> None:
         """Makes new versions of some shards visible, all at once and durably. Needs the lock (`writing`).
 
@@ -144,6 +145,8 @@ class ShardedFolder:
             the new number of shards. If it differs from the old one, ``changed`` must have all shards.
         calibrations
             new calibrations of the current corpus. Older ones are removed if the codebook has changed.
+        until
+            documents with sequence numbers from this on are not covered by the new calibrations.
 
         The type of ids and the codebook are read from the manifests of the shards, and must agree. If the commit fails,
         the files of the new versions are removed.
@@ -151,7 +154,7 @@ class ShardedFolder:
         if not self._writers:
             raise RuntimeError("commit needs the lock: call it while writing()")
         try:
-            self._commit(changed, sequence, shards, calibrations)
+            self._commit(changed, sequence, shards, calibrations, until)
         except BaseException:
             self.discard(changed.values())
             raise
@@ -162,6 +165,7 @@ class ShardedFolder:
         sequence: int | None,
         shards: int | None,
         calibrations: Sequence[Calibration] | None,
+        until: int | None,
     ) -> None:
         old = self.manifest
         count = len(old.shards) if shards is None else shards
@@ -177,7 +181,7 @@ class ShardedFolder:
         manifest = old.successor(
             next_sequence=after, shards=versions, codebook=codebook, id_type=_agreed("types of ids", types)
         )
-        manifest = self._with_calibrations(manifest, old, calibrations)
+        manifest = self._with_calibrations(manifest, old, calibrations, until)
         with self._moving:
             if read_cluster(self.path) != old:
                 raise MaxsieveError(f"{self.path} was changed by a writer without the lock; nothing was committed")
@@ -255,14 +259,19 @@ class ShardedFolder:
             remove_empty_folders(self.path, {version.folder for version in self.manifest.shards})
 
     def _with_calibrations(
-        self, manifest: ClusterManifest, old: ClusterManifest, calibrations: Sequence[Calibration] | None
+        self,
+        manifest: ClusterManifest,
+        old: ClusterManifest,
+        calibrations: Sequence[Calibration] | None,
+        until: int | None,
     ) -> ClusterManifest:
         """The next version with new calibrations, or with the old ones and the number of changes since then."""
         if calibrations is not None:
+            added = 0 if until is None else self.snapshot.here.count_from(until)
             whole: Extra | None = None
             filters: list[Extra] = []
             for calibration in calibrations:
-                if not calibration.fits(manifest.searchable, NO_CHANGES):
+                if not calibration.fits(manifest.searchable, Changes(added)):
                     raise ValueError(
                         f"the calibration is of a corpus with {calibration.documents} searchable documents; "
                         f"this corpus has {manifest.searchable}"
@@ -273,8 +282,9 @@ class ShardedFolder:
                     whole = extra
                 else:
                     filters.append(extra)
-            since = manifest.next_sequence if any(one.walks != (None,) for one in calibrations) else None
-            return replace(manifest, calibration=whole, filters=tuple(filters), added=0, deleted=0, since=since)
+            since = manifest.next_sequence if until is None else until
+            known = since if any(one.walks != (None,) for one in calibrations) else None
+            return replace(manifest, calibration=whole, filters=tuple(filters), added=added, deleted=0, since=known)
         if not manifest.calibrations or manifest.codebook != old.codebook:
             return replace(manifest, calibration=None, filters=(), added=0, deleted=0, since=None)
         added = manifest.next_sequence - old.next_sequence

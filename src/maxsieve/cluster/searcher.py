@@ -111,7 +111,9 @@ class ShardedSearch:
             rankings.append(ShardedRanking(self._snapshot, answer, found, deep, taken))
         return rankings
 
-    def ranks(self, wanted: Sequence[tuple[int, list[Id]]], walk: Walk | None) -> Iterator[NDArray[np.int64]]:
+    def ranks(
+        self, wanted: Sequence[tuple[int, list[Id]]], walk: Walk | None, until: int | None = None
+    ) -> Iterator[NDArray[np.int64]]:
         """The ranks, from 1, of some documents in the list by proxy."""
         version, options = self._snapshot.manifest.fingerprint, self._options
         orders = self._snapshot.orders({id for _, ids in wanted for id in ids})
@@ -119,7 +121,9 @@ class ShardedSearch:
         for query, ids in wanted:
             sequence, where = np.array([orders[id] for id in ids], np.int64), options.where.of(query)
             rows = self._queries[query]
-            requests.append(partial(PlacesRequest, version, query=rows, wanted=sequence, walk=walk, where=where))
+            requests.append(
+                partial(PlacesRequest, version, query=rows, wanted=sequence, walk=walk, where=where, until=until)
+            )
         for answer in self._ask(requests):
             before = np.stack([part.before for part in answer.parts])
             yield np.where(before.min(axis=0) < 0, INFINITE, before.sum(axis=0) + 1)

@@ -134,8 +134,8 @@ class ShardedStorage(Storage):
                 list_documents(self.folder, run=self.engine.run)
             self._follow()
             made = calibrate(self.snapshot, old)
-            if made or self.snapshot.calibrations:
-                self.folder.commit({}, calibrations=made)
+            if made.calibrations or self.snapshot.calibrations:
+                self.folder.commit({}, calibrations=made.calibrations, until=made.until)
 
     def facts(self, members: Sequence[Any]) -> dict[str, Any]:
         """The version of the corpus, the size of each shard, and the members, for JSON."""

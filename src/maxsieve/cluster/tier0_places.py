@@ -30,7 +30,7 @@ class Counts(NamedTuple):
 class PlacesRequest:
     """Asks for the places of the documents with the ``wanted`` sequence numbers, by tier 0 or by a walk of lists.
 
-    With a filter, the list has only documents that match it.
+    With a filter, the list has only documents that match it; with ``until``, only those with sequence numbers below.
     """
 
     version: str
@@ -40,6 +40,7 @@ class PlacesRequest:
     wanted: NDArray[np.int64]
     walk: tuple[int, int] | None = None
     where: Where | None = None
+    until: int | None = None
 
     kind = "places"
     """All such requests take about the same time."""
@@ -64,6 +65,8 @@ def places_step(snapshot: Snapshot, request: PlacesRequest, replies: Replies, th
     known = _own_proxies(snapshot, request, threads) if request.alone else np.array(replies[0], np.float64)
     proxies = known.astype(np.int32)
     candidates = select(snapshot, None, None, request.where)
+    if request.until is not None:
+        candidates = candidates[snapshot.sequence[candidates] < request.until]
     before = _core.count_before(snapshot.corpus, request.query, candidates, proxies, wanted, threads, walk=request.walk)
     return Counts(np.where(proxies < 0, -1, before))
 

@@ -103,7 +103,8 @@ class BlockFile:
     """A mapped file of blocks. With ``crc``, the file must have that checksum: another valid file is refused.
 
     ``at_most`` limits the bytes of files that are read completely when an index is opened. If a file is ``scattered``,
-    nothing around what is touched is read, from the header on: by default a system may read megabytes.
+    nothing around what is touched is read, from the header on: by default a system may read megabytes. Later,
+    ``scattered`` is how blocks will be read next, by the last call of `expect`.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class BlockFile:
             except ValueError:
                 raise self._damaged("was truncated while it was opened") from None
         self._bytes = np.frombuffer(self._map, np.uint8)
-        self._scattered = scattered
+        self.scattered = scattered
         if scattered:
             advise(self._map, 0, self.nbytes, scattered=True)
         self.blocks = self._read_header()
@@ -150,13 +151,11 @@ class BlockFile:
 
         Reading ahead makes the second case fast. In the first case it fills the memory with rows that are not needed.
         """
-        if scattered == self._scattered:
-            return
         for block in self._some(names):
             start = -(-block.offset // mmap.PAGESIZE) * mmap.PAGESIZE  # the page before has other blocks, too
             if start < (end := block.offset + block.nbytes):
                 advise(self._map, start, end - start, scattered=scattered)
-        self._scattered = scattered
+        self.scattered = scattered
 
     def fetch(self, names: Iterable[str]) -> None:
         """Asks the system for whole blocks, which are read next."""

@@ -111,10 +111,10 @@ class DiskStorage(Storage):
         with self._locked():
             old: Snapshot = self.snapshot
             new = old.with_tiers(thread_count(None), train=train)
-            new = replace_fields(new, calibrations=calibrate(new, old))
-            files = self._write_tiers(new)
+            made = calibrate(new, old)
+            files = self._write_tiers(replace_fields(new, calibrations=made.calibrations))
             del old, new  # what is held here stays mapped, and could not be removed on Windows
-            self.commit_tiers(files)
+            self.commit_tiers(files, made.until)
 
     def replace_codebook(self, codebook: Codebook) -> None:
         """Commits a codebook that was trained elsewhere; calibrations are dropped."""
@@ -163,18 +163,19 @@ class DiskStorage(Storage):
                 filters.append(written)
         return TierFiles(entries, extras, tuple(filters))
 
-    def commit_tiers(self, files: TierFiles) -> None:
-        """Commits new files of tiers; the calibrations among them are of the present documents."""
+    def commit_tiers(self, files: TierFiles, until: int | None = None) -> None:
+        """Commits new files of tiers. The calibrations among them are of the present documents before a number."""
         directory, current = self._directory, self.snapshot
         calibrated = "calibration" in files.extras or files.filters
-        kept = len(current.live) if calibrated and not current.layout.sequenced else None
+        added = 0 if until is None else current.count_from(until)
+        kept = len(current.live) - added if calibrated and not current.layout.sequenced else None
         known = current.id_type
         directory.commit(
             files.entries,
             None if known is None else known.__name__,
             extras=files.extras,
             filters=files.filters,
-            added=0,
+            added=added,
             deleted=0,
             kept=kept,
         )
@@ -228,7 +229,13 @@ class DiskStorage(Storage):
         while len(segments) > 1 and _worth_folding(*segments[-2:]):
             segments[-2:] = [self._directory.load(self._merge(segments[-2:]))]
         id_type = type(ids[0]) if ids else None
-        self.commit([segment.entry for segment in segments], id_type, added=len(ids), gone=gone)
+        self.commit(self.listed(segments), id_type, added=len(ids), gone=gone)
+
+    def listed(self, segments: Sequence[StoredSegment]) -> list[SegmentEntry]:
+        """The entries of segments of the next version. Those that are sealed have lists, if there is a codebook."""
+        entries = [segment.entry for segment in segments]
+        listed = self.snapshot.with_lists(segments, thread_count(None), SMALL_BYTES)
+        return entries if listed is segments else self._directory.write_lists(entries, listed)
 
     def _commit_reencoded(self, new: list[SegmentEntry], ids: list[Id], calibrate: Calibrate) -> None:
         """Commits documents that were written as byte codes, with a new codebook, in place of those of the same ids."""
@@ -237,7 +244,7 @@ class DiskStorage(Storage):
         entries = [replace_fields(entry, lists=None, lists_crc=0) for entry in replaced]
         others, codes = ([directory.load(entry) for entry in some] for some in (entries, new))
         made = old.with_reencoded(others, codes, thread_count(None))
-        made = replace_fields(made, calibrations=calibrate(made, old))
+        made = replace_fields(made, calibrations=calibrate(made, old).calibrations)
         entries += [directory.write(living([segment])) for segment in made.segments[len(others) :]]
         files = self._write_tiers(made, entries)
         del old, others, codes, made  # what is held here stays mapped, and could not be removed on Windows
@@ -322,8 +329,8 @@ class DiskWriter:
         self.entries.append(self._directory.write(living([stored])))
         self.ids += segment.ids
         if self._stepwise:
-            entries = [*self._directory.manifest.segments, self.entries[-1]]
-            self._storage.commit(entries, type(segment.ids[0]), added=segment.documents)
+            segments = [*self._directory.segments, self._directory.load(self.entries[-1])]
+            self._storage.commit(self._storage.listed(segments), type(segment.ids[0]), added=segment.documents)
             self._storage.convert()
 
 

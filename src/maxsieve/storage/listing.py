@@ -1,6 +1,13 @@
-"""Makes the lists of segments.
+"""Makes the lists of segments, when these are sealed.
 
-Documents that are added have no lists until `list_segments` makes a part of them; a search follows them all up.
+Small segments at the end of an index are merged when others are added (`merge_small`). A segment that is too large for
+that is sealed. If the index has a codebook of lists, its documents get lists in the same commit. Smaller ones get them
+with an update of the calibrations, so that no list is thrown away, and adding a document costs next to nothing.
+
+A calibration does not know new documents, whether or not they have lists. Until it is brought up to date, a search
+gives places to the documents before `Snapshot.since` alone, and follows up all others, and those without lists
+(`Snapshot.added_since`). So a list of new documents takes no place from an old one, as the claim on growth needs it
+(docs/theory.md, section 10), and is not even read.
 """
 
 from __future__ import annotations
@@ -32,38 +39,50 @@ def whole_parts(segments: Sequence[Segment]) -> list[tuple[int, SegmentLists]]:
     return parts
 
 
+def count_sealed(segments: Sequence[Segment], most_bytes: int) -> int:
+    """How many of the first segments no later one will be merged with, if segments are merged up to so many bytes.
+
+    A segment is merged with a later one of at least half its size: not if it has more than two thirds of the limit, or
+    lists. Then the segments before it can't be merged either, because only neighbours are.
+    """
+    ends = (i for i, one in enumerate(segments, 1) if one.lists is not None or 3 * one.nbytes > 2 * most_bytes)
+    return max(ends, default=0)
+
+
 def list_segments(book: Codebook, segments: Sequence[S], threads: int) -> list[S]:
     """The segments, all with lists: those that have none get a part. Residuals of another codebook get none.
 
-    Small parts before it are made again together with it: a document is listed about log2(documents) times in all, and
-    the parts stay few.
+    Small parts before it are merged with it: a list is copied about log2(documents) times in all, and the parts stay
+    few. A token is named once.
     """
     parts = dict(whole_parts(segments))
     listed = list(segments)
     place = 0
-    done: list[tuple[int, int, int]] = []  # first segment, number of segments, and tokens of each part so far
+    before: list[tuple[int, int, SegmentLists]] = []  # the parts just before: their first segment, tokens, and lists
     while place < len(segments):
-        if place in parts:
-            count = parts[place].segments
-            done.append((place, count, sum(segment.tokens for segment in segments[place : place + count])))
-            place += count
-            continue
         first = place
+        if place in parts:
+            place += parts[place].segments
+            before.append((first, _tokens(segments[first:place]), parts[first]))
+            continue
         while place < len(segments) and place not in parts and book.fits(segments[place]):
             place += 1
-        if place == first:
-            place += 1
-            done.clear()
+        if not any(segment.documents for segment in segments[first:place]):
+            place = max(place, first + 1)
+            before.clear()
             continue
-        tokens = sum(segment.tokens for segment in segments[first:place])
-        while done and done[-1][2] <= tokens and done[-1][2] + tokens <= MOST_TOKENS:
-            first, _, before = done.pop()
-            tokens += before
-        if any(segment.documents for segment in segments[first:place]):
-            made = make_lists(book, segments[first:place], threads)
-            listed[first:place] = [segment.changed(lists=made) for segment in segments[first:place]]
-        done.append((first, place - first, tokens))
+        made, tokens = [make_lists(book, segments[first:place], threads)], _tokens(segments[first:place])
+        while before and before[-1][1] <= tokens and before[-1][1] + tokens <= MOST_TOKENS:
+            first, more, lists = before.pop()
+            made, tokens = [lists, *made], tokens + more
+        together = made[0] if len(made) == 1 else SegmentLists.merge(made)
+        listed[first:place] = [segment.changed(lists=together) for segment in segments[first:place]]
+        before.append((first, tokens, together))
     return listed
+
+
+def _tokens(segments: Sequence[Segment]) -> int:
+    return sum(segment.tokens for segment in segments)
 
 
 def make_lists(book: Codebook, segments: Sequence[Segment], threads: int) -> SegmentLists:

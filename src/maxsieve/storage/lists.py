@@ -5,7 +5,7 @@ The lists of some consecutive segments are one part, which never changes. listin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -43,15 +43,22 @@ class SegmentLists:
         """Without the engine's view, which the receiver makes again."""
         return {name: value for name, value in vars(self).items() if name != "native"}
 
+    @classmethod
+    def merge(cls, parts: Sequence[SegmentLists]) -> SegmentLists:
+        """One part of consecutive ones, as if it were made at once. Tokens are not named again.
+
+        Damage is not carried over: files are verified.
+        """
+        for part in parts:
+            part.verify(lambda _: None)
+        segments, documents = (sum(counts) for counts in zip(*((p.segments, p.documents) for p in parts), strict=True))
+        made = _core.merge_lists(tuple(part.native for part in parts))
+        return cls(segments, documents, parts[0].centroids, *made)
+
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays."""
         return self.present.nbytes + self.starts.nbytes + self.members.nbytes
-
-    def check(self) -> None:
-        """Raises an error if its file was truncated."""
-        if self.file is not None:
-            self.file.check()
 
     def write(self, path: Path) -> int:
         """Writes it durably, and returns the checksum of the file."""

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from maxsieve.common.threads import thread_count
 from maxsieve.ids import Id
+from maxsieve.storage import segments
 from maxsieve.storage.calibration import NO_CHANGES, Changes
 from maxsieve.storage.segments import Layout, Segment, living, merge_small
 from maxsieve.storage.snapshot import Lookup, Snapshot
-from maxsieve.storage.storage import Calibrate, Storage, check_new, not_closed
+from maxsieve.storage.storage import Calibrate, NewCalibrations, Storage, check_new, not_closed
 
 
 class MemoryStorage(Storage):
@@ -82,12 +83,12 @@ class MemoryStorage(Storage):
         """Frees the memory of deleted documents."""
         with self._writing:
             old = self.snapshot
-            segments: list[Segment] = []
+            left: list[Segment] = []
             for segment in old.segments:
                 if segment.alive.any():
-                    segments.append(segment if segment.alive.all() else living([segment]).in_memory())
-                segments = merge_small(segments)
-            self._snapshot = _changed(old, segments)
+                    left.append(segment if segment.alive.all() else living([segment]).in_memory())
+                left = merge_small(left)
+            self._snapshot = _changed(old, left)
             self._positions.restart(self._snapshot)
 
     def replace_tiers(self, calibrate: Calibrate, *, train: bool) -> None:
@@ -95,7 +96,7 @@ class MemoryStorage(Storage):
         with self._writing:
             old = self.snapshot
             new = old.with_tiers(thread_count(None), train=train)
-            new = replace(new, calibrations=calibrate(new, old), changes=NO_CHANGES, kept=len(new.live))
+            new = _calibrated(new, calibrate(new, old))
             self._positions.advance(old, new)
             self._snapshot = new
 
@@ -117,17 +118,18 @@ class MemoryStorage(Storage):
         first = old.starts[-1]
         gone = np.array(sorted(old.known([*dict.fromkeys([*ids, *delete])]).values()), np.int64)
         threads = thread_count(None)
-        segments = merge_small([*_without(old, gone), *(old.as_stored(one, old.codebook, threads) for one in new)])
+        merged = merge_small([*_without(old, gone), *(old.as_stored(one, old.codebook, threads) for one in new)])
+        listed = old.with_lists(merged, threads, segments.BLOCK_BYTES)
         added = zip(ids, range(first, first + len(ids)), strict=True)
         kept = _kept(old, gone)
-        self._advance(old, segments, added=len(ids), deleted=len(gone), kept=kept, gone=set(delete), positions=added)
+        self._advance(old, listed, added=len(ids), deleted=len(gone), kept=kept, gone=set(delete), positions=added)
 
     def _commit_reencoded(self, new: list[Segment], ids: list[Id], calibrate: Calibrate) -> None:
         """Commits documents given as byte codes, with a new codebook, in place of those of the same ids."""
         old = self.snapshot
         first = old.starts[-1]
         made = old.with_reencoded(_without(old, old.positions(ids, "reencode")), new, thread_count(None))
-        made = replace(made, calibrations=calibrate(made, old), changes=NO_CHANGES, kept=len(made.live))
+        made = _calibrated(made, calibrate(made, old))
         self._positions.advance(old, made, added=zip(ids, range(first, first + len(ids)), strict=True))
         self._snapshot = made
 
@@ -213,6 +215,12 @@ def _changed(old: Snapshot, segments: Sequence[Segment], *, added: int = 0, dele
     """The next version."""
     changes = Changes(old.changes.added + added, old.changes.deleted + deleted)
     return replace(old, segments=segments, changes=changes if old.calibrations else NO_CHANGES)
+
+
+def _calibrated(new: Snapshot, made: NewCalibrations) -> Snapshot:
+    """A version with new calibrations."""
+    added = 0 if made.until is None else new.count_from(made.until)
+    return replace(new, calibrations=made.calibrations, changes=Changes(added), kept=len(new.live) - added)
 
 
 def _kept(old: Snapshot, gone: NDArray[np.int64]) -> int | None:

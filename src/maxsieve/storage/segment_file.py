@@ -46,17 +46,16 @@ class StoredSegment(Segment):
         """Bytes of all its files."""
         return sum(file.nbytes for file in self._files())
 
-    def check(self) -> None:
-        """Raises an error if a file was truncated."""
-        self.file.check()
-        if self.centroids_file is not None:
-            self.centroids_file.check()
-        if self.book is not None:
-            self.book.check()
+    @property
+    def files(self) -> tuple[BlockFile, ...]:
+        """The mapped files of its numbers."""
+        others = (self.centroids_file, None if self.book is None else self.book.file)
+        return (self.file, *(file for file in others if file is not None))
 
     def expect(self, *, scattered: bool) -> None:
         """Says whether the vectors of few documents will be read next, or of many in order."""
-        self.file.expect(stored_rows(self.kinds), scattered=scattered)
+        if self.file.scattered != scattered:
+            self.file.expect(stored_rows(self.kinds), scattered=scattered)
 
     def in_place(self, entry: SegmentEntry) -> bool:
         """Whether the segment of an entry can use this one's files: they are the same, or new ones were added."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from maxsieve import _core
 from maxsieve.arrays import LARGEST
 from maxsieve.ids import Id
+from maxsieve.storage.blocks import BlockFile
 from maxsieve.storage.lists import SegmentLists
 from maxsieve.storage.metadata import Metadata, Texts
 
@@ -68,8 +69,9 @@ class StoreCodebook(Protocol):
     def native(self) -> _core.Codebook:
         """The engine's view."""
 
-    def check(self) -> None:
-        """Raises an error if its file was truncated."""
+    @property
+    def file(self) -> BlockFile | None:
+        """Its file, if it has one."""
 
 
 class Layout(NamedTuple):
@@ -213,8 +215,15 @@ class Segment:
         self.check()
         return np.diff(self.offsets)
 
+    @property
+    def files(self) -> tuple[BlockFile, ...]:
+        """The mapped files of its numbers; none in memory."""
+        return ()
+
     def check(self) -> None:
-        """Raises an error if its numbers can't be read any more. In memory they always can."""
+        """Raises an error if its numbers can't be read any more."""
+        for file in self.files:
+            file.check()
 
     def expect(self, *, scattered: bool) -> None:
         """Says whether the vectors of few documents will be read next, or of many in order. This matters for files."""

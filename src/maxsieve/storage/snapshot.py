@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from maxsieve import _core
 from maxsieve.errors import DamagedIndexError
 from maxsieve.ids import Id, positions_of
+from maxsieve.storage.blocks import BlockFile
 from maxsieve.storage.calibration import NO_CHANGES, Calibration, Changes, calibration_for
 from maxsieve.storage.codebook import Codebook
-from maxsieve.storage.listing import list_segments, whole_parts
+from maxsieve.storage.listing import count_sealed, list_segments, whole_parts
 from maxsieve.storage.lists import SegmentLists
 from maxsieve.storage.positions import Positions
 from maxsieve.storage.segment_file import StoredSegment
-from maxsieve.storage.segments import Layout, Segment, living
+from maxsieve.storage.segments import Layout, S, Segment, living
 from maxsieve.where import Where
 
 Lookup: TypeAlias = "Callable[[Snapshot], AbstractContextManager[Mapping[Id, int]]]"
@@ -133,25 +134,27 @@ class Snapshot:
     def orders(self, ids: Iterable[Id]) -> dict[Id, int]:
         """The numbers of those ids that are there, in insertion order."""
         known = self.known(list(ids))
-        if not self.layout.sequenced:
-            return known
-        return {id: int(self.sequence[position]) for id, position in known.items()}
+        numbers = self.numbers(np.array(list(known.values()), np.int64))
+        return dict(zip(known, numbers.tolist(), strict=True))
 
     @property
     def corpus(self) -> _core.Corpus:
         """The engine's view, after a check that no file was truncated."""
-        for segment in self.segments:
-            segment.check()
-        if self.codebook is not None:
-            self.codebook.check()
-        for _, lists in self.lists:
-            lists.check()
+        self.check()
         return self._corpus
 
+    @cached_property
+    def _files(self) -> list[BlockFile]:
+        """The mapped files that a search reads, each once: many segments may have the same codebook."""
+        found = [file for segment in self.segments for file in segment.files]
+        others = (self.codebook, *(lists for _, lists in self.lists))
+        found += [one.file for one in others if one is not None and one.file is not None]
+        return list(dict.fromkeys(found))
+
     def check(self) -> None:
-        """Raises an error if the file of a segment was truncated."""
-        for segment in self.segments:
-            segment.check()
+        """Raises an error if a file was truncated."""
+        for file in self._files:
+            file.check()
 
     def expect(self, *, scattered: bool) -> None:
         """Says whether the next search reads the vectors of few documents, or of many in order."""
@@ -183,13 +186,18 @@ class Snapshot:
         others = (segment for i, segment in enumerate(self.segments) if i not in listed and book.fits(segment))
         return any((segment.alive & (segment.lengths > 0)).any() for segment in others)
 
-    def added_since(self, since: int) -> _core.Candidates:
-        """The documents that can be hits and were added from this number on, in insertion order, or have no lists.
+    def numbers(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of documents in insertion order: their positions or, in shards, their sequence numbers."""
+        return self.sequence[positions] if self.layout.sequenced else positions
 
-        Numbers are positions or, in shards, sequence numbers.
-        """
+    def count_from(self, number: int) -> int:
+        """How many documents were added from this number on, in insertion order."""
+        return int((self.numbers(self.live) >= number).sum())
+
+    def added_since(self, since: int) -> _core.Candidates:
+        """The documents that can be hits and were added from this number on, in insertion order, or have no lists."""
         if since not in self._added:
-            new = self.sequence >= since if self.layout.sequenced else np.arange(self.starts[-1]) >= since
+            new = self.numbers(np.arange(self.starts[-1])) >= since
             if self.codebook is not None and not self.codebook.is_tier0:
                 unlisted = np.ones(self.starts[-1], np.bool_)
                 for first, lists in self.lists:
@@ -364,8 +372,17 @@ class Snapshot:
 
     def listed(self, threads: int) -> Snapshot:
         """The same documents, all with lists if it has a codebook of lists."""
-        if self.codebook is None or self.codebook.is_tier0:
-            return self
-        segments = list_segments(self.codebook, self.segments, threads)
+        segments = self.with_lists(self.segments, threads)
         same = all(new is old for new, old in zip(segments, self.segments, strict=True))
         return self if same else replace(self, segments=segments)
+
+    def with_lists(self, segments: Sequence[S], threads: int, most_bytes: int = 0) -> Sequence[S]:
+        """Segments of the next version, with lists if there is a codebook of lists: those that are sealed.
+
+        They are if no later segment will be merged with them. Segments are merged up to ``most_bytes``.
+        """
+        book = self.codebook
+        if book is None or book.is_tier0:
+            return segments
+        sealed = count_sealed(segments, most_bytes)
+        return [*list_segments(book, segments[:sealed], threads), *segments[sealed:]]

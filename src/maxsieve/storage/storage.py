@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +111,14 @@ class Writer(Protocol):
         """Adds the documents of a segment."""
 
 
-Calibrate: TypeAlias = "Callable[[AnySnapshot, AnySnapshot], tuple[Calibration, ...]]"
+class NewCalibrations(NamedTuple):
+    """Calibrations of all documents or, with ``until``, of those before this number, in insertion order."""
+
+    calibrations: tuple[Calibration, ...]
+    until: int | None = None
+
+
+Calibrate: TypeAlias = "Callable[[AnySnapshot, AnySnapshot], NewCalibrations]"
 """Makes the calibrations of a version that has a codebook and lists, from that and from the version before."""
 
 
@@ -156,7 +163,8 @@ class Storage(Protocol):
     def replace_tiers(self, calibrate: Calibrate, *, train: bool) -> None:
         """Commits new calibrations, lists of all documents and, with ``train`` or if there is none, a new codebook.
 
-        Nothing else is written meanwhile. If ``calibrate`` fails, nothing has changed in memory or on disk.
+        Nothing else is written meanwhile. If ``calibrate`` fails, nothing has changed in memory or on disk. Documents
+        that its calibrations do not cover count as added since then.
         """
 
     def rebalance(self, shards: int) -> None:
