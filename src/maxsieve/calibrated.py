@@ -180,7 +180,7 @@ def end_of_step(snapshot: AnySnapshot, before: AnySnapshot, group_by: GroupBy | 
         return groups >= min(wanted, all_groups)
 
     kept = [one for one in before.calibrations if can_update(snapshot, one)]
-    return until if all(_knows_hits(one, group_by) and is_enough_for(one) for one in kept) else None
+    return until if all(_knows_hits(one, before, snapshot, group_by) and is_enough_for(one) for one in kept) else None
 
 
 def _knows_hits(old: Calibration, before: AnySnapshot, snapshot: AnySnapshot, group_by: GroupBy | None) -> bool:

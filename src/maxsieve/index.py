@@ -248,7 +248,7 @@ class Index:
         if not self.storage.reading(lambda snapshot: awaits_codebook(snapshot) and enough_for_store(snapshot.n_tokens)):
             return
         try:
-            self._replace_tiers(self._updated, progress, train=True)  # another thread may be doing the same
+            self._train(progress)  # another thread may be doing the same
         except (OSError, MaxsieveError) as problem:  # the documents were added: this must not look as if not
             if not self.storage.reading(awaits_codebook):
                 raise
@@ -295,7 +295,7 @@ class Index:
         reencode = None if awaits else again
         add_documents(self.storage, documents, known, texts, replace=True, progress=progress, reencode=reencode)
         if awaits:
-            self._replace_tiers(self._updated, progress, train=True)
+            self._train(progress)
 
     def delete(self, ids: Iterable[Id] | Id) -> None:
         """Deletes documents. If one of the ids is unknown, nothing is deleted. `compact` frees their memory.
@@ -338,11 +338,7 @@ class Index:
                 f"the codebook of the store {self.store!r} never changes, because its vectors depend on it; they can "
                 "be encoded again, from the original ones"
             )
-        self._replace_tiers(
-            lambda new, old, advance: NewCalibrations(self._update(old.calibrations, new, old, advance)),
-            progress,
-            train=True,
-        )
+        self._train(progress)
 
     def calibrate(
         self,
@@ -401,6 +397,14 @@ class Index:
     def recalibration_pays(self) -> bool:
         """Whether `Calibrated` follows up more new documents than others, so that `recalibrate` makes it faster."""
         return self.storage.reading(lambda snapshot: update_pays(snapshot, self._group_by))
+
+    def _train(self, progress: bool) -> None:
+        """Trains the codebook, and brings all calibrations up to date."""
+
+        def updated(new: AnySnapshot, old: AnySnapshot, advance: Advance) -> NewCalibrations:
+            return NewCalibrations(self._update(old.calibrations, new, old, advance))
+
+        self._replace_tiers(updated, progress, train=True)
 
     def _bring_up_to_date(self, progress: bool) -> None:
         """Makes lists of documents that have none, and updates all calibrations, step by step."""
