@@ -41,8 +41,6 @@ class ResidualBlock {
             const ResidualSpan& span = spans_[span_];
             const int64_t left = span.rows - row_, now = left < kRows - rows ? left : kRows - rows;
             const uint8_t* row = span.levels + row_ * bytes;
-            // The next block, if the spans are next to each other.
-            for (int64_t i = 0; i < now * bytes; i += 64) MAXSIEVE_PREFETCH(row + kRows * bytes + i);
             for (int64_t j = 0; j < now; ++j) levels[rows + j] = row + j * bytes;
             for (int64_t j = left > last ? left - last : 0; j < now; ++j) {
                 uint8_t* copy = copies_ + (rows + j) * (bytes + beyond_);
@@ -53,6 +51,7 @@ class ResidualBlock {
             if (row_ == span.rows) ++span_, row_ = 0;
         }
         for (int64_t j = rows; rows > 0 && j < kRows; ++j) levels[j] = levels[rows - 1];
+        read_ahead();
         return rows > 0;
     }
 
@@ -72,6 +71,18 @@ class ResidualBlock {
     const uint8_t* levels[kRows];
 
   private:
+    // The rows of the next block: documents may be anywhere in memory.
+    void read_ahead() const {
+        int64_t row = row_, left = kRows;
+        for (int64_t s = span_; s < count_ && left > 0; ++s, row = 0) {
+            const ResidualSpan& span = spans_[s];
+            const int64_t now = span.rows - row < left ? span.rows - row : left;
+            for (int64_t i = 0; i < now * bytes_; i += 64) MAXSIEVE_PREFETCH(span.levels + row * bytes_ + i);
+            for (int64_t i = 0; i < now * 2; i += 64) MAXSIEVE_PREFETCH(span.factors + row * 2 + i);
+            left -= now;
+        }
+    }
+
     const ResidualSpan* spans_;
     int64_t count_, bytes_, beyond_, span_ = 0, row_ = 0, first_span_ = 0, first_row_ = 0;
     uint8_t* copies_;
@@ -237,31 +248,54 @@ inline void generic_to_entries(const int32_t* dots, int64_t apart, const float* 
     }
 }
 
+// The signs of eight numbers as bytes, 1 or -1: number i has bit i of `bits`.
+inline uint64_t eight_signs(uint64_t bits) {
+    const uint64_t apart = bits * 0x0101010101010101U & 0x8040201008040201U;
+    const uint64_t positive = (apart + 0x7F7F7F7F7F7F7F7FU) & 0x8080808080808080U;
+    return ~((positive - (positive >> 7)) << 1);
+}
+
+inline void signs_of(const uint8_t* plane, int64_t bytes, int8_t* __restrict signs) {
+    for (int64_t i = 0; i < bytes; ++i) {
+        const uint64_t eight = eight_signs(plane[i]);
+        std::memcpy(signs + 8 * i, &eight, sizeof eight);
+    }
+}
+
+// Levels of a row, and perhaps some after its last number.
 inline void levels_of(const uint8_t* codes, int64_t d, int64_t bits, int8_t* __restrict levels) {
-    if (bits == 4) {
-        for (int64_t k = 0; k < d; ++k) levels[k] = static_cast<int8_t>(2 * (codes[k / 2] >> (k % 2 * 4) & 15) - 15);
-        return;
-    }
+    if (bits == 4) return widen_halves(codes, (d + 1) / 2, d, levels);
     const int64_t plane = (d + 7) / 8;
-    for (int64_t k = 0; k < d; ++k) {
-        int level = codes[k / 8] >> (k % 8) & 1;
-        if (bits == 2) level = 2 * level + (codes[plane + k / 8] >> (k % 8) & 1);
-        levels[k] = static_cast<int8_t>(bits == 1 ? 2 * level - 1 : 2 * level - 3);
-    }
+    signs_of(codes, plane, levels);
+    if (bits == 1) return;
+    int8_t low[kMaxStride];
+    signs_of(codes + plane, plane, low);
+    for (int64_t k = 0; k < d; ++k) levels[k] = static_cast<int8_t>(2 * levels[k] + low[k]);
 }
 
 inline void generic_decode_residual(const ResidualView& view, const ResidualSpan& span, float scale,
                                     float* __restrict rows) {
-    int8_t levels[kMaxStride];
     const int64_t bytes = level_bytes(view.d, view.bits), stride = code_stride(view.d);
-    for (int64_t j = 0; j < span.rows; ++j, rows += view.d) {
-        levels_of(span.levels + j * bytes, view.d, view.bits, levels);
-        const int8_t* centroid = view.centroid_codes + static_cast<int64_t>(span.centroids[j] & view.mask) * stride;
-        const auto v = static_cast<float>(span.factors[2 * j]), u = static_cast<float>(span.factors[2 * j + 1]);
-        const float on_centroid = (scale * (view.steps.length * v)) * view.centroid_scale;
-        const float on_levels = scale * (view.steps.scale * u);
-        for (int64_t k = 0; k < view.d; ++k) {
-            rows[k] = on_centroid * static_cast<float>(centroid[k]) + on_levels * static_cast<float>(levels[k]);
+    const auto centroid_of = [&](int64_t j) {
+        return view.centroid_codes + static_cast<int64_t>(span.centroids[j] & view.mask) * stride;
+    };
+    // The levels of some rows first: a vector that is read just after its parts were written has to wait.
+    int8_t levels[kMaxStride];
+    const int64_t together = kMaxStride / stride;
+    for (int64_t first = 0; first < span.rows; first += together) {
+        const int64_t last = first + together < span.rows ? first + together : span.rows;
+        for (int64_t j = first; j < last; ++j) {
+            for (int64_t k = 0; k < stride; k += 64) MAXSIEVE_PREFETCH(centroid_of(j) + k);
+            levels_of(span.levels + j * bytes, view.d, view.bits, levels + (j - first) * stride);
+        }
+        for (int64_t j = first; j < last; ++j, rows += view.d) {
+            const int8_t *centroid = centroid_of(j), *level = levels + (j - first) * stride;
+            const auto v = static_cast<float>(span.factors[2 * j]), u = static_cast<float>(span.factors[2 * j + 1]);
+            const float on_centroid = (scale * (view.steps.length * v)) * view.centroid_scale;
+            const float on_levels = scale * (view.steps.scale * u);
+            for (int64_t k = 0; k < view.d; ++k) {
+                rows[k] = on_centroid * static_cast<float>(centroid[k]) + on_levels * static_cast<float>(level[k]);
+            }
         }
     }
 }
