@@ -19,8 +19,15 @@
 // Converts each number of a vector to another type.
 #define MAXSIEVE_CONVERT(vector, type) __builtin_convertvector(vector, type)
 
-// Reads the cache line of an address ahead. Any address is allowed, valid or not.
+// Reads the cache line of an address ahead. Any address is allowed, valid or not. It is no __builtin_prefetch: GCC
+// leaves out calls of functions that do nothing else.
+#if defined(__x86_64__)
+#define MAXSIEVE_PREFETCH(address) asm volatile("prefetcht0 (%0)" : : "r"(address))
+#elif defined(__aarch64__)
+#define MAXSIEVE_PREFETCH(address) asm volatile("prfm pldl1keep, [%0]" : : "r"(address))
+#else
 #define MAXSIEVE_PREFETCH(address) __builtin_prefetch(address)
+#endif
 
 // Forces a variable into a vector register.
 #if defined(__aarch64__)

@@ -6,7 +6,8 @@
 
 The depth is what the stored ranks of all queries ask for, hence in-sample. Seconds are of CPU time in one thread.
 Shapes on disk (`mid`, `million`, `three-million`) must have been made by `benchmarks/bench.py`. With `--search`, whole
-calls of `Index.search` are measured instead, on queries that the index was not calibrated on; policies take turns.
+calls of `Index.search` are measured instead, on queries that the index was not calibrated on; policies and `--stores`
+take turns.
 """
 
 from __future__ import annotations
@@ -130,40 +131,42 @@ def report(index: ms.Index, queries: list[F32], corpus: _core.Corpus, truth: I64
     )
 
 
-def measure_search(name: str, queries: int, ks: Sequence[int]) -> None:
-    """A line for each K and policy: the time of `Index.search`, and what it finds."""
+def measure_search(name: str, queries: int, ks: Sequence[int], stores: Sequence[str]) -> None:
+    """A line for each K, policy and store: the time of `Index.search`, and what it finds of that store's hits."""
     shape = load(name, queries, lambda documents, _: documents)
-    with ms.Index.build(shape.rows, lengths=shape.lengths, store="int8") as index:
+    indexes = {store: ms.Index.build(shape.rows, lengths=shape.lengths, store=store) for store in stores}
+    for index in indexes.values():
         index.calibrate(shape.practice, max(ks))
-        print(
-            f"{name}: {len(index):,} documents, {index.tokens:,} tokens, {len(shape.queries)} queries, calibrated on "
-            f"{len(shape.practice)} others",
-            flush=True,
-        )
-        policies = (ms.Certified(), ms.Calibrated(0.9), ms.Calibrated(0.99))
-        for k in ks:
-            truth = [{*hits.ids} for hits in index.search_many(shape.queries, k)]
-            seconds: dict[object, list[float]] = {policy: [] for policy in policies}
-            overlaps: dict[object, list[float]] = {policy: [] for policy in policies}
-            survivors: dict[object, int] = {}
-            for _ in range(3):
-                for query, best in zip(shape.queries, truth, strict=True):
-                    for policy in policies:
-                        started = thread_time()
-                        hits = index.search(query, k, policy=policy, threads=1)
-                        seconds[policy].append(thread_time() - started)
-                        overlaps[policy].append(len({*hits.ids} & best) / k)
-                        survivors[policy] = hits.report.survivors
-            exact = statistics.median(seconds[policies[0]])
-            for policy in policies:
-                own = seconds[policy]
-                median = statistics.median(own)
-                print(
-                    f"  K = {k}, {policy}: {1e3 * median:.3f} ms, p95 {1e3 * float(np.quantile(own, 0.95)):.3f}, "
-                    f"{exact / median:.1f} times as fast as Certified; "
-                    f"overlap {statistics.mean(overlaps[policy]):.4f}; {survivors[policy]:,} documents followed up",
-                    flush=True,
-                )
+    print(f"{shape}: {len(shape.queries)} queries, calibrated on {len(shape.practice)} others", flush=True)
+    policies = (ms.Certified(), ms.Calibrated(0.9), ms.Calibrated(0.99))
+    for k in ks:
+        turns = [(policy, store) for policy in policies for store in stores]
+        truth = {
+            store: [{*hits.ids} for hits in index.search_many(shape.queries, k)] for store, index in indexes.items()
+        }
+        seconds: dict[object, list[float]] = {turn: [] for turn in turns}
+        overlaps: dict[object, list[float]] = {turn: [] for turn in turns}
+        survivors: dict[object, int] = {}
+        for _ in range(3):
+            for number, query in enumerate(shape.queries):
+                for policy, store in turns:
+                    started = thread_time()
+                    hits = indexes[store].search(query, k, policy=policy, threads=1)
+                    seconds[policy, store].append(thread_time() - started)
+                    overlaps[policy, store].append(len({*hits.ids} & truth[store][number]) / k)
+                    survivors[policy, store] = hits.report.survivors
+        for policy, store in turns:
+            own, exact = seconds[policy, store], statistics.median(seconds[policies[0], store])
+            median = statistics.median(own)
+            print(
+                f"  K = {k}, {policy}, {store}: {1e3 * median:.3f} ms, p95 {1e3 * float(np.quantile(own, 0.95)):.3f}, "
+                f"{exact / median:.1f} times as fast as Certified; "
+                f"overlap {statistics.mean(overlaps[policy, store]):.4f}; "
+                f"{survivors[policy, store]:,} documents followed up",
+                flush=True,
+            )
+    for index in indexes.values():
+        index.close()
 
 
 def main() -> None:
@@ -180,10 +183,11 @@ def main() -> None:
     parser.add_argument("--isa", default="")
     parser.add_argument("--tier0", action="store_true", help="measure tier 0, too")
     parser.add_argument("--search", action="store_true", help="measure Index.search, on queries held out")
+    parser.add_argument("--stores", nargs="+", default=["int8"], help="of the indexes that --search measures")
     options = parser.parse_args()
     for name in options.shape:
         if options.search:
-            measure_search(name, options.queries, options.k)
+            measure_search(name, options.queries, options.k, options.stores)
             continue
         index, queries = opened(name, options.queries)
         truth = np.array([hits.ids for hits in index.search_many(queries, k=max(options.k))], np.int64)

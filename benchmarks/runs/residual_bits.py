@@ -2,7 +2,7 @@
 
 Real vectors of one collection (its folder is below `MAXSIEVE_CORPORA`), one thread, CPU time, so that it works on a
 machine with other work. Kernels and stores take turns query by query, and the fastest round counts (a mean over
-queries). Queries are cut or joined to T tokens.
+queries). Queries are cut or joined to T tokens. There are as many centroids as in a store.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from benchmarks.vectors.shapes import collection
 from maxsieve import _core
 from maxsieve.lab.embedded import Embedded
 from maxsieve.lab.residuals import Residuals
+from maxsieve.storage.codebook import store_centroids_for
 
 F32 = NDArray[np.float32]
 STORES = (8, 1, 2, 4)
@@ -34,9 +35,9 @@ def main() -> None:
     parser.add_argument("--isa", nargs="+", default=[isa for isa in ms.isas() if isa != "scalar"])
     options = parser.parse_args()
     data = collection(options.corpus, 128)
-    made = Residuals(data, threads=2)
-    corpora = {bits: made.corpus(bits) for bits in STORES}
     count = data.index.tokens
+    made = Residuals(data, threads=2, centroids=store_centroids_for(count, data.index.dim))
+    corpora = {bits: made.corpus(bits) for bits in STORES}
     print(f"{options.corpus}: {count:,} tokens, {made.centroids:,} centroids, K = 10, one thread")
     for tokens in options.tokens:
         queries = list(asked(data, tokens, options.queries))

@@ -35,6 +35,7 @@
 #include "kernels/x86/amx_tiles.hpp"
 #include "kernels/x86/avx512.hpp"
 #include "kernels/x86/avx512_row_dots.hpp"
+#include "kernels/x86/permuted_sign_sums.hpp"
 
 namespace maxsieve {
 namespace {
@@ -248,7 +249,7 @@ const Kernel kAmx{
     .all_valid = generic_all_valid,
     .widen = avx512_widen,
     .scale_codes = generic_scale_codes,
-    .residual_maxima = generic_residual_maxima<dots>,
+    .residual_maxima = generic_residual_maxima<dots, PermutedSignSums>,
     .to_entries = generic_to_entries,
     .sign_tables = generic_sign_tables,
     .decode_residual = generic_decode_residual,

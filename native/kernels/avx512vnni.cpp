@@ -1,5 +1,6 @@
-// AVX-512 (F, BW, VL, DQ) with VNNI. Only this file and amx.cpp are compiled for it. Neither may instantiate inline
-// functions with external linkage: otherwise the linker could use their code on an older CPU.
+// AVX-512 (F, BW, VL, DQ) with VNNI, and one function with VBMI. Only this file and amx.cpp are compiled for it.
+// Neither may instantiate inline functions with external linkage: otherwise the linker could use their code on an older
+// CPU.
 //
 // vpdpbusd multiplies unsigned by signed bytes and adds four products to an int32 lane, without saturation. A bias
 // makes the codes of document tokens unsigned: u = c + 128. This is one xor for 64 bytes, for any number of query
@@ -37,6 +38,7 @@
 #include "kernels/x86/avx512_lanes.hpp"
 #include "kernels/x86/avx512_row_dots.hpp"
 #include "kernels/x86/features.hpp"
+#include "kernels/x86/permuted_sign_sums.hpp"
 
 namespace maxsieve {
 namespace {
@@ -269,29 +271,34 @@ void dots(const int8_t* packed, int64_t tokens, int64_t stride, const int8_t* ro
     }
 }
 
+constexpr Kernel kernel_with(decltype(Kernel::residual_maxima) residual_maxima) {
+    return {
+        .name = "avx512vnni",
+        .cells = generic_cells<Avx512>,
+        .packed_bytes = packed_bytes,
+        .pack = pack,
+        .maxima = maxima,
+        .dots = dots,
+        .row_dots = avx512_row_dots,
+        .group_largest = generic_group_largest,
+        .first_largest = generic_first_largest,
+        .to_bytes = generic_to_bytes,
+        .lookup = generic_lookup,
+        .weighted_sums = generic_weighted_sums,
+        .quantise = generic_quantise,
+        .all_valid = generic_all_valid,
+        .widen = avx512_widen,
+        .scale_codes = generic_scale_codes,
+        .residual_maxima = residual_maxima,
+        .to_entries = generic_to_entries,
+        .sign_tables = generic_sign_tables,
+        .decode_residual = generic_decode_residual,
+    };
+}
+
 }  // namespace
 
-const Kernel kAvx512vnni{
-    .name = "avx512vnni",
-    .cells = generic_cells<Avx512>,
-    .packed_bytes = packed_bytes,
-    .pack = pack,
-    .maxima = maxima,
-    .dots = dots,
-    .row_dots = avx512_row_dots,
-    .group_largest = generic_group_largest,
-    .first_largest = generic_first_largest,
-    .to_bytes = generic_to_bytes,
-    .lookup = generic_lookup,
-    .weighted_sums = generic_weighted_sums,
-    .quantise = generic_quantise,
-    .all_valid = generic_all_valid,
-    .widen = avx512_widen,
-    .scale_codes = generic_scale_codes,
-    .residual_maxima = generic_residual_maxima<dots>,
-    .to_entries = generic_to_entries,
-    .sign_tables = generic_sign_tables,
-    .decode_residual = generic_decode_residual,
-};
+constinit const Kernel kAvx512vbmi = kernel_with(generic_residual_maxima<dots, PermutedSignSums>);
+constinit const Kernel kAvx512vnni = kernel_with(generic_residual_maxima<dots>);
 
 }  // namespace maxsieve

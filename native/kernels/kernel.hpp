@@ -97,11 +97,9 @@ constexpr int64_t sign_tables(int64_t d) {
     return (d + 15) / 16 * 4;
 }
 
-// The tables of four query tokens alternate, so that those for the same numbers are in one cache line. From one table
-// of a token to its next, and from the first token to the first table of token t:
-constexpr int64_t kTablesApart = 4 * 16;
+// From the first token's first table to that of token t.
 constexpr int64_t sign_table_at(int64_t t, int64_t d) {
-    return t / 4 * sign_tables(d) * kTablesApart + t % 4 * 16;
+    return t * sign_tables(d) * 16;
 }
 
 // What the tables of a query token mean: their step, the most that rounding to steps changes, and by what the sum over
@@ -116,8 +114,7 @@ struct SignTables {
 struct ResidualQuery {
     int64_t tokens, d, bits;
     int shift;
-    // 1 or 2 bits, for all_lanes(tokens) tokens: tables [4 tokens][sign_tables(d)][token][16], and by what their sum is
-    // too large.
+    // 1 or 2 bits, for all_lanes(tokens) tokens: tables [sign_tables(d)][16], and by what their sum is too large.
     const uint8_t* sums = nullptr;
     const int16_t* unsigned_by = nullptr;
     const int8_t* codes = nullptr;  // packed codes of all_lanes(tokens) tokens
@@ -200,7 +197,7 @@ struct Kernel {
     void (*to_entries)(const int32_t* dots, int64_t apart, const float* factors, int64_t lanes, int64_t rows,
                        int16_t* table);
 
-    // The tables of a query token with these codes, kTablesApart bytes apart.
+    // The tables [sign_tables(d)][16] of a query token with these codes.
     SignTables (*sign_tables)(const int8_t* codes, int64_t d, uint8_t* tables);
 
     // The stored rows [rows][d] of a span, of a document with this scale.
@@ -210,6 +207,7 @@ struct Kernel {
 extern const Kernel kScalar;
 #if defined(__x86_64__)
 extern const Kernel kAmx;
+extern const Kernel kAvx512vbmi;  // has the name "avx512vnni", too: its results are the same
 extern const Kernel kAvx512vnni;
 extern const Kernel kAvxVnni;  // has the name "avx2", too: its results are the same
 extern const Kernel kAvx2;

@@ -22,9 +22,10 @@ struct Entry {
 
 constexpr Entry kBestFirst[] = {
 #if defined(__x86_64__)
-    {&kAmx, [] { return has_avx512vnni() && has_amx(); }},
-    {&kAvx512vnni, has_avx512vnni},
-    // These two have the same name. A machine has exactly one of them.
+    {&kAmx, [] { return has_avx512vnni() && has_avx512vbmi() && has_amx(); }},
+    // These two have the same name, and so have the next two. A machine has exactly one of them.
+    {&kAvx512vbmi, [] { return has_avx512vnni() && has_avx512vbmi(); }},
+    {&kAvx512vnni, [] { return has_avx512vnni() && !has_avx512vbmi(); }},
     {&kAvxVnni, [] { return has_avx2() && has_avxvnni(); }},
     {&kAvx2, [] { return has_avx2() && !has_avxvnni(); }},
 #elif defined(__aarch64__)
@@ -52,7 +53,8 @@ const Kernel& by_name(const std::string& name, const std::string& asked_by) {
         if (name == entry.kernel->name && entry.available()) return *entry.kernel;
     }
 #if defined(__x86_64__)
-    // For tests and measurements on a machine that has AVX-VNNI: not listed, and reports say "avx2".
+    // For tests and measurements on a machine that has more: not listed, and reports don't say "plain".
+    if (name == "avx512vnni-plain" && has_avx512vnni()) return kAvx512vnni;
     if (name == "avx2-plain" && has_avx2()) return kAvx2;
 #endif
     bool known = false;

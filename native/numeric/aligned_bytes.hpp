@@ -1,5 +1,5 @@
 // Memory for kernels. It starts at a cache line, so that a row of a tile or a vector of 64 bytes never lies in two
-// lines.
+// lines. New memory has any values.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@ class AlignedBytes {
 
   private:
     struct alignas(64) Line {
+        Line() {}  // writes nothing
         int8_t bytes[64];
     };
     std::vector<Line> lines_;

@@ -37,7 +37,7 @@ QueryCodes::QueryCodes(const Kernel& kernel, const float* query, int64_t tokens_
         eta.push_back(norm_up(squares.residual, d));
     }
     if (residual_bits != 1 && residual_bits != 2) return;
-    std::vector<uint8_t> tables(static_cast<size_t>(sign_tables(d) * kTablesApart));
+    std::vector<uint8_t> tables(static_cast<size_t>(sign_tables(d) * 16));
     for (int64_t t = 0; t < tokens; ++t) {
         const SignTables made = kernel.sign_tables(row(t), d, tables.data());
         step[static_cast<size_t>(t)] = made.step, step_error[static_cast<size_t>(t)] = made.error;

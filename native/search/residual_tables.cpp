@@ -3,27 +3,36 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <numeric>
 
+#include "compiler.hpp"
 #include "residual/form.hpp"
 
 namespace maxsieve {
 namespace {
 
 constexpr int64_t kPieceOfCentroids = 64;  // their dot products with a query stay in L1
+constexpr size_t kDocumentsAhead = 4;
 
-int16_t* as_words(AlignedBytes& bytes) {
-    return reinterpret_cast<int16_t*>(bytes.data());
+void read_ahead(const void* from, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64) MAXSIEVE_PREFETCH(static_cast<const char*>(from) + i);
+}
+
+// Whether some documents have fewer tokens than `most`.
+bool are_few(const Corpus& corpus, std::span<const int64_t> positions, int64_t most) {
+    int64_t tokens = 0;
+    size_t hint = 0;
+    for (size_t i = 0; i < positions.size() && tokens < most; ++i) tokens += corpus.at(positions[i], hint).length();
+    return tokens < most;
 }
 
 }  // namespace
 
-ResidualTables::ResidualTables(const Engine& engine, const std::vector<const int8_t*>& rows, int64_t tokens_to_scan)
-    : kernel_(engine.kernel), books_(engine.corpus.books()), stride_(engine.corpus.stride()) {
+ResidualTables::ResidualTables(const Engine& engine, const std::vector<const int8_t*>& rows,
+                               std::span<const int64_t> positions)
+    : kernel_(engine.kernel), lanes_(all_lanes(static_cast<int64_t>(rows.size()))), stride_(engine.corpus.stride()) {
     const int64_t d = engine.corpus.d(), bits = engine.corpus.residual_bits();
-    const auto tokens = static_cast<int64_t>(rows.size());
-    lanes_ = all_lanes(tokens);
-    query_ = {.tokens = tokens, .d = d, .bits = bits, .shift = residual_steps(d, bits).shift};
+    query_ = {
+        .tokens = static_cast<int64_t>(rows.size()), .d = d, .bits = bits, .shift = residual_steps(d, bits).shift};
     std::vector<int8_t> codes(static_cast<size_t>(lanes_ * stride_));
     for (size_t t = 0; t < rows.size(); ++t) {
         std::memcpy(codes.data() + t * static_cast<size_t>(stride_), rows[t], static_cast<size_t>(stride_));
@@ -32,96 +41,118 @@ ResidualTables::ResidualTables(const Engine& engine, const std::vector<const int
     kernel_.pack(codes.data(), lanes_, stride_, packed_.data());
     query_.codes = packed_.data();
     std::vector<float> steps(static_cast<size_t>(lanes_), 1.0F);
-    if (bits != 4) {
-        sums_.resize(static_cast<size_t>(lanes_ * sign_tables(d) * 16));
-        unsigned_by_.resize(static_cast<size_t>(lanes_));
-        query_.sums = reinterpret_cast<const uint8_t*>(sums_.data());
-        query_.unsigned_by = unsigned_by_.data();
-        for (size_t t = 0; t < rows.size(); ++t) {
-            auto* tables = reinterpret_cast<uint8_t*>(sums_.data()) + sign_table_at(static_cast<int64_t>(t), d);
-            const SignTables made = kernel_.sign_tables(rows[t], d, tables);
-            steps[t] = made.step, unsigned_by_[t] = made.unsigned_by;
-        }
-    }
-    const ResidualSteps of_factors = residual_steps(d, bits);
-    const double shifted = 1.0 / static_cast<double>(int64_t{1} << of_factors.shift);
-    for (const Codebook* book : books_) {
-        const double factor = static_cast<double>(book->scale) * static_cast<double>(of_factors.length) /
-                              static_cast<double>(of_factors.scale) * shifted;
-        std::vector<float>& factors = factors_.emplace_back();
-        for (const float step : steps) factors.push_back(static_cast<float>(factor / static_cast<double>(step)));
-    }
+    if (bits != 4) make_sums(rows, steps);
     int64_t centroids = 0;
-    for (const Codebook* book : books_) centroids += book->centroids;
-    if (tokens_to_scan < centroids) return;
-    for (const Codebook* book : books_) {
-        whole_.emplace_back().resize(static_cast<size_t>(book->centroids * lanes_) * sizeof(int16_t));
-        int16_t* table = as_words(whole_.back());
-        std::vector<Scratch> scratches(static_cast<size_t>(engine.crew.size()));
-        engine.crew.run((book->centroids + kPieceOfCentroids - 1) / kPieceOfCentroids, [&](int64_t task, int worker) {
-            const int64_t first = task * kPieceOfCentroids;
-            fill(place(book), book->codes + first * stride_, std::min(kPieceOfCentroids, book->centroids - first),
-                 book->centroids, first, table, scratches[static_cast<size_t>(worker)]);
-        });
+    for (const Codebook* book : engine.corpus.books()) {
+        tables_.push_back({.book = book, .size = book->centroids});
+        centroids += book->centroids;
+    }
+    if (are_few(engine.corpus, positions, std::min(centroids, Codebook::kMostOfTier0)))
+        choose_centroids(engine.corpus, positions);
+    for (Table& table : tables_) fill(engine.crew, steps, table);
+}
+
+void ResidualTables::make_sums(const std::vector<const int8_t*>& rows, std::vector<float>& steps) {
+    sums_.resize(static_cast<size_t>(lanes_ * sign_tables(query_.d) * 16));
+    unsigned_by_.resize(static_cast<size_t>(lanes_));
+    query_.sums = reinterpret_cast<const uint8_t*>(sums_.data());
+    query_.unsigned_by = unsigned_by_.data();
+    for (size_t t = 0; t < rows.size(); ++t) {
+        auto* tables = reinterpret_cast<uint8_t*>(sums_.data()) + sign_table_at(static_cast<int64_t>(t), query_.d);
+        const SignTables made = kernel_.sign_tables(rows[t], query_.d, tables);
+        steps[t] = made.step, unsigned_by_[t] = made.unsigned_by;
     }
 }
 
-size_t ResidualTables::place(const Codebook* book) const {
-    return static_cast<size_t>(std::ranges::find(books_, book) - books_.begin());
+// The centroids of the documents' tokens, in the order in which they appear: fewer than 65,536, as the tokens are.
+void ResidualTables::choose_centroids(const Corpus& corpus, std::span<const int64_t> positions) {
+    for (Table& table : tables_) table.rows.resize(static_cast<size_t>(table.book->centroids));
+    size_t hint = 0, hint_ahead = 0;
+    for (size_t i = 0; i < positions.size(); ++i) {
+        if (i + kDocumentsAhead < positions.size()) {
+            const Document ahead = corpus.at(positions[i + kDocumentsAhead], hint_ahead);
+            read_ahead(ahead.centroids(), ahead.length() * static_cast<int64_t>(sizeof(uint16_t)));
+        }
+        const Document document = corpus.at(positions[i], hint);
+        Table& table = *std::ranges::find(tables_, document.book(), &Table::book);
+        const size_t mask = table.rows.size() - 1;
+        size_t count = table.chosen.size();
+        table.chosen.resize(count + static_cast<size_t>(document.length()));
+        for (int64_t j = 0; j < document.length(); ++j) {  // no branch, which nobody could predict
+            const uint16_t id = document.centroids()[j] & static_cast<uint16_t>(mask);
+            const uint16_t row = table.rows[id];
+            table.chosen[count] = id;
+            count += row == 0 ? 1 : 0;
+            table.rows[id] = row == 0 ? static_cast<uint16_t>(count) : row;
+        }
+        table.chosen.resize(count);
+    }
+    for (Table& table : tables_) table.size = static_cast<int64_t>(std::bit_ceil(table.chosen.size()));
 }
 
-// Rows `first` and after of a table of `table_rows`, from the codes of their centroids.
-void ResidualTables::fill(size_t book, const int8_t* codes, int64_t rows, int64_t table_rows, int64_t first,
-                          int16_t* table, Scratch& scratch) const {
-    const float* factors = factors_[book].data();
-    scratch.dots.resize(static_cast<size_t>(rows * lanes_));
-    scratch.kernel.resize(scratch_bytes(stride_));
-    kernel_.dots(query_.codes, lanes_, stride_, codes, rows, scratch.dots.data(), scratch.kernel.data());
-    for (int64_t t = 0; t < query_.tokens; t += kStrip, table += table_rows * kStrip) {
-        const int64_t lanes = strip_lanes(query_.tokens - t);
-        kernel_.to_entries(scratch.dots.data() + t, lanes_, factors + t, lanes, rows, table + first * lanes);
-    }
+void ResidualTables::fill(Crew& crew, const std::vector<float>& steps, Table& table) const {
+    const ResidualSteps of_factors = residual_steps(query_.d, query_.bits);
+    const double factor = static_cast<double>(table.book->scale) * static_cast<double>(of_factors.length) /
+                          static_cast<double>(of_factors.scale) / static_cast<double>(int64_t{1} << of_factors.shift);
+    std::vector<float> factors;
+    for (const float step : steps) factors.push_back(static_cast<float>(factor / static_cast<double>(step)));
+    struct Scratch {
+        std::vector<int8_t> codes;
+        std::vector<int32_t> dots;
+        AlignedBytes kernel;
+    };
+    std::vector<Scratch> scratches(static_cast<size_t>(crew.size()));
+    table.entries.resize(static_cast<size_t>(table.size * lanes_) * sizeof(int16_t));
+    auto* const entries = reinterpret_cast<int16_t*>(table.entries.data());
+    const auto stride = static_cast<size_t>(stride_);
+    const int64_t rows = table.rows.empty() ? table.size : static_cast<int64_t>(table.chosen.size());
+    const auto row = [&](int64_t r) { return table.book->codes + table.chosen[static_cast<size_t>(r)] * stride; };
+    crew.run((rows + kPieceOfCentroids - 1) / kPieceOfCentroids, [&](int64_t task, int worker) {
+        Scratch& scratch = scratches[static_cast<size_t>(worker)];
+        const int64_t first = task * kPieceOfCentroids, now = std::min(kPieceOfCentroids, rows - first);
+        const int8_t* codes = table.book->codes + first * stride_;
+        if (!table.rows.empty()) {
+            scratch.codes.resize(static_cast<size_t>(kPieceOfCentroids) * stride);
+            int8_t* to = scratch.codes.data();
+            for (int64_t r = first; r < first + now; ++r, to += stride) {
+                if (r + kPieceOfCentroids < rows) read_ahead(row(r + kPieceOfCentroids), stride_);
+                std::memcpy(to, row(r), stride);
+            }
+            codes = scratch.codes.data();
+        }
+        scratch.dots.resize(static_cast<size_t>(kPieceOfCentroids * lanes_));
+        scratch.kernel.resize(scratch_bytes(stride_));
+        kernel_.dots(query_.codes, lanes_, stride_, codes, now, scratch.dots.data(), scratch.kernel.data());
+        int16_t* strip = entries;
+        for (int64_t t = 0; t < query_.tokens; t += kStrip, strip += table.size * kStrip) {
+            const int64_t lanes = strip_lanes(query_.tokens - t);
+            kernel_.to_entries(scratch.dots.data() + t, lanes_, factors.data() + t, lanes, now, strip + first * lanes);
+        }
+    });
+}
+
+const ResidualTables::Table& ResidualTables::of(const Codebook* book) const {
+    return *std::ranges::find(tables_, book, &Table::book);
 }
 
 void ResidualTables::give_tables(const std::vector<const Codebook*>& books, std::vector<ResidualSpan>& spans,
                                  Scratch& scratch) const {
-    if (!whole_.empty()) {
-        for (size_t s = 0; s < spans.size(); ++s) {
-            spans[s].table = reinterpret_cast<const int16_t*>(whole_[place(books[s])].data());
-            spans[s].mask = static_cast<uint32_t>(books[s]->centroids - 1);
-        }
-        return;
-    }
-    // Tables of the spans' own tokens: the centroid of token j of a span is row j.
-    int64_t longest = 1, all = 0;
-    for (const ResidualSpan& span : spans) longest = std::max(longest, span.rows);
-    std::vector<int64_t> starts;
-    for (const ResidualSpan& span : spans) {
-        starts.push_back(all);
-        all += static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(span.rows))) * lanes_;
-    }
-    scratch.places.resize(static_cast<size_t>(longest));
-    std::iota(scratch.places.begin(), scratch.places.end(), uint16_t{0});
-    scratch.entries.resize(static_cast<size_t>(all) * sizeof(int16_t));
-    const auto stride = static_cast<size_t>(stride_);
+    int64_t tokens = 0;
+    for (const ResidualSpan& span : spans) tokens += span.rows;
+    scratch.resize(static_cast<size_t>(tokens));
+    uint16_t* places = scratch.data();
     for (size_t s = 0; s < spans.size(); ++s) {
+        const Table& table = of(books[s]);
         ResidualSpan& span = spans[s];
-        const auto mask = static_cast<uint32_t>(books[s]->centroids - 1);
-        int16_t* table = as_words(scratch.entries) + starts[s];
-        const auto rows = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(span.rows)));
-        for (int64_t j = 0; j < span.rows; j += kPieceOfCentroids) {
-            const int64_t now = std::min(kPieceOfCentroids, span.rows - j);
-            scratch.codes.resize(static_cast<size_t>(kPieceOfCentroids) * stride);
-            for (int64_t r = 0; r < now; ++r) {
-                const size_t id = span.centroids[j + r] & mask;
-                std::memcpy(scratch.codes.data() + static_cast<size_t>(r) * stride, books[s]->codes + id * stride,
-                            stride);
-            }
-            fill(place(books[s]), scratch.codes.data(), now, rows, j, table, scratch);
+        span.table = reinterpret_cast<const int16_t*>(table.entries.data());
+        span.mask = static_cast<uint32_t>(table.size - 1);
+        if (table.rows.empty()) continue;
+        const size_t mask = table.rows.size() - 1;
+        for (int64_t j = 0; j < span.rows; ++j) {
+            places[j] = static_cast<uint16_t>(table.rows[span.centroids[j] & mask] - 1);
         }
-        span.centroids = scratch.places.data();
-        span.table = table;
-        span.mask = static_cast<uint32_t>(rows - 1);
+        span.centroids = places;
+        places += span.rows;
     }
 }
 

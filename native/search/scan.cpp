@@ -130,13 +130,6 @@ void scan_as(const Form& form, const Engine& engine, std::span<const int64_t> po
     });
 }
 
-// Tokens of a scan, estimated from the mean length.
-int64_t tokens_of(const Corpus& corpus, std::span<const int64_t> positions) {
-    const double mean =
-        static_cast<double>(corpus.tokens()) / static_cast<double>(std::max<int64_t>(1, corpus.documents()));
-    return static_cast<int64_t>(mean * static_cast<double>(positions.size()));
-}
-
 }  // namespace
 
 ScannedQuery::ScannedQuery(const Engine& engine, const std::vector<const int8_t*>& rows,
@@ -145,7 +138,7 @@ ScannedQuery::ScannedQuery(const Engine& engine, const std::vector<const int8_t*
     if (engine.corpus.residual_bits() == 0) {
         packed_.emplace(engine.kernel, rows, engine.corpus.stride());
     } else {
-        tables_.emplace(engine, rows, tokens_of(engine.corpus, positions));
+        tables_.emplace(engine, rows, positions);
     }
 }
 

@@ -243,16 +243,18 @@ def test_the_largest_sums_do_not_overflow(isa: str, d: int, bits: int) -> None:
     assert found[1].tolist() == (P + eps).tolist()
 
 
-@pytest.mark.skipif("avx2" not in ms.isas(), reason="only x86 has two kernels of this name")
 @pytest.mark.parametrize("bits", [1, 2, 4])
-def test_avx2_without_vnni_is_the_same(bits: int) -> None:
-    """A machine with AVX-VNNI never chooses this kernel."""
+@pytest.mark.parametrize("isa", ["avx2", "avx512vnni"])
+def test_kernels_of_the_same_name_are_the_same(isa: str, bits: int) -> None:
+    """A machine with AVX-VNNI or AVX-512 VBMI never chooses these kernels."""
+    if isa not in ms.isas():
+        pytest.skip(f"this machine has no {isa}")
     rng = np.random.default_rng(bits)
     made = Residuals(rng, 100, bits, documents=30, longest=40)
     for tokens in (3, 32, 50):
         Q = spec.rotate(rng.standard_normal((tokens, 100)).astype(np.float32))
         found = []
-        for name in ("scalar", "avx2-plain"):
+        for name in ("scalar", f"{isa}-plain"):
             _core.use_isa(name)
             found.append(_core.bounds(made.corpus, Q, 1)[0].tolist())
         _core.use_isa("")

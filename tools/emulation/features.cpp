@@ -16,6 +16,11 @@ bool has_avx512vnni() {
     return true;
 }
 
+// Its functions are not compiled: kernels have those for older CPUs instead.
+bool has_avx512vbmi() {
+    return true;
+}
+
 bool has_amx() {
     return true;
 }

@@ -87,7 +87,7 @@ class SignSums {
                 sums[i][r] = Register::start(static_cast<int16_t>(-query_.unsigned_by[t + i]));
             }
         }
-        for (int64_t g = 0; g < tables_; g += 4, tables += 4 * kTablesApart) {
+        for (int64_t g = 0; g < tables_; g += 4, tables += 4 * 16) {
             Bytes four[kTogether][kRegisters];
             MAXSIEVE_UNROLL
             for (int k = 0; k < 4; ++k, places += kBlock) {
@@ -96,7 +96,7 @@ class SignSums {
                 for (int r = 0; r < kRegisters; ++r) place[r] = Register::load(places + r * kBytesOfRegister);
                 MAXSIEVE_UNROLL
                 for (int i = 0; i < kTogether; ++i) {
-                    const Bytes table = Register::repeat(tables + k * kTablesApart + i * 16);
+                    const Bytes table = Register::repeat(tables + (i * tables_ + k) * 16);
                     MAXSIEVE_UNROLL
                     for (int r = 0; r < kRegisters; ++r) {
                         const Bytes found = Register::look_up(table, place[r]);
@@ -177,7 +177,7 @@ class SignSums {
     void fill(int64_t first, int64_t tokens) {
         for (int64_t t = 0; t < kStrip; ++t) {
             const uint8_t* table = query_.sums + sign_table_at(first + (t < tokens ? t : 0), query_.d);
-            for (int64_t g = 0; g < tables_; ++g, table += kTablesApart) {
+            for (int64_t g = 0; g < tables_; ++g, table += 16) {
                 for (int64_t i = 0; i < 16; ++i) rows_[(g * 16 + i) * kStrip + t] = table[i];
             }
         }

@@ -20,7 +20,7 @@ inline SignTables generic_sign_tables(const int8_t* codes, int64_t d, uint8_t* _
     if (largest > kLargestSum) made.step = static_cast<float>(largest / kLargestSum);
     const auto step = static_cast<double>(made.step);
     const double inverse = 1.0 / step;
-    for (int64_t g = 0; g < sign_tables(d); ++g, codes += 4, tables += kTablesApart) {
+    for (int64_t g = 0; g < sign_tables(d); ++g, codes += 4, tables += kPatterns) {
         double sums[kPatterns] = {static_cast<double>(-codes[0] - codes[1] - codes[2] - codes[3])};
         for (int i = 0; i < 4; ++i) {
             const double twice = 2.0 * codes[i];

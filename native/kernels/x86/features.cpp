@@ -76,6 +76,11 @@ bool has_avx512vnni() {
            has_bits(features().leaf7_ecx, kVnni);
 }
 
+bool has_avx512vbmi() {
+    constexpr uint32_t kVbmi = 1U << 1;
+    return features().saves(kAvx512State) && has_bits(features().leaf7_ecx, kVbmi);
+}
+
 bool has_amx() {
     constexpr uint32_t kTile = 1U << 24, kInt8 = 1U << 25;
     static const bool permitted =

@@ -37,7 +37,7 @@ class Decoded(NamedTuple):
 class Residuals:
     """The tokens of a corpus, their centroids and their int8 codes in the rotated space."""
 
-    def __init__(self, data: Embedded, threads: int) -> None:
+    def __init__(self, data: Embedded, threads: int, centroids: int | None = None) -> None:
         documents = list(data.documents())
         self.dim, self._threads = data.index.dim, threads
         self._rows = unit_rows(np.concatenate(documents))
@@ -48,7 +48,7 @@ class Residuals:
         blocks: dict[str, Any] = {"codes": codes, "scale": scale, "rho": rho, "nu": nu}
         _core.ingest([self._rows], self.dim, self._offsets, None, **blocks, cosine=True, threads=threads, rotated=True)
         scales = np.repeat(scale, np.diff(self._offsets))
-        self.centroids = min(65536, 2 ** max(8, round(log2(tokens / TOKENS_PER_CENTROID))))
+        self.centroids = centroids or min(65536, 2 ** max(8, round(log2(tokens / TOKENS_PER_CENTROID))))
         groups = GROUPS if self.centroids > 16 * GROUPS else 0
         made = _core.train(self.dim, codes, scales, self.centroids, SEED, threads, groups=groups, probes=PROBES)
         self._book = _core.Codebook(self.dim, *made)
