@@ -25,6 +25,7 @@
 // is always below 2^28.
 
 #include "kernels/avx2/avxvnni.hpp"
+#include "kernels/generic/add_cells.hpp"
 #include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/prefetch.hpp"
@@ -279,6 +280,7 @@ const Kernel kAvx512vnni{
     .maxima = maxima,
     .dots = dots,
     .row_dots = avx512_row_dots,
+    .add_cells = generic_add_cells,
     .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,

@@ -1,6 +1,11 @@
 // Documents are walked in blocks, each of which has 4 bytes a document that stay in a cache of 256 KiB: the sum of
-// weights in the upper two bytes, the query token that was added last in the lower two. The lists of a query token are
-// read best first, so that the first weight a document gets from it is the largest; later ones are not added.
+// weights in the upper two bytes, the query token that was added last in the lower two. A document gets the largest
+// weight that a query token gives it, in one of two ways, which add the same:
+//
+// - Few members: lists are read best first, so that the first weight a document gets from a token is the largest. Later
+//   ones are not added.
+// - Many members: lists are read best last, and each overwrites what the document had: 2 bytes a document that are
+//   added to all sums afterwards. That takes one store for each member, and no sum is waited for.
 //
 // Overflow: a query of T tokens has weights of at most 65535 / T. A document gets at most one for each token.
 //
@@ -12,6 +17,7 @@
 #include <bit>
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "compiler.hpp"
 #include "search/stopwatch.hpp"
@@ -22,7 +28,7 @@ namespace {
 // A list to be walked: where its members begin, for each block, and what they get.
 struct Walked {
     const uint32_t* starts;
-    uint32_t token, weight;  // the weight in the upper two bytes
+    uint16_t token, weight;
 };
 
 // A block of a part, and the position of its first document.
@@ -32,34 +38,97 @@ struct Block {
     int64_t number, first, documents;
 };
 
-// How far ahead starts and members are fetched: lists are short and far apart.
-constexpr size_t kStartsAhead = 32, kMembersAhead = 16;
-
-int64_t walk_block(const Block& block, uint32_t* sums, size_t mask) {
-    const auto b = block.number;
-    const uint16_t* members = block.part->members();
+// What a thread keeps from block to block.
+struct Sums {
+    std::vector<uint32_t> numbers;  // a power of two
+    std::vector<uint16_t> cells;    // as many; zero between tokens
+    std::vector<std::span<const uint16_t>> members, ahead;
     int64_t postings = 0;
-    const size_t count = block.lists.size();
-    for (size_t i = 0; i < count; ++i) {
-        if (i + kStartsAhead < count) MAXSIEVE_PREFETCH(block.lists[i + kStartsAhead].starts + b);
-        if (i + kMembersAhead < count) {
-            const uint32_t* ahead = block.lists[i + kMembersAhead].starts + b;
-            MAXSIEVE_PREFETCH(members + ahead[0]);
-            MAXSIEVE_PREFETCH(members + ahead[1]);  // where it ends, which may be the next line
-        }
-        const Walked& list = block.lists[i];
-        const uint16_t* member = members + list.starts[b];
-        const uint16_t* const end = members + list.starts[b + 1];
-        postings += end - member;
-        const uint32_t token = list.token, weight = list.weight;
-        for (; member != end; ++member) {
-            uint32_t& sum = sums[*member & mask];
-            const uint32_t last = sum & 0xFFFF;
-            // no branch, which nobody could predict
-            sum += (weight + token - last) & (0U - static_cast<uint32_t>(last != token));
+};
+
+// From so many documents for each member on, it costs more to add to the sums of all than to look at those of members.
+constexpr int64_t kFewMembers = 16;
+
+// The lists of one query token in a block.
+class TokenWalk {
+  public:
+    TokenWalk(const Block& block, size_t first) : block_(&block), first_(first), end_(first) {
+        const auto& lists = block.lists;
+        while (end_ < lists.size() && lists[end_].token == lists[first].token) ++end_;
+    }
+
+    size_t end() const { return end_; }
+    std::span<const Walked> lists() const { return block_->lists.subspan(first_, end_ - first_); }
+
+    // Lists are short and far apart: starts are fetched two tokens ahead, members one.
+    void fetch_starts() const {
+        for (const Walked& list : lists()) MAXSIEVE_PREFETCH(list.starts + block_->number);
+    }
+
+    void fetch_members(std::vector<std::span<const uint16_t>>& members) const {
+        members.clear();
+        const uint16_t* const all = block_->part->members();
+        for (const Walked& list : lists()) {
+            const uint32_t* const starts = list.starts + block_->number;
+            members.emplace_back(all + starts[0], all + starts[1]);
+            MAXSIEVE_PREFETCH(all + starts[0]);
+            MAXSIEVE_PREFETCH(all + starts[1]);  // where it ends, which may be the next line
         }
     }
-    return postings;
+
+    void add(const Kernel& kernel, const std::vector<std::span<const uint16_t>>& members, Sums& sums) const {
+        int64_t postings = 0;
+        for (const auto& some : members) postings += static_cast<int64_t>(some.size());
+        sums.postings += postings;
+        (postings * kFewMembers < block_->documents) ? add_few(members, sums) : add_many(kernel, members, sums);
+    }
+
+  private:
+    void add_few(const std::vector<std::span<const uint16_t>>& members, Sums& all) const {
+        uint32_t* const sums = all.numbers.data();
+        const size_t mask = all.numbers.size() - 1;
+        for (size_t i = 0; i < members.size(); ++i) {
+            const Walked& list = block_->lists[first_ + i];
+            const uint32_t token = list.token, weight = static_cast<uint32_t>(list.weight) << 16;
+            for (const uint16_t member : members[i]) {
+                uint32_t& sum = sums[member & mask];
+                const uint32_t last = sum & 0xFFFF;
+                // no branch, which nobody could predict
+                sum += (weight + token - last) & (0U - static_cast<uint32_t>(last != token));
+            }
+        }
+    }
+
+    void add_many(const Kernel& kernel, const std::vector<std::span<const uint16_t>>& members, Sums& all) const {
+        uint16_t* const cells = all.cells.data();
+        const size_t mask = all.cells.size() - 1;
+        for (size_t i = members.size(); i-- > 0;) {
+            const uint16_t weight = block_->lists[first_ + i].weight;
+            for (const uint16_t member : members[i]) cells[member & mask] = weight;
+        }
+        kernel.add_cells(cells, block_->documents, all.numbers.data());
+    }
+
+    const Block* block_;
+    size_t first_, end_;
+};
+
+void walk_block(const Kernel& kernel, const Block& block, Sums& sums) {
+    const size_t room = std::bit_ceil(static_cast<size_t>(block.documents));
+    sums.numbers.assign(room, 0);
+    sums.cells.assign(room, 0);
+    TokenWalk here(block, 0), next(block, here.end());
+    here.fetch_starts();
+    next.fetch_starts();
+    here.fetch_members(sums.members);
+    while (!here.lists().empty()) {
+        TokenWalk after(block, next.end());
+        after.fetch_starts();
+        next.fetch_members(sums.ahead);
+        here.add(kernel, sums.members, sums);
+        std::swap(sums.members, sums.ahead);
+        here = next, next = after;
+    }
 }
 
 // Sets to zero what is between the first and the last of some positions, ascending, and is none of them.
@@ -144,12 +213,6 @@ class FirstPlaces {
     std::vector<Placed> places_;
 };
 
-// What a thread keeps from block to block.
-struct Sums {
-    std::vector<uint32_t> numbers;  // a power of two
-    int64_t postings = 0;
-};
-
 // use(block, candidates, sums, worker) for every block of the lists that has candidates.
 template <class Use>
 WalkCounts walk(const Engine& engine, const Query& query, const WalkShape& shape, const Use& use) {
@@ -167,7 +230,7 @@ WalkCounts walk(const Engine& engine, const Query& query, const WalkShape& shape
         const int64_t first = lists.parts[p].first;
         for (const NearCentroid& one : near.all) {
             const auto list = part.list_of(one.centroid);
-            if (list) walked[p].push_back({part.starts(*list), one.token, static_cast<uint32_t>(one.weight) << 16});
+            if (list) walked[p].push_back({part.starts(*list), one.token, one.weight});
         }
         for (int64_t b = 0; b < part.blocks(); ++b) {
             const int64_t from = first + b * part.block();
@@ -179,9 +242,8 @@ WalkCounts walk(const Engine& engine, const Query& query, const WalkShape& shape
     engine.crew.run(static_cast<int64_t>(blocks.size()), [&](int64_t task, int worker) {
         const Block& block = blocks[static_cast<size_t>(task)];
         Sums& mine = scratch[static_cast<size_t>(worker)];
-        mine.numbers.assign(std::bit_ceil(static_cast<size_t>(block.documents)), 0);
+        walk_block(engine.kernel, block, mine);
         uint32_t* const sums = mine.numbers.data();
-        mine.postings += walk_block(block, sums, mine.numbers.size() - 1);
         const auto candidates = only_candidates(query.candidates, block, sums);
         use(block, candidates, sums, worker);
     });
