@@ -137,6 +137,9 @@ class LargestKeys {
     std::vector<uint64_t> sorted_;
 };
 
+// Bytes of a group that are fetched ahead: more would not stay in the nearest cache.
+constexpr int64_t kMostFetched = 16384;
+
 class Finder {
   public:
     Finder(const Kernel& kernel, const Codebook& book, const QueryCodes& query, const WalkShape& shape)
@@ -163,7 +166,7 @@ class Finder {
         crew.run((all + kTogether - 1) / kTogether, [&](int64_t task, int) {
             std::vector<int32_t> dots;
             for (int64_t i = task * kTogether; i < std::min((task + 1) * kTogether, all); ++i) {
-                if (i + 1 < all) fetch(opened[static_cast<size_t>(i + 1)].group);
+                fetch_after(opened, static_cast<size_t>(i));
                 score(opened[static_cast<size_t>(i)], dots);
             }
         });
@@ -191,10 +194,16 @@ class Finder {
         }
     }
 
-    // The first lines of a group's members; the processor sees by itself where this goes on.
-    void fetch(int32_t group) const {
-        const int8_t* const codes = book_.codes + book_.starts[group] * query_.stride;
-        for (int64_t line = 0; line < std::min<int64_t>(8, size(group)); ++line) MAXSIEVE_PREFETCH(codes + 64 * line);
+    // When a group is read for the first time, all members of the next one are fetched.
+    void fetch_after(const std::vector<Opened>& opened, size_t i) const {
+        const int32_t group = opened[i].group;
+        if (i > 0 && opened[i - 1].group == group) return;
+        const auto next = std::find_if(opened.begin() + static_cast<std::ptrdiff_t>(i), opened.end(),
+                                       [&](const Opened& one) { return one.group != group; });
+        if (next == opened.end()) return;
+        const int8_t* const codes = book_.codes + book_.starts[next->group] * query_.stride;
+        const int64_t bytes = std::min(kMostFetched, size(next->group) * query_.stride);
+        for (int64_t line = 0; line < bytes; line += 64) MAXSIEVE_PREFETCH(codes + line);
     }
 
     void score(const Opened& one, std::vector<int32_t>& dots) {

@@ -17,7 +17,6 @@
 #include <bit>
 #include <functional>
 #include <span>
-#include <utility>
 
 #include "compiler.hpp"
 #include "search/stopwatch.hpp"
@@ -31,103 +30,106 @@ struct Walked {
     uint16_t token, weight;
 };
 
+// Lists of a part by query token, and whether they have many members.
+struct WalkedLists {
+    std::vector<Walked> all;
+    bool many = false;
+};
+
 // A block of a part, and the position of its first document.
 struct Block {
     const ListPart* part;
-    std::span<const Walked> lists;
+    const WalkedLists* lists;
     int64_t number, first, documents;
 };
 
 // What a thread keeps from block to block.
 struct Sums {
     std::vector<uint32_t> numbers;  // a power of two
-    std::vector<uint16_t> cells;    // as many; zero between tokens
-    std::vector<std::span<const uint16_t>> members, ahead;
+    std::vector<uint16_t> cells;    // as many, if lists have many members
     int64_t postings = 0;
 };
 
 // From so many documents for each member on, it costs more to add to the sums of all than to look at those of members.
 constexpr int64_t kFewMembers = 16;
 
-// The lists of one query token in a block.
-class TokenWalk {
-  public:
-    TokenWalk(const Block& block, size_t first) : block_(&block), first_(first), end_(first) {
-        const auto& lists = block.lists;
-        while (end_ < lists.size() && lists[end_].token == lists[first].token) ++end_;
+// The lists that a query walks in a part. Counts decide in which way: nothing of the lists is read.
+WalkedLists lists_of(const ListPart& part, const NearCentroids& near, int64_t tokens) {
+    WalkedLists lists;
+    for (const NearCentroid& one : near.all) {
+        const auto list = part.list_of(one.centroid);
+        if (list) lists.all.push_back({part.starts(*list), one.token, one.weight});
     }
-
-    size_t end() const { return end_; }
-    std::span<const Walked> lists() const { return block_->lists.subspan(first_, end_ - first_); }
-
-    // Lists are short and far apart: starts are fetched two tokens ahead, members one.
-    void fetch_starts() const {
-        for (const Walked& list : lists()) MAXSIEVE_PREFETCH(list.starts + block_->number);
+    const double members = static_cast<double>(lists.all.size()) * part.mean_members();
+    lists.many = members * kFewMembers >= static_cast<double>(tokens * std::min(part.block(), part.documents()));
+    if (!lists.many) return lists;
+    for (auto first = lists.all.begin(); first != lists.all.end();) {
+        const auto end =
+            std::find_if(first, lists.all.end(), [&](const Walked& one) { return one.token != first->token; });
+        std::reverse(first, end);
+        first = end;
     }
+    return lists;
+}
 
-    void fetch_members(std::vector<std::span<const uint16_t>>& members) const {
-        members.clear();
-        const uint16_t* const all = block_->part->members();
-        for (const Walked& list : lists()) {
-            const uint32_t* const starts = list.starts + block_->number;
-            members.emplace_back(all + starts[0], all + starts[1]);
-            MAXSIEVE_PREFETCH(all + starts[0]);
-            MAXSIEVE_PREFETCH(all + starts[1]);  // where it ends, which may be the next line
+// How far ahead starts and members are fetched: lists are short and far apart.
+constexpr size_t kStartsAhead = 32, kMembersAhead = 16;
+
+// add(list, members) for all lists of a block. Returns the number of members.
+template <class Add>
+int64_t for_each_list(const Block& block, const Add& add) {
+    const auto b = block.number;
+    const std::span<const Walked> lists = block.lists->all;
+    const uint16_t* const members = block.part->members();
+    int64_t postings = 0;
+    for (size_t i = 0; i < lists.size(); ++i) {
+        if (i + kStartsAhead < lists.size()) MAXSIEVE_PREFETCH(lists[i + kStartsAhead].starts + b);
+        if (i + kMembersAhead < lists.size()) {
+            const uint32_t* const ahead = lists[i + kMembersAhead].starts + b;
+            MAXSIEVE_PREFETCH(members + ahead[0]);
+            MAXSIEVE_PREFETCH(members + ahead[1]);  // where it ends, which may be the next line
         }
+        const std::span<const uint16_t> own(members + lists[i].starts[b], members + lists[i].starts[b + 1]);
+        postings += static_cast<int64_t>(own.size());
+        add(lists[i], own);
     }
+    return postings;
+}
 
-    void add(const Kernel& kernel, const std::vector<std::span<const uint16_t>>& members, Sums& sums) const {
-        int64_t postings = 0;
-        for (const auto& some : members) postings += static_cast<int64_t>(some.size());
-        sums.postings += postings;
-        (postings * kFewMembers < block_->documents) ? add_few(members, sums) : add_many(kernel, members, sums);
-    }
-
-  private:
-    void add_few(const std::vector<std::span<const uint16_t>>& members, Sums& all) const {
-        uint32_t* const sums = all.numbers.data();
-        const size_t mask = all.numbers.size() - 1;
-        for (size_t i = 0; i < members.size(); ++i) {
-            const Walked& list = block_->lists[first_ + i];
-            const uint32_t token = list.token, weight = static_cast<uint32_t>(list.weight) << 16;
-            for (const uint16_t member : members[i]) {
-                uint32_t& sum = sums[member & mask];
-                const uint32_t last = sum & 0xFFFF;
-                // no branch, which nobody could predict
-                sum += (weight + token - last) & (0U - static_cast<uint32_t>(last != token));
-            }
+int64_t walk_few(const Block& block, uint32_t* sums, size_t mask) {
+    return for_each_list(block, [sums, mask](const Walked& list, std::span<const uint16_t> members) {
+        const uint32_t token = list.token, weight = static_cast<uint32_t>(list.weight) << 16;
+        for (const uint16_t member : members) {
+            uint32_t& sum = sums[member & mask];
+            const uint32_t last = sum & 0xFFFF;
+            // no branch, which nobody could predict
+            sum += (weight + token - last) & (0U - static_cast<uint32_t>(last != token));
         }
-    }
+    });
+}
 
-    void add_many(const Kernel& kernel, const std::vector<std::span<const uint16_t>>& members, Sums& all) const {
-        uint16_t* const cells = all.cells.data();
-        const size_t mask = all.cells.size() - 1;
-        for (size_t i = members.size(); i-- > 0;) {
-            const uint16_t weight = block_->lists[first_ + i].weight;
-            for (const uint16_t member : members[i]) cells[member & mask] = weight;
+int64_t walk_many(const Kernel& kernel, const Block& block, uint16_t* cells, uint32_t* sums, size_t mask) {
+    uint16_t token = 0;
+    const int64_t postings = for_each_list(block, [&](const Walked& list, std::span<const uint16_t> members) {
+        if (list.token != token) {
+            kernel.add_cells(cells, block.documents, sums);
+            token = list.token;
         }
-        kernel.add_cells(cells, block_->documents, all.numbers.data());
-    }
-
-    const Block* block_;
-    size_t first_, end_;
-};
+        const uint16_t weight = list.weight;  // which a store could change, as far as compilers know
+        for (const uint16_t member : members) cells[member & mask] = weight;
+    });
+    kernel.add_cells(cells, block.documents, sums);
+    return postings;
+}
 
 void walk_block(const Kernel& kernel, const Block& block, Sums& sums) {
     const size_t room = std::bit_ceil(static_cast<size_t>(block.documents));
     sums.numbers.assign(room, 0);
-    sums.cells.assign(room, 0);
-    TokenWalk here(block, 0), next(block, here.end());
-    here.fetch_starts();
-    next.fetch_starts();
-    here.fetch_members(sums.members);
-    while (!here.lists().empty()) {
-        TokenWalk after(block, next.end());
-        after.fetch_starts();
-        next.fetch_members(sums.ahead);
-        here.add(kernel, sums.members, sums);
-        std::swap(sums.members, sums.ahead);
-        here = next, next = after;
+    if (block.lists->many) {
+        sums.cells.assign(room, 0);
+        sums.postings += walk_many(kernel, block, sums.cells.data(), sums.numbers.data(), room - 1);
+    } else {
+        sums.postings += walk_few(block, sums.numbers.data(), room - 1);
     }
 }
 
@@ -223,20 +225,17 @@ WalkCounts walk(const Engine& engine, const Query& query, const WalkShape& shape
     const NearCentroids near = near_centroids(engine.kernel, *lists.codebook, codes, shape, engine.crew);
     counts.centroids = near.scored;
     counts.near_seconds = watch.lap();
-    std::vector<std::vector<Walked>> walked(lists.parts.size());
+    std::vector<WalkedLists> walked(lists.parts.size());
     std::vector<Block> blocks;
     for (size_t p = 0; p < lists.parts.size(); ++p) {
         const ListPart& part = *lists.parts[p].lists;
         const int64_t first = lists.parts[p].first;
-        for (const NearCentroid& one : near.all) {
-            const auto list = part.list_of(one.centroid);
-            if (list) walked[p].push_back({part.starts(*list), one.token, one.weight});
-        }
+        walked[p] = lists_of(part, near, query.tokens);
         for (int64_t b = 0; b < part.blocks(); ++b) {
             const int64_t from = first + b * part.block();
-            blocks.push_back({&part, walked[p], b, from, std::min(part.block(), first + part.documents() - from)});
+            blocks.push_back({&part, &walked[p], b, from, std::min(part.block(), first + part.documents() - from)});
         }
-        counts.lists += static_cast<int64_t>(walked[p].size());
+        counts.lists += static_cast<int64_t>(walked[p].all.size());
     }
     std::vector<Sums> scratch(static_cast<size_t>(engine.crew.size()));
     engine.crew.run(static_cast<int64_t>(blocks.size()), [&](int64_t task, int worker) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kLineBytes = 64;
 // The latency of memory is some 130 to 200 ns, and a token of 128 bytes takes 4 ns.
-constexpr int64_t kLead = 8192;
+constexpr int64_t kLead = 4096;
 
 class Prefetcher {
   public:
