@@ -24,6 +24,7 @@
 // Overflow: |<y, c>| <= 127^2 * 4096 < 2^27.
 
 #include "compiler.hpp"
+#include "kernels/generic/add_cells.hpp"
 #include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/prefetch.hpp"
@@ -240,6 +241,7 @@ const Kernel kAmx{
     .maxima = maxima,
     .dots = dots,
     .row_dots = avx512_row_dots,
+    .add_cells = generic_add_cells,
     .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,

@@ -23,6 +23,7 @@
 
 #include "kernels/avx2/avxvnni.hpp"
 #include "kernels/avx2/dots.hpp"
+#include "kernels/generic/add_cells.hpp"
 #include "kernels/generic/cells.hpp"
 #include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
@@ -89,6 +90,7 @@ const Kernel kAvx2{
     .maxima = maxima<SignedPairs>,
     .dots = dots<SignedPairs>,
     .row_dots = generic_row_dots,
+    .add_cells = generic_add_cells,
     .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,
@@ -112,6 +114,7 @@ const Kernel kAvxVnni{
     .maxima = avxvnni_maxima,
     .dots = avxvnni_dots,
     .row_dots = generic_row_dots,
+    .add_cells = generic_add_cells,
     .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,

@@ -26,6 +26,7 @@
 // is always below 2^28.
 
 #include "kernels/avx2/avxvnni.hpp"
+#include "kernels/generic/add_cells.hpp"
 #include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
 #include "kernels/generic/prefetch.hpp"
@@ -280,6 +281,7 @@ constexpr Kernel kernel_with(decltype(Kernel::residual_maxima) residual_maxima) 
         .maxima = maxima,
         .dots = dots,
         .row_dots = avx512_row_dots,
+        .add_cells = generic_add_cells,
         .group_largest = generic_group_largest,
         .first_largest = generic_first_largest,
         .to_bytes = generic_to_bytes,

@@ -152,6 +152,9 @@ struct Kernel {
     // out[j] = <y, c_j> for `count` rows c_j of codes, and the codes y of one query token as int16.
     void (*row_dots)(const int16_t* query, int64_t stride, const int8_t* rows, int64_t count, int32_t* out);
 
+    // sums[i] += cells[i] in the upper two bytes, and cells[i] = 0.
+    void (*add_cells)(uint16_t* cells, int64_t count, uint32_t* sums);
+
     // largest[g] = the largest of the numbers in group g; groups have kGroup numbers, the last may have fewer.
     void (*group_largest)(const uint32_t* numbers, int64_t count, uint32_t* largest);
 

@@ -7,6 +7,7 @@
 
 #include "kernels/neon.hpp"
 
+#include "kernels/generic/add_cells.hpp"
 #include "kernels/generic/cells.hpp"
 #include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
@@ -46,6 +47,7 @@ const Kernel kNeon{
     .maxima = maxima,
     .dots = dots<Widening>,
     .row_dots = generic_row_dots,
+    .add_cells = generic_add_cells,
     .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,

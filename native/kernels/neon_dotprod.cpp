@@ -12,6 +12,7 @@
 // in neon.hpp, where the last T % 4 tokens are handled. Rows x Fours sums: 4 x 4, 4 x 3, 8 x 2 or 8 x 1; at most 16
 // registers, with 8 of document tokens, 4 of running maxima and one or two of query tokens.
 
+#include "kernels/generic/add_cells.hpp"
 #include "kernels/generic/cells.hpp"
 #include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
@@ -131,6 +132,7 @@ const Kernel kNeonDotprod{
     .maxima = maxima,
     .dots = dots,
     .row_dots = generic_row_dots,
+    .add_cells = generic_add_cells,
     .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "kernels/generic/add_cells.hpp"
 #include "kernels/generic/cells.hpp"
 #include "kernels/generic/group_largest.hpp"
 #include "kernels/generic/lookup.hpp"
@@ -90,6 +91,7 @@ const Kernel kScalar{
     .maxima = maxima,
     .dots = dots,
     .row_dots = generic_row_dots,
+    .add_cells = generic_add_cells,
     .group_largest = generic_group_largest,
     .first_largest = generic_first_largest,
     .to_bytes = generic_to_bytes,

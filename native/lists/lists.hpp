@@ -1,6 +1,7 @@
 // Lists of documents by centroid; spec/lists.py is the definition. Views: nothing here owns the arrays.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -36,6 +37,12 @@ class ListPart {
     int64_t blocks() const { return blocks_; }
     int64_t centroids() const { return arrays_.centroids; }
     int64_t postings() const { return arrays_.postings; }
+
+    // Of a list in a block, on average.
+    double mean_members() const {
+        return static_cast<double>(arrays_.postings) /
+               static_cast<double>(std::max<int64_t>(1, arrays_.count_of_starts - 1));
+    }
 
     // The number of a centroid's list; nothing if it has none.
     std::optional<int64_t> list_of(int64_t centroid) const;

@@ -6,7 +6,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -103,43 +102,43 @@ class HeadDots {
 // ranges, which puts them in order without a comparison. Then those of the best ranges are sorted: few in each.
 class LargestKeys {
   public:
-    explicit LargestKeys(std::span<const float> similarities)
-        : similarities_(similarities), ranges_(similarities.size()), order_(similarities.size()) {
+    // The first `count` keys; `centroid(i)` is that of similarity i, asked for in ascending order.
+    template <class Centroid>
+    void take(std::span<const float> similarities, size_t count, Centroid centroid, std::vector<uint64_t>& keys) {
+        const size_t all = similarities.size();
+        if (ranges_.size() < all) ranges_.resize(all), sorted_.resize(all);
         uint32_t most = 0;
-        for (size_t i = 0; i < ranges_.size(); ++i) {
+        for (size_t i = 0; i < all; ++i) {
             ranges_[i] = ordered_bits(similarities[i]);
             most = ranges_[i] > most ? ranges_[i] : most;
         }
         // 64 ranges while a number halves; all below a sixteenth of the largest are in the last one
-        for (uint32_t& one : ranges_) one = std::min((most - one) >> 17, static_cast<uint32_t>(kRanges - 1));
-        for (const uint32_t range : ranges_) ++ends_[range];
-        uint32_t end = 0;
-        for (uint32_t& one : ends_) end += std::exchange(one, end);
-        for (uint32_t i = 0; i < ranges_.size(); ++i) order_[ends_[ranges_[i]]++] = i;
-    }
-
-    // The first `count` keys, for the centroids of the similarities.
-    std::vector<uint64_t> take(size_t count, const std::vector<uint32_t>& centroids) const {
-        std::vector<uint64_t> keys;
-        keys.reserve(order_.size());
-        for (size_t range = 0; keys.size() < count; ++range) {
-            const size_t first = keys.size();
-            for (size_t i = first; i < ends_[range]; ++i) {
-                keys.push_back(key_of(similarities_[order_[i]], centroids[order_[i]]));
-            }
-            std::sort(keys.begin() + static_cast<std::ptrdiff_t>(first), keys.end(), std::greater<>());
+        for (size_t i = 0; i < all; ++i) {
+            const uint32_t range = (most - ranges_[i]) >> 17;
+            ranges_[i] = range < kRanges - 1 ? range : kRanges - 1;
         }
-        keys.resize(count);
-        return keys;
+        std::array<uint32_t, kRanges> ends = {};  // first how many
+        for (size_t i = 0; i < all; ++i) ++ends[ranges_[i]];
+        uint32_t end = 0;
+        for (uint32_t& one : ends) end += std::exchange(one, end);
+        for (size_t i = 0; i < all; ++i) sorted_[ends[ranges_[i]]++] = key_of(similarities[i], centroid(i));
+        for (size_t range = 0, first = 0; first < count; first = ends[range++]) {
+            if (ends[range] - first > 1) std::sort(at(first), at(ends[range]), std::greater<>());
+        }
+        keys.assign(at(0), at(count));
     }
 
   private:
-    static constexpr size_t kRanges = 256;
+    static constexpr uint32_t kRanges = 256;
 
-    std::span<const float> similarities_;
-    std::array<uint32_t, kRanges> ends_ = {};  // first how many
-    std::vector<uint32_t> ranges_, order_;
+    std::vector<uint64_t>::iterator at(size_t i) { return sorted_.begin() + static_cast<std::ptrdiff_t>(i); }
+
+    std::vector<uint32_t> ranges_;
+    std::vector<uint64_t> sorted_;
 };
+
+// Bytes of a group that are fetched ahead: more would not stay in the nearest cache.
+constexpr int64_t kMostFetched = 16384;
 
 class Finder {
   public:
@@ -167,11 +166,14 @@ class Finder {
         crew.run((all + kTogether - 1) / kTogether, [&](int64_t task, int) {
             std::vector<int32_t> dots;
             for (int64_t i = task * kTogether; i < std::min((task + 1) * kTogether, all); ++i) {
-                if (i + 1 < all) fetch(opened[static_cast<size_t>(i + 1)].group);
+                fetch_after(opened, static_cast<size_t>(i));
                 score(opened[static_cast<size_t>(i)], dots);
             }
         });
-        crew.run(count, [&](int64_t t, int) { choose(tokens_[static_cast<size_t>(t)]); });
+        std::vector<LargestKeys> largest(static_cast<size_t>(crew.size()));
+        crew.run(count, [&](int64_t t, int worker) {
+            choose(tokens_[static_cast<size_t>(t)], largest[static_cast<size_t>(worker)]);
+        });
         return tokens_;
     }
 
@@ -192,10 +194,16 @@ class Finder {
         }
     }
 
-    // The first lines of a group's members; the processor sees by itself where this goes on.
-    void fetch(int32_t group) const {
-        const int8_t* const codes = book_.codes + book_.starts[group] * query_.stride;
-        for (int64_t line = 0; line < std::min<int64_t>(8, size(group)); ++line) MAXSIEVE_PREFETCH(codes + 64 * line);
+    // When a group is read for the first time, all members of the next one are fetched.
+    void fetch_after(const std::vector<Opened>& opened, size_t i) const {
+        const int32_t group = opened[i].group;
+        if (i > 0 && opened[i - 1].group == group) return;
+        const auto next = std::find_if(opened.begin() + static_cast<std::ptrdiff_t>(i), opened.end(),
+                                       [&](const Opened& one) { return one.group != group; });
+        if (next == opened.end()) return;
+        const int8_t* const codes = book_.codes + book_.starts[next->group] * query_.stride;
+        const int64_t bytes = std::min(kMostFetched, size(next->group) * query_.stride);
+        for (int64_t line = 0; line < bytes; line += 64) MAXSIEVE_PREFETCH(codes + line);
     }
 
     void score(const Opened& one, std::vector<int32_t>& dots) {
@@ -209,15 +217,19 @@ class Finder {
         }
     }
 
-    void choose(Searching& token) const {
-        std::vector<uint32_t> centroids(token.similarities.size());
-        auto* next = centroids.data();
-        for (const int32_t group : token.groups) {
-            std::iota(next, next + size(group), static_cast<uint32_t>(book_.starts[group]));
-            next += size(group);
-        }
-        const size_t count = std::min(static_cast<size_t>(shape_.near), centroids.size());
-        token.near = LargestKeys(token.similarities).take(count, centroids);
+    void choose(Searching& token, LargestKeys& largest) const {
+        size_t place = 0;
+        int64_t end = token.ends.front(), before = book_.starts[token.groups.front()];
+        const auto centroid = [&](size_t i) {
+            while (static_cast<int64_t>(i) >= end) {
+                const int64_t first = token.ends[place++];
+                end = token.ends[place];
+                before = book_.starts[token.groups[place]] - first;
+            }
+            return static_cast<uint32_t>(before + static_cast<int64_t>(i));
+        };
+        const size_t count = std::min(static_cast<size_t>(shape_.near), token.similarities.size());
+        largest.take(token.similarities, count, centroid, token.near);
     }
 
     const Kernel& kernel_;

@@ -1,6 +1,11 @@
 // Documents are walked in blocks, each of which has 4 bytes a document that stay in a cache of 256 KiB: the sum of
-// weights in the upper two bytes, the query token that was added last in the lower two. The lists of a query token are
-// read best first, so that the first weight a document gets from it is the largest; later ones are not added.
+// weights in the upper two bytes, the query token that was added last in the lower two. A document gets the largest
+// weight that a query token gives it, in one of two ways, which add the same:
+//
+// - Few members: lists are read best first, so that the first weight a document gets from a token is the largest. Later
+//   ones are not added.
+// - Many members: lists are read best last, and each overwrites what the document had: 2 bytes a document that are
+//   added to all sums afterwards. That takes one store for each member, and no sum is waited for.
 //
 // Overflow: a query of T tokens has weights of at most 65535 / T. A document gets at most one for each token.
 //
@@ -22,44 +27,110 @@ namespace {
 // A list to be walked: where its members begin, for each block, and what they get.
 struct Walked {
     const uint32_t* starts;
-    uint32_t token, weight;  // the weight in the upper two bytes
+    uint16_t token, weight;
+};
+
+// Lists of a part by query token, and whether they have many members.
+struct WalkedLists {
+    std::vector<Walked> all;
+    bool many = false;
 };
 
 // A block of a part, and the position of its first document.
 struct Block {
     const ListPart* part;
-    std::span<const Walked> lists;
+    const WalkedLists* lists;
     int64_t number, first, documents;
 };
+
+// What a thread keeps from block to block.
+struct Sums {
+    std::vector<uint32_t> numbers;  // a power of two
+    std::vector<uint16_t> cells;    // as many, if lists have many members
+    int64_t postings = 0;
+};
+
+// From so many documents for each member on, it costs more to add to the sums of all than to look at those of members.
+constexpr int64_t kFewMembers = 16;
+
+// The lists that a query walks in a part. Counts decide in which way: nothing of the lists is read.
+WalkedLists lists_of(const ListPart& part, const NearCentroids& near, int64_t tokens) {
+    WalkedLists lists;
+    for (const NearCentroid& one : near.all) {
+        const auto list = part.list_of(one.centroid);
+        if (list) lists.all.push_back({part.starts(*list), one.token, one.weight});
+    }
+    const double members = static_cast<double>(lists.all.size()) * part.mean_members();
+    lists.many = members * kFewMembers >= static_cast<double>(tokens * std::min(part.block(), part.documents()));
+    if (!lists.many) return lists;
+    for (auto first = lists.all.begin(); first != lists.all.end();) {
+        const auto end =
+            std::find_if(first, lists.all.end(), [&](const Walked& one) { return one.token != first->token; });
+        std::reverse(first, end);
+        first = end;
+    }
+    return lists;
+}
 
 // How far ahead starts and members are fetched: lists are short and far apart.
 constexpr size_t kStartsAhead = 32, kMembersAhead = 16;
 
-int64_t walk_block(const Block& block, uint32_t* sums, size_t mask) {
+// add(list, members) for all lists of a block. Returns the number of members.
+template <class Add>
+int64_t for_each_list(const Block& block, const Add& add) {
     const auto b = block.number;
-    const uint16_t* members = block.part->members();
+    const std::span<const Walked> lists = block.lists->all;
+    const uint16_t* const members = block.part->members();
     int64_t postings = 0;
-    const size_t count = block.lists.size();
-    for (size_t i = 0; i < count; ++i) {
-        if (i + kStartsAhead < count) MAXSIEVE_PREFETCH(block.lists[i + kStartsAhead].starts + b);
-        if (i + kMembersAhead < count) {
-            const uint32_t* ahead = block.lists[i + kMembersAhead].starts + b;
+    for (size_t i = 0; i < lists.size(); ++i) {
+        if (i + kStartsAhead < lists.size()) MAXSIEVE_PREFETCH(lists[i + kStartsAhead].starts + b);
+        if (i + kMembersAhead < lists.size()) {
+            const uint32_t* const ahead = lists[i + kMembersAhead].starts + b;
             MAXSIEVE_PREFETCH(members + ahead[0]);
             MAXSIEVE_PREFETCH(members + ahead[1]);  // where it ends, which may be the next line
         }
-        const Walked& list = block.lists[i];
-        const uint16_t* member = members + list.starts[b];
-        const uint16_t* const end = members + list.starts[b + 1];
-        postings += end - member;
-        const uint32_t token = list.token, weight = list.weight;
-        for (; member != end; ++member) {
-            uint32_t& sum = sums[*member & mask];
+        const std::span<const uint16_t> own(members + lists[i].starts[b], members + lists[i].starts[b + 1]);
+        postings += static_cast<int64_t>(own.size());
+        add(lists[i], own);
+    }
+    return postings;
+}
+
+int64_t walk_few(const Block& block, uint32_t* sums, size_t mask) {
+    return for_each_list(block, [sums, mask](const Walked& list, std::span<const uint16_t> members) {
+        const uint32_t token = list.token, weight = static_cast<uint32_t>(list.weight) << 16;
+        for (const uint16_t member : members) {
+            uint32_t& sum = sums[member & mask];
             const uint32_t last = sum & 0xFFFF;
             // no branch, which nobody could predict
             sum += (weight + token - last) & (0U - static_cast<uint32_t>(last != token));
         }
-    }
+    });
+}
+
+int64_t walk_many(const Kernel& kernel, const Block& block, uint16_t* cells, uint32_t* sums, size_t mask) {
+    uint16_t token = 0;
+    const int64_t postings = for_each_list(block, [&](const Walked& list, std::span<const uint16_t> members) {
+        if (list.token != token) {
+            kernel.add_cells(cells, block.documents, sums);
+            token = list.token;
+        }
+        const uint16_t weight = list.weight;  // which a store could change, as far as compilers know
+        for (const uint16_t member : members) cells[member & mask] = weight;
+    });
+    kernel.add_cells(cells, block.documents, sums);
     return postings;
+}
+
+void walk_block(const Kernel& kernel, const Block& block, Sums& sums) {
+    const size_t room = std::bit_ceil(static_cast<size_t>(block.documents));
+    sums.numbers.assign(room, 0);
+    if (block.lists->many) {
+        sums.cells.assign(room, 0);
+        sums.postings += walk_many(kernel, block, sums.cells.data(), sums.numbers.data(), room - 1);
+    } else {
+        sums.postings += walk_few(block, sums.numbers.data(), room - 1);
+    }
 }
 
 // Sets to zero what is between the first and the last of some positions, ascending, and is none of them.
@@ -140,12 +211,6 @@ class FirstPlaces {
     std::vector<Placed> places_;
 };
 
-// What a thread keeps from block to block.
-struct Sums {
-    std::vector<uint32_t> numbers;  // a power of two
-    int64_t postings = 0;
-};
-
 // Whether there is a candidate among the documents from one position to another.
 bool has_candidates(std::span<const int64_t> candidates, int64_t from, int64_t end) {
     const auto next = std::ranges::lower_bound(candidates, from);
@@ -163,31 +228,27 @@ WalkCounts walk(const Engine& engine, const Query& query, const WalkShape& shape
     const NearCentroids near = near_centroids(engine.kernel, *lists.codebook, codes, shape, engine.crew);
     counts.centroids = near.scored;
     counts.near_seconds = watch.lap();
-    std::vector<std::vector<Walked>> walked(lists.parts.size());
+    std::vector<WalkedLists> walked(lists.parts.size());
     std::vector<Block> blocks;
     for (size_t p = 0; p < lists.parts.size(); ++p) {
         const ListPart& part = *lists.parts[p].lists;
         const int64_t first = lists.parts[p].first;
         if (!has_candidates(query.candidates, first, first + part.documents())) continue;
-        for (const NearCentroid& one : near.all) {
-            const auto list = part.list_of(one.centroid);
-            if (list) walked[p].push_back({part.starts(*list), one.token, static_cast<uint32_t>(one.weight) << 16});
-        }
+        walked[p] = lists_of(part, near, query.tokens);
         for (int64_t b = 0; b < part.blocks(); ++b) {
             const int64_t from = first + b * part.block();
             const int64_t documents = std::min(part.block(), first + part.documents() - from);
             if (!has_candidates(query.candidates, from, from + documents)) continue;
-            blocks.push_back({&part, walked[p], b, from, documents});
+            blocks.push_back({&part, &walked[p], b, from, documents});
         }
-        counts.lists += static_cast<int64_t>(walked[p].size());
+        counts.lists += static_cast<int64_t>(walked[p].all.size());
     }
     std::vector<Sums> scratch(static_cast<size_t>(engine.crew.size()));
     engine.crew.run(static_cast<int64_t>(blocks.size()), [&](int64_t task, int worker) {
         const Block& block = blocks[static_cast<size_t>(task)];
         Sums& mine = scratch[static_cast<size_t>(worker)];
-        mine.numbers.assign(std::bit_ceil(static_cast<size_t>(block.documents)), 0);
+        walk_block(engine.kernel, block, mine);
         uint32_t* const sums = mine.numbers.data();
-        mine.postings += walk_block(block, sums, mine.numbers.size() - 1);
         const auto candidates = only_candidates(query.candidates, block, sums);
         use(block, candidates, sums, worker);
     });

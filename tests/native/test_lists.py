@@ -136,6 +136,24 @@ def test_proxies_places_and_answers_are_those_of_the_specification(
             _core.use_isa("")
 
 
+@pytest.mark.parametrize("near", [8, 24])
+def test_lists_with_few_and_with_many_members_for_their_documents(isa: str, near: int) -> None:
+    """A walk adds their weights in two ways. Several lists of one token have the same document, in both."""
+    rng = np.random.default_rng(1)
+    documents = a_corpus(rng, 8, 700, 3)
+    native, book = fine_codebook(documents, 8, 256, 8, 1)
+    lists = _core.Lists(native, (listed(documents, 8, native, 256, 65536, 1),), [0])
+    corpus = _core.Corpus(8, (segment(documents, 8),), None, lists)
+    Q, walk = rng.standard_normal((24, 8)).astype(np.float32), spec.Walk(near, 3, 1)
+    named = [set(spec.assign(book, spec.quantise_document(E).codes, 1).tolist()) for E in documents]
+    weights = spec.list_weights(book, spec.quantise_query(Q), walk)
+    assert max(len(ids & of.keys()) for ids in named for of in weights) > 1
+    mean = sum(map(len, named)) / len(set.union(*named))
+    assert (16 * mean * sum(map(len, weights)) / 24 >= 700) == (near == 24)
+    proxies = spec.walked_proxies(Q, documents, book, walk)
+    assert _core.tier0(corpus, Q, np.arange(700), 1, (walk.near, walk.opened)).tolist() == proxies.tolist()
+
+
 def check_answer(
     corpus: _core.Corpus,
     Q: F32,
