@@ -18,17 +18,8 @@ from numpy.typing import NDArray
 
 from maxsieve.arrays import MAX_DIM, read_documents, to_query, with_dim
 from maxsieve.audit import Audit, Sample
-from maxsieve.calibrated import (
-    Wanted,
-    calibrate,
-    can_update,
-    check_calibrated,
-    end_of_step,
-    is_behind,
-    plan,
-    update,
-    update_pays,
-)
+from maxsieve.calibrate import Wanted, calibrate, can_update, end_of_step, update
+from maxsieve.calibrated import check_calibrated, is_behind, plan, update_pays
 from maxsieve.common.checks import as_count, check_choice
 from maxsieve.common.printable import table
 from maxsieve.common.progress import Advance, progress_bar

@@ -143,7 +143,7 @@ def test_it_may_be_interrupted(
     def interrupted(*_: Any) -> None:
         raise problem
 
-    monkeypatch.setattr("maxsieve.calibrated._ranks", interrupted)
+    monkeypatch.setattr("maxsieve.calibrate._ranks", interrupted)
     before = collection.index.storage.snapshot.here.version
     if expected is None:
         assert make_fast(collection, None, 0.0, progress=False) == {}

@@ -19,7 +19,7 @@ from cluster.local import LocalIndex
 from cluster.support import compare
 from index.support import eighths, interrupted_after, query_of
 from long_form import scaled
-from maxsieve import calibrated
+from maxsieve import calibrate
 from maxsieve.cluster import Cluster
 from maxsieve.storage import disk, segments
 
@@ -124,7 +124,7 @@ def test_any_steps_of_an_update(seed: int, layout: tuple[int, int], steps: int) 
     documents = [rng.standard_normal((length, 6)).astype(np.float32) for length in rng.integers(0, 9, 500)]
     queries = [rng.standard_normal((tokens, 6)).astype(np.float32) for tokens in rng.integers(1, 6, 24)]
     with pytest.MonkeyPatch.context() as patch, in_shards(documents[:200], layout) as several:
-        patch.setattr(calibrated, "STEP_TOKENS", 300)
+        patch.setattr(calibrate, "STEP_TOKENS", 300)
         patch.setattr(segments, "BLOCK_BYTES", 1 << 13)
         patch.setattr(disk, "SMALL_BYTES", 1 << 13)
         one = ms.Index.build(documents[:200])

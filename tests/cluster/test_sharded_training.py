@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import maxsieve as ms
-from maxsieve.calibrated import FoundHits, Wanted, to_calibration
+from maxsieve.calibrate import FoundHits, Wanted, to_calibration
 from maxsieve.cluster.folder import ShardedFolder
 from maxsieve.cluster.rebuild import rebalance, train_codebook
 from maxsieve.errors import DamagedIndexError

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from cluster.holding import content, put
 from golden.freezing import GOLDEN, list_later
 from golden.make_v2 import DIM, documents, queries
-from maxsieve.calibrated import FoundHits, Wanted, to_calibration
+from maxsieve.calibrate import FoundHits, Wanted, to_calibration
 from maxsieve.cluster import folder as folder_module
 from maxsieve.cluster import shard as shard_module
 from maxsieve.cluster.folder import ShardedFolder

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import maxsieve as ms
-from maxsieve import _core, calibrated, spec
+from maxsieve import _core, calibrate, spec
 from maxsieve.storage.codebook import Codebook, gather_tokens, locate_tokens
 from maxsieve.storage.disk import DiskStorage
 from maxsieve.storage.lists import BLOCK
@@ -77,7 +77,7 @@ def small_codebooks(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def interrupted_after(steps: int) -> Iterator[None]:
     """An update is interrupted after so many steps, in the middle of the next one; with groups, after half as many."""
-    left, ranks = [steps], calibrated._ranks  # called once a step for each kind of hits, if there are 32 queries
+    left, ranks = [steps], calibrate._ranks  # called once a step for each kind of hits, if there are 32 queries
 
     def counted(*given: Any) -> Any:
         if not left[0]:
@@ -86,7 +86,7 @@ def interrupted_after(steps: int) -> Iterator[None]:
         return ranks(*given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibrated, "_ranks", counted)
+        patch.setattr(calibrate, "_ranks", counted)
         yield
 
 

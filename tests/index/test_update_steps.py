@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import maxsieve as ms
 from long_form import scaled
-from maxsieve import calibrated
+from maxsieve import calibrate
 from maxsieve.calibrated import is_behind, plan
 from maxsieve.options import SearchOptions
 from maxsieve.policies import CalibratedDepth
@@ -39,7 +39,7 @@ def make_small(patch: pytest.MonkeyPatch) -> None:
     """Few centroids, short steps, and segments that are sealed soon."""
     patch.setattr(codebook, "FEWEST", 16)
     patch.setattr(codebook, "MOST", 64)
-    patch.setattr(calibrated, "STEP_TOKENS", STEP)
+    patch.setattr(calibrate, "STEP_TOKENS", STEP)
     patch.setattr(disk, "SMALL_BYTES", 1 << 14)
     patch.setattr(segments, "BLOCK_BYTES", 1 << 14)
 
@@ -96,7 +96,7 @@ def test_an_interrupted_update_is_continued(tmp_path: Path) -> None:
     index.delete(["d3", "d8"])
     index.close()
     searched: list[int] = []
-    prepare = calibrated._prepare
+    prepare = calibrate._prepare
 
     def counted(snapshot: Any, searcher: Any, some: Any, k: int, where: Any, among: Any = None) -> Any:
         if among is not None:
@@ -105,7 +105,7 @@ def test_an_interrupted_update_is_continued(tmp_path: Path) -> None:
 
     added: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibrated, "_prepare", counted)
+        patch.setattr(calibrate, "_prepare", counted)
         for _ in range(20):
             with ms.Index.open(tmp_path / "index") as index, interrupted_after(1):  # a new process each time
                 try:
@@ -152,7 +152,7 @@ def test_a_step_has_all_hits_that_are_wanted(grouped: bool, monkeypatch: pytest.
     index.calibrate(asked, K)
     index.delete([f"d{i}" for i in range(2, 60)])
     index.add(vectors(1, 100), [f"{'large' if i < 50 else i}-{i}" for i in range(100)])
-    monkeypatch.setattr(calibrated, "STEP_TOKENS", 100 if grouped else 20)
+    monkeypatch.setattr(calibrate, "STEP_TOKENS", 100 if grouped else 20)
     steps = 0
     while index.storage.snapshot.changes.added:
         steps += 1

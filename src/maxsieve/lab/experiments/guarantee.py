@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import Calibrated, Index
-from maxsieve.calibrated import Wanted, calibrate
+from maxsieve.calibrate import Wanted, calibrate
 from maxsieve.index import to_rows
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, ensure_codebook

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxsieve import Calibrated
-from maxsieve.calibrated import Wanted, calibrate, depth_at_least
+from maxsieve.calibrate import Wanted, calibrate
+from maxsieve.calibrated import depth_at_least
 from maxsieve.index import to_rows
 from maxsieve.lab.dataset import Dataset
 from maxsieve.lab.embedded import F32, Embedded, ensure_codebook

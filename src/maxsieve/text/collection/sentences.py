@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from maxsieve.calibrated import check_findable
+from maxsieve.calibrate import check_findable
 from maxsieve.common.checks import as_count
 from maxsieve.common.progress import progress_bar
 from maxsieve.errors import Argument, hinted
