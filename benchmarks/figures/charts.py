@@ -31,7 +31,7 @@ CROWDED = ("calibrated-0.95",)
 
 def _engines() -> list[Panel]:
     """Maxsieve and the engines that others use."""
-    run = read("zen4-engines")
+    run = read("zen5-engines")
     return [
         Panel(
             f"{title}, K = {smallest_k(run)}, one core",
@@ -60,7 +60,7 @@ def time_and_overlap() -> dict[str, list[Panel]]:
 
 def bars() -> list[Chart]:
     """Charts without overlap: kernels on one machine, threads on a million documents."""
-    run, large = read("amx"), read("zen3-avx2-million")
+    run, large = read("amx"), read("zen5-million")
     kernels = ("amx", "avx512vnni", "avx2")
     by_kernel = [
         Series(

@@ -8,8 +8,9 @@ from benchmarks.figures import published
 from benchmarks.figures.published import Measured, Run
 
 RUNS = (
+    "zen5-engines",
+    "zen5-million",
     "zen4-engines",
-    "zen4-peers",
     "zen4-avx512vnni",
     "zen3-avx2",
     "zen3-avx2-calibrated",
@@ -68,8 +69,8 @@ TITLES = {
 }
 ENGINES = {"hotpotqa": "hotpotqa_1k, 9,221 documents", "mid": "150,000 documents"}
 """Shapes of the run of other engines."""
-OTHERS = {"scifact": "SciFact", "hotpotqa": "hotpotqa_1k", "hotpotqa-96": "hotpotqa_1k, d = 96", "blog": "blog, T = 12"}
-"""Shapes of the run of libraries that are easily installed."""
+OTHERS = {"scifact": "SciFact", "hotpotqa-96": "hotpotqa_1k, d = 96", "blog": "blog, T = 12"}
+"""Further shapes of that run."""
 
 
 def runs() -> dict[str, Run]:
