@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from benchmarks.figures.names import (
     ENGINES,
     MACHINES,
@@ -25,7 +27,15 @@ LEFT_OUT = ("bandit-1",)
 SHAPES = {"time-overlap": "scifact", "time-overlap-hotpotqa": "hotpotqa"}
 """Real texts."""
 COLUMNS = 2
-CROWDED = ("calibrated-0.95",)
+CROWDED = (
+    "calibrated-0.9",
+    "calibrated-0.95",
+    "bandit-0.2",
+    "colbandit-0.2",
+    "lancedb-refine-10",
+    "tachiom-200",
+    "tachiom-1000",
+)
 """Methods of the run of engines that are left out of the chart, because others are next to them."""
 
 
@@ -35,7 +45,11 @@ def _engines() -> list[Panel]:
     return [
         Panel(
             f"{title}, K = {smallest_k(run)}, one core",
-            [(label(method).split(":")[0], row) for method, row in alone(run, shape).items() if method not in CROWDED],
+            [
+                (re.split("[:,]", label(method))[0], row)
+                for method, row in alone(run, shape).items()
+                if method not in CROWDED
+            ],
         )
         for shape, title in ENGINES.items()
     ]

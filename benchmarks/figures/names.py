@@ -14,7 +14,6 @@ RUNS = (
     "zen4-avx512vnni",
     "zen3-avx2",
     "zen3-avx2-calibrated",
-    "zen3-avx2-million",
     "zen3-avx2-fast-plaid",
     "amx",
 )
